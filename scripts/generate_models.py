@@ -65,8 +65,8 @@ MAX_OUTPUT = {
     "gemini-3": 65_536,
 }
 
-# 200,000 unless the 1M beta header is sent. All later models have their 1M without one.
-HEADER_FOR_1M = ("claude-sonnet-4-0", "claude-sonnet-4-5")
+# 200,000 unless more is asked for (the header, or the suffix of the name), as the vendor's own agent has it.
+HEADER_FOR_1M = ("claude-sonnet-4-0", "claude-sonnet-4-5", "claude-opus-4-6")
 
 # Windows the source leaves out.
 WINDOWS = {

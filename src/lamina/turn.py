@@ -1,14 +1,14 @@
-"""The data path of a turn, in order, cheapest step first. This is the file to read to know what happens when.
+"""The data path of a turn, in order, cheapest step first. Read this file to know what happens when.
 
-    before_call   what background work brought → answer open calls → spill (l1) → clear (l2) → compact (l3, l4)
-                  → bring memories → stop at the blocking limit → assemble → announce a break
-    after_call    what background work brought → record the answer and count by what it reports → look for a break of the cache
+    before_call   take background results → answer open calls → spill (l1) → clear (l2) → compact (l3, l4)
+                  → recall memories → stop at the blocking limit → assemble → announce a cache break
+    after_call    take background results → record the answer and its token count → check for a cache break
                   → maybe update the notes (l3)
-    end_turn      what background work brought → leave what a model still chooses → maybe review (l5) → maybe dream (l6)
-                  → let the disk catch up
+    end_turn      take background results → abandon a pending model selection → maybe review (l5) → maybe dream (l6)
+                  → sync the transcript
 
 A step changes the conversation only by appending records (conversation/state.py). Steps that may call a model are flows
-(core/effects.py). What a layer does in a turn is in its step.py; a layer that fails is recorded and passed over.
+(core/effects.py). Each layer's part in a turn is in its step.py; a layer that fails is recorded and skipped.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from .layers.l6_dream.trigger import begin_dream
 from .layers.recall.state import bring_memories, leave_selection
 from .prompt.cache_marks import mark_messages
 
-if TYPE_CHECKING:  # the dear layers are loaded when they are first needed (conversation/triggers.py)
+if TYPE_CHECKING:  # expensive layers are loaded when they are first needed (conversation/triggers.py)
     from .conversation.compaction.commit import Compacted
     from .layers.l4_compact.plan import Pivot
 
 
 def add_user(c: Conversation, blocks: Sequence[Block]) -> Message:
-    """A full window takes no more, unless a compaction makes room before the next call."""
+    """Add a user message. A full window accepts none, unless a compaction can make room before the next call."""
     if triggers.blocking(c):
         from .layers.l4_compact import step as compact
 
@@ -50,7 +50,7 @@ def add_user(c: Conversation, blocks: Sequence[Block]) -> Message:
 
 
 def add_results(c: Conversation, given: Sequence[Block | HandedIn], *, synthetic: bool = False) -> Message:
-    """Results are taken at any fullness: the call was made, and its result is owed to the model."""
+    """Add tool results. They are accepted at any fullness: the call was made, and the model needs its result."""
     decided: list[Record] = []
     blocks = [results.block_of(one) for one in given]
     with isolate(c, "l1_results"):
@@ -65,7 +65,7 @@ def _say(c: Conversation, blocks: Sequence[Block], decided: Sequence[Record] = (
 
 
 def add_context(c: Conversation, kind: str, said: str) -> None:
-    """Context that nobody said: behind what has not left yet, and a record before it is sent."""
+    """Add context that is not a message: after everything already sent, and recorded before it is sent."""
     c.append([Attachment(*c.head(), kind, (text(said),))])
 
 
@@ -94,7 +94,7 @@ def before_call(c: Conversation) -> Flow[Wire]:
 
 
 def recover(c: Conversation, error: ProviderError) -> Flow[bool]:
-    """The server refused the request: whether another one is worth sending. Too long: compact. A block it objects to: leave it out."""
+    """Handle a request that the server refused, and return whether to send another: compacted if too long, or without a rejected block."""
     match error:
         case PromptTooLong():
             from .layers.l3_notes import step as notes
@@ -111,7 +111,7 @@ def recover(c: Conversation, error: ProviderError) -> Flow[bool]:
 
 
 def compact_now(c: Conversation, instructions: str = "", pivot: Pivot | None = None) -> Flow[Compacted]:
-    """By hand, between two turns or in the middle of one: results that came together are judged together before a fork shows them."""
+    """Compact on request, between two turns or within one. Pending results are settled together before a fork sees them."""
     take_job_results(c)
     with isolate(c, "l1_results"):
         results.settle(c)
@@ -122,36 +122,36 @@ def compact_now(c: Conversation, instructions: str = "", pivot: Pivot | None = N
 
 
 def answer_open_calls(c: Conversation) -> None:
-    """Every call has its result before the request leaves (C11). What is made up is a record, so it stays what was sent."""
+    """Give every open call a result before the request is sent. A synthetic result is a record, so later requests repeat it."""
     calls = c.log.view.flat.open_calls
     if calls:
         add_results(c, [tool_result(call, MISSING_RESULT, is_error=True) for call in calls], synthetic=True)
 
 
 def check_window(c: Conversation) -> None:
-    """T7: at the blocking limit nothing more is taken; what makes room still works."""
+    """Raise WindowFull at the blocking limit. Commands that make room still work."""
     if triggers.blocking(c):
         raise WindowFull(c.count.judged, c.limits.blocking)
 
 
 def assemble(c: Conversation) -> Wire:
-    """The request: a new list whose message dicts are shared with earlier requests, but for the copies that carry a mark."""
+    """Build the request: a new list that shares its message dicts with earlier requests, except for copies that carry a mark."""
     messages = repair.applied(c, c.log.view.messages())
     if not messages or (messages[-1]["role"] == "assistant" and not _paused(c)):
         raise NothingToSend()
-    remember_prompt(c)  # what is not sent is not remembered: a resumed session takes it for what the provider's cache holds
+    remember_prompt(c)  # only when sent: a resumed session assumes that the provider has cached the remembered prompt
     if c.prompt.ttl is not None:
         mark_messages(messages, c.prompt.ttl)
     return {**c.prompt.head, "messages": messages, **c.prompt.options}
 
 
 def _paused(c: Conversation) -> bool:
-    """A server tool's pause is continued by sending the answer back as it is."""
+    """Whether a server tool paused the turn. It continues when the answer is sent back unchanged."""
     return c.log.view.items[-1].stop_reason == "pause_turn"
 
 
 def after_call(c: Conversation, reply: Reply) -> Sequence[Message]:
-    """Return the records of the answer; none where it was handed in already."""
+    """Record the answer. Returns its records, or nothing if the answer was already recorded."""
     if is_handed_in_again(c, reply):
         return ()
     take_job_results(c)

@@ -1,4 +1,4 @@
-"""Agents in tests: a real provider, a server on loopback, a project on disk, and what was sent and kept."""
+"""Helpers for agents in tests: a real provider, a server on loopback, a project on disk, and the requests and records."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from lamina.testing.transport import Incoming, Outgoing, Transport
 
 Wire: TypeAlias = dict[str, Any]
 
-# Far more than anything here takes on a busy machine; only a test that fails waits for it.
+# Far more than anything here takes on a busy machine. Only a failing test waits this long.
 PATIENCE = 120
 # Retries without the pauses between them.
 AT_ONCE = Waits(sleep=lambda _: None, random=lambda: 0.5)
@@ -52,7 +52,7 @@ def lay_out(directory: Path, files: dict[str, str]) -> Path:
 
 
 def texts(message: Wire) -> list[str]:
-    """All words of a message, results included; of either wire."""
+    """Return all text of a message, including results, for either wire format."""
     content = message["content"]
     if isinstance(content, str) or content is None:
         return [content or ""]
@@ -64,7 +64,7 @@ def texts(message: Wire) -> list[str]:
 
 
 def results(received: Received) -> dict[str, str]:
-    """Of the newest message: call → what it came to; errors begin with `!`."""
+    """Return the results in the newest message by call; errors begin with `!`."""
     return {
         block["tool_use_id"]: ("!" if block.get("is_error") else "") + "\n".join(texts({"content": [block]}))
         for block in received.messages[-1]["content"]
@@ -73,7 +73,7 @@ def results(received: Received) -> dict[str, str]:
 
 
 def reminders(received: Received) -> list[str]:
-    """Every text that speaks for Lamina, in the order of the request."""
+    """Return every reminder, in the order of the request."""
     return [
         block["text"]
         for message in received.messages
@@ -83,7 +83,7 @@ def reminders(received: Received) -> list[str]:
 
 
 def accepted(server: MessagesServer) -> list[Received]:
-    """All requests, none of which the API found fault with."""
+    """Return all requests, after checking that the API accepted them."""
     found = [(received.status, received.error) for received in server.requests if received.refused]
     assert found == []
     return server.requests
@@ -95,7 +95,7 @@ def records(agent: Agent) -> list[Record]:
 
 
 def answers(agent: Agent) -> list[tuple[str | None, list[str]]]:
-    """What the model said as it stands in the transcript: stop reason and kinds of blocks, record by record."""
+    """Return the model's records in the transcript: stop reason and kinds of blocks."""
     return [
         (record.stop_reason, [str(block.wire["type"]) for block in record.blocks])
         for record in records(agent)
@@ -112,12 +112,12 @@ def canonical(body: Wire) -> str:
 
 
 def press_ctrl_c() -> None:
-    """In the main thread, where Python hears it."""
+    """Send the signal in the main thread, where Python handles it."""
     signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
 
 class Pipe:
-    """A named pipe a command writes to: `then` happens as soon as it has."""
+    """A named pipe that a command writes to; `then` runs as soon as it has."""
 
     def __init__(self, path: Path, then: Callable[[str], object]) -> None:
         os.mkfifo(path)
@@ -135,7 +135,7 @@ class Pipe:
 
 
 class Wiretap:
-    """A wire that can say anything: requests are judged and kept by the server behind it, the bytes of its answer are replaced."""
+    """A wire with arbitrary answers: the server behind it checks and keeps requests, and the bytes of its answer are replaced."""
 
     def __init__(self, server: MessagesServer) -> None:
         self._server = server
@@ -148,7 +148,7 @@ class Wiretap:
         return f"http://127.0.0.1:{self._transport.port}"
 
     def say(self, *events: Wire) -> None:
-        """The next answer is a stream of these events."""
+        """Make the next answer a stream of these events."""
         self._said.append(tuple(event(str(one["type"]), one) for one in events))
 
     def _respond(self, incoming: Incoming) -> Outgoing:
@@ -173,7 +173,7 @@ def block(index: int, content: Wire, *deltas: Wire) -> list[Wire]:
 
 
 def call_in_pieces(index: int, call_id: str, *pieces: str) -> list[Wire]:
-    """A call of Bash whose input arrives in these pieces, whatever they add up to."""
+    """A call of Bash whose input arrives in these pieces."""
     content = {"type": "tool_use", "id": call_id, "name": "Bash", "input": {}}
     return block(index, content, *({"type": "input_json_delta", "partial_json": piece} for piece in pieces))
 

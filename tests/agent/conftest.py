@@ -1,4 +1,4 @@
-"""A project and agents that work on it; whatever a test opens is closed with it."""
+"""A project and agents that work on it; everything a test opens is closed at its end."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def opened(project: Path, messages_server: MessagesServer) -> Iterator[Callable[..., Agent]]:
-    """A function that opens an agent in the project; `wire` and `waits` are the provider's, the rest goes to Agent.open."""
+    """Return a function that opens an agent in the project. `wire` and `waits` go to the provider, the rest to Agent.open."""
     agents: list[Agent] = []
 
     def make(server: MessagesServer | Wiretap | None = None, *, wire: str = "messages", **given: Any) -> Agent:

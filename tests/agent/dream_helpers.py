@@ -1,4 +1,4 @@
-"""A project whose memory is due for a dream, an agent in it, and a dream's calls in a script."""
+"""A project whose memory is due for a dream, an agent in it, and a script of a dream's calls."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from lamina.testing.script import Step, make_answer
 from .agent_helpers import PATIENCE
 
 Open = Callable[..., Agent]
-# What these tests are not about; git would cost each of them more than all the rest.
+# Not the subject of these tests; git would take longer than all the rest.
 QUIET: dict[str, Any] = {"extraction": False, "session_notes": False, "history_git": False}
 DAY = 24 * 3_600
 HELD = "The importer holds back rows that have no currency, because the bank refuses them."
@@ -40,7 +40,7 @@ def saved(memory: Memory, name: str, body: str, *, type: Any = "project", who: A
 
 
 def remembered(project: Path, *, sessions: int = 5, hours: float | None = 25) -> Path:
-    """A memory with a double in it, the transcripts of some sessions, and a last dream so many hours ago; None: never."""
+    """Create a memory with a duplicate, some transcripts, and a last dream `hours` ago (None: never)."""
     with Memory.open(project, settings=Settings(history_git=False)) as memory:
         saved(memory, "importer", HELD)
         saved(memory, "importer-rows", f"{HELD} {ALSO}")
@@ -77,7 +77,7 @@ def kept(memory: Path) -> list[DreamRecord]:
 
 
 class Dreamer:
-    """An agent with a person, and what its layers told."""
+    """An agent with a user, and the events of its layers."""
 
     def __init__(self, opened: Open, **given: Any) -> None:
         self.told: list[tuple[str, dict[str, Any]]] = []
@@ -116,8 +116,8 @@ Answers = Callable[[str], list[Call]]
 
 
 class Script:
-    """What the model answers to a dream: each answer is a function from the copy's directory to calls; behind the last one it says that
-    it is done. At answer `hold` it waits until `go` is set, and `there` says that it does."""
+    """The model's answers to a dream. Each is a function from the copy's directory to calls; after the last one it says that it is done.
+    At answer `hold` it sets `there` and waits until `go` is set."""
 
     def __init__(self, server: MessagesServer, *answers: Answers, hold: int | None = None) -> None:
         self._answers = answers
@@ -144,10 +144,10 @@ def read(*files: str) -> Answers:
 
 
 def write(**texts: str) -> Answers:
-    """Files by their stems."""
+    """Write these texts to the files with these stems."""
     return lambda work: [("Write", {"file_path": f"{work}/{stem}.md", "content": text}) for stem, text in texts.items()]
 
 
 ORIENT = read("MEMORY.md", "importer.md", "importer-rows.md", "printer.md")
-# The one that says more stays; what it said is all there.
+# The longer one stays, and keeps all of its content.
 MERGE = write(importer="")

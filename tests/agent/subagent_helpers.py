@@ -1,4 +1,4 @@
-"""What tests of agents have in common: calls of the Agent tool, whose request is whose, and what the log says of agents."""
+"""Helpers for tests of agents: calls of the Agent tool, whose request is whose, and the agent events in the log."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def of_fork(server: MessagesServer) -> list[Received]:
 
 
 def of_subagent(server: MessagesServer) -> list[Received]:
-    """Their own requests, without those of their notes."""
+    """Return the subagents' own requests, without those of their notes."""
     return [received for received in server.requests if for_subagent(received) and not received.fork]
 
 
@@ -42,7 +42,7 @@ def for_parent(received: Received) -> bool:
 
 
 def last_of_parent(server: MessagesServer) -> Received:
-    """Agents in the background send theirs whenever they like. None of the parent's own was found fault with."""
+    """Return the parent's last request, after checking that all of its requests were valid. Background agents send theirs at any time."""
     own = [received for received in server.requests if for_parent(received)]
     assert [received.error for received in own if received.refused] == []
     return own[-1]
@@ -53,7 +53,7 @@ def events(agent: Agent, name: str) -> list[dict[str, Any]]:
 
 
 def wait_for(agent: Agent) -> None:
-    """Until no agent works in the background."""
+    """Wait until no agent works in the background."""
     with working(agent.session) as conversation:
         background = conversation.background
     for name in background.names:
@@ -61,7 +61,7 @@ def wait_for(agent: Agent) -> None:
 
 
 def well_formed(received: Received) -> None:
-    """Every call has its result in the message behind it, and no result is without its call."""
+    """Check that every call has its result in the next message, and every result its call."""
     open_calls: set[str] = set()
     for message in received.messages:
         ids = {block["tool_use_id"] for block in message["content"] if block["type"] == "tool_result"}

@@ -1,4 +1,4 @@
-"""Stopping a turn at any point, by abort() from another thread or by Ctrl-C: what was said is kept, and the next turn works."""
+"""Stopping a turn at any point, by abort() from another thread or by Ctrl-C: everything so far is kept, and the next turn works."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ def stop(request: pytest.FixtureRequest) -> Stop:
 
 @pytest.fixture
 def release() -> Iterator[threading.Event]:
-    """Lets a server that was told to wait go on; set at the latest when the test is over."""
+    """An event that lets a waiting server continue; set at the end of the test at the latest."""
     event = threading.Event()
     yield event
     event.set()
 
 
 class Stopper:
-    """A listener that stops the agent at the first event of a kind, in another thread, and waits until it is stopped."""
+    """A listener that stops the agent at the first event of a kind, from another thread, and waits until it has stopped."""
 
     def __init__(self, stop: Stop, at: Callable[[dict[str, Any]], bool]) -> None:
         self.agent: Agent | None = None
@@ -71,7 +71,7 @@ def delta_of(kind: str) -> Callable[[dict[str, Any]], bool]:
 
 
 def answers_next(agent: Agent, server: MessagesServer) -> Received:
-    """The next turn works: the request it sends is returned."""
+    """Run the next turn, and return its request."""
     server.reply(text="Here I am.")
     assert agent.run("And now?").text == "Here I am."
     *_, last = accepted(server)
@@ -79,7 +79,7 @@ def answers_next(agent: Agent, server: MessagesServer) -> Received:
     return last
 
 
-# While the model speaks
+# While the model answers
 
 
 @pytest.mark.spec("Z6")
@@ -129,7 +129,7 @@ def test_when_the_answer_is_whole_and_its_calls_have_not_begun(
 def test_while_the_server_says_nothing(
     opened: Open, messages_server: MessagesServer, stop: Stop, release: threading.Event, wire: str
 ) -> None:
-    """The request has arrived and no byte of an answer comes: nobody waits for it."""
+    """The request has arrived, but no answer comes. Nobody waits for it."""
     agents: list[Agent] = []
 
     def arrived(_: Received) -> bool:
@@ -222,11 +222,11 @@ def test_what_was_read_before_the_stop_still_brings_its_instructions(
     assert any("Here we use tabs." in words for words in reminders(last))
 
 
-# While a thread starts: Ctrl-C reaches the main thread between the thread's first step and the return of its start
+# While a thread starts: Ctrl-C reaches the main thread between the thread's first step and the return of start()
 
 
 class Starts:
-    """Threads of this name start as ever; then, once `begun` is set, comes Ctrl-C, the first time only."""
+    """Start threads of this name as usual; once `begun` is set, raise Ctrl-C, but only the first time."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
         self.begun = threading.Event()
@@ -308,7 +308,7 @@ def test_a_hook_that_has_begun_before_its_threads_start_returned_is_ended(
 
 @pytest.mark.parametrize("event", ["UserPromptSubmit", "Stop"])
 def test_while_a_hook_runs(opened: Open, messages_server: MessagesServer, project: Path, stop: Stop, event: str) -> None:
-    """A hook that never ends: only the stop ends it. The second time it is quick."""
+    """A hook that ends only when stopped. The second time it is quick."""
     command = "if [ -p ready ]; then exec 3>ready; rm ready; echo >&3; exec 3>&-; exec sleep 1000; fi"
     agent = opened(settings=Settings(hooks={event: [{"hooks": [{"type": "command", "command": command}]}]}))
     pipe = Pipe(project / "ready", lambda _: stop(agent))

@@ -28,7 +28,7 @@ RUN_TESTS = f"{sys.executable} -B test_calc.py"
 
 
 def script_a_repair(server: MessagesServer, project: Path) -> None:
-    """Look at two files, run the test, mend the bug, run it again, say so."""
+    """Read two files, run the test, fix the bug, run it again, and report."""
     calc, test = str(project / "calc.py"), str(project / "test_calc.py")
     server.reply(text="Let me look.", tool_use=[("Read", {"file_path": calc}, "r1"), ("Read", {"file_path": test}, "r2")])
     server.reply(tool_use=("Bash", {"command": RUN_TESTS}, "b1"))
@@ -181,7 +181,7 @@ def test_a_no_reaches_the_model_and_nothing_happens(opened: Open, messages_serve
     messages_server.reply(tool_use=("Bash", {"command": "touch made"}, "b1"))
     messages_server.reply(text="As you wish.")
     assert opened(mode="ask", ask=lambda *_: "no").run("Make it.").text == "As you wish."
-    assert "said no" in results(messages_server.requests[1])["b1"]
+    assert "Denied by the user" in results(messages_server.requests[1])["b1"]
     assert not (project / "made").exists()
 
 
@@ -199,7 +199,7 @@ def test_directories_of_the_settings_belong_to_the_project(
     assert results(messages_server.requests[2])["r2"].startswith("!Not allowed")
 
 
-# Tools of one's own
+# Custom tools
 
 
 def test_a_custom_tool_stands_in_the_request_and_is_called(opened: Open, messages_server: MessagesServer) -> None:
@@ -227,7 +227,7 @@ def test_a_read_of_ones_own_need_not_say_which_file(opened: Open, messages_serve
 def test_a_resumed_session_sends_what_the_running_one_would_have_sent(
     opened: Open, make_messages_server: Callable[[], MessagesServer], project: Path, wire: str
 ) -> None:
-    """The same script twice: once in one go, once closed and opened again before each turn."""
+    """The same script twice: once without interruption, once closed and resumed before each turn."""
     sent: list[list[str]] = []
     for again in (False, True):
         server = make_messages_server()

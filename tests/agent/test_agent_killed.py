@@ -1,4 +1,4 @@
-"""kill -9 in the middle of a turn, at every kind of point, and the session continued: nothing lost, and every request valid."""
+"""kill -9 in the middle of a turn, at every kind of point: the resumed session has lost nothing, and every request is valid."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def victim(messages_server: MessagesServer, project: Path) -> Iterator[Callable[
 
 
 def goes_on(opened: Open, server: MessagesServer) -> Received:
-    """The session continued: the request of the next turn. The prefix rule is checked against what the dead process had sent."""
+    """Resume the session and return the next turn's request. The prefix rule is checked against what the dead process had sent."""
     agent = opened(resume="killed")
     assert agent.session.id == "killed", "the dead hold no lock"
     server.reply(text="Here I am.")
@@ -155,7 +155,7 @@ def test_while_a_command_runs(
 
 
 def test_between_two_rounds(opened: Open, messages_server: MessagesServer, project: Path, victim: Callable[..., Victim]) -> None:
-    """The result is kept and the next request is on its way: resumed, it is sent again as it was."""
+    """The result is kept and the next request was sent: after a resume, the same request is sent again."""
     arrived, never = threading.Event(), threading.Event()
 
     def seen(_: Received) -> bool:

@@ -1,4 +1,4 @@
-"""Without a key: the same loop, tools, permissions, records and resume, with the local table in the model's place."""
+"""Without a key: the same loop, tools, permissions, records and resume, with local functions in place of the model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a command prints beyond its threshold: one file under the call's name, a preview for the model, pages by Read."""
+"""Command output beyond its threshold: one file named after the call, a preview for the model, pages by Read."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_command_that_fails_keeps_its_beginning_and_its_end(opened: Open, mess
     messages_server.reply(tool_use=("Bash", {"command": "seq 1 50000; false"}, "b1"))
     messages_server.reply(text="It failed.")
     agent.run("Count.")
-    # So much output makes notes due, and their own request may come last.
+    # This much output makes notes due, and their request may come last.
     (said,) = (found["b1"] for each in accepted(messages_server) if "b1" in (found := results(each)))
     assert said.startswith("!Exit code 1")
     assert "\n50000\n" in said

@@ -23,7 +23,7 @@ Open = Callable[..., Agent]
 
 
 def outcome(opened: Open, server: MessagesServer, *calls: tuple[str, Wire]) -> list[str]:
-    """What the model reads of calls it makes one after another, each in an answer of its own."""
+    """Return the results of calls that the model makes one after another, each in a separate answer."""
     for name, given in calls:
         server.reply(tool_use=(name, given))
     server.reply(text="Done.")
@@ -35,7 +35,7 @@ def outcome(opened: Open, server: MessagesServer, *calls: tuple[str, Wire]) -> l
 def test_a_command_that_hangs_is_stopped_at_its_time_with_all_it_started(
     opened: Open, messages_server: MessagesServer, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The pipe is at its end when nobody holds it any more: the last of them is dead."""
+    """The pipe ends when nobody holds it any more: then the last child is dead."""
     pipe = Pipe(project / "alive", lambda _: None)
     monkeypatch.setattr(process, "time", UpWhenReady(project / "ready"))
     command = "exec 9>alive; echo begun; (trap '' TERM; touch ready; sleep 1000) & wait"
@@ -64,7 +64,7 @@ def test_a_command_that_prints_a_gigabyte_is_stopped_and_bounded(
 def test_what_is_left_out_can_be_read(opened: Open, messages_server: MessagesServer, project: Path) -> None:
     [said] = outcome(opened, messages_server, ("Bash", {"command": "seq 1 50000; true"}))
     assert "\n1\n2\n3\n" in said
-    path = Path(said.partition("All of it is in ")[2].partition("\n")[0])
+    path = Path(said.partition("The complete result is in ")[2].partition("\n")[0])
     assert path.read_text().count("\n") == 50_000
     assert path.stat().st_mode & 0o777 == 0o600
 
@@ -194,11 +194,11 @@ def test_commands_do_not_see_the_keys_of_the_provider(
 
 
 def peak_memory() -> int:
-    """Bytes this process has held at most."""
+    """Return the peak memory of this process in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if os.uname().sysname == "Darwin" else 1024)
 
 
-# What a command prints while it runs
+# Output of a running command
 
 
 def test_what_commands_print_is_told_as_it_comes_and_by_whom(

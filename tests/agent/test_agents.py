@@ -118,7 +118,7 @@ def test_a_conversation_that_is_a_forks_own_starts_no_fork(opened: Open, message
     assert len(of_fork(messages_server)) == 1
     said = results(last_of_parent(messages_server))["a1"]
     assert said.startswith("!")
-    assert "a fork does not fork again" in said
+    assert "forks cannot be nested" in said
 
 
 @pytest.mark.spec("A4", "T10")
@@ -218,7 +218,7 @@ def test_an_unknown_type_is_answered_with_the_known_ones(opened: Open, messages_
     messages_server.reply(text="I see.")
     agent.run("Go")
     said = results(last_of_parent(messages_server))["a1"]
-    assert said == ("!There is no agent type 'reviewr'. Did you mean reviewer? The types are: general-purpose, reviewer, fork.")
+    assert said == ("!Unknown agent type 'reviewr'. Did you mean reviewer? The types are: general-purpose, reviewer, fork.")
 
 
 def test_what_the_provider_refuses_a_subagent_is_one_sentence(opened: Open, messages_server: MessagesServer) -> None:
@@ -247,7 +247,7 @@ def test_a_subagent_starts_others_only_if_its_type_lists_the_tool_and_those_star
         return for_subagent(received) and "boss" in received.body["system"][0]["text"]
 
     def is_below(received: Received) -> bool:
-        return for_subagent(received) and received.body["system"][0]["text"].startswith("You are an agent that another")
+        return for_subagent(received) and received.body["system"][0]["text"].startswith("You are an agent that works on one task")
 
     messages_server.reply(tool_use=agent_call("manage", subagent_type="boss"))
     messages_server.reply(tool_use=agent_call("work", 2, subagent_type="general-purpose", run_in_background=True), when=is_boss)
@@ -374,7 +374,7 @@ def test_a_background_report_comes_at_the_next_round_of_tools(opened: Open, mess
     agent = opened()
     messages_server.reply(tool_use=agent_call("look", run_in_background=True))
     asked_again, it_is_in = threading.Event(), threading.Event()
-    # An agent that is done before its parent asks again reports with the results of the call that started it.
+    # An agent that finishes before its parent's next request reports with the results of the call that started it.
     messages_server.reply(text="All is well.", fork="agent", delay=asked_again)
     with working(agent.session) as conversation:
         jobs = conversation.background
@@ -440,11 +440,11 @@ def test_more_than_eight_in_the_background_are_refused(opened: Open, messages_se
     said = [*results(last_of_parent(messages_server)).values()]
     release.set()
     assert sum(words.startswith("Agent ") for words in said) == 8
-    assert sum(words.startswith("!8 agents work in the background already") for words in said) == 2
+    assert sum(words.startswith("!8 background agents are already running") for words in said) == 2
     wait_for(agent)
 
 
-# The end
+# Ending
 
 
 @pytest.mark.spec("A4", "A1")
@@ -475,8 +475,8 @@ def test_an_abort_of_the_parent_ends_agents_in_the_middle(
     messages_server.reply(text="Here I am.", when=for_parent)
     assert agent.run("And now?").text == "Here I am."
     last = last_of_parent(messages_server)
-    assert "The agent was stopped before it was done." in str(last.messages)
-    assert "was stopped before it was done" in reminders(last)[-1]
+    assert "The agent was stopped before it finished." in str(last.messages)
+    assert "was stopped before it finished" in reminders(last)[-1]
     assert {row["status"] for row in events(agent, "agent_ended")} == {"stopped"}
 
 

@@ -1,5 +1,5 @@
-"""Agents under attack: many at once, stopped at every moment, providers and reports that misbehave, a conversation that changes below
-them. After each of it the conversation goes on, well-formed, and nothing that was sent has changed."""
+"""Agents under attack: many at once, stopped at every moment, misbehaving providers and reports, a conversation that changes under
+them. Each time the conversation continues, well-formed, and nothing that was sent has changed."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def goes_on(agent: Agent, server: MessagesServer, *, breaks: int = 0) -> Receive
     return last
 
 
-# Many
+# Many at once
 
 
 def test_fifty_calls_in_one_answer_all_get_their_report_and_at_most_eight_work_at_once(
@@ -67,7 +67,7 @@ def test_fifty_calls_in_one_answer_all_get_their_report_and_at_most_eight_work_a
     calls = [agent_call(f"look {number}", number, **given("general-purpose" if number % 2 else None)) for number in range(50)]
 
     def report(received: Received) -> str | None:
-        """The first eight wait for each other; who else is there while they do would be one too many."""
+        """The first eight wait for each other; another one in between would be one too many."""
         nonlocal came, here, most
         if for_parent(received):
             return None
@@ -177,7 +177,7 @@ def test_ctrl_c_while_agents_work_ends_them_and_the_turn(opened: Open, messages_
     with pytest.raises(Aborted):
         agent.run("Look")
     release.set()
-    assert "The agent was stopped before it was done." in str(goes_on(agent, messages_server).messages)
+    assert "The agent was stopped before it finished." in str(goes_on(agent, messages_server).messages)
 
 
 def test_closing_while_a_report_lands_loses_nothing_and_hangs_nowhere(opened: Open, messages_server: MessagesServer) -> None:
@@ -201,7 +201,7 @@ def test_closing_while_a_report_lands_loses_nothing_and_hangs_nowhere(opened: Op
     assert sum("All is well." in said for said in reminders(goes_on(again, messages_server))) == 4
 
 
-# Providers that misbehave
+# Misbehaving providers
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -236,7 +236,7 @@ def test_a_provider_that_fails_an_agent_is_one_sentence_to_its_parent(
         assert "(task 1) failed:" in reminders(last)[-1]
 
 
-# A conversation that changes below them
+# A conversation that changes under them
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -302,7 +302,7 @@ def test_another_model_ends_what_was_asked_in_the_name_of_the_first(
     release.set()
     last = goes_on(agent, messages_server, breaks=1)
     assert last.body["model"] == "claude-haiku-5-5"
-    assert sum("was stopped before it was done" in said for said in reminders(last)) == 2
+    assert sum("was stopped before it finished" in said for said in reminders(last)) == 2
     agent.session.switch_model(provider)
 
 
@@ -322,7 +322,7 @@ def test_a_session_resumed_while_its_agent_works_elsewhere_is_told_that_no_repor
     copy.run("What of it?")
     last = last_of_parent(messages_server)
     well_formed(last)
-    assert "no report of it will come" in reminders(last)[-1]
+    assert "Its report will not arrive" in reminders(last)[-1]
     release.set()
     wait_for(agent)
     assert "All is well." in reminders(goes_on(agent, messages_server))[-1]
@@ -400,7 +400,7 @@ def test_half_of_a_character_in_a_report_is_replaced(opened: Open, messages_serv
 
 
 def test_an_async_session_has_no_agents_and_says_so() -> None:
-    with pytest.raises(UsageError, match="carries on a Session, not AsyncSession"):
+    with pytest.raises(UsageError, match="needs a Session, not AsyncSession"):
         Agent(AsyncSession("offline", in_memory=True))  # type: ignore[arg-type]
 
 

@@ -1,4 +1,4 @@
-"""Agents that remember (A5): what they are told, where they write, what they can't reach, and what the next one knows."""
+"""Agents with memory (A5): their prompt, where they write, what they cannot reach, and what the next one knows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def home() -> Path:
 
 
 def own_type(scope: str | None, name: str = "reviewer", more: str = "") -> None:
-    """A type of the person's own, for all projects."""
+    """Write one of the user's own types, for all projects."""
     said = f"memory: {scope}\n" if scope else ""
     lay_out(home() / "agents", {"own.md": TYPE.format(name=name, more=said + more)})
 
@@ -47,7 +47,7 @@ def system(received: Received) -> str:
 
 
 def work(agent: Agent, server: MessagesServer, *calls: tuple[str, dict[str, Any], str], kind: str = "reviewer") -> dict[str, str]:
-    """An agent of the type makes these calls; what came of them."""
+    """Have an agent of the type make these calls, and return the results."""
     server.reply(tool_use=agent_call("Look at the edges of calc.py first", subagent_type=kind))
     server.reply(tool_use=calls, when=for_subagent)
     server.reply(text="Done.", when=for_subagent)
@@ -173,7 +173,7 @@ def test_an_agent_that_may_write_nothing_writes_its_memory_and_nothing_else(
     place = directory(project, "user")
     said = work(agent, messages_server, write(project / "a.txt"), write(place / "e.md", TOPIC.format(name="e", more=""), "w2"))
     assert said["w1"].startswith("!")
-    assert "may write nothing but memories" in said["w1"]
+    assert "may only write memories" in said["w1"]
     assert not (project / "a.txt").exists()
     assert said["w2"].startswith("Saved")
     names = [tool["name"] for tool in of_subagent(messages_server)[0].body["tools"]]
@@ -239,7 +239,7 @@ def test_a_link_in_a_working_tree_leads_an_agents_memory_nowhere(
     assert said["w1"].startswith("!")
     assert list(elsewhere.rglob("*")) == []
     assert "Memory directory" not in system(of_subagent(messages_server)[0])
-    assert [each for each in agent.session.notices if "goes on without memory" in each]
+    assert [each for each in agent.session.notices if "continues without memory" in each]
 
 
 def sendable(text: str) -> bool:
@@ -254,7 +254,7 @@ def sendable(text: str) -> bool:
 def test_no_bad_path_of_an_agent_leads_out_of_its_memory(
     opened: Open, messages_server: MessagesServer, project: Path, mode: str
 ) -> None:
-    """Every kind of bad path of G1, asked for in its memory directory; in mode all nothing but the keeper stands in between."""
+    """Every kind of bad path, used in its memory directory. In mode all, only the keeper can refuse it."""
     own_type("user", more="tools: Grep\n")
     place = directory(project, "user")
     place.mkdir(parents=True)
@@ -266,7 +266,7 @@ def test_no_bad_path_of_an_agent_leads_out_of_its_memory(
     said = work(agent, messages_server, *calls)
     assert len(said) == len(paths) > 100
     saved = [os.path.normpath(path) for path, text in zip(paths, said.values(), strict=True) if not text.startswith("!")]
-    # To the tool `a/../x.md` is x.md, which is a memory; who is asked about it refuses the spelling.
+    # To the tool `a/../x.md` is x.md, which is a memory, but the keeper refuses the spelling.
     assert mode == "all" or saved == []
     made = {path for path in tree(home().parent) - before if not path.startswith((f"{home()}/projects", f"{home()}/ledger"))}
     assert {path for path in made if not path.startswith(f"{place}/.")} <= {*saved, f"{place}/MEMORY.md"}
@@ -285,7 +285,7 @@ def test_a_projects_own_type_has_a_memory_once_the_person_trusts_the_tree(
 ) -> None:
     lay_out(project, {".claude/agents/r.md": TYPE.format(name="reviewer", more="memory: user\n")})
     stranger = opened()
-    assert [each for each in stranger.session.notices if "its memory waits until you trust this directory" in each]
+    assert [each for each in stranger.session.notices if "its memory is off until you trust this directory" in each]
     work(stranger, messages_server, ("Read", {"file_path": "calc.py"}, "r1"))
     assert "Memory directory" not in system(of_subagent(messages_server)[0])
     assert not (home() / "agent-memory").exists()

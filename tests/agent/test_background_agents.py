@@ -1,4 +1,4 @@
-"""Agents and what is left of them: lost with their session, reports too long to show, notices, what programs that follow see."""
+"""Background agents: lost with their session, reports too long to show, notices, and what programs see that follow them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def own(kind: str | None) -> dict[str, Any]:
 
 
 def killed(server: MessagesServer, project: Path) -> threading.Event:
-    """A session whose background agent works when the process is killed; set the event to let its answer go."""
+    """A session whose background agent is working when the process is killed. Set the event to release its answer."""
     release, asked = threading.Event(), threading.Event()
 
     def seen(received: Received) -> bool:
@@ -105,7 +105,7 @@ def test_a_background_agent_that_a_crash_took_is_reported_as_lost_once(
 def test_an_agent_that_a_compaction_and_then_a_crash_came_over_is_lost_too(
     opened: Open, messages_server: MessagesServer, project: Path
 ) -> None:
-    """The checkpoint knows of it, since nothing before it is read."""
+    """The checkpoint must know about it, since nothing before it is read."""
     messages_server.answer_with(summarising())
     agent = opened(settings=quiet())
     release = threading.Event()
@@ -203,7 +203,7 @@ def test_a_long_report_of_a_session_without_files_is_cut_and_says_so(opened: Ope
     messages_server.reply(text="I see.", when=for_parent)
     agent.run("And?")
     said = texts(last_of_parent(messages_server).messages[-1])[-1]
-    assert "[20,000 more characters are left out.]" in said
+    assert "[20,000 characters left out.]" in said
 
 
 # Limits of a fork
@@ -219,7 +219,7 @@ def test_a_fork_that_never_ends_is_ended_after_its_rounds_and_says_so(opened: Op
     agent.run("Go")
     assert len(of_fork(messages_server)) == FORK_ROUNDS
     said = results(last_of_parent(messages_server))["a1"]
-    assert said == f"I look once more.\n[The agent was not done after {FORK_ROUNDS} answers.]"
+    assert said == f"I look once more.\n[The agent was not finished after {FORK_ROUNDS} answers.]"
     [ended] = events(agent, "agent_ended")
     assert (ended["status"], ended["rounds"], ended["calls"]) == ("done", FORK_ROUNDS, FORK_ROUNDS)
 
@@ -228,8 +228,8 @@ def test_a_fork_that_never_ends_is_ended_after_its_rounds_and_says_so(opened: Op
 @pytest.mark.parametrize(
     ("reason", "note"),
     [
-        ("max_tokens", "[The report was cut off at the length an answer may have.]"),
-        ("refusal", "[The agent's model declined to go on.]"),
+        ("max_tokens", "[The report was cut off at the maximum length of an answer.]"),
+        ("refusal", "[The agent's model declined to continue.]"),
     ],
 )
 def test_a_report_that_is_none_says_why(
@@ -254,7 +254,7 @@ def test_an_agent_that_says_nothing_is_said_to_have_said_nothing(opened: Open, m
     assert set(results(last_of_parent(messages_server)).values()) == {"The agent ended without a report."}
 
 
-# What a person and a program see
+# What users and programs see
 
 
 @pytest.mark.spec("C4")

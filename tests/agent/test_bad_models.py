@@ -1,4 +1,4 @@
-"""Models and servers that misbehave: a typed error or a result the model can act on, a valid log, and a next turn that works."""
+"""Misbehaving models and servers: a typed error or a result the model can act on, a valid log, and a next turn that works."""
 
 from __future__ import annotations
 
@@ -364,4 +364,4 @@ def test_a_refused_call_of_the_model_is_not_lost_when_the_turn_fails_behind_it(
     with pytest.raises(BadRequest):
         agent.run("Make it.")
     assert [(call.id, call.name) for call in blocks(agent) if isinstance(call, ToolUse)] == [("b1", "Bash")]
-    assert "said no" in outcomes(agent)[0].text
+    assert "Denied by the user" in outcomes(agent)[0].text

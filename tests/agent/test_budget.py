@@ -1,4 +1,4 @@
-"""What a conversation asked for is no background work: agents run whatever the budget says."""
+"""Work requested in a conversation is not background work: agents run whatever the budget says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An agent that works through compactions: files, to-dos, instructions and hooks come back, and the work goes on."""
+"""An agent that works through compactions: files, to-dos, instructions and hooks are restored, and the work continues."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_the_persons_own_hooks_stand_around_it(opened: Open, messages_server: Me
 
 @pytest.mark.spec("Z4", "B1")
 def test_killed_while_the_summary_is_made(opened: Open, messages_server: MessagesServer, project: Path) -> None:
-    """The next one to open the session has everything that was said, and compacts again when it must."""
+    """A resumed session has every message, and compacts again when it must."""
     for number in range(8):
         (project / f"part{number}.py").write_text(FILLING)
     messages_server.answer_with(summarising())

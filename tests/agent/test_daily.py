@@ -1,4 +1,4 @@
-"""Assistant mode in a conversation: the log instead of the index, no extraction, and the model is told when the day changes."""
+"""Assistant mode in a conversation: the log instead of the index, no extraction, and the model learns when the day changes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CHANGED = "it was {}, today is {}."
 
 @pytest.fixture(autouse=True)
 def greenwich(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The person's day is that of their clock."""
+    """The user's day is that of their clock."""
     with monkeypatch.context() as patch:
         patch.setenv("TZ", "UTC")
         if hasattr(time, "tzset"):
@@ -45,7 +45,7 @@ def memory(project: Path) -> Iterator[Memory]:
 
 @pytest.fixture
 def at(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """What every session's clock says from now on."""
+    """Set the clock of every session from now on."""
 
     def say(now: str) -> None:
         monkeypatch.setattr("lamina.session.base._now", lambda: now)
@@ -55,7 +55,7 @@ def at(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
 
 
 def said_dates(server: MessagesServer) -> list[str]:
-    """The changes of date in the newest request."""
+    """Return the changes of date in the newest request."""
     return [text for text in reminders(accepted(server)[-1]) if "The date has changed" in text]
 
 
@@ -212,5 +212,5 @@ def test_the_first_turn_after_midnight_starts_a_dream_that_makes_memories_of_the
     [topic] = memory.topics()
     assert (topic.description, topic.file in memory.index()) == ("deploys happen on Thursdays", True)
     assert "**Why:** Friday is short." in topic.body
-    assert [notice for notice in agent.session.notices if notice.startswith("Dreamt: ")]
+    assert [notice for notice in agent.session.notices if notice.startswith("Dream finished: ")]
     assert (memory.path / "logs/2026/03/2026-03-31.md").read_text().count("\n") == 1, "the log stays as it is"

@@ -1,4 +1,4 @@
-"""What a deny rule keeps from Read it keeps from searches too."""
+"""Searches skip the files that a deny rule hides from Read."""
 
 from __future__ import annotations
 

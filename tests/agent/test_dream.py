@@ -1,4 +1,4 @@
-"""Memory put in order at the end of a turn: over HTTP, with the lock, the copy, the permissions and the store."""
+"""Dreams at the end of a turn: over HTTP, with the lock, the copy, the permissions and the store."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_the_end_of_a_turn_starts_a_dream_whose_changes_become_real(
     assert record.tokens > 0
     assert record.cost > 0
     assert not list((memory / ".dreams").glob("*/work")), "the copy is gone"
-    assert one.notices == ["Dreamt: merged 1; `lamina dream --undo` takes it back."]
+    assert one.notices == ["Dream finished: merged 1. Undo with `lamina dream --undo`."]
     [event] = one.events
     assert (event["id"], event["files"], event["merged"], event["rounds"]) == (record.id, ["importer.md"], 1, 3)
     assert event["hit_rate"] > 0.5, "tools and system come from the cache, and each answer finds the one before"
@@ -192,7 +192,7 @@ def test_sessions_of_other_working_directories_of_the_repository_count(
     assert [record.status for record in kept(memory)] == ["completed"], "three here, two there"
 
 
-# Two at once, and the end before the end
+# Two at once, and an early end
 
 
 @pytest.mark.spec("Z5", "D1")
@@ -242,12 +242,12 @@ def test_a_dream_that_is_killed_leaves_everything_as_it_was(opened: Open, messag
     one.settle()
     script.go.set()
     [record] = kept(memory)
-    assert (record.status, record.why) == ("killed", "somebody stopped it")
+    assert (record.status, record.why) == ("killed", "stopped on request")
     assert last(memory) == before
     assert topics(memory) == ALL
     assert not list((memory / ".dreams").glob("*/work"))
-    assert one.events == [{"killed": "somebody stopped it", "id": record.id}]
-    assert one.notices == ["The dream was stopped: somebody stopped it. Memory is as it was."]
+    assert one.events == [{"killed": "stopped on request", "id": record.id}]
+    assert one.notices == ["The dream was stopped: stopped on request. Memory is unchanged."]
 
 
 @pytest.mark.spec("X7", "D2")
@@ -261,7 +261,7 @@ def test_a_session_that_closes_ends_its_dream(opened: Open, messages_server: Mes
     for thread in threading.enumerate():
         if thread.name == "lamina-dream":  # close waits for it, but not without end
             thread.join(PATIENCE)
-    assert [(record.status, record.why) for record in kept(memory)] == [("killed", "its session stopped it")]
+    assert [(record.status, record.why) for record in kept(memory)] == [("killed", "its session ended")]
     assert last(memory) is None, "it never was"
     assert topics(memory) == ALL
     script.go.set()
@@ -280,7 +280,7 @@ def test_a_session_that_closes_waits_for_a_dream_that_is_nearly_done(
     assert topics(memory) == ["MEMORY.md", "importer-rows.md", "printer.md"]
 
 
-# Others write too
+# Concurrent writers
 
 
 @pytest.mark.spec("B4", "D4")
@@ -312,14 +312,14 @@ def test_in_mode_confirm_all_of_it_waits_for_a_yes(opened: Open, messages_server
     one.run()
     one.settle()
     assert topics(memory) == ALL
-    assert one.notices == ["Dreamt: 1 waits for a yes in `lamina inbox`; `lamina dream --undo` takes it back."]
+    assert one.notices == ["Dream finished: 1 needs your approval (`lamina inbox`). Undo with `lamina dream --undo`."]
     with Memory.open(project, settings=settings) as waiting:
         [proposal] = waiting.waiting()
         waiting.accept(proposal.id)
     assert topics(memory) == ["MEMORY.md", "importer-rows.md", "printer.md"]
 
 
-# What goes wrong
+# Failures
 
 
 @pytest.mark.spec("D2", "F4")
@@ -375,11 +375,11 @@ def test_a_dream_has_so_many_answers(opened: Open, messages_server: MessagesServ
     one.settle()
     [record] = kept(memory)
     assert (record.status, len(record.turns)) == ("completed", ROUNDS)
-    assert record.why == f"its {ROUNDS} answers were used up"
+    assert record.why == f"the limit of {ROUNDS} answers was reached"
     assert len(forks(messages_server)) == ROUNDS
 
 
-# What it may do
+# Permissions
 
 
 @pytest.mark.spec("D3", "X6", "D4")
@@ -427,8 +427,8 @@ def test_transcripts_are_searched_and_never_read(opened: Open, messages_server: 
     one.settle()
     found, *refused, short = results(forks(messages_server)[1]).values()
     assert [line.partition(":")[0] for line in found.splitlines()][:5] == [f"old-{number}" for number in range(5)]
-    assert all("Transcripts are not read" in result for result in refused)
-    assert short.startswith("!A search in transcripts takes a word or phrase")
+    assert all("Transcripts cannot be read" in result for result in refused)
+    assert short.startswith("!A search in transcripts takes a literal word or phrase")
 
 
 @pytest.mark.spec("D3")
@@ -440,7 +440,7 @@ def test_what_the_dream_is_asked_names_the_phases_in_order(opened: Open, message
     one.run()
     one.settle()
     asked = str(forks(messages_server)[0].messages[0]["content"])
-    order = ["Orient", "Gather", "Daily logs", "What the project contradicts", "Transcripts", "Consolidate", "Prune and index"]
+    order = ["Orient", "Gather", "Daily logs", "Contradictions with the project", "Transcripts", "Consolidate", "Prune and index"]
     places = [asked.index(word, asked.index("### 1.")) for word in order]
     assert places == sorted(places)
     assert f"- Daily logs: {memory}/logs" in asked
@@ -476,11 +476,11 @@ def test_a_turn_that_is_too_early_pays_one_stat(opened: Open, project: Path) -> 
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({}, "Dreamt: memory is in order, nothing was changed."),
-        ({"files": ("MEMORY.md",)}, "Dreamt: mended the index; `lamina dream --undo` takes it back."),
+        ({}, "Dream finished: memory is in order, nothing was changed."),
+        ({"files": ("MEMORY.md",)}, "Dream finished: repaired the index. Undo with `lamina dream --undo`."),
         (
             {"files": ("a.md", "b.md", "c.md"), "merged": ("b.md",), "removed": ("c.md",), "waiting": ("1", "2")},
-            "Dreamt: merged 1, changed 1, removed 1, 2 wait for a yes in `lamina inbox`; `lamina dream --undo` takes it back.",
+            "Dream finished: merged 1, changed 1, removed 1, 2 need your approval (`lamina inbox`). Undo with `lamina dream --undo`.",
         ),
     ],
 )
@@ -510,7 +510,7 @@ def test_what_a_transcript_asks_for_does_not_become_the_persons_wish(
     one.run()
     one.settle()
     refused = list(results(forks(messages_server)[2]).values())
-    assert all("stands in no memory about the person" in result for result in refused)
+    assert all("is in no memory about the user" in result for result in refused)
     assert len(refused) == 3
     assert topics(memory) == [*ALL, "tests.md"]
     assert "force" not in (memory / "tests.md").read_text()

@@ -1,4 +1,4 @@
-"""A dream that a person starts: without a conversation, and without a model."""
+"""A dream started by the user: without a conversation, and without a model."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_session_without_a_provider_dreams_too(opened: Open, project: Path) ->
     one = Dreamer(opened, provider="offline")
     one.run()
     one.settle()
-    assert one.notices == ["Dreamt: merged 1; `lamina dream --undo` takes it back."]
+    assert one.notices == ["Dream finished: merged 1. Undo with `lamina dream --undo`."]
     assert not (memory / "importer.md").exists()
 
 

@@ -1,4 +1,4 @@
-"""kill -9 in the middle of a dream: the next session puts everything right, says so, and dreams at once."""
+"""kill -9 in the middle of a dream: the next session recovers, notifies the user, and dreams at once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lamina.disk.crash_points import watched
 from .agent_helpers import PATIENCE
 from .dream_helpers import QUIET, Dreamer, kept, last, remembered
 
-# Its dream has looked, has written, and then waits for an answer that never comes.
+# This dream has read and written, and then waits for an answer that never comes.
 DREAMER = """
 import sys, threading
 from lamina import Agent
@@ -67,7 +67,7 @@ def test_a_dream_whose_process_was_killed_never_was(opened: Callable[..., Agent]
     one = Dreamer(opened, provider="offline")
     [told] = one.notices
     [record] = kept(memory)
-    assert told == f"Dream {record.id} was stopped before it changed anything; its copy was removed."
+    assert told == f"Dream {record.id} was stopped before it changed anything. Its copy was removed."
     assert record.status == "failed"
     assert last(memory) == before, "it does not count"
     assert not list((memory / ".dreams").glob("*/work"))
@@ -85,7 +85,7 @@ def test_one_that_died_with_nothing_but_the_lock_is_put_right_and_said(opened: C
     subprocess.run([sys.executable, "-c", HOLDER, str(memory)], env=dict(os.environ), timeout=PATIENCE)
     assert last(memory) != before
     one = Dreamer(opened, provider="offline")
-    assert one.notices == ["A dream was stopped before it began; nothing was changed."]
+    assert one.notices == ["A dream was stopped before it began. Nothing was changed."]
     assert last(memory) == before
     assert Dreamer(opened, provider="offline").notices == []
 
@@ -106,5 +106,5 @@ def test_what_a_full_disk_left_half_changed_is_put_back_by_the_next_session(open
     assert "full" in outcome.record.why
     assert not (memory / "importer.md").exists()
     [told] = Dreamer(opened, provider="offline").notices
-    assert told.startswith(f"Dream {outcome.record.id} was stopped while it changed memories")
+    assert told.startswith(f"Dream {outcome.record.id} was stopped while changing memories")
     assert {path.name: path.read_bytes() for path in memory.glob("*.md")} == before

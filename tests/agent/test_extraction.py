@@ -1,4 +1,4 @@
-"""Memories written at the end of a turn: a fork reviews what is new, over HTTP, with the store, the permissions and the guard."""
+"""Memories written at the end of a turn: a fork reviews the new messages, over HTTP, with the store, the permissions and the guard."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ RULE = topic("Integration tests use a real database.", said="run integration tes
 
 
 class Watched:
-    """An agent with a person, and what its layers told."""
+    """An agent with a user, and the events of its layers."""
 
     def __init__(self, opened: Open, **given: Any) -> None:
         self.told: list[tuple[str, dict[str, Any]]] = []
@@ -74,7 +74,7 @@ def watched(opened: Open) -> Callable[..., Watched]:
 
 
 def arrives(gate: Gate) -> Callable[[Received], bool]:
-    """Opens the gate when the request is there."""
+    """Open the gate when the request has arrived."""
 
     def seen(_: Received) -> bool:
         gate.set()
@@ -112,7 +112,7 @@ def test_what_the_person_said_is_remembered_and_announced(
         why = memory.log("testing-db")[0].why
     assert why is not None
     assert (why.who, why.session) == ("extraction", one.agent.session.id)
-    assert why.why == "the person said: run integration tests against a real database"
+    assert why.why == "the user said: run integration tests against a real database"
     assert why.message in {record.uuid for record in records(one.agent) if getattr(record, "role", "") == "user"}
 
 
@@ -140,7 +140,7 @@ def test_the_review_shares_the_prefix_and_is_told_what_is_there(
     assert [tool["name"] for tool in fork.body["tools"]] == [tool["name"] for tool in parent.body["tools"]]
     asked = directive_in(fork.body) or ""
     assert "- [user] coffee.md (" in asked
-    assert "the person's last message" in asked
+    assert "the user's last message" in asked
     assert f"- Memory directory: {one.memory}\n" in asked
     assert "all at once" in asked
 
@@ -199,7 +199,7 @@ def test_turns_that_end_meanwhile_make_one_trailing_review_of_the_latest(
     one.settle()
     asked = [directive_in(fork.body) or "" for fork in forks(messages_server)]
     assert len(asked) == 2
-    assert "the person's last 2 messages" in asked[1]
+    assert "the user's last 2 messages" in asked[1]
     assert 'begins with "Second message."' in asked[1]
     assert [event.get("failed") for event in one.events] == [None, None]
 
@@ -210,7 +210,7 @@ def test_every_so_many_turns(watched: Callable[..., Watched], messages_server: M
     for words in ("One.", "Two.", "Three.", "Four."):
         one.run(words)
     [fork] = forks(messages_server)
-    assert "the person's last 3 messages" in (directive_in(fork.body) or "")
+    assert "the user's last 3 messages" in (directive_in(fork.body) or "")
 
 
 @pytest.mark.spec("X2")
@@ -366,8 +366,8 @@ def test_after_failures_in_a_row_it_is_left_and_said(watched: Callable[..., Watc
     for number in range(MOST_FAILURES + 2):
         one.run(f"Message {number}.")
     assert len(forks(messages_server)) == MOST_FAILURES
-    assert sum("any more in this session" in notice for notice in one.agent.session.notices) == 1
-    assert one.events[-1]["skipped"] == f"it failed {MOST_FAILURES} times in a row"
+    assert sum("for the rest of this session" in notice for notice in one.agent.session.notices) == 1
+    assert one.events[-1]["skipped"] == f"{MOST_FAILURES} failures in a row"
 
 
 @pytest.mark.spec("X5")
@@ -452,7 +452,7 @@ def test_when_the_last_reviewed_message_is_gone_all_that_is_visible_counts(
         assert one.events[-1]["cursor"] not in {item.uuid for item in c.log.view.items}
     one.run("Fourth message.")
     asked = directive_in(forks(messages_server)[-1].body) or ""
-    assert "the person's last 3 messages" in asked
+    assert "the user's last 3 messages" in asked
     assert 'begins with "First message."' in asked
 
 

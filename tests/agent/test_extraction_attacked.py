@@ -1,4 +1,4 @@
-"""A review that is led astray: by pages, by its own reading, by cut quotations, by what happens meanwhile."""
+"""Reviews that are misled: by pages, by their own reading, by truncated quotations, by concurrent changes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def asked(received: Received) -> str:
     return directive_in(received.body) or ""
 
 
-# Nothing a review does reaches the caller
+# No failure of a review reaches the caller
 
 
 @pytest.mark.spec("X3", "X7")
@@ -91,7 +91,7 @@ def test_a_fault_in_the_trailing_review_does_not_lose_what_the_first_one_did(
     assert one.events[1]["cursor"] == one.events[0]["cursor"]
 
 
-# What others said does not become the person's word
+# Other people's words do not become the user's
 
 
 @pytest.mark.spec("B6")
@@ -199,7 +199,7 @@ def test_what_a_program_wrote_into_a_transcript_is_not_the_persons(
     writes(messages_server, again.memory / "t.md", topic(FORCE, said=FORCE, name="t"))
     again.run("Go on please.")
     assert again.files == []
-    assert "did not say" in again.events[-1]["refused"][0]
+    assert "did not write" in again.events[-1]["refused"][0]
 
 
 @pytest.mark.spec("B6")
@@ -243,7 +243,7 @@ def test_what_is_told_of_a_review_holds_no_secret(watched: Watch, messages_serve
     assert key not in json.dumps(one.events)
 
 
-# What happens meanwhile
+# Concurrent changes
 
 
 @pytest.mark.spec("X2", "B9")
@@ -324,4 +324,4 @@ def test_a_memory_that_the_person_removed_meanwhile_is_not_saved_again(
     writes(messages_server, one.memory / name, RULE, when=removes)
     one.run(WORDS)
     assert one.files == ["MEMORY.md"]
-    assert "was removed meanwhile" in one.events[-1]["refused"][0]
+    assert "was removed in the meantime" in one.events[-1]["refused"][0]

@@ -1,4 +1,4 @@
-"""kill -9 between two writes of a review: what was saved is whole, and the session that goes on reviews the same messages again."""
+"""kill -9 between two writes of a review: saved files are complete, and the resumed session reviews the same messages again."""
 
 from __future__ import annotations
 

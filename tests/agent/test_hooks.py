@@ -1,4 +1,4 @@
-"""Hooks around a turn: what they add, what they stop, how often they may send the model back, and that none of them can hang it."""
+"""Hooks around a turn: what they add, what they stop, how often they may send the model back, and that none can hang it."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def test_a_stop_hook_that_is_never_content_sends_back_three_times(
 
 
 def test_a_stop_hook_may_end_the_turn_for_good(opened: Open, messages_server: MessagesServer) -> None:
-    """`continue: false` is stronger than the block of another hook, or of its own."""
+    """`continue: false` overrides a block, by another hook or by the same."""
     end = saying({"continue": False, "stopReason": "enough for today", "decision": "block", "reason": "more"})
     block = saying({"decision": "block", "reason": "not yet"})
     settings = Settings(hooks={"Stop": [{"hooks": [{"type": "command", "command": command} for command in (block, end)]}]})
@@ -205,13 +205,13 @@ def test_rounds_of_all_returns_count_together_and_each_is_bounded(opened: Open, 
     assert agent.run("Go.").rounds == 8
 
 
-# Hooks that hang, and the hooks of nobody
+# Hanging hooks, and no hooks
 
 
 def test_a_hook_that_hangs_is_told_and_the_turn_goes_on(opened: Open, messages_server: MessagesServer) -> None:
     answer = opened(settings=hooks(timeout=0.2, UserPromptSubmit="sleep 1000")).run("Hello.")
     assert answer.ended == "answered"
-    assert any("did not end in time" in notice for notice in answer.notices)
+    assert any("exceeded its timeout" in notice for notice in answer.notices)
 
 
 def test_ctrl_c_ends_a_hook_at_the_start_and_leaves_no_session_open(opened: Open, project: Path) -> None:

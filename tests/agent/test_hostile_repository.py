@@ -1,5 +1,5 @@
-"""A repository that tries everything at once: nothing of it runs or moves before trust, addresses and paths never, and a session
-starts all the same."""
+"""A repository that tries everything at once: nothing in it runs or takes effect before trust, addresses and paths never, and a session
+still starts."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from .agent_helpers import accepted, lay_out, reminders, results
 
 Open = Callable[..., Agent]
 
-# Where programs find servers, keys, certificates and homes: never from a tree.
+# Where programs look for servers, keys, certificates and homes: never taken from a working tree.
 STEERING = [
     *("HOME", "USERPROFILE", "LAMINA_HOME", "LAMINA_FLAGS", "LAMINA_MEMORY_DIR", "CLAUDE_CONFIG_DIR", "ANTHROPIC_BASE_URL"),
     *("OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "SSL_CERT_FILE"),
     *("REQUESTS_CA_BUNDLE", "XDG_CONFIG_HOME", "AWS_PROFILE", "Anthropic_Base_Url"),
 ]
-# Ways to have a program run something: with trust, as hooks are.
+# Ways to make a program run something: allowed with trust, like hooks.
 RUNNING = [
     "PATH",
     "LD_PRELOAD",

@@ -1,4 +1,4 @@
-"""Instruction files in a conversation: once at the start, nested ones behind the result that calls for them, and each once."""
+"""Instruction files in a conversation: once at the start, nested ones after the result that triggers them, and each once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Open = Callable[..., Agent]
 
 
 def reads(server: MessagesServer, *paths: str) -> None:
-    """The model reads these, one answer each, and ends the turn."""
+    """Have the model read these, one per answer, and end the turn."""
     for path in paths:
         server.reply(tool_use=("Read", {"file_path": path}))
     server.reply(text="Seen.")

@@ -1,4 +1,4 @@
-"""A model that remembers: what it is told, what it writes with Write and Edit, and what the next session knows."""
+"""A model with memory: its prompt, its writes with Write and Edit, and what the next session knows."""
 
 from __future__ import annotations
 
@@ -263,7 +263,7 @@ def test_guidelines_and_switches_reach_the_prompt(opened: Open, messages_server:
 
 def test_a_memory_that_cannot_be_used_is_a_notice_and_the_session_goes_on(opened: Open, messages_server: MessagesServer) -> None:
     agent = opened(settings=Settings(memory_directory="/etc/memory/here"))
-    assert any("goes on without memory" in notice for notice in agent.session.notices)
+    assert any("continues without memory" in notice for notice in agent.session.notices)
     assert agent.run("Hello.").ended == "answered"
     assert "Memory directory" not in system(messages_server.requests[0])
 

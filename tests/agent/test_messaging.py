@@ -1,4 +1,4 @@
-"""SendMessage between agents of one process, in whole turns: what is queued, when it is read, how it stands in a request."""
+"""SendMessage between agents of one process, in whole turns: what is queued, when it is read, and how a request shows it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def mail_of(received: Received) -> list[str]:
 
 
 class Meeting:
-    """The main conversation writes while its agent waits for an answer, and the agent's answer comes when that is done."""
+    """The main conversation writes while its agent waits for an answer; the agent's answer comes after that."""
 
     def __init__(self, server: MessagesServer, kind: str | None) -> None:
         self.asked, self.release = threading.Event(), threading.Event()
@@ -82,7 +82,7 @@ def test_a_message_to_a_running_agent_stands_behind_its_next_results_as_data(
     asked = [each for each in messages_server.requests if (for_subagent(each) if kind else each.fork)][-1]
     [words] = mail_of(asked)
     assert words.count("<system-reminder>") == words.count("</system-reminder>") == words.count("</agent-message>") == 1
-    assert "from main, the conversation that started you:\n\n<agent-message>\n[in short: sub is wrong too]" in words
+    assert "from main, the conversation that started you:\n\n<agent-message>\n[summary: sub is wrong too]" in words
     assert words in [block.get("text") for block in asked.messages[-1]["content"]], "behind the results of the round"
     if kind:
         well_formed(asked)
@@ -128,7 +128,7 @@ def test_an_agent_that_is_asked_to_end_ends_after_its_round_and_answers(
     messages_server.reply(tool_use=[send(state.id, "Look at sub() too.", "s0"), send(state.id, request)], when=for_parent)
     messages_server.reply(text="Asked.", when=for_parent)
     agent.run("End it")
-    assert "It ends after its round of tools" in results(last_of_parent(messages_server))["s1"]
+    assert "It ends after its current round of tools" in results(last_of_parent(messages_server))["s1"]
     before = len(messages_server.requests)
     assert agent.mail is not None
     while agent.mail.receive("phone", "Hello?") == "sent":
@@ -139,10 +139,10 @@ def test_an_agent_that_is_asked_to_end_ends_after_its_round_and_answers(
     messages_server.reply(text="It has ended.", when=for_parent)
     agent.run("Has it?")
     words = "\n".join(reminders(last_of_parent(messages_server)))
-    assert "which answers the request to end" in words
+    assert "a response to the shutdown request" in words
     assert "it ends" in words
-    assert f"The background agent {state.id} (task 1) was stopped before it was done." in words
-    assert "[1 of the messages sent to it came too late for it to read.]" in words
+    assert f"The background agent {state.id} (task 1) was stopped before it finished." in words
+    assert "[1 message sent to it arrived too late to be read.]" in words
     assert agent.agents.states[0].status == "stopped"
 
 
@@ -170,8 +170,8 @@ def test_a_request_to_end_that_comes_too_late_is_answered_all_the_same(opened: O
     messages_server.reply(text="So it is.", when=for_parent)
     agent.run("Has it?")
     words = "\n".join(reminders(last_of_parent(messages_server)))
-    assert "it had ended by itself" in words
-    assert "Done by myself.\n[1 of the messages sent to it came too late for it to read.]" in words
+    assert "had already ended" in words
+    assert "Done by myself.\n[1 message sent to it arrived too late to be read.]" in words
 
 
 @pytest.mark.spec("A6")
@@ -186,9 +186,9 @@ def test_an_unknown_name_is_answered_with_those_that_are_known(
     messages_server.reply(text="I see.")
     agent.run("Write to alice")
     said = results(last_of_parent(messages_server))
-    assert said["s1"] == "!Nobody here is called 'alice'. These can be written to: bob."
-    assert said["s2"].startswith("!That is you")
-    assert said["s3"].startswith("!There is no bridge here")
+    assert said["s1"] == "!Unknown recipient 'alice'. Known recipients: bob."
+    assert said["s2"].startswith("!You cannot send a message to yourself")
+    assert said["s3"].startswith("!Nothing was sent: the host program")
     assert said["s4"] == "Sent to bob."
     assert box.waits()
     box.close()
@@ -206,7 +206,7 @@ def test_the_hosts_bridge_takes_messages_and_brings_them(opened: Open, messages_
     lend(agent.session, bridge=bridge)
     assert agent.mail is not None
     assert agent.mail.receive("phone", "Who is it?") == "sent"
-    with pytest.raises(InputError, match="more than 20,000 characters"):
+    with pytest.raises(InputError, match="longer than 20,000 characters"):
         agent.mail.receive("phone", "x" * 20_001)
     calls = [send("bridge:phone", "Ring.", summary="a call"), send("bridge:fax", "Beep.", "s2")]
     messages_server.reply(tool_use=calls)
@@ -214,7 +214,7 @@ def test_the_hosts_bridge_takes_messages_and_brings_them(opened: Open, messages_
     agent.run("Ring")
     assert went == [("phone", "Ring.", "a call"), ("fax", "Beep.", "")]
     said = results(last_of_parent(messages_server))
-    assert said["s1"] == "The bridge took the message for phone."
+    assert said["s1"] == "The bridge accepted the message for phone."
     assert said["s2"] == "!Nobody answers there."
     assert "from phone, by a bridge of the host" in mail_of(messages_server.requests[0])[0]
     agent.close()
@@ -236,7 +236,7 @@ def test_mail_in_the_team_mailbox_is_read_once_and_allows_nothing(
     agent.run("What is new?")
     first = messages_server.requests[0]
     [words] = mail_of(first)
-    assert words.index("First.") < words.index("Second.") < words.index("which answers a plan p1: approved")
+    assert words.index("First.") < words.index("Second.") < words.index("a response to a plan p1: approved")
     assert words in [block.get("text") for block in first.messages[-1]["content"]]
     last = last_of_parent(messages_server)
     assert results(last)["w1"].startswith("!Not allowed: Nobody is there to allow it.")
@@ -246,11 +246,11 @@ def test_mail_in_the_team_mailbox_is_read_once_and_allows_nothing(
     assert [each.words for each in heard.said] == ["What is new?"], "nothing of it is the person's own words"
     assert any("First." in each for each in heard.data)
     other = opened(home=home, settings=Settings(mailbox="alice@build"))
-    assert any("belongs to another session" in each for each in other.session.notices)
+    assert any("is used by another open session" in each for each in other.session.notices)
     agent.close()
     assert other.mail is not None
     other.mail.open()
-    assert not any("belongs to another session" in each for each in other.session.notices)
+    assert not any("is used by another open session" in each for each in other.session.notices)
     assert Mailbox.open(home, MailboxAddress("alice", "build")) is None, "it is the other's now"
     assert agent.session.status.cache_breaks == 0
 
@@ -271,14 +271,14 @@ def test_a_session_that_listens_is_called_by_another_and_answers(
         messages_server.reply(tool_use=send(f"uds:{there}", "The build is red.", summary="build"))
         messages_server.reply(text="Called.")
         one.run("Tell the other")
-        assert "has it as message" in results(last_of_parent(messages_server))["s1"]
+        assert "Delivered to the session" in results(last_of_parent(messages_server))["s1"]
         messages_server.reply(text="I heard.")
         other.run("News?")
         [words] = mail_of(last_of_parent(messages_server))
         assert "The build is red." in words
-        assert f"from session-{one.session.id[:8]}, another session, by socket:\n\n<agent-message>\n[in short: build]" in words
+        assert f"from session-{one.session.id[:8]}, another session, by socket:\n\n<agent-message>\n[summary: build]" in words
         back = next(path for path in sockets if path != there)
-        assert f"[an answer goes to: uds:{back}]" in words
+        assert f"[reply to: uds:{back}]" in words
         for agent in (one, other, quiet):
             agent.close()
         assert list((home / "sockets").iterdir()) == []
@@ -319,7 +319,7 @@ def test_mail_stays_in_the_mailbox_until_the_disk_has_it_in_the_transcript(
     agent = opened(home=home, settings=Settings(mailbox="alice"))
     alice, path = MailboxAddress("alice", "default"), agent.session.path
     assert path is not None
-    # One that would end every turn: nobody can take it apart.
+    # Too deeply nested to parse: it must not fail every turn.
     deliver(home, alice, b'{"id":"0123456789abcdef","sender":"eve","text":"x","more":' + b"[" * 5_000)
     deliver(home, alice, encode_message(AgentMessage.new("eve", '{"a":' * 3_000)))
     deliver(home, alice, encode_message(AgentMessage.new("bob", "Only once.")))

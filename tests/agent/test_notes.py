@@ -107,7 +107,7 @@ def test_an_edit_of_a_heading_is_refused_and_the_old_notes_stay(
     agent.run("Go on. " + LONG * 2)
     settle(agent)
     assert len(forks(messages_server)) == 3
-    assert "Headings" in str(directive_in(forks(messages_server)[-1].body))
+    assert "Keep the headings" in str(directive_in(forks(messages_server)[-1].body))
     assert notes_file(agent).read_text() == before
 
 

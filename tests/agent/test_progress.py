@@ -1,4 +1,4 @@
-"""What background agents are doing, in a few words: asked beside them, shown, counted, and off where nobody wants it (A7)."""
+"""Summaries of background agents: requested in side calls, shown, counted, and off if disabled (A7)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ AT_ONCE = Policy("classic", agents=AgentPolicy(summary_seconds=0.0))
 
 
 class Watched:
-    """An agent that reads a file and is held in its second call until a summary of the first came, or nobody asked for one."""
+    """An agent that reads a file, and is held in its second call until a summary of the first arrived or none was requested."""
 
     def __init__(self, server: MessagesServer, kind: str | None) -> None:
         self.release, self.second, self.shown = threading.Event(), threading.Event(), threading.Event()

@@ -1,4 +1,4 @@
-"""Memories that come to an agent's messages: with a model, without one, with the index and without."""
+"""Memories recalled for an agent's messages: with and without a model, with and without the index."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A server that refuses what is in a conversation: the agent's loop mends it once and goes on."""
+"""A server that refuses content of a conversation: the agent's loop repairs it once and continues."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def test_the_types_are_listed_and_a_file_that_is_none_is_said() -> None:
         "haiku",
     )
     assert done.stderr.count("\n") == 1
-    assert "broken.md is no agent type: it has no front matter" in done.stderr
+    assert "broken.md is not a valid agent type: it has no front matter" in done.stderr
     shown = here("agents")
     assert shown.returncode == 0
     assert "reviewer" in shown.stdout.splitlines()[2]

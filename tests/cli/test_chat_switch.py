@@ -7,6 +7,7 @@ from pathlib import Path
 
 import anthropic
 import pytest
+from tests.cli.running import lamina
 from tests.session.foreign import foreign_transcript
 
 from lamina.agent.agent import Agent
@@ -114,3 +115,17 @@ def test_no_window_that_was_asked_for_is_wider_than_the_new_model_takes(tmp_path
             session.switch_model(open_provider("anthropic:claude-haiku-4-5", client=object()), window=10)
         assert session.provider.name == "offline"
         assert window_of(session) == 900_000
+
+
+@pytest.mark.prefix_free("one session with two models, each announced")
+def test_a_resumed_session_keeps_its_model(messages_server: MessagesServer, tmp_path: Path) -> None:
+    def answer(*arguments: str) -> str:
+        return lamina(*arguments, cwd=tmp_path, ANTHROPIC_API_KEY="any", ANTHROPIC_BASE_URL=messages_server.url).stdout
+
+    for text in ("One.", "Two.", "Three."):
+        messages_server.reply(text=text)
+    assert answer("-p", "first", "--model", "claude-haiku-4-5") == "One.\n"
+    assert answer("--continue", "-p", "second") == "Two.\n"
+    assert answer("--continue", "-p", "third", "--model", "claude-sonnet-5-5") == "Three.\n"
+    models = [request.body["model"] for request in messages_server.requests if not request.fork]
+    assert models == ["claude-haiku-4-5", "claude-haiku-4-5", "claude-sonnet-5-5"]

@@ -295,7 +295,7 @@ def test_what_the_session_has_to_tell_in_the_middle_of_a_turn_is_told(keyed: Mes
     keyed.reply(text="Two.")
     done = here("-p", "go on", "--resume", first["session_id"], "--permission-mode", "all")
     assert (done.returncode, done.stdout) == (0, "Two.\n")
-    assert done.stderr.count("Big tool results stay in the conversation") == 1
+    assert done.stderr.count("large tool results stay in the conversation") == 1
 
 
 def test_a_window_that_the_prompt_nearly_fills_is_told_of(keyed: MessagesServer, monkeypatch: pytest.MonkeyPatch) -> None:

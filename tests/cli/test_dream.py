@@ -107,7 +107,7 @@ def test_a_dream_by_hand_tells_each_answer_and_what_it_came_to_and_is_taken_back
     assert "lamina dream --undo takes it back." in done.stderr
     assert len(memory.topics()) == 1
     status = here("dream", "--status").stdout
-    assert "Next: not yet, the last one was 0.0 of 24 hours ago" in status
+    assert "Next: not yet, only 0.0 of 24 hours since the last dream" in status
     assert ": merged 1 (" in status or "  merged 1 (" in status
     undone = here("dream", "--undo")
     assert (undone.returncode, undone.stdout.startswith("Took back dream ")) == (0, True)
@@ -133,7 +133,7 @@ def test_programs_get_one_document(memory: Memory) -> None:
 
 def test_misuse_and_failure_are_one_line_with_their_codes(work: Path) -> None:
     nothing = here("dream", "--model", "offline")
-    assert (nothing.returncode, nothing.stderr) == (1, "lamina: no dream: nothing is remembered yet\n")
+    assert (nothing.returncode, nothing.stderr) == (1, "lamina: no dream: there are no memories yet\n")
     for wrong in (
         ("--status", "--kill"),
         ("--watch", "--undo"),
@@ -250,7 +250,7 @@ def test_the_chat_dreams_shows_and_takes_back(
         ("/dream", "Dreamt: merged 1 ("),
         ("/dream status", "Last dream: 2"),
         ("/dream undo", "Took back dream "),
-        ("/dream undo", "there is none to undo"),
+        ("/dream undo", "there is nothing to undo"),
         ("/dream kill", "no dream runs here"),
         ("/dream on", "There is no /dream on"),
     ):

@@ -91,7 +91,7 @@ def test_a_no_with_words_reaches_the_model_and_nothing_is_done(chat: Terminal, w
     chat.say("write notes.txt: one line")
     chat.expect("\n  >")
     chat.say("n put it into docs instead")
-    chat.expect("✗ Write notes.txt · The person said no, and: put it into docs instead")
+    chat.expect("✗ Write notes.txt · Denied. The user said: put it into docs instead")
     chat.prompt()
     assert not (work / "notes.txt").exists()
     assert "put it into docs instead" in written(tmp_path)[0].read_text()

@@ -148,7 +148,7 @@ def test_a_call_is_told_in_one_line(name: str, arguments: Any, shown: str) -> No
             "stopped: it printed too much",
         ),
         ("Bash", "2 failed\n[The whole output is in /s/1; …]", {"exit_code": 1}, True, "exit code 1: 2 failed"),
-        ("Edit", "Not allowed: The person said no.", {"denied": True}, True, "The person said no."),
+        ("Edit", "Not allowed: Denied by the user.", {"denied": True}, True, "Denied by the user."),
         ("Read", "a.py is not there.\nmore", {}, True, "a.py is not there."),
         ("Read", [{"type": "image"}], {"bytes": 3}, False, ""),
         ("mcp__x__y", "\nfine\nmore", {}, False, "fine"),

@@ -1,4 +1,4 @@
-"""Work beside a conversation: one of a name, nothing lost, bounded, and an end that waits but not for ever."""
+"""Background work: one job per name, no lost results, a bounded inbox, and a `close` that waits, but not forever."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PATIENCE = 120
 
 
 class Gate:
-    """A job that waits until it is let through, or told to end."""
+    """A job that waits until it is released or told to stop."""
 
     def __init__(self) -> None:
         self.entered = threading.Event()

@@ -1,4 +1,4 @@
-"""A fork as a flow, driven by hand: what it sends, what it refuses, how it ends, and what it changes (nothing)."""
+"""A fork as a flow, driven by hand: what it sends, what it refuses, how it ends, and that it changes nothing."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def reply(*blocks: Wire | str, stop: str | None = None, usage: Usage | None = No
 
 
 class Model:
-    """Answers from a list and keeps what it was asked."""
+    """Answers from a list and records the requests."""
 
     def __init__(self, *replies: Reply) -> None:
         self.replies = list(replies)
@@ -228,7 +228,7 @@ def test_a_provider_without_marks_gets_none() -> None:
     assert marked(model.asked[0].request) == []
 
 
-# A1: compared before it is sent
+# A1: checked before sending
 
 
 @pytest.mark.spec("A1", "K2")
@@ -289,7 +289,7 @@ def test_words_about_forks_make_no_fork() -> None:
     assert not is_fork([said("user", words), said("assistant", '<fork purpose="notes">\nhi')])
 
 
-# The desk that is lent
+# The fork's tool runner
 
 
 @pytest.mark.spec("N4")

@@ -1,4 +1,4 @@
-"""The tool loop as a flow: effects in a table, decisions out; by hand, by both drivers, and with everything going wrong."""
+"""The tool loop as a flow: effects in a table, decisions out; by hand, by both drivers, and with every kind of failure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Step: TypeAlias = Reply | BaseException
 
 
 class Notebook:
-    """The least a loop can carry on: everything that was said, in order."""
+    """The smallest conversation the loop can drive: everything in order."""
 
     def __init__(self) -> None:
         self.said: list[Any] = ["the question"]
@@ -73,7 +73,7 @@ def cut_off(*blocks: Wire) -> Reply:
 
 
 def garbled(*blocks: Wire) -> Reply:
-    """An answer as a provider hands it over when the input of one of its calls is no JSON object."""
+    """A provider's answer in which the input of one call is not a JSON object."""
     return withhold_unparsed(reply(*blocks))
 
 
@@ -82,7 +82,7 @@ def answers(calls: Sequence[ToolUse]) -> tuple[ToolResult, ...]:
 
 
 class Played:
-    """A flow driven by hand: the effects it asked for, and how it ended."""
+    """Drive a flow by hand, and return its effects and its end."""
 
     def __init__(self, flow: Flow[Outcome], script: Sequence[Step]) -> None:
         self.effects: list[Effect] = []
@@ -273,7 +273,7 @@ class Lost(Exception):
 )
 @pytest.mark.parametrize("at", range(6))
 def test_an_error_at_any_effect_comes_out_and_what_was_said_stays(at: int, error: BaseException) -> None:
-    """Sleep Ask RunTools Sleep Ask: five effects, each of which may fail; the sixth row fails nowhere."""
+    """Sleep Ask RunTools Sleep Ask: five effects, each of which may fail; in the sixth row none does."""
     talk = Patient()
     flow = loop.run(talk)
     script = iter([reply(call("a")), reply(text("yes"))])
@@ -336,7 +336,7 @@ def test_whatever_a_model_says_the_loop_is_bounded_and_every_call_it_runs_is_ans
             assert [one.tool_use_id for one in after] == [one.id for one in before.blocks if isinstance(one, ToolUse)]
 
 
-# A request that is refused
+# Refused requests
 
 
 def test_a_refused_request_that_can_be_mended_is_sent_once_more_and_counts_as_one_round() -> None:

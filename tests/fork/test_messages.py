@@ -1,4 +1,4 @@
-"""Permissions for SendMessage: rules hold as for any tool, names are free, and what leaves the person's sessions is asked about."""
+"""Permissions for SendMessage: rules apply as for any tool, names are free, and messages that leave the user's sessions need a question."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A call that can be left: heard in the caller's thread, one event at a time, and dropped when nobody waits any more."""
+"""An abortable call: events arrive in the caller's thread, one at a time, and are dropped after an abort."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ REPLY = Reply("m", "a-model", (), "end_turn")
 
 
 class Speaker(OfflineProvider):
-    """A provider of one's own: the protocol, and whatever a test wants said."""
+    """A custom provider: the protocol, and whatever answer a test needs."""
 
     def __init__(self, act: Callable[[OnEvent], Reply]) -> None:
         super().__init__()
@@ -128,11 +128,11 @@ def test_the_call_runs_in_the_callers_context() -> None:
     assert found == ["one"]
 
 
-# A deadline
+# Deadlines
 
 
 class Slow(Speaker):
-    """Its client takes its time to be loaded."""
+    """A provider whose client takes its time to load."""
 
     def __init__(self, act: Callable[[OnEvent], Reply], loading: threading.Event) -> None:
         super().__init__(act)

@@ -1,4 +1,4 @@
-"""The desk: every call one result in its place, readers at once, writers in order, and nobody runs without a yes."""
+"""The tool runner: one result per call in its place, readers in parallel, writers in order, and nothing runs without permission."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from lamina.permissions.rules import PermissionRules, read_rules
 from lamina.tools.registry import builtin_tools
 from lamina.tools.tool import Context, Tool, ToolOutput
 
-# Far more than a thread needs to get going on a busy machine; only a test that fails waits for it.
+# Far more than a thread needs to start on a busy machine. Only a failing test waits this long.
 PATIENCE = 120
 
 
 class Custom(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool a user of the library wrote."""
+    """A tool written by a user of the library."""
 
     name: str
     act: Callable[[Wire], Any]
@@ -40,7 +40,7 @@ class Custom(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Talk:
-    """A desk over real files, a person with their answers ready, and what was asked, begun and ended."""
+    """A tool runner over real files, a user with prepared answers, and a record of questions, starts and ends."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ def fine(_: Wire) -> ToolOutput:
 
 
 def when_ready(pipe: Path, act: Callable[[], object]) -> threading.Thread:
-    """Does it as soon as a command has written to the pipe."""
+    """Act as soon as a command has written to the pipe."""
 
     def wait() -> None:
         pipe.read_bytes()
@@ -123,7 +123,7 @@ def cwd(tmp_path: Path) -> Path:
     return made
 
 
-# Order and number
+# Order and number of results
 
 
 @pytest.mark.spec("C11")
@@ -172,7 +172,7 @@ def test_fifty_calls_in_one_answer_come_back_in_order_and_never_more_than_eight_
 
 
 def test_calls_that_only_read_run_at_the_same_time(cwd: Path) -> None:
-    """Each waits for the other: one after another they would never end."""
+    """Two calls that wait for each other: in sequence they would never end."""
     meet = threading.Barrier(2)
 
     def wait(_: Wire) -> ToolOutput:
@@ -225,7 +225,7 @@ def test_a_person_is_asked_before_anything_of_the_answer_runs(cwd: Path) -> None
     assert not (cwd / "y.txt").exists()
     assert not first.result.is_error
     assert not second.result.is_error
-    assert "said no" in text_of(third)
+    assert "Denied by the user" in text_of(third)
     assert isinstance(third.verdict, Deny)
 
 
@@ -296,7 +296,7 @@ def test_a_reading_command_that_prints_too_much_says_so(cwd: Path) -> None:
     assert ran.result.is_error
 
 
-# What was allowed rests on what is on the disk
+# Permissions that depend on the state of the disk
 
 
 def test_a_reading_command_sees_what_the_call_before_it_wrote(cwd: Path) -> None:
@@ -404,7 +404,7 @@ def test_an_abort_ends_a_command_that_hangs(cwd: Path) -> None:
 
 
 def test_ctrl_c_ends_the_command_and_every_call_still_has_its_result(cwd: Path) -> None:
-    """The signal reaches only the thread that waits; the tools run in others."""
+    """The signal reaches only the waiting thread; the tools run in others."""
     talk = Talk(cwd, mode="all")
     os.mkfifo(cwd / "ready")
     presser = when_ready(cwd / "ready", lambda: signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT))

@@ -1,4 +1,4 @@
-"""The user's commands: what is run, what their words mean, and that none of them can hang or flood a session."""
+"""The user's commands: which run, what their output means, and that none can hang or flood a session."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def run(event: Any, table: Any, cwd: Path, **payload: Any) -> HookOutcome:
     return run_hooks(event, payload, table, cwd=cwd, environ=dict(os.environ), matching=payload.get("source", ""))
 
 
-# A signal that was sent is not yet a process that has ended: another core may have to be given to it first.
+# A process does not end at the moment the signal is sent: it may first have to wait for a core.
 PATIENCE = 120.0
 GLANCE = 0.01
 
 
 def ended(pid: int) -> bool:
-    """Gone, or dead and waiting for its parent to notice."""
+    """Whether the process is gone, or dead and not yet reaped by its parent."""
     stat = Path(f"/proc/{pid}/stat")
     try:
         os.kill(pid, 0)
@@ -45,7 +45,7 @@ def ended(pid: int) -> bool:
 
 
 def ends(pid: int) -> bool:
-    """Whether it has ended, or does so before patience runs out."""
+    """Whether the process ends before patience runs out."""
     never = threading.Event()
     return any(ended(pid) or never.wait(GLANCE) for _ in range(round(PATIENCE / GLANCE)))
 
@@ -87,7 +87,7 @@ def test_a_hook_that_hangs_is_ended_with_its_children(tmp_path: Path, monkeypatc
     monkeypatch.setattr("lamina.hooks.run.time", UpWhenReady(tmp_path / "ready"))
     hangs = "sleep 1000 & echo $! > child.pid; touch ready; wait"
     found = run("Stop", hooks("Stop", hangs, timeout=1.0), tmp_path)
-    assert "did not end in time" in found.faults[0]
+    assert "exceeded its timeout" in found.faults[0]
     assert ends(int((tmp_path / "child.pid").read_text()))
 
 

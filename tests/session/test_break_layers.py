@@ -296,7 +296,7 @@ def test_a_window_that_is_full_still_has_not_filled_up_again() -> None:
 def test_without_a_model_small_windows_go_on_for_ever(tmp_path: Path, window: int) -> None:
     """Each summary carries the one before; were it longer than its reserve, it would fill the window and could not be made smaller."""
     with Session("offline", home=tmp_path, cwd=tmp_path, window=window, settings=quiet(), max_tokens=300) as session:
-        for number in range(60):
+        for number in range(75):
             session.add_user(f"Step {number}: port = {number}, host = h{number}. " + "It was 错误 before. " * 20)
             assert refused(session.before_call()) == []
             usage = {"input_tokens": session.tokens, "output_tokens": 80}
@@ -517,7 +517,7 @@ class Random:
     def switch(self, pick: int) -> None:
         name = SWITCHES[pick % len(SWITCHES)]
         self.switches[name] = not getattr(Settings(**self.switches), name)
-        self.session.settings = conversation_of(self.session).settings = Settings(**self.switches)
+        conversation_of(self.session).settings = Settings(**self.switches)
 
 
 @pytest.mark.spec("B1", "K3", "R4")

@@ -231,7 +231,7 @@ def test_the_session_goes_on_when_originals_cannot_be_saved_and_says_so_once(tmp
             assert cleared(work(session, numbered(1, number))[-1]) == []
             number += 1
         assert cleared(session.before_call()) == []
-        assert len([notice for notice in session.notices if "could not be cleared" in notice]) == 1
+        assert len([notice for notice in session.notices if "were not cleared" in notice]) == 1
         assert len(events(session.path, "clearing_failed")) == 1
         folder.unlink()
         assert len(cleared(session.before_call())) > 25, "the disk is back"

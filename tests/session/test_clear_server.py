@@ -140,8 +140,8 @@ def test_a_provider_that_does_not_edit_is_noticed_and_cleared_by_size(
             session.provider = Deaf(session.provider)
         session.add_user("Read everything.")
         assert run(session) == 70
-        assert [notice for notice in session.notices if "deletions" in notice] == [
-            "The provider did not carry out the deletions it was asked for: old results are cleared by size from now on."
+        assert [notice for notice in session.notices if "cache edits" in notice] == [
+            "The provider ignored the requested cache edits. From now on, old tool results are cleared by size."
         ]
         assert clearings(session.path)
         name = session.id

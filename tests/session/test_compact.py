@@ -374,7 +374,7 @@ def test_the_lean_policy_keeps_a_tail_of_whole_pairs(messages_server: MessagesSe
         assert refused(after) == []
         assert unmarked(after["messages"][-1]["content"]) == unmarked(asked.body["messages"][-1]["content"][:-1])
         assert "No result" not in str(after)
-        assert "The newest messages stay as they are" in asked.body["messages"][-1]["content"][-1]["text"]
+        assert "The newest messages are kept unchanged" in asked.body["messages"][-1]["content"][-1]["text"]
 
 
 @pytest.mark.parametrize("policy", [CLASSIC, LEAN], ids=["classic", "lean"])

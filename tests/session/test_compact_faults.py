@@ -64,7 +64,7 @@ def words(session: Session) -> str:
         (REFUSED, "refused"),
         (CUT_OFF, "cut off"),
         (UNTAGGED, "no <summary>"),
-        (HUGE, "as large as"),
+        (HUGE, "no smaller than"),
         (CALLING, "calls a tool"),
         (BROKEN, "500"),
     ],
@@ -84,7 +84,7 @@ def test_what_is_no_summary_is_asked_for_again_and_never_replaces_history(
         assert not boundaries(session)
         assert len(summaries(messages_server)) == 3
         if bad is not BROKEN:
-            assert "An earlier try was not usable" in str(summaries(messages_server)[-1].body["messages"][-1])
+            assert "Your previous answer could not be used" in str(summaries(messages_server)[-1].body["messages"][-1])
         messages_server.answer_with(summarising())
         assert session.compact().done, "and by hand it is tried again"
 
@@ -182,7 +182,7 @@ def test_too_long_drops_the_oldest_rounds_and_says_so(messages_server: MessagesS
         assert 2 <= len(summaries(messages_server)) <= 4
         last = summaries(messages_server)[-1].body
         assert refused(last) == []
-        assert re.search(r"The oldest \d+ rounds", str(last["messages"][-1]))
+        assert re.search(r"The beginning of the conversation \(\d+ rounds?\)", str(last["messages"][-1]))
         [boundary] = boundaries(session)
         found = fates(boundary, order)
         left = [uuid for uuid, fate in found.items() if fate == Told("left_out")]

@@ -203,7 +203,7 @@ def test_notes_turned_into_nonsense_are_kept_beside_and_the_person_is_told(
         beside = Path(told(session).named("notes")[-1]["beside"])
         assert beside.read_text() == "my shopping list"
         assert notes_of(session).bodies[0]
-        assert any("kept beside" in notice for notice in session.notices)
+        assert any("It is renamed" in notice for notice in session.notices)
 
 
 @pytest.mark.spec("N4")
@@ -244,7 +244,7 @@ def test_offline_notes_are_written_from_the_request_alone(tmp_path: Path) -> Non
             talk(session, f"Step {number}. {LONG}")
         notes = notes_of(session)
         assert notes.bodies[0] == ASKED
-        assert notes.bodies[1].startswith("- Asked last: Step ")
+        assert notes.bodies[1].startswith("- Last request: Step ")
         assert ASKED in notes.bodies[2]
 
 

@@ -229,7 +229,7 @@ def test_a_memory_that_cannot_be_read_is_one_sentence_and_the_turn_goes_on(home:
     with opened(home) as session:
         assert recalled(exchange(session, QUESTION, 1)) == []
         assert recalled(exchange(session, OTHER, 2)) == []
-        assert len([notice for notice in session.notices if "No memories are brought" in notice]) == 1
+        assert len([notice for notice in session.notices if "no memories are recalled" in notice]) == 1
 
 
 @pytest.mark.spec("Q7", "G3")
@@ -316,7 +316,7 @@ def test_a_choice_that_comes_after_the_turn_is_dropped_and_may_come_again(
         session.ask()
         assert conversation_of(session).background.wait("select", 60)
         session.end_turn()
-        assert told(session)[-1]["skipped"] == "the turn ended before a model had chosen"
+        assert told(session)[-1]["skipped"] == "the turn ended before the model had chosen"
         assert files(with_a_call(session, messages_server, OTHER)) == ["coffee.md"]
 
 
@@ -353,7 +353,7 @@ def test_a_server_that_dawdles_is_replaced_by_the_ranker(home: Path, memory: Mem
     at_once = Policy("hasty", surfacing=SurfacingPolicy(wait_seconds=0.0))
     with at(messages_server, home, policy=at_once) as session:
         assert files(with_a_call(session, messages_server, QUESTION)) == ["testing-db.md"]
-        assert told(session)[-1]["instead_of_model"] == "it took too long"
+        assert told(session)[-1]["instead_of_model"] == "the model call timed out"
 
 
 @pytest.mark.spec("Q2", "Q7")

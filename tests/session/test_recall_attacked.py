@@ -124,7 +124,7 @@ def test_a_directory_that_goes_and_comes_back_is_followed(home: Path, memory: Me
         assert sent(session, OTHER, 2) == []
         memory.path.write_text("no directory")
         assert sent(session, OTHER, 3) == []
-        assert len([notice for notice in session.notices if "No memories are brought" in notice]) == 1
+        assert len([notice for notice in session.notices if "no memories are recalled" in notice]) == 1
         memory.path.unlink()
         memory.path.mkdir(mode=0o700)
         put(memory, "deploy-day.md", "We deploy on Mondays now", "The new one.")

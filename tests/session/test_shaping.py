@@ -133,7 +133,7 @@ def test_compact_preview_expand_and_undo_without_a_model(tmp_path: Path) -> None
         assert done.tokens_after < done.tokens_before
         assert messages_of(session) != before
         assert "content of file 3" in session.expand(done.boundary).text
-        with pytest.raises(InputError, match="there are 1 pages"):
+        with pytest.raises(InputError, match="does not exist, the text has 1 page; use page 1"):
             session.expand(done.boundary, page_number=99)
         session.add_user("and now?")
         assert session.before_call()["extra_headers"] == {"x-lamina-break": "compaction"}

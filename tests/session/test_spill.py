@@ -227,7 +227,7 @@ def test_of_binary_data_the_file_has_the_exact_bytes_and_the_preview_says_what_i
         shown = contents(session.before_call())
         for name in "ab":
             assert (directory(session) / f"{name}.txt").read_bytes() == data
-            assert "It is binary data" in shown[name]
+            assert "It contains binary" in shown[name]
         (first, _) = spills(session)
         assert open_spill(first) == data
 
@@ -264,9 +264,9 @@ def test_a_read_of_a_spilled_file_is_paged_and_never_spilled_again() -> None:
         for name in ("r1", "r2"):
             assert 45_000 < len(shown[name]) <= 50_000
         last = int(shown["r1"].rpartition("\n[")[0].rpartition("\n")[2].split("\t")[0])
-        assert shown["r1"].endswith(f"Go on with offset={last + 1}.]")
+        assert shown["r1"].endswith(f"Continue with offset={last + 1}.]")
         lines = shown["r2"].rpartition("\n[")[0].count("\n") + 1
-        assert shown["r2"].endswith(f"Go on with offset={5_000 + lines}.]")
+        assert shown["r2"].endswith(f"Continue with offset={5_000 + lines}.]")
 
 
 @pytest.mark.spec("R5")

@@ -55,7 +55,7 @@ def test_where_nothing_can_be_written_a_result_stays_whole_and_the_person_is_tol
         shown = contents(session.before_call())
         assert shown["a"] == "a" * 60_000
         assert shown["b"] == "b" * 60_000
-        assert sum("Big tool results stay" in notice for notice in session.notices) == 1
+        assert sum("large tool results stay" in notice for notice in session.notices) == 1
         assert len(events(session, "spill_failed")) == 1
         assert spills(session) == []
         assert not directory(session).exists() or list(directory(session).iterdir()) == []
@@ -71,7 +71,7 @@ def test_when_the_disk_is_back_it_works_again_and_the_next_failure_is_told_again
         assert [spill.tool_use_id for spill in spills(session)] == ["c"]
         with failing(errno.ENOSPC):
             session.add_tool_result("d", "d" * 60_000)
-        assert sum("Big tool results stay" in notice for notice in session.notices) == 2
+        assert sum("large tool results stay" in notice for notice in session.notices) == 2
 
 
 def test_a_directory_deleted_in_mid_session_is_made_again_and_what_was_in_it_is_missed_by_name() -> None:
@@ -82,7 +82,7 @@ def test_a_directory_deleted_in_mid_session_is_made_again_and_what_was_in_it_is_
         session.add_tool_result("b", LINES)
         assert (directory(session) / "b.txt").read_text() == LINES
         gone, there = spills(session)
-        with pytest.raises(DiskError, match=r"a\.txt: the whole result lay here and is gone; the preview"):
+        with pytest.raises(DiskError, match=r"a\.txt: the file with the complete result is missing; only the preview"):
             open_spill(gone)
         assert open_spill(there) == LINES
 
@@ -93,7 +93,7 @@ def test_a_file_that_was_changed_is_not_taken_for_the_result() -> None:
         session.add_tool_result("a", LINES)
         (spill,) = spills(session)
         Path(spill.path).write_text(LINES.replace("line 5\n", "LINE 5\n"))
-        with pytest.raises(DiskError, match="its hash is another"):
+        with pytest.raises(DiskError, match="checksum mismatch"):
             open_spill(spill)
 
 
@@ -118,7 +118,7 @@ def test_what_cannot_fit_and_cannot_be_kept_is_cut_and_says_so(given: str) -> No
         shown = contents(request)["a"]
         assert big.startswith(shown.rpartition("\n[This result was cut")[0])
         assert 50_000 < len(shown) < 250_000
-        assert "could not be kept (this session is kept in memory" in shown
+        assert "could not be saved (this session is in memory only" in shown
         assert sum("was cut" in notice for notice in session.notices) == 1
         assert refused(request) == []
 
@@ -232,6 +232,6 @@ def test_a_result_at_the_blocking_limit_without_a_disk_is_cut_to_a_preview() -> 
         hand_in(session, "a", LINES)
         shown = session.messages[-1]["content"][0]["content"]
         assert 500 < len(shown) < 3_000
-        assert "could not be kept" in shown
+        assert "could not be saved" in shown
         with pytest.raises(WindowFull):
             session.before_call()

@@ -2,7 +2,7 @@
 
 agent.py        Agent itself                              agent_tool.py  forks, subagents and background agents
 driver.py       the conversation as the loop drives it    agent_run.py   one agent, from its call to its report
-reminders.py    first reminder, nested rules, hooks       subagent.py    how a subagent is opened, and its memory
+reminders.py    first reminder, nested rules, hooks       subagent.py    opening a subagent, and its memory
 messaging.py    messages between agents                   memory_binding.py  memory of the main agent
-manual_dream.py a dream by hand                           progress.py    what background agents are doing
+manual_dream.py a dream started by hand                   progress.py    what background agents are doing
 """

@@ -3,9 +3,9 @@
     with lamina.Agent.open("anthropic:claude-sonnet-5-5", cwd=".") as agent:
         print(agent.run("fix the failing test").text)
 
-It brings the prompt (our system text, the tools, the instruction files as one first reminder), runs the calls the model makes under the
-permission function, and carries on until the model has nothing more to ask of the tools. `abort` may be called from anywhere at any time:
-what was said so far is in the transcript, and the next turn goes on from there.
+It provides the prompt (our system text, the tools, the instruction files as a first reminder), runs the model's calls under the
+permission function, and continues until the model calls no more tools. `abort` may be called from anywhere at any time: everything so
+far is in the transcript, and the next turn continues from there.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from ..layers.l7_agents.tools import agent_tool, send_tool
 from ..layers.l7_agents.types import Catalog, load_agent_types
 from ..permissions.request import AskUser as Question
 from ..permissions.request import Mode, read_mode
-from ..permissions.rules import PermissionRules, read_rules
+from ..permissions.rules import PermissionRule, PermissionRules, read_rules
 from ..prompt.instruction_files import Approved
 from ..prompt.system import system_prompt, with_section
 from ..providers import OnEvent, Provider
@@ -57,16 +57,16 @@ from .reminders import Reminders
 if TYPE_CHECKING:
     from ..conversation.compaction.commit import Compacted
 
-# A hook that says "not done yet" sends the model back to work; more often than this it is the hook that is stuck.
+# A hook that says "not done yet" sends the model back to work. After this many times, the hook itself is stuck.
 MOST_STOPS = 3
 
-# The hooks that concern a subagent's own conversation; the others are about the person's.
+# Hooks that concern a subagent's own conversation. The others concern the user's.
 IN_SUBAGENTS = ("PreCompact", "PostCompact")
-# What a session was opened with that its subagents' are opened with too.
+# Session arguments that are passed on to subagents.
 HANDED_ON = ("window", "policy", "max_tokens", "cache_ttl")
 
-# What the model reads when it is to go on with an answer that was stopped: the API takes no conversation that ends with it.
-GO_ON = "The answer above was cut off. Go on from where it ends."
+# Sent to the model to continue an interrupted answer, since the API accepts no conversation that ends with one.
+GO_ON = "The answer above was cut off. Continue where it ends."
 
 
 class TurnResult(msgspec.Struct, frozen=True):
@@ -99,12 +99,10 @@ class Agent:
         interactive: bool = False,
         bridge: Bridge | None = None,
     ) -> None:
-        """`catalog`: the agent types it may start; None: it has no Agent tool. `under` and `memory`: a subagent's. `interactive`: a
-        person is there, so that memories are written at the end of a turn (X2). `bridge`: takes messages to `bridge:ID`."""
+        """`catalog`: the agent types it may start; None: no Agent tool. `under` and `memory` are for subagents. `interactive`: a user is
+        present, so memories are written at the end of a turn. `bridge`: sends messages to `bridge:ID`."""
         if not isinstance(session, Session):
-            raise UsageError(
-                f"An Agent carries on a Session, not {type(session).__name__}; under an event loop write your own loop."
-            )
+            raise UsageError(f"Agent needs a Session, not {type(session).__name__}. Under an event loop, write your own loop.")
         self.session = session
         self._under = under
         self._depth: int = under.parent._depth + 1 if under is not None else 0
@@ -117,10 +115,11 @@ class Agent:
                 self.agents = AgentPool(self, catalog, self.mail)
                 self.tools = (*self.tools, self.agents.tool)
         self.mode: Mode = mode or read_mode(session.settings.permissions.mode) or "ask"
-        self.rules: PermissionRules = read_rules(session.settings.permissions)
+        self._allowed: tuple[PermissionRule, ...] = ()  # by the user or by this loop, for this conversation
+        self._rules: tuple[Permissions, PermissionRules] | None = None
         self.on_event = on_event
         self.rounds = rounds
-        # What hooks and commands see: the person's own environment and the variables of the settings, never ours.
+        # Hooks and commands see the user's own environment and the variables of the settings, never ours.
         self.environ = {**(os.environ if environ is None else environ), **session.settings.env}
         self.memory = memory or MemoryBinding(session)
         self.tool_runner: ToolRunner = self._make_tool_runner(ask)
@@ -136,7 +135,7 @@ class Agent:
 
     def _make_tool_runner(self, ask: AskPermission | None) -> ToolRunner:
         session, under = self.session, self._under
-        # Output too large to show is kept beside the transcript; a session in memory keeps none.
+        # Output too large to show is kept next to the transcript; a session in memory keeps none.
         scratch = session.path.with_suffix("") / "tool-results" if session.path is not None else None
         tool_runner = tool_runner_for(
             self.tools,
@@ -161,7 +160,7 @@ class Agent:
         )
 
     def _make_host(self, interactive: bool, bridge: Bridge | None) -> Host:
-        """What the layers may use of this loop."""
+        """Return what the layers may use of this loop."""
         return Host(
             subagent=self._under is not None,
             tool_runner=self.tool_runner,
@@ -198,12 +197,13 @@ class Agent:
         bridge: Bridge | None = None,
         **session: Any,
     ) -> Self:
-        """Open a session with the prompt an agent needs. `session` goes to Session: home, in_memory, max_tokens, window, …"""
+        """Open a session with the prompt an agent needs. `session` is passed to Session: home, in_memory, max_tokens, window, …"""
         chosen, catalog = tuple(tools if tools is not None else builtin_tools()), None
         where = Path(cwd).resolve()
+        settings = settings if settings is not None else Settings.load(where, home=session.get("home"))
         if tools is None:
             own = session.get("home") or lamina_home(os.environ)
-            catalog = load_agent_types(where, own, trusted=settings is not None and settings.trusted)
+            catalog = load_agent_types(where, own, trusted=settings.trusted)
             chosen = (*chosen, send_tool(), agent_tool(catalog))
         prompt = system_prompt(base=system, cwd=where, tools=[tool.name for tool in chosen], platform=sys.platform)
         opened = Session(
@@ -242,7 +242,7 @@ class Agent:
     # A turn
 
     def run(self, prompt: str | Sequence[Mapping[str, Any]]) -> TurnResult:
-        """Say something and carry on until the model is done."""
+        """Send a user message and continue until the model is done."""
         with self._stoppable():
             said = self._hook("UserPromptSubmit", prompt=_words(prompt))
             notices = (*said.messages, *said.faults)
@@ -256,27 +256,27 @@ class Agent:
             return msgspec.structs.replace(answer, notices=(*notices, *answer.notices))
 
     def go_on(self) -> TurnResult:
-        """Carry on without a new message: after an abort, or when the rounds were used up."""
+        """Continue without a new message: after an abort, or when the rounds were used up."""
         with self._stoppable():
             if self._cut_off():
                 self.reminders.add("note", GO_ON)
             return self._carry_on()
 
     def compact(self, instructions: str = "") -> Compacted:
-        """Summarise what was said, now; `abort` leaves everything as it was."""
+        """Summarise the conversation now. `abort` leaves everything unchanged."""
         with self._stoppable(), working(self.session) as conversation:
             return drive(turn.compact_now(conversation, instructions), self._driver.perform)
 
     def abort(self) -> None:
-        """Stop the turn under way (the call to the model, the tools it called, or a hook) and every agent. It may be called from a
-        signal's handler, so while a turn is under way it takes no lock."""
+        """Stop the current turn (the model call, its tools, or a hook) and every agent. A signal handler may call this, so it takes no
+        lock during a turn."""
         self.context.abort.set()
         if self.agents is not None and not self._in_turn:
             self.agents.stop()
 
     @contextmanager
     def _stoppable(self) -> Iterator[None]:
-        """While a turn is under way, Ctrl-C is an abort wherever it arrives. An abort ends what works in the background too."""
+        """Turn Ctrl-C into an abort during a turn, wherever it arrives. An abort also stops background agents."""
         if self._under is None:
             self.context.abort.clear()
         self._in_turn = True
@@ -291,7 +291,7 @@ class Agent:
                 self.agents.stop()
 
     def _cut_off(self) -> bool:
-        """Whether the conversation ends with an answer that does not."""
+        """Whether the conversation ends with an incomplete answer."""
         with working(self.session) as conversation:
             view = conversation.log.view
             messages = view.messages()
@@ -318,7 +318,7 @@ class Agent:
         self._take_news()
 
     def _take_news(self) -> None:
-        """What came meanwhile enters the conversation: a new date, messages, reports of agents."""
+        """Add what arrived in the meantime to the conversation: a new date, messages, reports of agents."""
         self.reminders.new_day()
         if self.mail is not None:
             self.mail.land(self.session)
@@ -337,14 +337,14 @@ class Agent:
             raise Aborted
         return said
 
-    # What others may see
+    # For other code
 
     def notify(self, *sentences: str) -> None:
         """Add sentences for the user to the session's notices."""
         self.session._notify(*sentences)
 
     def restore_after_compaction(self, kind: str, key: str, text: Source | None) -> None:
-        """As on Session: a text that is back in view behind every compaction (C4)."""
+        """Register a text that is restored after every compaction, as on Session."""
         self.session.restore_after_compaction(kind, key, text)
 
     def tell(self, event: dict[str, Any]) -> None:
@@ -361,20 +361,29 @@ class Agent:
         return asked
 
     def allow(self, rule: str) -> None:
-        """The rule holds from the next call on, in this conversation; whoever wants it kept writes it to the settings."""
-        added = read_rules(Permissions(allow=(rule,))).allow
-        self.rules = msgspec.structs.replace(self.rules, allow=(*self.rules.allow, *added))
+        """Allow calls that match the rule, from the next call on and in this conversation only. To keep it, add it to the settings."""
+        self._allowed += read_rules(Permissions(allow=(rule,))).allow
+        self._rules = None
 
-    # The end
+    @property
+    def rules(self) -> PermissionRules:
+        """The permission rules in force: those of the settings as they are now, and what was allowed in this conversation."""
+        permissions = self.session.settings.permissions
+        if self._rules is None or self._rules[0] is not permissions:
+            read = read_rules(permissions)
+            self._rules = permissions, msgspec.structs.replace(read, allow=(*read.allow, *self._allowed))
+        return self._rules[1]
+
+    # Closing
 
     def close(self, timeout: float = 60.0) -> None:
-        """Background work and agents are waited for up to `timeout` seconds, then ended. Closing twice is fine."""
+        """Wait up to `timeout` seconds for background work and agents, then stop them. Closing twice is fine."""
         mail = self.mail if self._under is None else None
         try:
             left = self.agents.close(timeout) if self.agents is not None else timeout
             if mail is not None:
                 mail.hang_up()
-                with suppress(SessionClosed):  # what agents wrote last is read when the session is resumed
+                with suppress(SessionClosed):  # last messages from agents are read when the session is resumed
                     mail.land(self.session, beyond=False)
             self.session.close(left)
         finally:
@@ -389,15 +398,15 @@ class Agent:
 
 
 def _words(prompt: str | Sequence[Mapping[str, Any]]) -> str:
-    """What a person said, for a hook to look at."""
+    """Return the text of a prompt, for hooks."""
     if isinstance(prompt, str):
         return prompt
     return "\n".join(block["text"] for block in prompt if isinstance(block.get("text"), str))
 
 
 def _extra_roots(session: Session, environ: Mapping[str, str]) -> tuple[Path, ...]:
-    """Directories beside the working directory that the settings name. `~/` is the person's home, and what is relative begins at the
-    working directory; `~other/` means nobody."""
+    """Return the directories named in the settings. `~/` is the user's home, and relative paths start at the working directory; paths
+    that start with `~other/` are ignored."""
     person = user_home(environ)
     named = session.settings.permissions.directories
     own = [person / text[2:] for text in named if text.startswith("~/") and person is not None]

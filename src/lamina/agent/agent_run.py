@@ -1,11 +1,11 @@
-"""One agent, from its call to its report: a fork or a subagent, run in a thread that is not the conversation's.
+"""A single agent, from its call to its report: a fork or a subagent that runs outside the conversation's thread.
 
-An AgentRun never touches the parent's conversation. What the agent uses is noted on it as it comes, so that one that fails has used
-it all the same; what it says and calls on the way is told to whoever watches, never to the parent's model.
+An AgentRun never touches the parent's conversation. Its usage is recorded as it occurs, so it counts even if the agent fails. Its
+messages and calls on the way are sent to event listeners, never to the parent's model.
 
-A background agent's report enters the conversation in that one's own thread: whole, or in a file of the session with its beginning shown
-(layer 1). The report and the note that it came are one append, in this order: a crash in between has it said again that the agent was
-lost, never keeps silent about a report that nobody read. Its file is written before.
+A background agent's report enters the conversation in the conversation's own thread: in full, or moved to a file of the session with a
+preview (layer 1). The file is written first. The report and the event that it arrived are one append, in this order. After a crash in
+between, the agent is reported as lost once more; a report that nobody read is never hidden.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from ..core.errors import Aborted, DiskError, LaminaError
 from ..core.records import Attachment, Event, Record, new_id
 from ..core.reply import Reply
 from ..core.usage import Usage
+from ..core.wording import counted
 from ..disk.temp_files import Durability
 from ..fork.loop import Ended, ending
 from ..fork.tool_runner import AskPermission
@@ -48,12 +49,12 @@ if TYPE_CHECKING:
     from .agent import Agent
 
 
-# Answers of one fork: it cannot compact, and each is one more request over all of the conversation.
+# Limit for the answers of one fork: it cannot compact, and each answer is another request over the whole conversation.
 FORK_ROUNDS = 50
-STOPPED = "The agent was stopped before it was done."
-ASKED = "[The agent was asked to end, and did so before it was done.]"
-UNREAD = "[{count} of the messages sent to it came too late for it to read.]"
-# Sentences of one subagent that its parent's person is told.
+STOPPED = "The agent was stopped before it finished."
+ASKED = "[The agent was asked to end, and did so before it finished.]"
+UNREAD = "[{count} sent to it arrived too late to be read.]"
+# Maximum number of a subagent's notices that are passed on to the user.
 MOST_NOTICES = 20
 
 
@@ -69,12 +70,12 @@ class AgentRun:
         background: bool,
         news: threading.Event,
     ) -> None:
-        """`context`: of the call. `ask` None: nobody can be asked for it. `news` is set when a background agent has done something."""
+        """`context` belongs to the call. Without `ask`, questions become denials. `news` is set on activity of a background agent."""
         self.id = uuid4().hex[:8]
         self.parent = parent
         self.wanted = wanted
         self.call = context.call
-        self.abort = context.abort  # ends it, and is not cleared; a background agent gets one of its own
+        self.abort = context.abort  # ends the agent, and is never cleared; a background agent gets its own
         self.ask = ask
         self.background = background
         self.mail = mail.of_agent(self.id, wanted.description)
@@ -85,13 +86,13 @@ class AgentRun:
         self.rounds = 0
         self.usage = Usage()
         self.cost = Cost()
-        self.outcome: ForkOutcome | None = None  # a fork's
+        self.outcome: ForkOutcome | None = None  # for a fork
         self.error: LaminaError | None = None
-        self.notices: tuple[str, ...] = ()  # sentences for the person
+        self.notices: tuple[str, ...] = ()  # sentences for the user
         self.over = threading.Event()
-        self.summary = ""  # what it was doing when it was last asked (A7)
+        self.summary = ""  # its activity when last asked
         self.asked_at = self.began
-        self.said = ""  # its newest words
+        self.said = ""  # its latest text
         self.seen: LastExchange | None = None
         self._news = news
         self._lock = threading.Lock()
@@ -122,19 +123,19 @@ class AgentRun:
         self.seconds = time.monotonic() - self.began
         self.error = error
         self.status = status
-        self.seen = None  # the whole of its conversation
+        self.seen = None  # it holds the whole conversation
         self.over.set()
 
     def report(self, side: ForkDriver, handover: Handover | None) -> str:
-        """Run it to its report, or to the sentence that says why there is none. Forks of one answer share the handover, so they begin
-        with the same bytes (A2); it is None where no call of the answer wants a fork."""
+        """Run the agent and return its report, or a sentence with the reason for its absence. Forks of one answer share the handover, so
+        they begin with the same bytes. It is None if no call of the answer asks for a fork."""
         try:
             text = self._report(side, handover)
         finally:
             unread = self.mail.finish()
             self.over.set()
             self._news.set()
-        return f"{text}\n{UNREAD.format(count=unread)}" if unread and text != STOPPED else text
+        return f"{text}\n{UNREAD.format(count=counted(unread, 'message'))}" if unread and text != STOPPED else text
 
     def _report(self, side: ForkDriver, handover: Handover | None) -> str:
         try:
@@ -160,7 +161,7 @@ class AgentRun:
     def _run_fork(self, wanted: ForkCall, side: ForkDriver, handover: Handover | None) -> str:
         from ..fork.fork import AGENT, run_fork
 
-        assert handover is not None, "a call that wants a fork was seen before it ran"
+        assert handover is not None, "a call that asks for a fork was not seen before it ran"
         assert side.tool_runner is not None
         lent = replace(
             side.tool_runner.clone(abort=self.abort, ask=self.ask),
@@ -194,17 +195,17 @@ class AgentRun:
             answer = agent.run(wanted.prompt)
             said = answer.notices
         finally:
-            # Its notes are of no use to anybody now.
+            # Nobody needs its notes any more.
             agent.close(0.0)
             self.usage = session.usage + session.status.side_usage
             self.cost = session.cost + session.status.side_cost
             self.notices = tuple(dict.fromkeys((*session.notices, *said)))[:MOST_NOTICES]
         return report_text(answer.text, answer.ended, answer.rounds)
 
-    # What it does on the way, in its own thread
+    # Events of the agent, in its own thread
 
     def hear(self, event: dict[str, Any]) -> None:
-        """An event of the agent: what it said or got back is passed on to programs that follow it."""
+        """Handle an event of the agent, and pass answers and results on to programs that follow it."""
         if event["type"] == "tool_call":
             self._count_call()
         elif event["type"] == "answer":
@@ -215,7 +216,7 @@ class AgentRun:
             self._follow(event)
 
     def saw(self, request: dict[str, Any], reply: Reply) -> None:
-        """Note what it sent and was answered; nobody asks what an agent does that is waited for, since its calls are shown."""
+        """Remember the last request and answer of a background agent. A foreground agent needs no summary, since its calls are shown."""
         if self.background:
             from ..layers.l7_agents.summary import LastExchange
 
@@ -228,7 +229,7 @@ class AgentRun:
         self.show()
 
     def show(self) -> None:
-        """A sign of life for a person to see."""
+        """Send the agent's progress to event listeners."""
         state = self.state
         event = {"id": state.id, "call": state.call, "description": state.description, "background": state.background}
         event |= {"summary": state.summary, "calls": state.calls, "seconds": round(state.seconds, 3)}
@@ -244,29 +245,29 @@ def report_text(text: str, ended: Ended, rounds: int) -> str:
         case "answered":
             return said
         case "rounds":
-            return f"{said}\n[The agent was not done after {rounds} answers.]"
+            return f"{said}\n[The agent was not finished after {counted(rounds, 'answer')}.]"
         case "cut off":
-            return f"{said}\n[The report was cut off at the length an answer may have.]"
+            return f"{said}\n[The report was cut off at the maximum length of an answer.]"
         case "refused":
-            return f"{said}\n[The agent's model declined to go on.]"
+            return f"{said}\n[The agent's model declined to continue.]"
         case _:
             assert_never(ended)
 
 
 STARTED, ENDED, REPORTED = "agent_started", "agent_ended", "agent_reported"
-# What is read of a log that says which agents were under way; a session starts no more at once.
+# Limit for agents read back from a log. A session never starts more at once.
 MOST_LEFT = 64
 
-Unreported = Sequence[tuple[str, str]]  # id and description of agents whose report is still to come
+Unreported = Sequence[tuple[str, str]]  # id and description of agents whose report is pending
 
 
 def event_data(state: AgentState, unreported: Unreported) -> Wire:
-    """An event's data: how the agent stands, and whose reports are still to come, so that the newest of these events says it all."""
+    """Return an event's data: the agent's state and all pending reports, so that the newest such event is complete."""
     return {**state.event(), "unreported": [list(each) for each in unreported]}
 
 
 def left_behind(c: Conversation) -> list[tuple[str, str]]:
-    """Agents whose reports a session before was still to get when it ended."""
+    """Return the agents whose reports were pending when an earlier session ended."""
     names = (STARTED, ENDED, REPORTED)
     newest = next((event for event in reversed(c.log.events.values()) if event.name in names), None)
     found = newest.data.get("unreported") if newest is not None else c.resumed.get("agents")
@@ -278,7 +279,7 @@ def append_report(c: Conversation, state: AgentState, said: str, unreported: Unr
     uuid, parent, time = c.head()
     budget = budget_for(c.policy.results, c.limits.effective)
     most = min(MOST_REPORTED, budget.threshold(AGENT))
-    preview, events = _spilled(c, state, said, budget, most)
+    preview, events = _spill_report(c, state, said, budget, most)
     block = text(render_report(state, said, preview=preview, most=most))
     names = (ENDED, REPORTED) if state.status == "lost" else (REPORTED,)
     events += [Event(new_id(), uuid, time, name, event_data(state, unreported)) for name in names]
@@ -286,8 +287,10 @@ def append_report(c: Conversation, state: AgentState, said: str, unreported: Unr
     c.append(records)
 
 
-def _spilled(c: Conversation, state: AgentState, said: str, budget: ResultBudget, most: int) -> tuple[str | None, list[Event]]:
-    """The preview of a report that lies in a file; None for one that is shown as far as there is room."""
+def _spill_report(
+    c: Conversation, state: AgentState, said: str, budget: ResultBudget, most: int
+) -> tuple[str | None, list[Event]]:
+    """Return the preview of a report that was moved to a file. None: it is shown in the conversation, as far as there is room."""
     one = ArrivedResult(AGENT, len(said), weigh(said, most))
     if not c.settings.spill or c.directory is None or not (one.size > most or budget.exceeds(one)):
         return None, []
@@ -298,7 +301,7 @@ def _spilled(c: Conversation, state: AgentState, said: str, budget: ResultBudget
             c.directory, state.name, tape_of(said, keep=most_that_fits(c)), json=False, preview=room, durability=durability
         )
     except DiskError as error:
-        c.notify(f"{error} The report of the agent {state.id} is shown in part.")
+        c.notify(f"{error} The report of agent {state.id} is shown only in part.")
         return None, []
     data: Wire = {"tool_use_id": state.name, "tool": AGENT, "path": made.path, "bytes": made.size, "sha256": made.sha256}
     return made.preview, [Event(*c.head(), "spill", data | ({"secrets": list(made.secrets)} if made.secrets else {}))]

@@ -1,11 +1,10 @@
-"""Agents of one conversation (A4): forks and subagents while their call waits, and in the background.
+"""The agents of one conversation: forks and subagents, waited for or in the background.
 
-Owns which agents there are and how they stand. The calls of an answer run in other threads, and the conversation belongs to its own:
-what they want of it is done by the conversation's thread (driver.py). Invariants: the parent reads nothing of an agent but its
-report; a background report is appended behind results or behind what the person says, never into what was sent; whatever ends an
-agent, it is told once (`agent_ended`) and what it used is counted beside the conversation (T10). Agents are ended by the abort of
-their parent and by `close`. Each event names the agents whose report is still to come: after a crash, the session that goes on says
-that they are lost, until that has been said to the model.
+Owns the list of agents and their state. An answer's calls run in other threads, so what they need from the conversation is done by the
+conversation's own thread (driver.py). Invariants: the parent reads nothing of an agent but its report; a background report is appended
+after results or after a user message, never inserted into what was sent; the end of every agent is recorded once (`agent_ended`), and
+its usage counts as side usage. Agents are ended by their parent's abort and by `close`. Each event names the agents whose report is
+pending. After a crash, the resumed session reports them as lost until the model has seen that.
 """
 
 from __future__ import annotations
@@ -43,19 +42,19 @@ if TYPE_CHECKING:
     from .agent import Agent
     from .progress import Progress
 
-# What the calls of one answer share; the handover is None where none of them wants a fork.
+# Shared by the calls of one answer. The handover is None if none of them asks for a fork.
 CallInputs: TypeAlias = "tuple[ForkDriver, Handover | None]"
 
-# Agents in the background at once: more is a loop that went wrong. Calls of one answer wait for each other beyond as many.
+# Maximum number of background agents; more is a runaway loop. Further calls of one answer wait for each other.
 MOST_AT_ONCE = 8
-# Of agents that have ended, for a person and for what comes back after a compaction.
+# Number of ended agents kept, for the user and for the list after a compaction.
 MOST_KNOWN = 50
-# How long an agent that was told to end may take to do so.
+# How long an agent may take to end after it was told to.
 LAST_WORDS = 5.0
 
-FULL = f"{MOST_AT_ONCE} agents work in the background already; wait for one of their reports, or run this one without run_in_background."
+FULL = f"{MOST_AT_ONCE} background agents are already running. Wait for one of their reports, or run this one without run_in_background."
 NO_ROOM = (
-    "The agent was not started: the conversation is being closed or has too much going on; run it without run_in_background."
+    "The agent was not started: the conversation is closing or has too much background work. Run it without run_in_background."
 )
 
 
@@ -68,7 +67,7 @@ class AgentPool:
         self._mail = mail
         self._runs: dict[str, AgentRun] = {}
         self._reports: deque[tuple[AgentState, str]] = deque()
-        self._unreported: dict[str, str] = {}  # background agents by id: what each does
+        self._unreported: dict[str, str] = {}  # background agents: id → description
         self._queue = MainThreadQueue()
         self._inputs: CallInputs | None = None
         self._lock = threading.Lock()
@@ -80,7 +79,7 @@ class AgentPool:
             self._take_over(conversation)
 
     def _take_over(self, c: Conversation) -> None:
-        """What a session before this one left behind is lost; it is said once to the person here, and to the model with `land`."""
+        """Report agents that an earlier session left behind as lost: once to the user here, and to the model with `land`."""
         c.checkpoint_with("agents", lambda: [list(each) for each in self._unreported.items()])
         if not c.log.events and not c.resumed:
             return
@@ -89,21 +88,21 @@ class AgentPool:
             self._reports.append((AgentState(id=agent, type="", description=description, background=True, status="lost"), ""))
             c.notify(describe_loss(agent, description))
         if self._unreported:
-            self.write_states()  # what was written down then says that they run
+            self.write_states()  # the old file says that they are running
 
     def restorables(self) -> Sequence[Restorable]:
-        """Agents and agent types, for the model to read again behind a compaction."""
+        """Return agents and agent types, for the model to read again after a compaction."""
         return list_restorables(self.catalog, self.states)
 
     @property
     def states(self) -> tuple[AgentState, ...]:
-        """Every agent that runs, and those that ended last, oldest first."""
+        """Every running agent and the ones that ended last, oldest first."""
         return tuple(run.state for run in list(self._runs.values()))
 
-    # The conversation's own thread
+    # In the conversation's own thread
 
     def run(self, calls: Sequence[ToolUse]) -> tuple[CompletedCall, ...]:
-        """The calls of one answer; while agents work, what they want of the conversation is done here."""
+        """Run the calls of one answer. While agents work, their requests to the conversation are handled here."""
         tool_runner = self._agent.tool_runner
         if all(call.name != AGENT for call in calls):
             return tool_runner.run(calls)
@@ -115,7 +114,7 @@ class AgentPool:
                 tool_runner = replace(tool_runner, ask=self._queue.asking(tool_runner.ask, abort))
             handover = None
             if any(call.name == AGENT and wants_fork(call.input) for call in calls):
-                _ = self._session._side  # looked up here, in the conversation's own thread
+                _ = self._session._side  # created here, in the conversation's own thread
                 handover = hand_over(c)
             self._inputs = ForkDriver(c.ask_side, abort, tool_runner), handover
             once = RunOnce(partial(tool_runner.run, calls))
@@ -127,7 +126,7 @@ class AgentPool:
             return once.came.result()
 
     def land(self) -> None:
-        """At the end of a round of tools and behind what the person says: the reports that came meanwhile, as context."""
+        """Add reports as context as they arrive, after a round of tools or after a user message."""
         with working(self._session) as c:
             take_job_results(c)
             if self._progress is not None:
@@ -139,7 +138,7 @@ class AgentPool:
                 self._unreported.pop(state.id, None)
 
     def _take(self, run: AgentRun, one: JobResult) -> None:
-        if one.error is not None and run.status == "running":  # a fault of ours: whatever it is, it is told
+        if one.error is not None and run.status == "running":  # our own fault: report it, whatever it is
             run.end("failed", LaminaError(f"{type(one.error).__name__}: {one.error}"))
         text = one.value if isinstance(one.value, str) else run.state.why
         self._reports.append((run.state, text if text != STOPPED else ""))
@@ -150,7 +149,7 @@ class AgentPool:
             self._unreported[state.id] = state.description
         c.record_event(STARTED, event_data(state, [*self._unreported.items()]))
         if state.background:
-            _ = self._session._side  # looked up here, in the conversation's own thread
+            _ = self._session._side  # created here, in the conversation's own thread
             if self._progress is None:
                 from .progress import Progress
 
@@ -162,7 +161,7 @@ class AgentPool:
         from ..conversation import forks
         from ..fork.fork import AGENT as PURPOSE
 
-        new = [each for each in run.notices if each not in c.notices]  # what the user knows is not said again in its name
+        new = [each for each in run.notices if each not in c.notices]  # do not repeat what the user already knows
         c.notify_once(*(f"{run.wanted.description}: {each}" for each in new))
         seconds = run.seconds or 0.0
         if run.outcome is not None:
@@ -175,35 +174,37 @@ class AgentPool:
         c.record_event(ENDED, event_data(run.state, [*self._unreported.items()]))
         if run.background:
             self.write_states()
-        ended = [name for name, known in list(self._runs.items()) if known.status != "running"]  # others add to it meanwhile
+        ended = [
+            name for name, known in list(self._runs.items()) if known.status != "running"
+        ]  # a copy, as other threads add runs
         for name in ended[: max(0, len(ended) - MOST_KNOWN)]:
             del self._runs[name]
 
     def stop(self) -> None:
-        """End what works in the background; each says so when it has ended."""
+        """Stop the background agents. Each records its end."""
         for run in self._running():
             self._c.background.abort(run.name)
 
     def close(self, timeout: float) -> float:
-        """Wait for background agents, then end those that are not done; what is left of the time is returned."""
+        """Wait for background agents, then stop the unfinished ones. Returns the time that is left."""
         until = time.monotonic() + timeout
         if not self._runs:
             return timeout
         try:
             for run in self._running():
                 self._c.background.wait(run.name, max(0.0, until - time.monotonic()))
-        finally:  # Ctrl-C while waiting too
+        finally:  # also after Ctrl-C while waiting
             self.stop()
         for run in self._running():
             self._c.background.wait(run.name, LAST_WORDS)
-        with suppress(SessionClosed):  # whoever closed it has landed what there was
+        with suppress(SessionClosed):  # then the reports were already added when it was closed
             self.land()
         return max(0.0, until - time.monotonic())
 
-    # What background agents are doing, for people and for other programs
+    # Agent states, for users and for other programs
 
     def write_states(self) -> None:
-        """For `lamina agents`, which is another process. What the disk refuses is no reason to stop anything."""
+        """Write the states for `lamina agents`, which is another process. Disk errors are ignored."""
         if self._c.directory is None:
             return
         from ..disk.session_files import agent_states
@@ -214,22 +215,22 @@ class AgentPool:
                 agent_states.write_states(self._c.directory, [state.event() for state in states])
 
     def at_work(self) -> list[AgentRun]:
-        """Those whose threads have not come to an end; of one that failed by a fault of ours, that is told later."""
+        """Return the agents whose threads are still running. A crash of our own code is reported later."""
         return [run for run in self._running() if not run.over.is_set()]
 
     def _running(self) -> list[AgentRun]:
         return [run for run in list(self._runs.values()) if run.background and run.status == "running"]
 
-    # The threads of calls and jobs
+    # In the threads of calls and jobs
 
     def _act(self, given: Wire, context: Context) -> ToolOutput:
         inputs = self._inputs
         if inputs is None:
-            return failure("No agent can be started here.")
+            return failure("Agents cannot be started here.")
         wanted = read_call(given, self.catalog)
         if isinstance(wanted, CallRefusal):
             return failure(wanted.sentence)
-        # What an agent of an agent would bring later, nobody would be there to read.
+        # Nobody would be there to read a background report of an agent's agent.
         background = wanted.background and self._agent._depth == 0
         ask = inputs[0].tool_runner.ask if inputs[0].tool_runner is not None and not background else None
         with self._lock:

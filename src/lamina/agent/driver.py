@@ -1,11 +1,11 @@
-"""The main conversation as the tool loop drives it: every word of it is in the log.
+"""The main conversation as the tool loop drives it: everything in it is logged.
 
-`Driver` is the loop's Conversable and carries out its effects, in the conversation's own thread. An abort leaves a call to the model
-at once; what was heard of its answer is kept.
+`Driver` is the loop's Conversable and performs its effects, in the conversation's own thread. An abort ends a model call at once; the
+part of the answer that has arrived is kept.
 
-`MainThreadQueue` holds what other threads want of a conversation, done by the thread it belongs to while that waits for them. The calls
-of an answer run in threads of their own; a line in the log and a question to the person are the conversation's. Invariants: requests
-are done one at a time, in the order they came; one that fails stops none of the others, and is raised when all calls are done.
+`MainThreadQueue` holds what other threads need from a conversation; the conversation's own thread does it while it waits for them. An
+answer's calls run in their own threads, but log records and questions to the user belong to the conversation. Invariants: requests are
+handled one at a time, in order; one that fails stops none of the others, and is raised when all calls are done.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ class Driver:
         self._abort = agent.context.abort
 
     def carry_on(self, rounds: int) -> loop.Outcome:
-        """Ask and run tools until the model is done."""
+        """Call the model and run tools until it is done."""
         with working(self._session):
             return drive(loop.run(self, rounds=rounds), self.perform)
 
-    # The conversation, for the loop
+    # The Conversable protocol
 
     def request(self) -> Flow[Wire]:
         with working(self._session) as c:
@@ -61,7 +61,7 @@ class Driver:
 
     def run(self, calls: tuple[ToolUse, ...]) -> Flow[None]:
         ran: tuple[CompletedCall, ...] = yield RunTools(calls)
-        self._session._add_results([_handed_in(one) for one in ran])
+        self._session._add_results([_hand_in(one) for one in ran])
         self._agent._after_results(ran)
         if self._abort.is_set():
             raise Aborted
@@ -74,13 +74,13 @@ class Driver:
         with working(self._session) as c:
             return (yield from turn.recover(c, error))
 
-    # The effects, of the loop and of the layers
+    # Effects of the loop and of the layers
 
     def perform(self, effect: Effect) -> Any:
         match effect:
             case Ask(purpose="chat"):
                 return self._ask(effect)
-            case Ask():  # beside the conversation, and the turn waits for it: a summary
+            case Ask():  # a side call that the turn waits for, such as a summary
                 return ask_until(self._abort, self._session._side, effect)
             case RunTools():
                 return self._agent._run_calls(effect.calls)
@@ -98,7 +98,7 @@ class Driver:
 
         def hear(event: dict[str, Any]) -> None:
             nonlocal heard
-            if event.get("type") == "message_start":  # a second one: the call was tried again, and the first part is void
+            if event.get("type") == "message_start":  # a second one means a retry, which voids the first part
                 heard = StreamState()
             heard.feed(event)
             self._agent.tell(event)
@@ -106,7 +106,7 @@ class Driver:
         try:
             reply = ask_until(self._abort, self._session.provider, effect, hear)
         except BaseException as error:
-            # What a broken stream carries is kept by the loop; after an abort, or a listener that failed, it is what was heard.
+            # The loop keeps the content of a broken stream. After an abort or a failing listener, keep what has arrived.
             if not isinstance(error, ProviderError):
                 partial = loop.partial(heard.partial(), self._session.provider.model)
                 if partial.blocks:
@@ -117,14 +117,14 @@ class Driver:
         return reply
 
 
-def _handed_in(ran: CompletedCall) -> HandedIn:
-    """Output too large to show lies in a file, and is not written a second time."""
+def _hand_in(ran: CompletedCall) -> HandedIn:
+    """Return the result. Output too large to show is already in a file, and is not written a second time."""
     file = ran.output.facts.get("output_file")
     return HandedIn(ran.result, file if isinstance(file, str) else None)
 
 
 def result_event(ran: CompletedCall) -> dict[str, Any]:
-    """What whoever watches is told of a call that has ended."""
+    """Return the event for a finished call."""
     output = ran.output
     told = {"id": ran.call.id, "is_error": output.is_error, "content": output.content, "facts": output.facts}
     return {"type": "tool_result", **told}
@@ -142,29 +142,29 @@ class MainThreadQueue:
         self._requests.put(request)
 
     def run_until(self, done: Future[Any], c: Conversation, abort: threading.Event) -> None:
-        """Do what is requested until the future is done. Ctrl-C reaches only this thread: whoever works is told, and waited for."""
-        done.add_done_callback(lambda _: self.put(lambda _: None))  # whoever waits looks again
+        """Handle requests until the future is done. Ctrl-C reaches only this thread: it aborts the workers, then waits for them."""
+        done.add_done_callback(lambda _: self.put(lambda _: None))  # wakes the waiting thread
         while not done.done():
             try:
-                self._do(self._requests.get(timeout=GLANCE), c)
+                self._handle(self._requests.get(timeout=GLANCE), c)
             except queue.Empty:
                 continue
             except KeyboardInterrupt:
                 abort.set()
         while not self._requests.empty():
-            self._do(self._requests.get(), c)
+            self._handle(self._requests.get(), c)
         failed, self._failed = self._failed, None
         if failed is not None:
             raise failed
 
-    def _do(self, request: MainThreadRequest, c: Conversation) -> None:
+    def _handle(self, request: MainThreadRequest, c: Conversation) -> None:
         try:
             request(c)
-        except Exception as error:  # noqa: BLE001  # the agents that still work must be waited for, whatever went wrong here
+        except Exception as error:  # noqa: BLE001  # running agents must be waited for, whatever went wrong here
             self._failed = self._failed or error
 
     def asking(self, ask: AskPermission, abort: threading.Event) -> AskPermission:
-        """The person is asked in the conversation's own thread, one question at a time."""
+        """Return an `ask` that puts one question at a time to the user, in the conversation's own thread."""
 
         def asked(call: ToolUse, question: AskUser) -> PermissionAnswer | DenialWithWords:
             answer: Future[PermissionAnswer | DenialWithWords] = Future()

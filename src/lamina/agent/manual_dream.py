@@ -1,9 +1,9 @@
-"""A dream by hand (D5): the same run without a conversation, for the command line and for programs.
+"""Starts a dream by hand: the same run without a conversation, for the command line and for programs.
 
     outcome = run_by_hand("offline", cwd=".", heard=lambda record: print(record.phase))
 
-The gates of time and sessions do not count, nor does whether memory is put in order by itself; the lock, the bounds, the copy and the undo
-are those of any dream. The thread that calls waits; `abort` ends it, and then memory is as it was.
+The gates for time and sessions do not apply, nor does the switch for automatic dreams. The lock, the bounds, the copy and the undo are
+those of any dream. The calling thread waits; `abort` stops the dream and leaves memory unchanged.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from ..session.provider import offline, provider_for
 from ..tools.registry import builtin_tools
 from ..tools.tool import definition
 
-# A long memory fits, and every known model can say as much.
+# Fits a long memory, and every known model can produce that much.
 MAX_TOKENS = 8_000
 
 
@@ -51,11 +51,11 @@ def run_by_hand(
     abort: Event | None = None,
     heard: Heard = lambda _: None,
 ) -> DreamOutcome:
-    """Put the memory of the project at `cwd` in order now. `heard` gets the record after every answer, from this thread."""
+    """Tidy up the memory of the project at `cwd` now. `heard` gets the record after every answer, in this thread."""
     where, chosen = Path(cwd).resolve(), settings if settings is not None else Settings()
     own = Path(home).expanduser().absolute() if home is not None else lamina_home(os.environ)
     if own is None:
-        raise PathRefused("memory", "no home directory is known", "set LAMINA_HOME or give a home")
+        raise PathRefused("memory", "no home directory found", "set LAMINA_HOME or pass home=")
     place = locate_memory(cwd=where, home=own, settings=chosen, user_home=user_home(os.environ) or own)
     mode = chosen.memory_mode["private"] if chosen.memory else "off"
     stop = find_stop(on=True, remote=False, lent=True, mode=mode) or check_empty(place.path)
@@ -70,7 +70,7 @@ def run_by_hand(
         environ=environ if environ is not None else os.environ,
         home=own,
         memory_dir=place.path,
-        mode=lambda: "read-only",  # what it may do is a fork's (X6): nobody is asked
+        mode=lambda: "read-only",  # a fork's permissions apply: nobody is asked
         rules=lambda: rules,
         readable=(place.team,) if place.team is not None else (),
     )
@@ -93,7 +93,7 @@ def run_by_hand(
 
 
 def _handover(provider: Provider, place: MemoryLocation, cwd: Path, settings: Settings) -> Handover:
-    """The prompt an agent has here: system text, tools, and what it is told of memory."""
+    """Return the prompt that an agent has here: system text, tools and the memory section."""
     tools = builtin_tools()
     names = [tool.name for tool in tools]
     section = memory_instructions(

@@ -1,8 +1,8 @@
-"""A session's memory: where it lies, what the prompt says of it, and how the tools' writes there are taken.
+"""A session's memory: its location, its part of the prompt, and how the tools' writes to it are handled.
 
-Owns what an agent needs of memory between opening and closing; it holds no file open. Invariants: a memory that cannot be used is one
-sentence and never keeps a session from starting; whatever Write and Edit leave in the memory directory went through the store, with
-who asked for it, in which session, at which message.
+Owns what an agent needs from memory between opening and closing; it holds no file open. Invariants: an unusable memory costs one sentence
+and never keeps a session from starting; every Write and Edit in the memory directory goes through the store, with the requester, the
+session and the message.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ..prompt.reminder import IndexText
 from ..session.session import Session
 from ..tools.tool import FileChange, KeeperVerdict
 
-# The reasons in the journal for what the main conversation writes.
+# Reasons in the journal for writes of the main conversation.
 ASKED = "asked for"
 JUDGED = "found worth keeping"
 
@@ -35,23 +35,24 @@ JUDGED = "found worth keeping"
 class MemoryBinding:
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._asked: str | None = None  # the message under way
+        self._asked: str | None = None  # the current user message
         self._reason = JUDGED
         self._notices: list[str] = []
-        self.mode: Mode = self._choose_mode()
         self.place: MemoryLocation | None = None
         if self.mode != "off" and session.home is not None:
             try:
                 self.place = self._find(**self._base(session.home))
             except DiskError as error:
-                self._without(error)
+                self._disable(error)
 
     def _base(self, home: Path) -> dict[str, Any]:
-        """What every memory directory is found by."""
+        """Return the arguments by which every memory directory is found."""
         session = self._session
         return {"cwd": session.cwd, "home": home, "settings": session.settings, "user_home": user_home(os.environ) or home}
 
-    def _choose_mode(self) -> Mode:
+    @property
+    def mode(self) -> Mode:
+        """The mode in force now: a switch may be turned while the session runs."""
         settings = self._session.settings
         return settings.memory_mode["private"] if settings.memory else "off"
 
@@ -59,16 +60,16 @@ class MemoryBinding:
         place = locate_memory(**base)
         return place._replace(team=None) if self._session.settings.memory_mode["team"] == "off" else place
 
-    def _without(self, error: DiskError) -> None:
-        self._session._notify(f"{error} This session goes on without memory.")
+    def _disable(self, error: DiskError) -> None:
+        self._session._notify(f"{error} This session continues without memory.")
 
     def _open(self) -> Memory:
         return Memory.open(self._session.cwd, home=self._session.home, settings=self._session.settings)
 
-    # What the prompt and the permissions need
+    # For the prompt and the permissions
 
     def section(self, tools: Sequence[str]) -> str:
-        """Of the system prompt; empty without memory."""
+        """Return the memory section of the system prompt, empty without memory."""
         if self.place is None:
             return ""
         settings = self._session.settings
@@ -84,7 +85,7 @@ class MemoryBinding:
         )
 
     def indexes(self) -> list[IndexText]:
-        """What is remembered, as the last part of the instructions (I1). A memory that cannot be read is said and left out."""
+        """Return the memory indexes, the last part of the instructions. An unreadable memory is reported and left out."""
         if self.place is None or not self._session.settings.index_in_prompt:
             return []
         try:
@@ -92,7 +93,7 @@ class MemoryBinding:
                 self._session._notify(*memory.notices)
                 return [IndexText(str(index.path), index.text) for index in memory.indexes()]
         except DiskError as error:
-            self._without(error)
+            self._disable(error)
             return []
 
     @property
@@ -101,18 +102,18 @@ class MemoryBinding:
 
     @property
     def transcripts(self) -> Path | None:
-        """Where those of this project lie: searched as the last resort (S10)."""
+        """The directory with this project's transcripts, which are searched as the last resort."""
         path = self._session.path
         return path.parent if path is not None and self.place is not None and self._session.settings.past_search else None
 
     @property
     def readable(self) -> tuple[Path, ...]:
-        """Places besides the memory directory that may be read unasked."""
+        """Directories besides the memory directory that may be read without asking."""
         return tuple(path for path in (self.transcripts, self._team_elsewhere) if path is not None)
 
     @property
     def rules(self) -> tuple[str, ...]:
-        """A team's directory that lies elsewhere is written to like the memory directory: its keeper looks at every change."""
+        """Rules that allow writing to a team directory outside the memory directory, since the keeper checks every change there."""
         team = self._team_elsewhere
         return () if team is None else tuple(f"{tool}(/{team.as_posix()}/**/*.md)" for tool in ("Write", "Edit"))
 
@@ -122,15 +123,15 @@ class MemoryBinding:
             return None
         return self.place.team
 
-    # What is written
+    # Writes
 
     def note_message(self, message: str, words: str) -> None:
-        """The person's message that what follows is done for."""
+        """Note the user message that the following changes are made for."""
         self._asked = message
         self._reason = ASKED if asks_for_memory(words) else JUDGED
 
     def keep(self, change: FileChange) -> KeeperVerdict | None:
-        """What Write and Edit ask about every file."""
+        """Decide about a file that Write or Edit is about to change."""
         done = self.write(change, ChangeReason("agent", self._reason, self._session.id, self._asked))
         if done is None:
             return None
@@ -139,29 +140,29 @@ class MemoryBinding:
         return KeeperVerdict(done.said, done.data, done.is_error, done.beside)
 
     def write(self, change: FileChange, why: ChangeReason) -> WriteOutcome | None:
-        """Through the store, from any thread; None where the file is none of memory's."""
+        """Write through the store; callable from any thread. None if it is not a memory file."""
         found = find_memory_file(self.place, change.path) if self.place is not None else None
         if found is None:
             return None
         wish = RequestedWrite(change.path, change.data.decode("utf-8", "replace"), change.before, change.unread)
         try:
             with self._open() as memory:
-                return write_memory_file(memory, found, wish, why=why, now=self._logged())
+                return write_memory_file(memory, found, wish, why=why, now=self._log_time())
         except DiskError as error:
             return WriteOutcome(str(error), is_error=True)
 
-    def _logged(self) -> datetime | None:
-        """The local time, where daily logs are kept."""
+    def _log_time(self) -> datetime | None:
+        """Return the local time if daily logs are kept."""
         return self._session._local_time() if self._session.settings.assistant else None
 
     def access(self, *, interactive: bool) -> MemoryAccess | None:
-        """For what writes memories beside the conversation; None without memory."""
+        """Return the access for background work that writes memories, or None without memory."""
         if self.place is None:
             return None
         session = self._session
         return MemoryAccess(self.place, project_root(session.cwd), session.id, self.write, interactive)
 
     def take_notices(self) -> list[str]:
-        """What was saved and removed since the last time this was asked, a sentence each, for the person."""
+        """Return and clear the notices about saved and removed memories, one sentence each."""
         told, self._notices = self._notices, []
         return told

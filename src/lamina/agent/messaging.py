@@ -1,12 +1,12 @@
-"""Who an agent can write to and what comes for it (A6): agents of this process, mailboxes of the team, sockets, the host's bridge.
+"""Messages to and from an agent: other agents of this process, the team's mailboxes, sockets, and the host's bridge.
 
-One Messaging for each agent: the main conversation's is `main` and owns what reaches beyond the process, those of its agents share that.
-A name is looked for in this process first, then among the mailboxes. Invariants: what comes enters the conversation behind a round of
-tools or behind what the person says, as data; nothing that comes can allow a call; only the main conversation ends an agent, and an
-agent that was asked to end always answers.
+Each agent has one Messaging. The main conversation's is `main` and owns the connections beyond the process, which its agents share. A
+name is looked up in this process first, then among the mailboxes. Invariants: messages enter the conversation after a round of tools or
+after a user message, as data; no message can allow a call; only the main conversation can end an agent, and an agent that was asked to
+end always answers.
 
-`Transports` is what of a session reaches beyond its process: owned by the main conversation, shared by its agents. Nothing is opened
-that the settings do not name; what can't be opened is a notice, and the session goes on without it.
+`Transports` holds a session's connections beyond its process. The main conversation owns it, and its agents share it. Nothing is opened
+that the settings do not name. A failure to open is a notice, and the session continues without it.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ from ..session.base import working
 from ..session.session import Session
 from ..tools.tool import Context, Tool, ToolOutput, failure
 
-if TYPE_CHECKING:  # loaded where somebody is written to beyond the process
+if TYPE_CHECKING:  # loaded when a message leaves the process
     from ..disk.home.mailbox import Mailbox
     from ..disk.temp_files import Durability
     from ..layers.l7_agents.sockets import Listener
 
 
-# Who else may be asked to end is not this agent's to decide.
-NOT_YOURS = "Only the conversation that started an agent can ask it to end; say in your report why it should."
-NO_BRIDGE = "There is no bridge here: the program around this conversation has registered none, so nothing was sent."
-FULL = "{name} has too many unread messages, so this one was not sent; wait until it has read some."
-QUEUED = "Sent to {name} as message {id}. It is read at {name}'s next round of tools, and never if {name} ends before."
-ENDING = "Asked {name} to end (message {id}). It ends after its round of tools and answers; its report comes as always."
+# An agent cannot decide about the agents of others.
+NOT_YOURS = "Only the conversation that started an agent can ask it to end. Explain in your report why it should."
+NO_BRIDGE = "Nothing was sent: the host program has not registered a bridge."
+FULL = "{name} has too many unread messages, so this one was not sent. Wait until it has read some."
+QUEUED = "Sent to {name} as message {id}. {name} reads it at its next round of tools, or never if it ends before that."
+ENDING = "Asked {name} to end (message {id}). It ends after its current round of tools and answers; its report arrives as usual."
 
 
 class Messaging:
@@ -64,37 +64,37 @@ class Messaging:
         return cls(MAIN, MessageQueues(), Transports(session))
 
     def open(self) -> None:
-        """From here on messages come from beyond the process, where the settings say so; until `close`."""
+        """Accept messages from beyond the process until `close`, if the settings say so."""
         self._transports.open(self._post)
 
     def of_agent(self, name: str, about: str) -> Messaging:
         return Messaging(name, self._post, self._transports, about)
 
     def with_send_tool(self, tools: Sequence[Tool], *, added: bool = False) -> tuple[Tool, ...]:
-        """The tools with this agent's own SendMessage in the place of whoever's stood there; `added`: behind them if none did."""
+        """Return the tools with this agent's own SendMessage in place of another's. With `added`, append it if it is missing."""
         there = any(tool.name == SEND for tool in tools)
         return (*(self.tool if tool.name == SEND else tool for tool in tools), *((self.tool,) if added and not there else ()))
 
-    # What comes
+    # Receiving
 
     def take(self) -> list[ArrivedMessage]:
-        """What waits. AskedToEnd where the main conversation wants this agent to end; the rest then stays unread."""
+        """Return the pending messages. Raises AskedToEnd if the main conversation wants this agent to end; the rest stays unread."""
         found = self._post.take(self.name)
-        asking = [one for one in found if self._is_end(one)]
+        asking = [one for one in found if self._is_shutdown(one)]
         if not asking:
             return found
         self._post.give_back(self.name, [one for one in found if one not in asking])
         for one in asking:
-            self._answer(one.message, "it ends as asked")
+            self._answer(one.message, "ended as requested")
         raise AskedToEnd
 
     def take_texts(self) -> list[str]:
-        """The same for a run that has no log: a fork's."""
+        """Return the pending messages as texts, for a fork, which has no log."""
         found = self.take()
-        return [render_messages(found, self._doing(found))] if found else []
+        return [render_messages(found, self._sender_tasks(found))] if found else []
 
     def land(self, session: Session, *, beyond: bool = True) -> None:
-        """In the conversation's own thread. `beyond`: the mailbox too; at a session's end it keeps what it has."""
+        """Add pending messages to the conversation, in its own thread. `beyond`: from the mailbox too; at a session's end it keeps them."""
         with working(session) as c:
             if c.log.view.flat.open_calls:
                 return
@@ -105,14 +105,14 @@ class Messaging:
             from ..layers.l7_agents import step as mail
 
             if found:
-                mail.enter(c, found, self._doing(found))
+                mail.enter(c, found, self._sender_tasks(found))
             if mailbox is not None and session.path is not None:
                 mail.from_mailbox(c, mailbox, session.path)
 
-    def _doing(self, found: Sequence[ArrivedMessage]) -> list[str]:
+    def _sender_tasks(self, found: Sequence[ArrivedMessage]) -> list[str]:
         return [self._post.about(one.message.sender) if one.way == "agent" else "" for one in found]
 
-    def _is_end(self, one: ArrivedMessage) -> bool:
+    def _is_shutdown(self, one: ArrivedMessage) -> bool:
         asks = isinstance(read_structured(one.message.text), ShutdownRequest)
         return asks and self.name != MAIN and one.way == "agent" and one.message.sender == MAIN
 
@@ -121,28 +121,28 @@ class Messaging:
         self._post.put(MAIN, AgentMessage.new(self.name, said, summary=why), always=True)
 
     def receive(self, sender: str, text: str, *, summary: str = "") -> Put:
-        """For the host: a message that came by its bridge. "unknown": the session is closed."""
+        """Accept a message that came over the host's bridge. Returns "unknown" if the session is closed."""
         if not text.strip() or len(text) > MOST_TEXT:
-            raise InputError("message", f"has no words, or more than {MOST_TEXT:,} characters", "put what is long into a file")
+            raise InputError("message", f"is empty or longer than {MOST_TEXT:,} characters", "put long content into a file")
         return self._post.put(self.name, AgentMessage.new(sender, text, summary=summary), "bridge")
 
     def finish(self) -> int:
-        """The agent has ended: how many messages it never read. A request to end is answered all the same."""
+        """Close the queue of an agent that has ended, and return its number of unread messages. A request to end is still answered."""
         left = self._post.close(self.name)
         for one in left:
-            if self._is_end(one):
-                self._answer(one.message, "it had ended by itself")
-        return sum(not self._is_end(one) for one in left)
+            if self._is_shutdown(one):
+                self._answer(one.message, "had already ended")
+        return sum(not self._is_shutdown(one) for one in left)
 
     def hang_up(self) -> None:
-        """Nobody calls from here on; who was told that a message came is read with the last `land`. The main conversation's."""
+        """Stop listening. Messages accepted before are read with the last `land`. Only for the main conversation."""
         self._transports.hang_up()
 
     def close(self) -> None:
         self._transports.close()
         self._post.close(self.name)
 
-    # What is sent; in the thread of a call
+    # Sending, in the thread of a call
 
     def _act(self, given: Wire, context: Context) -> ToolOutput:
         wanted = read_sending(given)
@@ -158,8 +158,8 @@ class Messaging:
 
                 letter = self._letter_beyond(wanted)
                 problem = call_session(wanted.to, letter, abort=context.abort)
-                sent = f"The session at {wanted.to} has it as message {letter.id}."
-                return failure(problem) if problem else _sent(sent, letter)
+                sent = f"Delivered to the session at {wanted.to} as message {letter.id}."
+                return failure(problem) if problem else _sent_output(sent, letter)
             case "bridge":
                 return self._over_bridge(wanted)
             case _:
@@ -168,7 +168,7 @@ class Messaging:
     def _to_name(self, wanted: Sending) -> ToolOutput:
         name = wanted.to
         if name == self.name:
-            return failure("That is you: there is nothing to send.")
+            return failure("You cannot send a message to yourself.")
         ends = isinstance(wanted.structured, ShutdownRequest)
         if name in self._post.names():
             if ends and (self.name != MAIN or name == MAIN):
@@ -176,15 +176,15 @@ class Messaging:
             letter = self._letter(wanted)
             match self._post.put(name, letter):
                 case "sent":
-                    return _sent((ENDING if ends else QUEUED).format(name=name, id=letter.id), letter)
+                    return _sent_output((ENDING if ends else QUEUED).format(name=name, id=letter.id), letter)
                 case "full":
                     return failure(FULL.format(name=name))
-                case "unknown":  # it ended just now
+                case "unknown":  # it has just ended
                     pass
         elif name in self._transports.members():
             letter = self._letter_beyond(wanted)
             self._transports.deliver(name, letter)
-            return _sent(f"Message {letter.id} is in the mailbox of {name}, which is read when {name} is next at work.", letter)
+            return _sent_output(f"Message {letter.id} is in the mailbox of {name}, who reads it when next at work.", letter)
         return failure(describe_unknown(name, self._post.names(but=self.name), self._transports.members()))
 
     def _letter(self, wanted: Sending) -> AgentMessage:
@@ -206,7 +206,7 @@ class Messaging:
             except DiskError as error:
                 problems.append(f"Not sent to {name}: {error}")
         if not sent and not problems:
-            return failure("Nobody can be written to now, so nothing was sent.")
+            return failure("Nothing was sent: nobody else is running at the moment.")
         told = [f"Sent to {', '.join(sent)}."] if sent else []
         return ToolOutput(" ".join([*told, *problems]), is_error=not sent, facts={"sent": sent})
 
@@ -216,9 +216,9 @@ class Messaging:
             return failure(NO_BRIDGE)
         try:
             problem = bridge(wanted.to, wanted.text, wanted.summary)
-        except Exception as error:  # noqa: BLE001  # the host's own code: whatever goes wrong there, the model is told
+        except Exception as error:  # noqa: BLE001  # the host's own code: report any failure to the model
             problem = f"The bridge failed: {type(error).__name__}: {error}"
-        done = ToolOutput(f"The bridge took the message for {wanted.to}.", facts={"sent": [wanted.to]})
+        done = ToolOutput(f"The bridge accepted the message for {wanted.to}.", facts={"sent": [wanted.to]})
         return failure(problem) if problem else done
 
     def _letter_beyond(self, wanted: Sending) -> AgentMessage:
@@ -227,7 +227,7 @@ class Messaging:
         return AgentMessage.new(sender, wanted.text, summary=wanted.summary, answer_to=self._transports.answer_to)
 
 
-def _sent(sentence: str, letter: AgentMessage) -> ToolOutput:
+def _sent_output(sentence: str, letter: AgentMessage) -> ToolOutput:
     return ToolOutput(sentence, facts={"message": letter.id})
 
 
@@ -237,10 +237,10 @@ class Transports:
         self.mailbox: Mailbox | None = None
         self.listener: Listener | None = None
         self.team = ""
-        self._problems: list[str] = []  # why something could not be opened; notices
+        self._problems: list[str] = []  # notices about connections that could not be opened
 
     def open(self, post: MessageQueues) -> None:
-        """What is open stays; what could not be opened is tried again."""
+        """Open what the settings name. Open connections stay; failed ones are tried again."""
         session = self.session
         session._withdraw(self._problems)
         self._problems = []
@@ -259,11 +259,11 @@ class Transports:
             address = read_address(named)
             self.team = address.team
             if session.path is None:
-                self._problems.append(f"The mailbox {named} is not opened: this session is kept in memory only.")
+                self._problems.append(f"The mailbox {named} was not opened: this session is kept in memory only.")
                 return
             self.mailbox = Mailbox.open(session.home, address)
             if self.mailbox is None:
-                self._problems.append(f"The mailbox {named} belongs to another session that is open, so this one has none.")
+                self._problems.append(f"The mailbox {named} is used by another open session, so this session has none.")
         except (InputError, DiskError) as error:
             self._problems.append(f"{error} This session has no mailbox.")
 
@@ -276,7 +276,7 @@ class Transports:
         try:
             self.listener = Listener(home, session.id, take)
         except (DiskError, OSError) as error:
-            self._problems.append(f"{error} This session listens on no socket.")
+            self._problems.append(f"{error} This session does not listen on a socket.")
 
     @property
     def name(self) -> str:
@@ -287,7 +287,7 @@ class Transports:
         return self.listener.address if self.listener is not None else ""
 
     def members(self) -> list[str]:
-        """The others of the team, whether they are at work or not."""
+        """Return the other members of the team, whether they are running or not."""
         if self.session.home is None:
             return []
         from ..disk.home.mailbox import DEFAULT_TEAM, members
@@ -296,10 +296,10 @@ class Transports:
         return [name for name in members(self.session.home, self.team or DEFAULT_TEAM) if name != own]
 
     def deliver(self, name: str, letter: AgentMessage) -> None:
-        """DiskError where it could not be."""
+        """Put a message into a mailbox. Raises DiskError if that fails."""
         from ..disk.home.mailbox import DEFAULT_TEAM, MailboxAddress, deliver
 
-        assert self.session.home is not None, "there are members only where there is a home"
+        assert self.session.home is not None, "members exist only with a home directory"
         durability: Durability = "process" if self.session.settings.durability == "process" else "full"
         deliver(self.session.home, MailboxAddress(name, self.team or DEFAULT_TEAM), encode_message(letter), durability=durability)
 

@@ -1,9 +1,9 @@
-"""What background agents are doing, in a few words, every half minute (A7): one thread for all of them, while any is at work.
+"""Describes what background agents are doing, in a few words every half minute. One thread serves all of them, while any is running.
 
-It reads what an agent last sent and was answered (`AgentRun.seen`) and asks a model beside the conversation: the small one with the
-end of that as data, or, where there is none, the agent's own by a fork that reads the rest from the prompt cache. Invariants: no agent
-waits for this; it ends when the last of them does, in the middle of a call too; each call is counted in the ledger, and over the budget
-there is none; what is rejected or fails changes nothing.
+It reads an agent's last request and answer (`AgentRun.seen`) and makes a side call: to the small model, with the end of that as data,
+or without a small model to the agent's own, by a fork that reads the rest from the prompt cache. Invariants: no agent waits for this; it
+ends with the last agent, even in the middle of a call; each call is counted in the ledger, and none is made over the budget; a rejected
+or failed answer changes nothing.
 """
 
 from __future__ import annotations
@@ -40,38 +40,38 @@ from .agent_run import AgentRun
 if TYPE_CHECKING:
     from .agent_tool import AgentPool
 
-# A summary that takes longer than the time between two is of no use.
+# A summary that takes longer than the time between two is useless.
 SECONDS = 20.0
-# Nothing to do until an agent does something, which wakes it; this only bounds the wait.
+# An agent's activity wakes the thread; this only bounds the wait.
 IDLE = 30.0
 
 
 class Progress:
     def __init__(self, c: Conversation, pool: AgentPool, news: threading.Event) -> None:
-        """`news` is set when an agent was answered or has ended."""
+        """`news` is set when an agent got an answer or has ended."""
         self._c = c
         self._pool = pool
         self._news = news
-        self._withheld = False  # a call was not made, for want of budget
+        self._withheld = False  # a call was skipped, because the budget is used up
 
     def begin(self) -> None:
-        """In the conversation's own thread."""
+        """Start the thread if needed. Called in the conversation's own thread."""
         c = self._c
         if c.settings.agent_summaries and c.background.running(PURPOSE) is None and self._pool.at_work():
             c.background.start(PURPOSE, self._run, self._take, later=True)
 
     def _take(self, one: JobResult) -> None:
-        """Count what its calls have used."""
+        """Count the usage of its calls."""
         if isinstance(spent := one.value, SideUsage) and spent.forks:
             forks.count(self._c, PURPOSE, spent.usage, spent.cost, seconds=one.seconds, rounds=spent.forks)
         if self._withheld:
             self._withheld = False
-            self._c.background.allows(PURPOSE)  # which says what ran out
+            self._c.background.allows(PURPOSE)  # reports which limit is used up
 
     def _run(self, abort: threading.Event) -> SideUsage:
         spent, ledger = SideUsage(), UsageLedger(self._c.home)
         while not abort.is_set():
-            self._news.clear()  # before the look: what happens behind it wakes
+            self._news.clear()  # before looking, so that later activity wakes the thread
             runs = self._pool.at_work()
             if not runs:
                 break
@@ -92,13 +92,13 @@ class Progress:
         return seconds_until_due(now=time.monotonic(), last=run.asked_at, seen=seen, policy=self._c.policy.agents)
 
     def _affordable(self, ledger: UsageLedger) -> bool:
-        """B9, for each call: most agents end before the first, and one may be at work when the day's budget ends."""
+        """Whether the budget allows a call. Checked for each: most agents end before the first, and the budget may end in between."""
         return self._c.prompt.model == LOCAL or ran_out(ledger.today(), limits_of(self._c.settings)) is None
 
     def _ask(self, run: AgentRun, seen: LastExchange, until: Deadline, spent: SideUsage) -> None:
         model, policy = str(seen.request["model"]), self._c.policy.agents
         small = self._c.settings.small_model
-        with suppress(LaminaError, OSError):  # what fails is tried again in half a minute
+        with suppress(LaminaError, OSError):  # retried in half a minute
             if small is not None and small != model:
                 request = {**summary_query(seen, small, policy), "extra_headers": own_headers(PURPOSE)}
                 reply = self._c.ask_side(Ask(request, PURPOSE), until)

@@ -1,8 +1,8 @@
-"""What an agent's model is told besides messages: the first reminder, instruction files met on the way, what hooks have to say.
+"""Context for an agent's model besides messages: the first reminder, nested instruction files, output of hooks.
 
-The first reminder stands once, before everything else, and stays as it was (I4); after a compaction it is made again, from the files
-as they are then. All later context is appended behind what has not left yet. The date is among it: what the model knows of it stands
-in the view, so a change is said once, also after a resume, an undo or a compaction (W2).
+The first reminder comes once, before everything else, and stays unchanged. After a compaction it is rebuilt from the current files. All
+later context is appended after everything already sent. That includes the date: the view shows which date the model knows, so a change
+is announced once, also after a resume, an undo or a compaction.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ..session.base import working
 from ..session.session import Session
 from .memory_binding import MemoryBinding
 
-# What gives the model the date.
+# The kinds of context that contain the date.
 _DATED = ("attachment:instructions", "attachment:date")
 
 
@@ -36,12 +36,12 @@ class Reminders:
         self._memory = memory
         self._environ = environ
         self.approved: Approved | None = None
-        self._known: tuple[int, str | None] | None = None  # the view's generation, and the date that stands in it
+        self._known: tuple[int, str | None] | None = None  # the view's generation, and the date in it
 
     def start(self, hook: Callable[..., HookOutcome], *, resumed: bool, approved: Approved | None) -> None:
         source = "resume" if resumed else "startup"
         started = hook("SessionStart", source=source, matching=source)
-        refusal = [f"A SessionStart hook said no: {started.block}"] if started.block is not None else []
+        refusal = [f"A SessionStart hook blocked: {started.block}"] if started.block is not None else []
         self._session._notify(*started.messages, *started.faults, *refusal)
         self.approved = approved
         self._load()
@@ -53,7 +53,7 @@ class Reminders:
             self.add("hook", said)
 
     def first_reminder(self) -> str | None:
-        """Made again, from the files as they are now."""
+        """Rebuild the reminder from the current files."""
         self._load()
         return self._first()
 
@@ -73,14 +73,14 @@ class Reminders:
         return self._session._local_time().date().isoformat()
 
     def new_day(self) -> None:
-        """Where the day has changed since the model was last told the date, it is told; a date it was never told stays untold."""
+        """Announce the date if it has changed since the model last saw one. A model that was never given a date gets none."""
         today, known = self._today(), self._date_in_view()
         if known is not None and known != today:
             self._enter("date", date_change(known, today))
             self._known = None
 
     def _date_in_view(self) -> str | None:
-        """Looked for again only where the view was changed, not where it grew: that is done here alone."""
+        """Return the date in view. It is searched again only if the view was changed, not if it grew, since only this class adds dates."""
         with working(self._session) as conversation:
             view = conversation.log.view
             if self._known is None or self._known[0] != view.generation:
@@ -97,10 +97,10 @@ class Reminders:
         }
 
     def add_nested(self, reads: Sequence[CompletedCall]) -> None:
-        """Instruction files beside a file that was read come behind its result, each once."""
+        """Add instruction files next to a file that was read after its result, each once."""
         for one in reads:
             if (path := one.output.facts.get("path")) is None:
-                continue  # a Read that is not ours
+                continue  # a Read tool that is not ours
             seen = in_view(
                 block.text for item, block in self._view() if item.kind.startswith("attachment:") and isinstance(block, Text)
             )
@@ -111,7 +111,7 @@ class Reminders:
                 self._enter("nested_memory", text)
 
     def add(self, kind: LaterKind, text: str) -> None:
-        """Context that nobody said, as data."""
+        """Add context that is not a message, as data."""
         self._enter(kind, later_context(kind, text))
 
     def _enter(self, kind: str, text: str) -> None:

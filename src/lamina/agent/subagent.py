@@ -1,11 +1,11 @@
-"""How a subagent is opened: its session, tools and memory.
+"""Opens a subagent: its session, tools and memory.
 
-A subagent is the only reader of its own conversation: its transcript lies among its parent's files, its model is its type's at its
-parent's provider, and its records say that they belong to a side conversation.
+Only the subagent itself reads its conversation. Its transcript is kept with its parent's files, its model is its type's at the parent's
+provider, and its records are marked as a side conversation.
 
-Its memory is the directory of its type, where its type has one, and no other (A5). Invariants: what lies in somebody else's memory (the
-project's, the team's, another type's) is refused here, whatever the mode allows; nothing is recalled and nothing of the project's index
-is sent. A type that is offered no tool that writes gets Write and Edit for its memory, and every other file is refused.
+Its memory is the directory of its type, if the type has one, and no other. Invariants: writes to any other memory (the project's, the
+team's, another type's) are refused here, whatever the mode allows; nothing is recalled, and the project's index is not sent. A type
+without tools that write gets Write and Edit for its memory, and every other file is refused.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ DEEPEST = 2
 
 
 def open_subagent(run: AgentRun, kind: AgentType) -> Agent:
-    """A subagent (A4): a conversation, tools, prompt, model and memory of its own; mode, rules and the person are its parent's."""
+    """Open a subagent with its own conversation, tools, prompt, model and memory. It shares its parent's mode, rules and user."""
     parent = run.parent
     assert parent.agents is not None
     picked_tools = pick_tools(kind, parent.tools, remembers=agent_memory_mode(kind.memory, parent.session.settings) != "off")
@@ -74,7 +74,7 @@ def open_subagent(run: AgentRun, kind: AgentType) -> Agent:
 
 
 def _open_session(run: AgentRun, kind: AgentType, tools: Sequence[Tool]) -> Session:
-    """Its transcript lies among its parent's files, as `subagents/agent-ID.jsonl`."""
+    """Open its session. The transcript is kept with its parent's files, as `subagents/agent-ID.jsonl`."""
     parent, given = run.parent.session, run.parent._given
     provider = _provider_for(kind, parent)
     directory = parent.path.with_suffix("") if parent.path is not None else None
@@ -96,7 +96,7 @@ def _open_session(run: AgentRun, kind: AgentType, tools: Sequence[Tool]) -> Sess
 
 
 def _provider_for(kind: AgentType, parent: Session) -> Provider:
-    """The model its type names, at its parent's provider; where there is no such model, its parent's, which is said once."""
+    """Return the type's model at the parent's provider. If that does not exist, use the parent's model and notify once."""
     provider, model = parent.provider, kind.model
     if model is None:
         return provider
@@ -108,14 +108,14 @@ def _provider_for(kind: AgentType, parent: Session) -> Provider:
     if named is not None and named.provider == provider.name and change is not None:
         return provider if named.model == provider.model else change(named.model)
     parent._notify_once(
-        f"The agent type {kind.name} asks for the model {model}, which {provider.name} does not serve; {provider.model} answers."
+        f"The agent type {kind.name} uses the model {model}, which {provider.name} does not serve. {provider.model} is used instead."
     )
     return provider
 
 
-NOT_YOURS = "{path} belongs to a memory that is not yours, so it was not written; say in your report what should be remembered."
-ONLY_MEMORY = "{path} was not written: this agent may write nothing but memories in {memory}; say in your report what to change."
-NO_WRITES = "{path} was not written: this agent may write no files; say in your report what to change."
+NOT_YOURS = "{path} was not written: it belongs to a memory that is not yours. Say in your report what should be remembered."
+ONLY_MEMORY = "{path} was not written: this agent may only write memories in {memory}. Say in your report what to change."
+NO_WRITES = "{path} was not written: this agent cannot write files. Say in your report what to change."
 
 
 class SubagentMemory(MemoryBinding):
@@ -125,7 +125,8 @@ class SubagentMemory(MemoryBinding):
         super().__init__(session)
         self._others = self._other_memories(**self._base(session.home)) if session.home is not None else ()
 
-    def _choose_mode(self) -> Mode:
+    @property
+    def mode(self) -> Mode:
         return agent_memory_mode(self._kind.memory, self._session.settings)
 
     def _find(self, **base: Any) -> MemoryLocation | None:
@@ -143,11 +144,11 @@ class SubagentMemory(MemoryBinding):
         return (*agents, main.path, *((main.team,) if main.team is not None else ()))
 
     def _open(self) -> Memory:
-        assert self._own is not None, "asked for where there is a place"
+        assert self._own is not None, "only called if there is a memory"
         return open_agent_memory(self._own, settings=self._session.settings, cwd=self._session.cwd)
 
     def section(self, tools: Sequence[str]) -> str:
-        """Of the system prompt, with the whole index; a memory that cannot be opened is said, and there is none then."""
+        """Return the memory section of the system prompt, with the whole index. If the memory cannot be opened, notify and do without."""
         if self._own is None:
             return ""
         try:
@@ -155,35 +156,35 @@ class SubagentMemory(MemoryBinding):
                 self._session._notify(*memory.notices)
                 index = memory.store("private").index()
         except DiskError as error:
-            self._without(error)
+            self._disable(error)
             self.place = self._own = None
             return ""
         extra = self._session.settings.extra_guidelines
         return agent_instructions(self._own, mode=self.mode, tools=tools, index=index, extra=extra)
 
     def indexes(self) -> list[IndexText]:
-        """Its own stands in its system prompt."""
+        """Return nothing: its own index is part of its system prompt."""
         return []
 
-    def _logged(self) -> None:
-        """Daily logs are the main conversation's."""
+    def _log_time(self) -> None:
+        """Return None: daily logs belong to the main conversation."""
 
     def access(self, *, interactive: bool) -> None:
-        """What a subagent learns is its parent's to judge."""
+        """Return None: the parent judges what a subagent learned."""
 
     @property
     def transcripts(self) -> Path | None:
         return None
 
-    def _inboxed(self, sentence: str) -> str:
-        """A proposal waits in the inbox of its own memory."""
-        return sentence.replace(": lamina inbox accept", f": lamina inbox --agent {self._kind.name} accept")
+    def _with_own_inbox(self, sentence: str) -> str:
+        """Name the inbox of the agent's own memory in the command that accepts a proposal."""
+        return sentence.replace("lamina inbox accept", f"lamina inbox --agent {self._kind.name} accept")
 
     def keep(self, change: FileChange) -> KeeperVerdict | None:
         if self.place is not None and find_memory_file(self.place, change.path) is not None:
             kept = super().keep(change)
-            self._notices = [self._inboxed(each) for each in self._notices]
-            return replace(kept, said=self._inboxed(kept.said)) if kept is not None else None
+            self._notices = [self._with_own_inbox(each) for each in self._notices]
+            return replace(kept, said=self._with_own_inbox(kept.said)) if kept is not None else None
         if any(_within(root, change.path) for root in self._others):
             return KeeperVerdict(NOT_YOURS.format(path=change.path), is_error=True)
         if not can_write(self._kind):
@@ -193,12 +194,12 @@ class SubagentMemory(MemoryBinding):
 
 
 def _within(root: Path, path: Path) -> bool:
-    """By whatever spelling or link it leads there."""
+    """Whether the path leads into the directory, by any spelling or link."""
     for each in (path, Path(os.path.realpath(path))):
         for above in each.parents:
             try:
                 if above == root or os.path.samefile(above, root):
                     return True
             except OSError:
-                continue  # a directory that is not there
+                continue  # the directory does not exist
     return False

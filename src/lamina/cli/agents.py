@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -107,8 +106,8 @@ def print_running_agents(found: list[dict[str, Any]]) -> None:
 @options.reports
 def send_command(name: str, text: str) -> options.Reported:
     """Put TEXT into the mailbox NAME or NAME@TEAM; its session reads it at its next round of tools."""
+    from ..disk.home.loading import settings_in_force
     from ..disk.home.mailbox import DEFAULT_TEAM, deliver, members, read_address
-    from ..disk.settings_files import load_settings
     from ..layers.l7_agents.messages import MOST_TEXT, AgentMessage, encode_message
 
     home = find_home()
@@ -116,7 +115,7 @@ def send_command(name: str, text: str) -> options.Reported:
         raise click.UsageError("there is no home directory, so there are no mailboxes: set LAMINA_HOME.")
     if not text.strip() or len(text) > MOST_TEXT:
         raise click.UsageError(f"a message has words, and at most {MOST_TEXT:,} characters.")
-    own = load_settings(cwd=Path.cwd(), environ=os.environ).mailbox
+    own = settings_in_force(Path.cwd()).mailbox
     try:
         team = read_address(own).team if own is not None else DEFAULT_TEAM
         to = read_address(name if "@" in name else f"{name}@{team}")

@@ -5,7 +5,6 @@ Reads and never writes, so a session that is live elsewhere can be looked at.
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 
@@ -27,7 +26,7 @@ def context_command(session: str, number: int | None, against: int | None, cwd: 
     """Show what fills the window of a session, by kind; with --turn, what one request was made of."""
     if against is not None and number is None:
         raise click.UsageError("--against says what to compare with: give --turn too.")
-    from ..disk.settings_files import load_settings
+    from ..disk.home.loading import settings_in_force
     from .context_report import format_context, print_request, report_on_transcript, to_json
     from .transcripts import CountedTranscript, locate
 
@@ -36,7 +35,7 @@ def context_command(session: str, number: int | None, against: int | None, cwd: 
     if number is not None:
         print_request(read, path.stem, number, against, as_json=as_json, width=shutil.get_terminal_size().columns)
         return
-    report = report_on_transcript(read, load_settings(cwd=cwd, environ=os.environ))
+    report = report_on_transcript(read, settings_in_force(cwd))
     if as_json:
         click.echo(document({"session_id": path.stem, "path": str(path), **to_json(report)}))
     else:

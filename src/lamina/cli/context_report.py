@@ -46,6 +46,7 @@ SOURCES = {
     "suffix": "by the model's name",
     "model": "as the model has it",
     "header": "by the beta header",
+    "server": "as the server states it",
     "default": "assumed",
 }
 

@@ -41,7 +41,7 @@ def dream_command(status: bool, watch: bool, kill: bool, undo: str | None, model
     from .start import ChatOptions, MemorySource, load_chat_settings
 
     home = options.find_home()
-    source = MemorySource(cwd, home, load_chat_settings(ChatOptions(cwd), home))
+    source = MemorySource(cwd, home, load_chat_settings(ChatOptions(cwd)))
     if status:
         return actions.show_status(source, as_json=as_json)
     if watch:

@@ -15,10 +15,11 @@ from ..core.budget import limits_of, ran_out
 from ..core.errors import DiskError
 from ..core.wording import counted
 from ..disk.home.ledger import UsageLedger
+from ..disk.home.loading import settings_in_force
 from ..disk.locks.dream_lock import DreamLock
 from ..disk.locks.dream_lock_owner import DreamLockHolder
 from ..disk.paths.project import slug
-from ..disk.settings_files import load_settings, user_home
+from ..disk.settings_files import user_home
 from ..disk.trees.rootdir import RootDir
 from ..layers.l6_dream.gates import DreamStop, check_sessions, check_time, count_newer, find_stop, transcript_places
 from ..layers.l6_dream.record import DreamRecord, read_records
@@ -72,7 +73,7 @@ def read_dreams(cwd: Path) -> tuple[DreamRecord, ...]:
     if (home := find_home()) is None:
         return ()
     try:
-        settings = load_settings(cwd=cwd, environ=os.environ)
+        settings = settings_in_force(cwd)
         place = locate_memory(cwd=cwd, home=home, settings=settings, user_home=user_home(os.environ) or home)
         with RootDir.open(place.path, create=False) as root:
             return tuple(read_records(root))

@@ -29,14 +29,15 @@ SHOWN = 40
 @options.as_json
 def forget_command(subject: str, everywhere: bool, anywhere: bool, dry_run: bool, yes: bool, cwd: Path, as_json: bool) -> int:
     """Remove a subject from memories, history, transcripts and all else that is kept; nothing brings it back."""
-    from ..disk.settings_files import load_settings, user_home
+    from ..disk.home.loading import settings_in_force
+    from ..disk.settings_files import user_home
     from ..maintenance.forget.forget import as_json as told
     from ..maintenance.forget.forget import forget, remains
     from ..maintenance.forget.subject import Subject
     from ..maintenance.kept_files import kept_files
 
     home, wanted = options.need_home(), Subject(subject, anywhere=anywhere)
-    settings = load_settings(cwd=cwd, home=home, environ=os.environ)
+    settings = settings_in_force(cwd, home=home)
     kept = kept_files(home, cwd, settings, person=user_home(os.environ), everywhere=everywhere)
     if dry_run or not yes:
         with waiting("Looking through all that is kept"):

@@ -124,7 +124,8 @@ def with_memory(run: Callable[..., Reported]) -> Callable[..., None]:
 
 def _agent_memory(agent: str, where: Path) -> Memory:
     """Of an agent type; a type that has none is a slip of the pen."""
-    from ..disk.settings_files import load_settings, user_home
+    from ..disk.home.loading import settings_in_force
+    from ..disk.settings_files import user_home
     from ..memory.memory import open_agent_memory
     from ..memory.store.scopes import locate_agent_memory
     from .agents import load_types
@@ -138,7 +139,7 @@ def _agent_memory(agent: str, where: Path) -> Memory:
             f"the agent type {kind.name} has no memory: write memory: user, project or local into its file"
             f"{f' ({kind.path}), and trust that directory' if kind.source == 'project' else ''}."
         )
-    settings = load_settings(cwd=where, environ=os.environ)
+    settings = settings_in_force(where)
     person = user_home(os.environ) or home
     place = locate_agent_memory(kind.name, kind.memory, cwd=where, home=home, settings=settings, user_home=person)
     return open_agent_memory(place, settings=settings, cwd=where)

@@ -13,7 +13,7 @@ from .console import notice
 from .options import find_home
 from .output import JsonOutput, StdoutSink, TextOutput, TurnTally, ending_of
 from .signals import StoppableProvider, StopRequest
-from .start import OFFLINE, ChatOptions, find_newest, is_model_unset, load_chat_settings, open_agent, open_chosen_provider
+from .start import OFFLINE, ChatOptions, find_newest, is_model_unset, load_chat_settings, open_agent, open_provider_again
 
 if TYPE_CHECKING:
     from ..agent.agent import Agent
@@ -26,10 +26,10 @@ def answer(prompt: str, options: ChatOptions, *, form: str = "text", partial: bo
     sink = StdoutSink(stop)
     with stop.listening():
         home = find_home()
-        settings = load_chat_settings(options, home)
+        settings = load_chat_settings(options)
         notice(*(finding.text for finding in settings.findings))
         again = find_newest(options, home) if options.go_on else options.resume
-        provider = StoppableProvider(open_chosen_provider(options.model, settings), stop)
+        provider = StoppableProvider(open_provider_again(options, settings, home, again), stop)
         if provider.name == "offline" and again is None and is_model_unset(options, settings):
             notice(OFFLINE)
         out: TextOutput | JsonOutput = TextOutput(sink)

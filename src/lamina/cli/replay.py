@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -110,15 +109,15 @@ def replay_command(
 
 
 def _wanted(cwd: Path, memory: Path | None, window: int | None) -> ReplayOptions:
-    from ..disk.settings_files import load_settings
+    from ..disk.home.loading import settings_in_force
     from ..replay.run import ReplayOptions, index_reminder, memory_directory
 
-    in_force = load_settings(cwd=cwd, environ=os.environ)
+    in_force = settings_in_force(cwd)
     place = memory.resolve() if memory is not None else memory_directory(in_force, cwd=cwd, home=options.find_home())
     given = {"memory_directory": str(place)} if place is not None else {}
 
     def settings(arguments: Mapping[str, Any]) -> Settings:
-        return load_settings(cwd=cwd, environ=os.environ, arguments={**given, **arguments})
+        return settings_in_force(cwd, arguments={**given, **arguments})
 
     def index(held: Settings) -> str | None:
         return index_reminder(place, held) if place is not None else None
@@ -129,11 +128,11 @@ def _wanted(cwd: Path, memory: Path | None, window: int | None) -> ReplayOptions
 def _asking(cwd: Path, times: int | None) -> ComparisonModel | None:
     if times is None:
         return None
-    from ..disk.settings_files import load_settings
+    from ..disk.home.loading import settings_in_force
     from ..replay.comparison import ComparisonModel
     from .start import open_chosen_provider
 
-    provider = open_chosen_provider(None, load_settings(cwd=cwd, environ=os.environ))
+    provider = open_chosen_provider(None, settings_in_force(cwd))
     if provider.name == "offline":
         raise InputError("--ask", "no provider is configured", "set ANTHROPIC_API_KEY or OPENAI_API_KEY")
     return ComparisonModel(provider, times)

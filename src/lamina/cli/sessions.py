@@ -6,7 +6,6 @@ A session that is open elsewhere, and one that another program wrote, is changed
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -123,10 +122,10 @@ def clean_command(length: str | None, everywhere: bool, dry_run: bool, yes: bool
 
 
 def _kept_seconds(cwd: Path, home: Path) -> float:
-    from ..disk.settings_files import load_settings
+    from ..disk.home.loading import settings_in_force
     from ..maintenance.retention import DAY
 
-    days = load_settings(cwd=cwd, home=home, environ=os.environ).retention_days
+    days = settings_in_force(cwd, home=home).retention_days
     if days is None:
         raise click.UsageError("sessions are kept for ever: say --older-than 30d, or set cleanupPeriodDays.")
     return days * DAY

@@ -7,17 +7,19 @@ as such, so that nothing in them sets paths, endpoints or hooks (F2).
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from ..core.errors import DiskError
+from ..core.errors import DiskError, LaminaError
 from ..disk.home.approvals import Approvals, load_approvals
-from ..disk.home.trust import while_trusted
+from ..disk.home.loading import settings_in_force
 from ..disk.paths.project import slug
-from ..disk.settings_files import load_settings, user_home
-from ..disk.transcripts.search import newest_transcript
+from ..disk.settings_files import user_home
+from ..disk.transcripts.resume import last_model
+from ..disk.transcripts.search import find_transcript, newest_transcript
 from ..session.base import working
 
 if TYPE_CHECKING:
@@ -69,7 +71,7 @@ def check_rules(options: ChatOptions) -> None:
         raise click.UsageError(found.text)
 
 
-def load_chat_settings(options: ChatOptions, home: Path | None) -> Settings:
+def load_chat_settings(options: ChatOptions) -> Settings:
     """Hooks and permissions of the working tree count if the person trusts it as it is now."""
     given: dict[str, Any] = (
         {"permissions": {"allow": list(options.allow), "deny": list(options.deny)}} if options.allow or options.deny else {}
@@ -77,11 +79,8 @@ def load_chat_settings(options: ChatOptions, home: Path | None) -> Settings:
     if options.bare:
         given["lamina"] = {"bare": True}
 
-    def load(trusted: bool) -> Settings:
-        # Without `home`, which is the environment's: what is wrong with that variable is then among the findings.
-        return load_settings(cwd=options.cwd, environ=os.environ, command_line=given, trusted=trusted)
-
-    return while_trusted(home, options.cwd, load) if home is not None else load(False)
+    # Without `home`, which is the environment's: what is wrong with that variable is then among the findings.
+    return settings_in_force(options.cwd, command_line=given)
 
 
 def _environment(settings: Settings) -> dict[str, str]:
@@ -100,6 +99,17 @@ def open_chosen_provider(spec: str | None, settings: Settings) -> Provider:
     environ = _environment(settings)
     named = spec or settings.model or settings.provider or configured(environ)
     return open_provider(named, base_url=settings.base_url, environ=environ)
+
+
+def open_provider_again(options: ChatOptions, settings: Settings, home: Path | None, again: str | Path | None) -> Provider:
+    """Return the provider of a resumed session: its recorded model, unless the command line names another or there is no key for it."""
+    if options.model is None and again and home is not None:
+        with suppress(LaminaError, OSError):  # what is wrong with the session is reported when it is opened
+            path = again if isinstance(again, Path) else find_transcript(home / "projects", slug(options.cwd), again)
+            model = last_model(path)
+            if model is not None and model != "offline":
+                return open_chosen_provider(model, settings)
+    return open_chosen_provider(options.model, settings)
 
 
 def is_model_unset(options: ChatOptions, settings: Settings) -> bool:

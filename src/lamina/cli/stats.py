@@ -13,7 +13,7 @@ from ..core.budget import LedgerLine, Limits, Spent, left, limits_of, ran_out, s
 from ..core.errors import InputError
 from ..core.wording import counted
 from ..disk.home.ledger import day_of, list_ledger_days, read_ledger_day
-from ..disk.settings_files import load_settings
+from ..disk.home.loading import settings_in_force
 from . import completion, options
 from .console import print_result, print_table, terminal_width, waiting
 from .output import price
@@ -186,7 +186,7 @@ def print_ledger(where: Path, days: float | None, *, as_json: bool) -> None:
 
     Today, or as many of the last days as are asked for; what is left is always of today.
     """
-    now, limits = time.time(), limits_of(load_settings(cwd=where, environ=os.environ))
+    now, limits = time.time(), limits_of(settings_in_force(where))
     today, since = day_of(now), day_of(now - (days or 0) * 86_400)
     lines = [
         (day, line)

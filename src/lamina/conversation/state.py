@@ -112,6 +112,10 @@ class Conversation:
         """Take the times of new records from another clock: a replay's."""
         self.clock = clock
 
+    def use_settings(self, settings: Settings, policy: Policy, limits: Thresholds) -> None:
+        """Decide by other settings from now on; decisions that were made stay."""
+        self.settings, self.policy, self.limits = settings, policy, limits
+
     # What is lent and kept for others
 
     def lend(self, host: Host) -> None:

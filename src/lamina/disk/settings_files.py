@@ -90,6 +90,7 @@ def load_settings(
     arguments: Mapping[str, Any] | None = None,
     trusted: bool = False,
     remote: Flags | None = None,
+    refresh: Callable[[Settings], Settings] | None = None,
 ) -> Settings:
     """The settings that hold in `cwd`. Without `remote`, the flags in `<home>/flags.json` (or LAMINA_FLAGS) count, if there."""
     paths = settings_paths(cwd=cwd, environ=environ, home=home, managed_path=managed_path)
@@ -111,6 +112,7 @@ def load_settings(
         trusted=trusted,
         judge=_judge(user_home(environ) or paths.home),
         findings=tuple(findings),
+        refresh=refresh,
     )
 
 

@@ -1,17 +1,16 @@
-"""Work beside a conversation: one thread per job, one job per name, results in a bounded inbox.
+"""Background work of a conversation: one thread per job, one job per name, results in a bounded inbox.
 
-A job gets frozen values and an Event that asks it to end; it never touches the conversation. What it returns or raises lands in the
-inbox, which the conversation's own thread drains. Invariants: of one name at most one job runs; nothing that landed is lost before it
-is drained; jobs and results together never exceed MOST, so a full inbox starts nothing new. Work that nobody asked for is let in by
-`allowed` (its budget, B9); what was asked for in the conversation is not asked about. Threads are daemons: an interpreter that
-ends does not wait for them, `close` does. In a process made by os.fork there are no threads: it starts with nothing running.
+A job gets frozen values and an Event that asks it to stop; it never touches the conversation. Its result or exception goes to the
+inbox, which the conversation's own thread drains. Invariants: at most one job per name runs; no result is lost before it is drained;
+jobs and results together never exceed MOST, so a full inbox starts nothing new. `allowed` (the budget) admits work that nobody asked
+for; work requested in the conversation is always admitted. Threads are daemons: the interpreter's exit does not wait for them, `close`
+does. A process made by os.fork has no threads and starts with nothing running.
 
-`Meter` is where background work meets its budget (B9): a job is let in while something is left of the day, and each of its calls is
-counted. The gate is asked in the conversation's own thread when a job is to start, and nowhere else: no call of the conversation reads
-the ledger. Calls are counted in the job's thread as they end, so work that is dropped, ended or outlived by nobody has still been
-counted. What is under way when the budget ends goes on to its end; sessions together exceed it by that at most. Not counted: what the
-conversation itself waits for (a summary that is needed now), what was asked for in it (agents), and what local functions answer in a
-model's place.
+`Meter` enforces the budget of background work: a job is admitted while the day's budget lasts, and each of its calls is counted. The
+budget is checked only when a job is to start, in the conversation's own thread, so no call of the conversation reads the ledger. Calls
+are counted in the job's thread as they end, so dropped or stopped work is counted too. Work that is running when the budget ends
+continues to its end, so all sessions together exceed the budget by that at most. Not counted: what the conversation itself waits for (a
+summary that is needed now), what was requested in it (agents), and answers of local functions in place of a model.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ if TYPE_CHECKING:  # loaded with the first job
     from ..disk.home.ledger import UsageLedger
 
 
-# Notes, a summary, an extraction, a dream and a few agents: more at once is a loop that went wrong.
+# Notes, a summary, an extraction, a dream and a few agents. More at once is a runaway loop.
 MOST = 32
 
 JobFunction: TypeAlias = Callable[[Event], Any]
@@ -46,12 +45,12 @@ _JOB: ContextVar[str | None] = ContextVar("lamina_job", default=None)
 
 
 def current_job() -> str | None:
-    """The name of the background work that this thread does; None in a conversation's own, and in what was asked for in one."""
+    """Return the name of the background job this thread runs. None in a conversation's own thread and for work requested in it."""
     return _JOB.get()
 
 
 class JobResult(NamedTuple):
-    """What a finished job returned or raised, and who takes it in the conversation's own thread."""
+    """The result or exception of a job, and the function that handles it in the conversation's own thread."""
 
     name: str
     value: Any
@@ -84,14 +83,14 @@ class Background:
         self._threads: list[Thread] = []
         self._landed: deque[JobResult] = deque()
 
-    def _here(self) -> Lock:
-        """The lock; in a forked child, whose threads stayed behind, a new one: somebody may have held the old."""
+    def _own_lock(self) -> Lock:
+        """Return the lock. In a forked child, whose threads are gone, make a new one: the old one may be held forever."""
         if os.getpid() != self._process:
             self._begin()
         return self._lock
 
     def allows(self, name: str) -> bool:
-        """Whether work of that name is let in now. For who makes a job at some cost; `start` asks by itself."""
+        """Whether work of that name is admitted now. Use it before preparing an expensive job; `start` checks by itself."""
         return self._allowed is None or self._allowed(name)
 
     def start(
@@ -104,15 +103,15 @@ class Background:
         later: bool = False,
         settles: float = 0.0,
     ) -> bool:
-        """False: it is not let in, one of that name runs, the inbox is full, all is closed, or the system has no thread to give.
+        """Start a job. Returns False if it is not admitted, one of that name runs, the inbox is full, this is closed, or the system has
+        no threads left.
 
-        `take` is called with the result, by the thread that drains. `asked`: somebody asked for it in the conversation, so it is
-        part of that and not of the work beside it. `settles`: seconds
-        that `close` still gives it once it was told to end, for what it has to put back. `later`: it may never call a model, and
-        looks at the budget itself before it does."""
+        `take` is called with the result by the thread that drains. `asked`: requested in the conversation, so it does not count as
+        background work. `settles`: seconds that `close` still grants the job after it was told to stop, to restore what it holds.
+        `later`: it may never call a model, and checks the budget itself before it does."""
         if not asked and not later and not self.allows(name):
             return False
-        with self._here():
+        with self._own_lock():
             if self._closed or name in self._running or len(self._running) + len(self._landed) >= MOST:
                 return False
             running = _Running(name, self._clock(), asked, settles, take)
@@ -127,46 +126,46 @@ class Background:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What runs now."""
-        with self._here():
+        """The names of the running jobs."""
+        with self._own_lock():
             return tuple(self._running)
 
     def running(self, name: str) -> float | None:
-        """Seconds since it was started; None where none of that name runs."""
-        with self._here():
+        """Return the seconds since the job was started, or None if no job of that name runs."""
+        with self._own_lock():
             found = self._running.get(name)
             return self._clock() - found.began if found is not None else None
 
     def wait(self, name: str, seconds: float) -> bool:
-        """Whether it has ended, now or within `seconds`; what it brought can be drained then."""
-        with self._here():
+        """Wait up to `seconds`, and return whether the job has ended. Its result can then be drained."""
+        with self._own_lock():
             found = self._running.get(name)
         return found is None or found.ended.wait(seconds)
 
     def drain(self) -> list[JobResult]:
-        with self._here():
+        with self._own_lock():
             landed = list(self._landed)
             self._landed.clear()
             return landed
 
     def abort(self, name: str | None = None) -> None:
-        """Ask one job to end at once, or all of them, after which none is started."""
-        with self._here():
+        """Ask one job to stop at once, or all of them, after which no job is started."""
+        with self._own_lock():
             self._closed = self._closed or name is None
             for running in self._running.values():
                 if name in (None, running.name):
                     running.abort.set()
 
     def close(self, timeout: float = 60.0) -> list[str]:
-        """Start nothing more, wait for what runs, and name what still does; that is asked to end and its result is dropped."""
+        """Start nothing more and wait for running jobs. Returns the names of those still running; they are told to stop and dropped."""
         until = time.monotonic() + timeout
-        with self._here():
+        with self._own_lock():
             self._closed = True
             threads = [thread for thread in self._threads if thread is not current_thread()]
         try:
             for thread in threads:
                 thread.join(max(0.0, until - time.monotonic()))
-        finally:  # Ctrl-C while waiting: whoever waits no longer leaves nothing running behind
+        finally:  # also after Ctrl-C while waiting: leave nothing running
             with self._lock:
                 left = list(self._running.values())
                 self._running.clear()
@@ -181,7 +180,7 @@ class Background:
         _JOB.set(None if running.asked else running.name)
         try:
             value = job(running.abort)
-        except BaseException as raised:  # noqa: BLE001  # it lands, and is told in the conversation's own thread
+        except BaseException as raised:  # noqa: BLE001  # it goes to the inbox, and is reported in the conversation's own thread
             error = raised
         with self._lock:
             if self._running.get(running.name) is running:
@@ -190,14 +189,14 @@ class Background:
         running.ended.set()
 
 
-# The model of answers that no model gave.
+# The model name of answers given without a model.
 LOCAL = "offline"
 
 AskSide: TypeAlias = Callable[[Ask, Event], Reply]
 
 
 class Meter:
-    """Answers calls beside a conversation as `ask` does, and counts those of background work."""
+    """Answers side calls through `ask`, and counts those of background work."""
 
     def __init__(
         self, ask: AskSide, *, home: Path | None, project: str, session: str, clock: Callable[[], float] = time.time
@@ -208,8 +207,8 @@ class Meter:
         self._session = session
         self._clock = clock
         self._ledger: UsageLedger | None = None
-        self._said: dict[str, str] = {}  # the day each was last said
-        self.out: Out | None = None  # what the last job that asked was refused for
+        self._said: dict[str, str] = {}  # the day of each message's last appearance
+        self.out: Out | None = None  # why the last job was refused
 
     @property
     def ledger(self) -> UsageLedger:
@@ -224,7 +223,7 @@ class Meter:
             return self._ask(ask, abort)
         try:
             reply = self._ask(ask, abort)
-        except (ProviderError, Aborted):  # it was sent, and may be paid for
+        except (ProviderError, Aborted):  # it was sent, and may be billed
             self._count(ask, None)
             raise
         if reply.model != LOCAL:
@@ -232,7 +231,7 @@ class Meter:
         return reply
 
     def _count(self, ask: Ask, reply: Reply | None) -> None:
-        """None: the call failed."""
+        """Add a call to the ledger. `reply` None: it failed."""
         from ..core.budget import LedgerLine
         from ..core.usage import Usage
         from ..providers.models import cost
@@ -257,13 +256,13 @@ class Meter:
         )
 
     def refused(self, limits: Limits) -> Out | None:
-        """What ran out today, over all sessions of this home; None: there is something left."""
+        """Return which limit is used up today, over all sessions of this home. None: there is budget left."""
         from ..core.budget import ran_out
 
         self.out = ran_out(self.ledger.today(), limits)
         return self.out
 
     def first(self, what: str) -> bool:
-        """Whether this is the first time today that it is said."""
+        """Whether this message has not been shown yet today."""
         before, self._said[what] = self._said.get(what), self.ledger.day
         return before != self._said[what]

@@ -1,15 +1,15 @@
-"""A fork (A1): one directive behind the parent's own request, so that nearly all of it is read from the prompt cache.
+"""A fork: one directive appended to the parent's own request, so that nearly all of it is read from the prompt cache.
 
-Theory. A provider's cache knows a request by its bytes from the first on. A fork therefore changes nothing before its directive:
-same system, tools, model, options, messages. "No tools" is said in the directive and refused at run time. The directive is one more
-text block of the last user message, or a user message behind an answer. Behind an answer with open calls stands one user message
-with the same placeholder for every call and the directive last, so forks of one answer are byte-identical up to it (A2).
+Theory. A provider's cache matches a request by its bytes from the start. So a fork changes nothing before its directive: it has the same
+system prompt, tools, model, options and messages. "No tools" is stated in the directive and enforced at run time. The directive is one
+more text block of the last user message, or a user message after an answer. After an answer with open calls comes one user message
+with the same placeholder for every call and the directive last, so forks of one answer are byte-identical up to it.
 
-Marks. The parent's last request wrote an entry at its end: a mark there hits it, however much was said since. The second mark is at
-the end of what is the parent's (a run of one round: its directive is not worth an entry, and the parent's next request finds this
-one), or at the end of the request (more rounds: the next one hits it).
+Marks. The parent's last request wrote a cache entry at its end, and a mark there hits it, however much was added since. The second mark
+is at the end of the parent's part for a run of one round: its directive is not worth an entry, and the parent's next request finds this
+one. For more rounds it is at the end of the request, where the next round hits it.
 
-A fork keeps its own account: what it says is nowhere in the parent's log, its usage counts in nobody's window (T10).
+A fork keeps its own account: its messages are not in the parent's log, and its usage does not count towards the window.
 """
 
 from __future__ import annotations
@@ -36,37 +36,37 @@ from . import loop
 from .handover import Handover, check
 from .loop import DENIED, with_unique_ids
 
-# A directive is known by how it begins and ends; `is_fork` looks for it in what a run has been told (A3).
+# The frame of a directive, by which `is_fork` recognises it.
 _OPENING = re.compile(r'<fork purpose="[a-z_-]+">\n')
 _CLOSING = "\n</fork>"
 
-# The purpose of a fork that does its parent's work (A4), and the tool it is started with.
+# The purpose of a fork that does its parent's work, and the tool that starts it.
 AGENT = "agent"
 AGENT_TOOL = "Agent"
-NO_AGENTS = f"{DENIED}a fork starts no further agents; do the work yourself, with the other tools."
-NO_TOOLS = f"{DENIED}this run may call no tools. Answer with text, from what is in the conversation."
+NO_AGENTS = f"{DENIED}a fork cannot start agents. Do the work yourself with the other tools."
+NO_TOOLS = f"{DENIED}this run cannot call tools. Answer with text, from what is in the conversation."
 
 
 class ForkOfFork(LaminaError):
-    """A3: what was handed over is a fork's own conversation."""
+    """The handover is a fork's own conversation."""
 
     def __init__(self) -> None:
-        super().__init__("No fork was started: this conversation is a fork itself, and a fork does not fork again.")
+        super().__init__("No fork was started: this conversation is itself a fork, and forks cannot be nested.")
 
 
 class ForkOutcome(msgspec.Struct, frozen=True):
     reply: Reply  # the last answer
-    usage: Usage  # of all its calls
+    usage: Usage  # of all calls
     rounds: int
-    denied: int  # calls that were not allowed
-    texts: tuple[str, ...]  # what it said, answer by answer
-    first: Usage = Usage()  # of the first call: how much of the parent's prefix was found
-    readable: int = 0  # how much should have been
+    denied: int  # number of denied calls
+    texts: tuple[str, ...]  # the text of each answer
+    first: Usage = Usage()  # of the first call; shows how much of the parent's prefix was cached
+    readable: int = 0  # how much should have been cached
     done: bool = True  # False: the rounds were used up, or the last answer was cut off or refused
 
 
 class Fork:
-    """A conversation of the loop that begins where its parent is."""
+    """A conversation for the loop that begins where its parent is."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class Fork:
         tools: bool | None,
         mail: Callable[[], Sequence[str]] | None,
     ) -> None:
-        # A person may well say what a directive says: summaries and notes of such a conversation are made all the same.
+        # A user may quote a directive. Such a conversation still gets summaries and notes.
         if purpose == AGENT and is_fork(handover.messages):
             raise ForkOfFork
         self._handover = handover
@@ -87,10 +87,10 @@ class Fork:
         self._several = rounds > 1
         self._tools = self._several if tools is None else tools
         self._mail = mail
-        self._own = Flat()  # what is said from the directive on
+        self._own = Flat()  # the messages from the directive on
         self._own.add("user", [text(tagged(directive, purpose))])
         self._head = _with_max_tokens(handover, max_tokens)
-        self._options = _named(handover, purpose)
+        self._options = _with_headers(handover, purpose)
         self._calls: set[str] | None = None
         self.usage = Usage()
         self.first: Usage | None = None
@@ -99,10 +99,10 @@ class Fork:
         self.texts: list[str] = []
 
     def request(self) -> Flow[Wire]:
-        """The next request. PrefixChanged where it is not the parent's up to the directive: a bug of ours, never sent."""
+        """Return the next request. Raises PrefixChanged if it differs from the parent's before the directive: a bug of ours, never sent."""
         yield from ()
         messages = [*self._handover.messages]
-        # The end of what the parent will repeat: before the placeholders, where there are any.
+        # The end of what the parent will repeat: before the placeholders, if there are any.
         at = len(messages) - (2 if self._handover.open_calls else 1)
         shared = BlockPosition(at, len(messages[at]["content"]) - 1) if at >= 0 else None
         own = self._own.messages()
@@ -140,8 +140,8 @@ class Fork:
         return kept
 
     def run(self, calls: tuple[ToolUse, ...]) -> Flow[None]:
-        """Run the calls, or refuse them. The Agent tool stays in the list, since another list would be another prefix; a call of it is
-        refused (A3)."""
+        """Run the calls, or refuse them. The Agent tool stays in the list, since another list would change the prefix, but its calls are
+        refused."""
         if not self._tools:
             self.results([tool_result(call.id, NO_TOOLS, is_error=True) for call in calls])
             return
@@ -157,7 +157,7 @@ class Fork:
             self._own.add("user", [text(each) for each in came])
 
     def recover(self, error: ProviderError) -> Flow[bool]:
-        """What its parent leaves out was left out before; for anything else the layer that wanted the fork steps aside."""
+        """Never retry. The parent has already left out rejected blocks; for other errors the layer that wanted the fork gives up."""
         yield from ()
         return False
 
@@ -173,10 +173,11 @@ def run_fork(
     enough: Callable[[], bool] | None = None,
     mail: Callable[[], Sequence[str]] | None = None,
 ) -> Flow[ForkOutcome]:
-    """Ask until an answer calls for no tool, at most `rounds` times, and no more once there is `enough`. `tools` (unless said
-    otherwise: where there are more rounds than one): calls are run, by an effect that only a fork's own driver may carry out
-    (`conversation.forks.side`); else they are refused here, which needs no driver. `mail`: texts that came for it, asked for behind each
-    round of tools and put behind its results."""
+    """Run a fork until an answer calls no tool, at most `rounds` times, and stop early if `enough` returns True.
+
+    `tools` (default: more than one round) runs calls through an effect that only a fork's own driver may perform
+    (`conversation.forks.side`). Otherwise calls are refused here, which needs no driver. `mail` returns texts that arrived for the fork;
+    it is called after each round of tools, and the texts follow the results."""
     fork = Fork(handover, directive, purpose=purpose, rounds=rounds, max_tokens=max_tokens, tools=tools, mail=mail)
     outcome = yield from loop.run(fork, purpose=purpose, rounds=rounds, enough=enough)
     return ForkOutcome(
@@ -196,7 +197,7 @@ def tagged(directive: str, tag: str) -> str:
 
 
 def directive_in(request: Mapping[str, Any]) -> str | None:
-    """What a request asks of a fork, without its frame; None where it is no fork's. The last one counts."""
+    """Return the directive in a fork's request without its frame, the last one if there are several. None: not a fork."""
     found = [body for body in _texts(request.get("messages") or ()) if _OPENING.match(body)]
     if not found:
         return None
@@ -204,7 +205,7 @@ def directive_in(request: Mapping[str, Any]) -> str | None:
 
 
 def is_fork(messages: Iterable[Mapping[str, Any]]) -> bool:
-    """A3: whether these are a fork's messages; a fork does not fork again."""
+    """Whether these are a fork's messages. A fork cannot fork again."""
     return any(
         (found := _OPENING.match(body)) and body.startswith(prompt_text(__file__, "fork"), found.end())
         for body in _texts(messages)
@@ -223,8 +224,8 @@ def _call_ids(messages: Iterable[Wire]) -> Iterable[str]:
 
 
 def _with_max_tokens(handover: Handover, wanted: int | None) -> Wire:
-    """The length of an answer is no part of the cache's key. Thinking is, and must fit: it is added, up to what the model
-    can say at all."""
+    """Set the maximum length of an answer, which is not part of the cache key. Thinking is part of it and must fit, so its budget is
+    added, up to the model's maximum."""
     if wanted is None:
         return handover.head
     thinking = handover.options.get("thinking")
@@ -234,8 +235,8 @@ def _with_max_tokens(handover: Handover, wanted: int | None) -> Wire:
     return {**handover.head, "max_tokens": min(most, wanted + (budget if isinstance(budget, int) else 0))}
 
 
-def _named(handover: Handover, tag: str) -> Wire:
-    """A provider ignores these headers; a server that keeps watch over prefixes knows the fork by them."""
+def _with_headers(handover: Handover, tag: str) -> Wire:
+    """Add headers that a provider ignores; a server that checks prefixes recognises the fork by them."""
     headers = {**(handover.options.get("extra_headers") or {}), FORK_HEADER: f"{tag}-{uuid4().hex[:8]}"}
     if handover.broken is not None:
         headers[BREAK_HEADER] = handover.broken

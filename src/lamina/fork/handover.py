@@ -1,7 +1,7 @@
-"""What a parent hands to its fork (A1): the request it would send now, as rendered, frozen, and the digests to prove it by.
+"""The handover from a parent to its fork: the request it would send now, rendered and frozen, with digests to verify it.
 
-Nothing is rendered again: the message dicts are the parent's own, shared and read-only. `check` compares a request with what was
-handed over block by block, as a provider's cache will, so a fork that would miss the cache is found before it is paid for.
+Nothing is rendered again: the message dicts are the parent's own, shared and read-only. `check` compares a request with the handover
+block by block, as a provider's cache does, so a fork that would miss the cache is found before it is paid for.
 """
 
 from __future__ import annotations
@@ -16,32 +16,32 @@ from ..core.blocks import DIGEST_BYTES, Wire, canonical, tool_result
 from ..core.errors import LaminaError
 from ..core.prefix import ROOT, Reason, base_chain, link
 
-# What every open call is answered with in a fork (A2): the same words for all, so that forks of one answer share their prefix.
-PLACEHOLDER = "This call is being carried out by the conversation this run was forked from; its result is not known here."
+# The result of every open call in a fork. It is the same text for all, so that forks of one answer share their prefix.
+PLACEHOLDER = "The conversation that started this fork is running this call. Its result is not known here."
 
 
 class PrefixChanged(LaminaError):
-    """A fork whose request does not start with what its parent handed over: it is not sent (K2)."""
+    """A fork's request does not start with what its parent handed over, so it is not sent."""
 
     def __init__(self, purpose: str, where: str) -> None:
         super().__init__(
-            f"The {purpose} fork was not sent: {where} is not what the conversation handed over; please report this."
+            f"The {purpose} fork was not sent: {where} differs from what the conversation handed over. Please report this."
         )
         self.purpose = purpose
         self.where = where
 
 
 class Handover(msgspec.Struct, frozen=True):
-    head: Wire  # model, max_tokens, system and tools, marked as the parent marks them
+    head: Wire  # model, max_tokens, system and tools, with the parent's cache marks
     messages: tuple[Wire, ...]  # without marks, shared, read-only
     options: Wire
     base: tuple[bytes, ...]  # digests of tools and system
-    links: int  # blocks of the messages that are the parent's own: all but the placeholders
-    last: bytes  # the digest of the chain up to there
+    links: int  # number of message blocks that are the parent's own, without the placeholders
+    last: bytes  # digest of the chain up to there
     ttl: str | None  # of the cache marks; None: no marks
     open_calls: tuple[str, ...] = ()  # answered with the placeholder, in the last message
-    readable: int = 0  # tokens the provider should find in its cache; 0: nothing can be expected
-    broken: Reason | None = None  # why the messages do not start with the parent's last request, where they do not
+    readable: int = 0  # tokens the provider should find in its cache; 0: unknown
+    broken: Reason | None = None  # why the messages do not start with the parent's last request, if they do not
 
 
 def _unmarked(block: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -49,7 +49,7 @@ def _unmarked(block: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def chain_of(messages: Iterable[Mapping[str, Any]]) -> list[bytes]:
-    """One link per block, cache marks left out."""
+    """Return one link per block, without cache marks."""
     chain: list[bytes] = []
     last = ROOT
     for message in messages:
@@ -60,7 +60,7 @@ def chain_of(messages: Iterable[Mapping[str, Any]]) -> list[bytes]:
 
 
 def check(handover: Handover, request: Wire, purpose: str) -> None:
-    """Raise PrefixChanged unless the request starts, byte for byte, with what was handed over."""
+    """Raise PrefixChanged unless the request starts, byte for byte, with the handover."""
     if base_chain(request.get("tools") or (), request.get("system") or ()) != handover.base:
         raise PrefixChanged(purpose, "the system prompt or the list of tools")
     for name in ("model", *handover.options):
@@ -72,8 +72,8 @@ def check(handover: Handover, request: Wire, purpose: str) -> None:
 
 
 def of_request(request: Mapping[str, Any], answer: Sequence[Wire]) -> Handover:
-    """What a run that has no conversation of ours hands over: a request it sent and what was answered, with placeholders for the calls
-    in it."""
+    """Build a handover for a run without a conversation of ours: a request it sent and the answer, with placeholders for the answer's
+    calls."""
     heads = ("model", "max_tokens", "system", "tools")
     sent = request["messages"]
     marks = [block["cache_control"] for message in sent for block in message["content"] if "cache_control" in block]
@@ -96,7 +96,7 @@ def of_request(request: Mapping[str, Any], answer: Sequence[Wire]) -> Handover:
 
 
 def altered(handover: Handover, messages: Sequence[Wire], why: Reason) -> Handover:
-    """The same with other messages, for a fork that cannot repeat its parent's: it says so, and expects nothing of the cache."""
+    """Return the handover with other messages, for a fork that cannot repeat its parent's. It names the reason and expects no cache hit."""
     kept = tuple(messages)
     chain = chain_of(kept)
     return msgspec.structs.replace(

@@ -1,6 +1,6 @@
-"""What the loop on top of a session lends to the layers. All of it is optional: a session under somebody else's loop lends nothing.
+"""The services that the loop on top of a session provides to the layers. All are optional; another loop provides none.
 
-One frozen value, handed over with `Session.lend` when the loop starts; the layers read it when they need it.
+It is one frozen value, passed to `Session.lend` when the loop starts. The layers read it when they need it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import msgspec
 
 from ..core.blocks import Wire
 
-if TYPE_CHECKING:  # a session that lends nothing pays for none of it
+if TYPE_CHECKING:  # a session that provides nothing does not load these
     from pathlib import Path
 
     from ..hooks.events import HookOutcome
@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # a session that lends nothing pays for none of it
 
 
 class Restorable(NamedTuple):
-    """Something the host wants back in view after a compaction (C4)."""
+    """A text that the host wants back in view after a compaction."""
 
     kind: str
     key: str
@@ -33,31 +33,31 @@ class Restorable(NamedTuple):
 
 
 class MemoryAccess(NamedTuple):
-    """How background work writes memories (X1): a main agent's, since what a subagent learns is its parent's to judge."""
+    """Access to memory for background work. Only a main agent has it, since its parent judges what a subagent learned."""
 
     place: MemoryLocation
     project: Path
     session: str
-    write: Callable[[FileChange, ChangeReason], WriteOutcome | None]  # None: the file is none of memory's
-    interactive: bool  # a person is there
+    write: Callable[[FileChange, ChangeReason], WriteOutcome | None]  # None: not a memory file
+    interactive: bool  # a user is present
 
 
-# What a host has to put back: a text, or a function that is asked at each compaction and may have nothing.
+# A text that a host restores, or a function that is called at each compaction and may return None.
 Source: TypeAlias = "str | Callable[[], str | None]"
-# Takes a message to `bridge:ID` (id, text, summary) and returns None, or why it was not taken.
+# Sends a message to `bridge:ID` (id, text, summary). Returns None, or why it failed.
 Bridge: TypeAlias = Callable[[str, str, str], "str | None"]
 
 
 class Host(msgspec.Struct, frozen=True, kw_only=True):
-    subagent: bool = False  # the conversation is a subagent's: nothing is recalled for it and nothing extracted from it (A5)
-    tool_runner: ToolRunner | None = None  # how a fork runs tools; None: forks call none
+    subagent: bool = False  # a subagent's conversation: no recall and no extraction
+    tool_runner: ToolRunner | None = None  # runs a fork's tools; None: forks call none
     reads: ReadState | None = None  # which files were read
     todos: Callable[[], str | None] | None = None
-    restorable: Callable[[], Sequence[Restorable]] | None = None  # what is many or changes; single texts are registered
+    restorable: Callable[[], Sequence[Restorable]] | None = None  # for texts that change; fixed ones are registered
     pre_compact: Callable[[str, str], HookOutcome] | None = None  # trigger, instructions
     post_compact: Callable[[str, str], HookOutcome] | None = None  # trigger, summary
     session_start: Callable[[str], HookOutcome] | None = None  # source
-    reminder: Callable[[], str | None] | None = None  # the first reminder, made again from the files as they are now
-    memory: MemoryAccess | None = None  # None: no memories are written beside the conversation
-    observer: Callable[[str, Wire], None] | None = None  # each event of a layer (K5)
+    reminder: Callable[[], str | None] | None = None  # rebuilds the first reminder from the current files
+    memory: MemoryAccess | None = None  # None: no memories are written in the background
+    observer: Callable[[str, Wire], None] | None = None  # gets each event of a layer
     bridge: Bridge | None = None

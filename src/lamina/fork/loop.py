@@ -1,7 +1,7 @@
-"""The one tool loop: ask, run the tools the answer calls for, ask again, until an answer calls for none.
+"""The tool loop: call the model, run the tools its answer calls, and repeat until an answer calls none.
 
-It is driven for the main conversation and for forks alike; they differ in the `Conversable` they hand in. It is a flow: every decision
-is here, every effect is the driver's. Bounded by `rounds`; whatever ends it early, what was said so far is in the conversation.
+It serves the main conversation and forks alike; they differ in the `Conversable` they pass. It is a flow: every decision is here, and
+the driver performs the effects. `rounds` limits it. If it ends early, the conversation still contains everything up to that point.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from ..core.reply import Reply
 from ..providers import OnEvent
 from ..providers.stream import UNPARSED
 
-# A turn that needs more rounds than this has lost its way; the person is asked whether to go on.
+# A turn that needs more rounds than this has gone astray; the user is asked whether to continue.
 ROUNDS = 200
 
-# How the result of a call begins that was not allowed.
+# Prefix of the result of a call that was denied.
 DENIED = "Not allowed: "
 
-NO_JSON = "The input of this call is no JSON object, so it was not run; send the call again with valid JSON."
-NOT_RUN = "Not run, because another call of the same answer could not be read; send it again."
+NO_JSON = "The input of this call is not a JSON object, so it was not run. Send the call again with valid JSON."
+NOT_RUN = "Not run, because another call of the same answer was invalid. Send it again."
 
-# Stop reasons of an answer that ran into a limit; there was more to say.
+# Stop reasons of an answer that reached a length limit and is incomplete.
 FULL = ("max_tokens", "model_context_window_exceeded")
 
 Ended: TypeAlias = Literal["answered", "rounds", "cut off", "refused"]
 
 
 class Conversable(Protocol):
-    """A conversation a loop can carry on: the main one, which is logged, or a fork's."""
+    """A conversation that the loop can continue: the main one, which is logged, or a fork's."""
 
     def request(self) -> Flow[Wire]: ...
 
     def answered(self, reply: Reply) -> Reply:
-        """Keep it; returned is the answer as it was kept, whose calls are the ones to run."""
+        """Keep the answer, and return it as it was kept. Its calls are the ones to run."""
         ...
 
     def run(self, calls: tuple[ToolUse, ...]) -> Flow[None]:
@@ -53,7 +53,7 @@ class Conversable(Protocol):
         ...
 
     def recover(self, error: ProviderError) -> Flow[bool]:
-        """The server refused the request; whether the next one is worth sending: shorter, or without what it objects to."""
+        """Handle a request that the server refused. Returns whether to send the next one: shorter, or without the rejected part."""
         ...
 
 
@@ -71,7 +71,7 @@ def run(
     on_event: OnEvent | None = None,
     enough: Callable[[], bool] | None = None,
 ) -> Flow[Outcome]:
-    """Carry the conversation on until the model has nothing more to ask of the tools, `rounds` are used up, or there is `enough`."""
+    """Continue the conversation until the model calls no more tools, `rounds` are used up, or `enough` returns True."""
     number, mended = 0, False
     while True:
         number += 1
@@ -100,7 +100,7 @@ def run(
 
 
 def unreadable(reply: Reply) -> list[ToolResult]:
-    """A call whose input is no JSON object is not run, nor are the calls beside it; the model is told and may try again."""
+    """Return error results if a call's input is not a JSON object. None of the answer's calls is run, and the model may try again."""
     if not reply.notes.get("unparsed_input"):
         return []
     calls = [block for block in reply.blocks if isinstance(block, ToolUse)]
@@ -108,8 +108,8 @@ def unreadable(reply: Reply) -> list[ToolResult]:
 
 
 def with_unique_ids(reply: Reply, is_taken: Callable[[str], bool]) -> Reply:
-    """Give calls another id where theirs is empty or taken: some servers number the calls of each answer anew, and the API takes an id
-    once in a conversation."""
+    """Give a new id to calls whose id is empty or taken. Some servers number the calls of each answer from the start, and the API accepts
+    an id only once per conversation."""
     seen: set[str] = {""}
     blocks: list[Block] = []
     for block in reply.blocks:
@@ -122,8 +122,8 @@ def with_unique_ids(reply: Reply, is_taken: Callable[[str], bool]) -> Reply:
 
 
 def partial(blocks: Sequence[dict[str, Any]], model: str = "") -> Reply:
-    """Half an answer as what it is: no stop reason, so none of its calls is ever executed. What can't be read of it is left out:
-    it must not hide why the answer broke off."""
+    """Return an incomplete answer. It has no stop reason, so its calls are never run. Unreadable blocks are left out: they must not hide
+    why the answer broke off."""
     kept: list[Block] = []
     for block in blocks:
         with suppress(InputError):

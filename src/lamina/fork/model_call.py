@@ -1,8 +1,8 @@
-"""One call to a model that can be left at any moment.
+"""A model call that can be aborted at any moment.
 
-A provider's call blocks: on a server that says nothing, between two tries, between two words. It runs in a thread of its own; what
-arrives is heard in the caller's thread, one event at a time, so a listener never runs beside what comes after the call. A call that
-was left sends no further request and ends with the next event it gets; what it still brings is dropped, and nobody waits for it.
+A provider's call blocks: on a silent server, between two retries, between two words. So it runs in its own thread. The caller's thread
+handles its events one at a time, so a listener never runs in parallel with what follows the call. An aborted call sends no further
+request and ends with its next event; its remaining output is dropped, and nobody waits for it.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from ..providers import OnEvent, Provider
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
 
-# How long an abort can go unnoticed: below what a person feels, and 20 wake-ups a second cost nothing.
+# How long an abort can go unnoticed: too short to feel, and 20 wake-ups a second cost nothing.
 GLANCE = 0.05
 
 _Arrival: TypeAlias = "dict[str, Any] | Reply | BaseException | _Ready"
 
 
 class Deadline(Event):
-    """An abort that comes by itself, `seconds` after the call can be made; others may come first."""
+    """An abort that fires by itself, `seconds` after the call is ready to be made; other events may abort it earlier."""
 
     def __init__(self, seconds: float, *stops: Event | None) -> None:
         super().__init__()
@@ -39,12 +39,12 @@ class Deadline(Event):
         self._stops = tuple(stop for stop in stops if stop is not None)
 
     def begin(self) -> None:
-        """What the call takes is loaded: from here on somebody else is slow."""
+        """Start the clock. The client is loaded, so any further delay is the server's."""
         self._end = time.monotonic() + self._seconds
 
     @property
     def stopped(self) -> bool:
-        """Somebody else wants it to end."""
+        """Whether another event aborted the call."""
         return any(stop.is_set() for stop in self._stops)
 
     def is_set(self) -> bool:
@@ -52,15 +52,15 @@ class Deadline(Event):
 
 
 class _Ready:
-    """The client is loaded; importing one takes a second or two, which no server is to blame for."""
+    """The client is loaded. Importing one takes a second or two, which does not count against the server."""
 
 
 class _Left(Exception):
-    """Nobody waits for this call any more."""
+    """Raised in the call's thread after the call was aborted."""
 
 
 def ask_until(abort: Event, provider: Provider, ask: Ask, on_event: OnEvent | None = None) -> Reply:
-    """The reply; Aborted when the call was left because of the abort."""
+    """Return the reply. Raises Aborted if the abort is set first."""
     hear = on_event or ask.on_event
     came: queue.SimpleQueue[_Arrival] = queue.SimpleQueue()
     heard, left = Semaphore(0), Event()
@@ -77,11 +77,11 @@ def ask_until(abort: Event, provider: Provider, ask: Ask, on_event: OnEvent | No
                 prepare()
             came.put(_Ready())
             came.put(provider.ask(ask.request, purpose=ask.purpose, on_event=pass_on, abort=left))
-        except BaseException as error:  # noqa: BLE001  # it is raised again in the thread that waits
+        except BaseException as error:  # noqa: BLE001  # re-raised in the waiting thread
             came.put(error)
 
     try:
-        # Ctrl-C may arrive in here already, when the thread has begun and its start has not returned.
+        # Ctrl-C may already arrive here, when the thread has begun but start() has not returned.
         Thread(target=copy_context().run, args=(call,), name="lamina-ask", daemon=True).start()
         while not abort.is_set():
             try:
@@ -111,8 +111,8 @@ def _begin(abort: Event) -> None:
 
 
 def ask_on_loop(loop: AbstractEventLoop, abort: Event, provider: Provider, ask: Ask) -> Reply:
-    """The reply of a provider whose client belongs to an event loop, from any other thread; an abort, and the end of the loop, leave
-    the call."""
+    """Return the reply of a provider whose client belongs to an event loop, called from another thread. An abort, and the end of the
+    loop, abort the call."""
     import asyncio
     from concurrent.futures import CancelledError, wait
 
@@ -128,11 +128,11 @@ def ask_on_loop(loop: AbstractEventLoop, abort: Event, provider: Provider, ask: 
         wait([future], GLANCE)
     try:
         return future.result()
-    except CancelledError as error:  # by the loop, as it ended
+    except CancelledError as error:  # by the loop when it ended
         raise Aborted from error
 
 
 def own_headers(purpose: str) -> dict[str, str]:
-    """Of a call that shares no prefix with the conversation: a server that keeps watch over prefixes takes it for one of its own."""
+    """Return headers for a call that shares no prefix with the conversation, so that a server that checks prefixes treats it separately."""
     name = f"{purpose}-{new_id()[-8:]}"
     return {SESSION_HEADER: name, FORK_HEADER: name}

@@ -1,4 +1,4 @@
-"""A fork that is answered without a model: what it was asked, what it has read and written so far, and the calls it makes. Pure."""
+"""The state of a fork that is answered without a model: its directive, what it has read and written so far, and its calls. Pure."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from .fork import directive_in
 
 class OfflineRun(NamedTuple):
     directive: str
-    at: int  # the message that holds the directive; else the last one
+    at: int  # the message with the directive; else the last one
     read: Mapping[str, Done]  # by file
     wrote: frozenset[str]
 
 
 def run_so_far(request: Wire) -> OfflineRun:
-    """How far a run has come, from the calls behind its directive."""
+    """Return how far a run has come, based on the calls after its directive."""
     messages = request["messages"]
     places = [at for at, message in enumerate(messages) if any(text.startswith("<fork ") for text in texts_of(message))]
     at = places[-1] if places else len(messages) - 1

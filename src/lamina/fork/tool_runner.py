@@ -1,8 +1,8 @@
-"""Running the calls of one answer: permission first, then the tools, readers at once, agents at once, and writers in order.
+"""Runs the calls of one answer: permissions first, then the tools; readers in parallel, agents in parallel, writers in order.
 
-Every call gets exactly one result, in the order of the calls: refused, stopped and failed ones too, each with a sentence the model can
-act on. A person is asked one question at a time, before anything of the answer runs, so that a "no" is known to all of it. What is
-allowed without a question rests on what lies on the disk: behind a call that may have changed that, it is judged again.
+Every call gets exactly one result, in order. Denied, stopped and failed calls get a sentence the model can act on. The user is asked one
+question at a time, before any call of the answer runs, so that a "no" is known to all of them. A call that is allowed without a question
+depends on the state of the disk, so it is judged again after a call that may have changed that.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ from ..tools.registry import run_call
 from ..tools.tool import Context, Tool, ToolOutput
 from .loop import DENIED
 
-# More files than this are not read faster at once; more questions than a person answers are asked one by one anyway.
+# More parallel reads are not faster, and questions to the user are asked one by one anyway.
 AT_ONCE = 8
 
 T = TypeVar("T")
 
 PermissionAnswer: TypeAlias = Literal["yes", "always", "no"]
 
-NOBODY = "Nobody is there to allow it. {why} Go on without it, or say what you would have done."
-SAID_NO = "The person said no. {why} Do not try it again in another way; ask what to do instead."
-SAID_NO_WITH = "The person said no, and: {words}"
-STOPPED = "Stopped by the person before it ran."
-CHANGED = "An earlier call of the same answer changed what this one rests on. {why} Send it again to have it asked about."
+NOBODY = "Nobody is there to allow it. {why} Continue without it, or say what you would have done."
+SAID_NO = "Denied by the user. {why} Do not try it again in another way; ask what to do instead."
+SAID_NO_WITH = "Denied. The user said: {words}"
+STOPPED = "Stopped by the user before it ran."
+CHANGED = "An earlier call of the same answer changed what this one depends on. {why} Send it again to ask the user."
 
 
 class DenialWithWords(msgspec.Struct, frozen=True):
-    """A no with words for the model."""
+    """A denial with a message for the model."""
 
     words: str
 
@@ -54,7 +54,7 @@ AskPermission: TypeAlias = Callable[[ToolUse, AskUser], PermissionAnswer | Denia
 
 
 class CompletedCall(msgspec.Struct, frozen=True):
-    """One call, what was decided about it, and what came of it."""
+    """A call, the decision about it, and its output."""
 
     call: ToolUse
     verdict: Verdict
@@ -65,17 +65,17 @@ class CompletedCall(msgspec.Struct, frozen=True):
         try:
             return tool_result(self.call.id, self.output.content, is_error=self.output.is_error)
         except InputError as error:
-            return tool_result(self.call.id, f"{self.call.name} returned what can't be sent ({error.problem}).", is_error=True)
+            return tool_result(self.call.id, f"{self.call.name} returned an invalid result ({error.problem}).", is_error=True)
 
 
 class _Settled(NamedTuple):
     verdict: Verdict
-    real: Path | None = None  # of a call that writes: the file that was judged, without links
+    real: Path | None = None  # for a call that writes: the judged file, with links resolved
     by_person: bool = False
 
 
 class RunOnce(Generic[T]):
-    """A function that runs when it is first asked to, and never again; `came` gets what it returns or raises."""
+    """A function that runs at most once, on the first call. `came` gets its result or exception."""
 
     def __init__(self, function: Callable[[], T]) -> None:
         self._function = function
@@ -87,12 +87,12 @@ class RunOnce(Generic[T]):
             return
         try:
             self.came.set_result(self._function())
-        except BaseException as error:  # noqa: BLE001  # it is raised again in the thread that waits
+        except BaseException as error:  # noqa: BLE001  # re-raised in the waiting thread
             self.came.set_exception(error)
 
 
 class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
-    """What calls are run with: the same for the main conversation and, with a clone of the read state, for a fork."""
+    """Everything needed to run calls, for the main conversation and, with a copy of the read state, for a fork."""
 
     tools: tuple[Tool, ...]
     context: Context
@@ -100,15 +100,15 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
     mode: Callable[[], Mode]
     rules: Callable[[], PermissionRules]
     ask: AskPermission | None = None
-    decide_fork: Callable[[ToolUse], Allow | Deny] | None = None  # a fork's own permission function (X6); deny rules still count
+    decide_fork: Callable[[ToolUse], Allow | Deny] | None = None  # a fork's own permission function; deny rules still apply
     on_start: Callable[[ToolUse], None] | None = None
     on_end: Callable[[CompletedCall], None] | None = None
-    on_output: Callable[[ToolUse, str], None] | None = None  # what a running command prints, as it prints it; bounded by the tool
+    on_output: Callable[[ToolUse, str], None] | None = None  # gets a running command's output; the tool limits it
 
     def clone(self, *, abort: Event, ask: AskPermission | None) -> ToolRunner:
-        """The same tools, mode and rules for a fork that does its parent's work (A4); `ask` None: nobody can be asked.
+        """Return a runner with the same tools, mode and rules, for a fork with its parent's task. Without `ask`, questions become denials.
 
-        What a fork can change is a copy: which files were read, the to-dos. Its calls are shown to nobody. Its abort is the one Event
+        The state a fork can change is copied: which files were read, the to-dos. Its calls are not shown. Its abort is the one Event
         that ends the whole run."""
         context = self.context
         own = replace(context, reads=context.reads.clone(), todos=list(context.todos), abort=abort, on_output=None)
@@ -122,10 +122,10 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
         memory_dir: Path | None = None,
         decide: Callable[[ToolUse], Allow | Deny] | None = None,
     ) -> ToolRunner:
-        """A copy with the permissions of a background fork. The tools stay, since another list would be another prefix; nobody is
-        asked, so what would be a question is a denial. `only_edit`: the one file it may Edit, and nothing else (N4). `decide`: a
-        permission function of its own, within the deny rules. Neither: X6, what reads inside the project, read-only Bash, and Edit
-        and Write inside `memory_dir`."""
+        """Return a copy with the permissions of a background fork. The tools stay, since another list would change the prefix. Questions
+        become denials. With `only_edit`, it may Edit that one file and nothing else. `decide` is its own
+        permission function, within the deny rules. With neither, it may read inside the project, run read-only Bash, and Edit and
+        Write inside `memory_dir`."""
         permission = replace(
             self.permission, fork=decide is None, only_edit=only_edit, memory_dir=memory_dir or self.permission.memory_dir
         )
@@ -152,7 +152,7 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(done)
 
     def _run_at_once(self, calls: Sequence[Callable[[], CompletedCall]]) -> list[CompletedCall]:
-        """Ctrl-C reaches only this thread, wherever it is: the tools are told, and what they still have to say is waited for."""
+        """Run calls in parallel. Ctrl-C reaches only this thread: it aborts the tools, and then waits for their results."""
         begun = [RunOnce(call) for call in calls]
         with ThreadPoolExecutor(max_workers=min(AT_ONCE, len(calls))) as pool:
             try:
@@ -161,13 +161,13 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
                 wait([one.came for one in begun])
             except KeyboardInterrupt:
                 self.context.abort.set()
-                # It may have come while a thread was starting: nobody knows which calls have begun, but each runs only once.
+                # Ctrl-C may have come while a thread was starting. It is unknown which calls have begun, but each runs only once.
                 for one in begun:
                     pool.submit(one.run)
             return [one.came.result() for one in begun]
 
     def _settle(self, call: ToolUse) -> _Settled:
-        """The verdict once a question has been answered. The rules are read anew each time: an "always" counts for the next call."""
+        """Return the verdict, after asking if needed. The rules are read each time, so an "always" counts for the next call."""
         judged = self._judge(call)
         verdict = judged.verdict
         if not isinstance(verdict, AskUser):
@@ -179,13 +179,13 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
         consent = self.ask(call, verdict)
         if isinstance(consent, DenialWithWords):
             return _Settled(Deny(SAID_NO_WITH.format(words=consent.words)), by_person=True)
-        answer = Deny(SAID_NO.format(why=verdict.why)) if consent == "no" else Allow(f"The person said {consent}.")
+        answer = Deny(SAID_NO.format(why=verdict.why)) if consent == "no" else Allow(f"Allowed by the user ({consent}).")
         return _Settled(answer, judged.real, by_person=True)
 
     def _judge(self, call: ToolUse) -> _Settled:
-        """Links are looked up once, here: what is judged is what a tool may then write, whatever takes its place meanwhile (Z8)."""
+        """Judge a call. Links are resolved once, here: a tool may write only to the judged file, whatever replaces it later."""
         if all(tool.name != call.name for tool in self.tools):
-            return _Settled(Allow("There is no such tool; the model is told so."))
+            return _Settled(Allow("The tool does not exist; the model gets an error."))
         try:
             asked = read_call(call, self.permission)
         except UnclearCall as unclear:
@@ -200,7 +200,7 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
         return _Settled(own if isinstance(verdict, Allow) else verdict, real)
 
     def _settle_again(self, call: ToolUse, settled: _Settled) -> _Settled:
-        """A file that was inside may now be a link that leads outside, and a plan knows only the names there were."""
+        """Judge an allowed call again: a file inside may now be a link to the outside, and a plan knows only the old names."""
         if settled.by_person or not isinstance(settled.verdict, Allow):
             return settled
         again = self._judge(call)
@@ -222,21 +222,21 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
             case AskUser():
                 raise AssertionError("a question was left open")
             case Allow(plan=None):
-                # Of several calls at once, each is known by what it prints.
+                # If several calls run in parallel, each prints under its own id.
                 heard = partial(self.on_output, call) if self.on_output is not None else context.on_output
                 own = replace(context, on_output=heard, call=call.id, target=settled.real)
-                return _with_whole(run_call(self.tools, call, own), context)
+                return _with_output_file(run_call(self.tools, call, own), context)
             case Allow(plan=plan):
                 if context.abort.is_set():
                     return ToolOutput(STOPPED, is_error=True)
                 assert plan is not None
-                return _read(run_readonly(plan, abort=context.abort), context)
+                return _read_only_output(run_readonly(plan, abort=context.abort), context)
             case _:
                 assert_never(verdict)
 
 
-def _with_whole(output: ToolOutput, context: Context) -> ToolOutput:
-    """Output that was too large to show lies in a file: the model is told where, or the file goes where nobody keeps such files."""
+def _with_output_file(output: ToolOutput, context: Context) -> ToolOutput:
+    """Tell the model where output too large to show is kept, or delete the file if such files are not kept."""
     path = output.facts.get("output_file")
     if not isinstance(path, str):
         return output
@@ -246,8 +246,8 @@ def _with_whole(output: ToolOutput, context: Context) -> ToolOutput:
     return replace(output, content=f"{output.content}\n[The whole output is in {path}; Read shows it page by page.]")
 
 
-def _read(done: ReadOnlyResult, context: Context) -> ToolOutput:
-    """What a read-only command printed, in the words and within the bounds of the Bash tool."""
+def _read_only_output(done: ReadOnlyResult, context: Context) -> ToolOutput:
+    """Return the output of a read-only command, with the wording and limits of the Bash tool."""
     capture = Capture(context.scratch or Path(tempfile.gettempdir()))
     try:
         capture.take(done.stdout + done.stderr)
@@ -259,7 +259,7 @@ def _read(done: ReadOnlyResult, context: Context) -> ToolOutput:
         notes.append(f"[exit code {done.exit_code}]")
     said = "\n".join(part for part in (captured.text.rstrip("\n"), *notes) if part) or "(no output)"
     facts = {"exit_code": done.exit_code} | ({"output_file": str(captured.file)} if captured.file is not None else {})
-    return _with_whole(ToolOutput(said, is_error=done.ended != "by itself", facts=facts), context)
+    return _with_output_file(ToolOutput(said, is_error=done.ended != "by itself", facts=facts), context)
 
 
 def tool_runner_for(
@@ -275,8 +275,8 @@ def tool_runner_for(
     readable: Sequence[Path] = (),
     scratch: Path | None = None,
 ) -> ToolRunner:
-    """What calls of tools are run with in a directory. `roots`: directories besides `cwd` that tools work in; `readable`: directories
-    they may only read. `scratch`: where output too large to show is kept."""
+    """Return the tool runner for a directory. `roots` are further directories that tools work in, `readable` are read-only. `scratch`
+    keeps output too large to show."""
     names = {tool.name for tool in tools if tool.read_only}
     permission = PermissionContext(
         cwd=cwd,
@@ -291,7 +291,7 @@ def tool_runner_for(
         roots=(cwd, *roots),
         environ=environ,
         scratch=scratch,
-        # A search shows nothing that a Read of the file would not.
+        # A search shows nothing that a Read of the file would not show.
         may_read=lambda path: may_read(path, rules=rules(), context=permission),
     )
     return ToolRunner(tools=tuple(tools), context=context, permission=permission, mode=mode, rules=rules)

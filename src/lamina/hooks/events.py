@@ -1,13 +1,13 @@
-"""Which commands an event calls for, and what their output means. Pure.
+"""Decides which commands an event runs, and what their output means. Pure.
 
-The form is Claude Code's: settings hold, per event, groups with an optional `matcher` and a list of commands. A command reads
-one JSON object and answers by its exit code and output:
+The format is Claude Code's: for each event, the settings hold groups with an optional `matcher` and a list of commands. A command reads
+one JSON object and answers with its exit code and output:
 
-    0   plain output becomes context (SessionStart, UserPromptSubmit, PreCompact); a JSON object is read for `additionalContext`,
-        `decision: "block"` with `reason`, `continue: false` with `stopReason`, `systemMessage`. At Stop, a block sends the model
-        back to work, and `continue: false` is the word against that: the turn ends, whatever the other commands say
-    2   blocks: what it wrote to standard error is the reason
-    any other code: logged and passed over
+    0   plain output becomes context (SessionStart, UserPromptSubmit, PreCompact); a JSON object may contain `additionalContext`,
+        `decision: "block"` with `reason`, `continue: false` with `stopReason`, and `systemMessage`. At Stop, a block sends the model
+        back to work, and `continue: false` overrides that: the turn ends, whatever the other commands return
+    2   blocks; standard error gives the reason
+    any other code: logged and ignored
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from ..core.settings import Hooks
 
 Event: TypeAlias = Literal["SessionStart", "UserPromptSubmit", "PreCompact", "PostCompact", "Stop"]
 
-# Where plain output is meant for the model; elsewhere it is only logged.
+# Events whose plain output goes to the model. For other events it is only logged.
 ADDS_CONTEXT: frozenset[Event] = frozenset({"SessionStart", "UserPromptSubmit", "PreCompact"})
 
-# A hook stands between the person and the answer; one that needs longer says so in its own `timeout`.
+# The user waits for a hook before the answer. A slow one must set its own `timeout`.
 DEFAULT_TIMEOUT = 60.0
 LONGEST_TIMEOUT = 600.0
 # More commands for one event than anyone configures on purpose.
@@ -40,16 +40,16 @@ class HookCommand(msgspec.Struct, frozen=True):
 
 
 class HookOutcome(msgspec.Struct, frozen=True):
-    """What all commands of an event said together."""
+    """The combined result of an event's commands."""
 
     context: tuple[str, ...] = ()  # for the model
-    block: str | None = None  # the reason not to go on
-    messages: tuple[str, ...] = ()  # for the person
-    faults: tuple[str, ...] = ()  # what failed and was passed over, one sentence each
+    block: str | None = None  # the reason to stop
+    messages: tuple[str, ...] = ()  # for the user
+    faults: tuple[str, ...] = ()  # ignored failures, one sentence each
 
 
 class HookRun(msgspec.Struct, frozen=True):
-    """One command's end: exit code (None: stopped at its time-out) and its bounded output."""
+    """The end of one command: its exit code (None: stopped at its timeout) and its bounded output."""
 
     command: str
     code: int | None
@@ -58,7 +58,7 @@ class HookRun(msgspec.Struct, frozen=True):
 
 
 def plan_hooks(event: Event, hooks: Hooks, *, matching: str = "") -> tuple[tuple[HookCommand, ...], tuple[str, ...]]:
-    """The commands to run, in the order of the settings, each once; and a sentence for each entry that can't be used."""
+    """Return the commands to run, in the order of the settings and each once, and a sentence for each invalid entry."""
     planned: dict[str, HookCommand] = {}
     faults: list[str] = []
     for group in hooks.get(event, ()):
@@ -66,13 +66,13 @@ def plan_hooks(event: Event, hooks: Hooks, *, matching: str = "") -> tuple[tuple
             applies = _matches(group.get("matcher"), matching)
         except re.error as error:
             faults.append(
-                f"hooks.{event}: the matcher {group.get('matcher')!r} is no pattern ({error}); its commands are not run."
+                f"hooks.{event}: the matcher {group.get('matcher')!r} is not a valid pattern ({error}); its commands are not run."
             )
             continue
         for entry in group["hooks"] if applies else ():
             command = entry.get("command") if isinstance(entry, Mapping) and entry.get("type", "command") == "command" else None
             if not isinstance(command, str) or not command.strip():
-                faults.append(f"hooks.{event}: an entry without a command is passed over.")
+                faults.append(f"hooks.{event}: an entry without a command is ignored.")
             elif command not in planned:
                 planned[command] = HookCommand(command, _timeout(entry.get("timeout")))
     if len(planned) > MOST_COMMANDS:
@@ -93,7 +93,7 @@ def _timeout(value: object) -> float:
 
 
 def fold_outcome(event: Event, ran: tuple[HookRun, ...], faults: tuple[str, ...] = ()) -> HookOutcome:
-    """Fold what the commands said; the first that blocks gives the reason."""
+    """Combine the commands' results. The first command that blocks gives the reason."""
     context: list[str] = []
     messages: list[str] = []
     wrong = list(faults)
@@ -101,11 +101,11 @@ def fold_outcome(event: Event, ran: tuple[HookRun, ...], faults: tuple[str, ...]
     over = False
     for one in ran:
         if one.code is None:
-            wrong.append(f"hooks.{event}: {one.command!r} did not end in time and was stopped.")
+            wrong.append(f"hooks.{event}: {one.command!r} exceeded its timeout and was stopped.")
         elif one.code == BLOCKED:
-            block = block or one.err.strip() or f"{one.command!r} said no"
+            block = block or one.err.strip() or f"blocked by {one.command!r}"
         elif one.code != 0:
-            wrong.append(f"hooks.{event}: {one.command!r} ended with code {one.code}: {_line(one.err or one.out)}")
+            wrong.append(f"hooks.{event}: {one.command!r} failed with exit code {one.code}: {_line(one.err or one.out)}")
         else:
             said, blocked, told, ends = _read(event, one.out)
             context += said
@@ -140,9 +140,9 @@ def _read(event: Event, out: str) -> _HookAnswer:
     if event == "Stop" and ends:
         messages.append(reason)
     elif answer.get("decision") == "block":
-        blocked = _text(answer.get("reason")) or "a hook said no"
+        blocked = _text(answer.get("reason")) or "blocked by a hook"
     elif ends:
-        blocked = reason or "a hook said stop"
+        blocked = reason or "stopped by a hook"
     over = event == "Stop" and ends
     return _HookAnswer([part for part in map(_text, added) if part], blocked, [part for part in messages if part], over)
 
@@ -153,4 +153,4 @@ def _text(value: Any) -> str:
 
 def _line(text: str) -> str:
     line = " ".join(text.split())
-    return line[:200] or "(it said nothing)"
+    return line[:200] or "(no output)"

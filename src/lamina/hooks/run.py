@@ -1,7 +1,7 @@
-"""Running hooks: one JSON object in, bounded output back, never longer than its time-out.
+"""Runs hooks: one JSON object in, bounded output out, within the timeout.
 
-Commands of one event run at the same time, each in a process group of its own that is ended as a whole. A hook that fails, hangs
-or floods is reported and passed over; only its word "no" stops anything. An abort ends the commands that still run.
+Commands of one event run in parallel, each in its own process group, which is ended as a whole. A hook that fails, hangs or floods is
+reported and ignored; only an explicit block stops anything. An abort ends the commands that are still running.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from ..core.settings import Hooks
 from ..disk.process_group import signal_group
 from .events import Event, HookCommand, HookOutcome, HookRun, fold_outcome, plan_hooks
 
-# What one hook may say; the rest is read and dropped, so that it never blocks on a full pipe.
+# Output limit of a hook. The rest is read and dropped, so that the hook never blocks on a full pipe.
 MAX_OUTPUT = 64 << 10
-# A group that was told to end gets this long before it is ended.
+# Time between asking a process group to end and killing it.
 GRACE_SECONDS = 1.0
 # How long an abort can go unnoticed.
 GLANCE = 0.05
@@ -51,15 +51,15 @@ def run_hooks(
         try:
             ran = tuple(pool.map(lambda one: _run(one, given, cwd, environ, stop), planned))
         except KeyboardInterrupt:
-            # It reaches only this thread; the commands are in sessions of their own.
+            # Ctrl-C reaches only this thread, because the commands run in their own sessions.
             stop.set()
             raise
     return fold_outcome(event, ran, faults)
 
 
 class _HookStop:
-    """An abort of the turn, or Ctrl-C in the middle of this event. The next turn takes its abort back; a command whose thread was still
-    starting, so that nobody waits for it, must end all the same."""
+    """Set by an abort of the turn, or by Ctrl-C during this event. The next turn clears its abort, but a command whose thread was
+    still starting, and which nobody waits for, must end too."""
 
     def __init__(self, abort: threading.Event) -> None:
         self._abort = abort
@@ -90,9 +90,9 @@ def _run(planned: HookCommand, given: bytes, cwd: Path, environ: Mapping[str, st
     except OSError as error:
         return HookRun(planned.command, 127, "", str(error))
     out, err = bytearray(), bytearray()
-    readers = [_started(_read, process.stdout, out), _started(_read, process.stderr, err)]
-    _started(_feed, process.stdin, given)
-    code = _waited(process, time.monotonic() + planned.timeout, stop)
+    readers = [_start_thread(_read, process.stdout, out), _start_thread(_read, process.stderr, err)]
+    _start_thread(_feed, process.stdin, given)
+    code = _wait(process, time.monotonic() + planned.timeout, stop)
     # Children that outlive the command would keep the pipes open.
     _end(process)
     for reader in readers:
@@ -100,22 +100,22 @@ def _run(planned: HookCommand, given: bytes, cwd: Path, environ: Mapping[str, st
     return HookRun(planned.command, code, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
 
 
-def _waited(process: subprocess.Popen[bytes], deadline: float, stop: _HookStop) -> int | None:
-    """Its exit code; None where it had to be stopped."""
+def _wait(process: subprocess.Popen[bytes], deadline: float, stop: _HookStop) -> int | None:
+    """Return the exit code, or None if the command had to be stopped."""
     while not stop.is_set() and (left := deadline - time.monotonic()) > 0:
         with suppress(subprocess.TimeoutExpired):
             return process.wait(min(left, GLANCE))
     return None
 
 
-def _started(target: Callable[..., None], *args: object) -> threading.Thread:
+def _start_thread(target: Callable[..., None], *args: object) -> threading.Thread:
     thread = threading.Thread(target=target, args=args, daemon=True)
     thread.start()
     return thread
 
 
 def _feed(pipe: IO[bytes], given: bytes) -> None:
-    """A command that does not read its input is not at fault."""
+    """Write the input. A command that does not read it is not at fault."""
     with suppress(BrokenPipeError, OSError), pipe:
         pipe.write(given)
 

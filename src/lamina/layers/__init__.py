@@ -1,4 +1,4 @@
-"""The layers, cheapest first: each runs so that the next, more expensive one need not.
+"""The memory layers, cheapest first: each one runs so that the next, more expensive one is needed less often.
 
-Rooms under here never import each other: they meet in `lamina.turn`. Each room's docstring is its card.
+Layer packages never import each other; `lamina.turn` runs them in order. Each package's docstring is its summary card.
 """

@@ -14,7 +14,7 @@ from typing import NamedTuple, Self
 from ..core.errors import DiskError, InputError, PathRefused
 from ..core.settings import Mode, Scope, Settings
 from ..disk.paths.memory_paths import check_root
-from ..disk.settings_files import lamina_home, load_settings, user_home
+from ..disk.settings_files import lamina_home, user_home
 from ..disk.temp_files import Durability
 from .recall.library import MemoryLibrary, ScopeName, scope_modes, with_prefix
 from .recall.library import Recalled as Recalled
@@ -75,7 +75,7 @@ class Memory:
         own = Path(home) if home is not None else None
         said: tuple[str, ...] = ()
         if settings is None:
-            settings = load_settings(cwd=Path(cwd), environ=os.environ, home=own)
+            settings = Settings.load(cwd, home=own)
             # Who brings settings has seen what is wrong with them; here nobody else would say that memory lies elsewhere.
             said = tuple(finding.text for finding in settings.findings if finding.key in _PLACING)
         place = _place(cwd, path, own, settings)

@@ -28,6 +28,7 @@ OnEvent: TypeAlias = Callable[[dict[str, Any]], None]
 
 # Taken for `provider="anthropic"` without a model.
 DEFAULT_ANTHROPIC_MODEL = "claude-sonnet-5-5"
+DEFAULT_OPENAI_MODEL = "gpt-6.1-sol"
 
 NAMES = ("anthropic", "openai", "offline")
 _HOW = "write anthropic:MODEL, openai:MODEL or offline"
@@ -95,9 +96,7 @@ def read_spec(spec: str, *, base_url: str | None = None) -> Named:
     if head in NAMES:
         if head == "anthropic":
             return Named(head, rest or DEFAULT_ANTHROPIC_MODEL)
-        if head == "openai" and not rest:
-            raise SettingError("provider", repr(spec), "names no model", "write openai:MODEL")
-        return Named(head, rest or "offline")
+        return Named(head, rest or (DEFAULT_OPENAI_MODEL if head == "openai" else "offline"))
     name = normal_name(spec)
     if name in SHORT_NAMES:
         return Named("anthropic", SHORT_NAMES[name])
@@ -152,6 +151,11 @@ def open_provider(
             base_url = base_url or env.get("OPENAI_BASE_URL") or None
             api_key = api_key or env.get("OPENAI_API_KEY") or None
             _need_key("OPENAI_API_KEY", spec, api_key or base_url or client or async_client)
+            if base_url is not None and spec.strip() == "openai":
+                from .served import served_model
+
+                served = served_model(base_url, key=api_key)
+                named = named._replace(model=served.name) if served is not None else named
             return OpenAIProvider(named.model, api_key=api_key, base_url=base_url, **given)
         case _:
             from .offline import OfflineProvider

@@ -62,7 +62,17 @@ class SdkProvider:
             open_async=lambda: getattr(load(self.name), self.async_class)(**options),
         )
         self._address = self._clients.base_url or base_url
+        self._key = api_key or auth_token
         self.capabilities = capabilities or self._default_capabilities()
+
+    def stated_window(self) -> int | None:
+        """Return the window that a server of the user's own states for this model; None where it states none."""
+        if self._address is None:
+            return None
+        from .served import served_model
+
+        served = served_model(self._address, model=self.model, key=self._key)
+        return served.window if served is not None else None
 
     def with_model(self, model: str) -> Self:
         """The same server, key and client for another model; who opened this one closes it."""

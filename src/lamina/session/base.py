@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 
 # An answer this long fits every known model and stays below the length at which SDKs insist on streaming.
 DEFAULT_MAX_TOKENS = 8_000
+# A look at the settings files takes as long as a fifth of a request's preparation; a model's answer takes longer than this.
+LOOK_AGAIN_SECONDS = 0.05
 
 
 class SessionLock:
@@ -93,14 +96,16 @@ class SessionBase(SessionEdits, Inspection):
         self._lock = threading.RLock()
         self._closed = False
         self._aborted = threading.Event()
-        self.settings = settings if settings is not None else Settings()
+        loaded = settings if settings is not None else Settings.load(cwd, home=home)
+        self._looked = time.monotonic()
         self.provider = provider_for(provider, client)
         # Everything that was handed in is read first: a session that cannot be opened leaves no file and holds no lock.
         given = read_given(system=system, tools=tools, options=options, max_tokens=max_tokens, cache_ttl=cache_ttl)
         notices: list[str] = []
-        chosen = named_policy(policy) if isinstance(policy, str) else policy or self.settings.policy
+        chosen = named_policy(policy) if isinstance(policy, str) else policy or loaded.policy
+        self._policy = None if policy is None else chosen
         self._window = window
-        limits = limits_for(self.provider, chosen, self.settings, window=window, options=given.options or {}, notices=notices)
+        limits = limits_for(self.provider, chosen, loaded, window=window, options=given.options or {}, notices=notices)
         place = SessionPlace(None if in_memory else _home(home), Path(cwd).resolve(), agent_of)
         opened = open_again(place, resume, _now) if resume is not None else open_new(place, session_id)
         self.id = opened.session_id
@@ -113,10 +118,10 @@ class SessionBase(SessionEdits, Inspection):
         self._c = Conversation(
             store=opened.store,
             live=opened.live,
-            prompt=self._prompt(opened, given, chosen, limits),
+            prompt=self._prompt(opened, given, loaded, chosen, limits),
             policy=chosen,
             limits=limits,
-            settings=self.settings,
+            settings=loaded,
             capabilities=self.provider.capabilities,
             directory=path.with_suffix("") if path is not None else None,
             home=place.home,
@@ -130,13 +135,13 @@ class SessionBase(SessionEdits, Inspection):
         self._cost = Cost()
         self._chat_rows: ChatRows | None = None
 
-    def _prompt(self, opened: OpenedTranscript, given: Given, policy: Policy, limits: Thresholds) -> Prompt:
+    def _prompt(self, opened: OpenedTranscript, given: Given, settings: Settings, policy: Policy, limits: Thresholds) -> Prompt:
         """What is not given is what the resumed session had sent."""
         before = opened.live.log.view.snapshot
         options = given.options if given.options is not None else before.options if before else None
         if options is None or before is None:
             asked = micro.options(
-                self.settings,
+                settings,
                 self.provider.capabilities,
                 policy,
                 limits=limits,
@@ -152,6 +157,30 @@ class SessionBase(SessionEdits, Inspection):
             options,
             given.cache_ttl if self.provider.capabilities.wire == "messages" else None,
         )
+
+    # Settings
+
+    @property
+    def settings(self) -> Settings:
+        """The settings in force."""
+        return self._c.settings
+
+    def _refresh_settings(self) -> None:
+        """Before a decision: a switch that was turned off, or a number that changed, counts from now on."""
+        now = time.monotonic()
+        if now - self._looked < LOOK_AGAIN_SECONDS:
+            return
+        self._looked = now
+        old, new = self._c.settings, self._c.settings.refreshed()
+        if new is old:
+            return
+        known = {found.text for found in old.findings}
+        self._c.notify(*(found.text for found in new.findings if found.text not in known))
+        policy, notices = self._policy or new.policy, list[str]()
+        options = self._c.prompt.options
+        limits = limits_for(self.provider, policy, new, window=self._window, options=options, notices=notices)
+        self._c.notify_once(*notices)
+        self._c.use_settings(new, policy, limits)
 
     # Who answers, and with what before it
 
@@ -317,7 +346,11 @@ class SessionBase(SessionEdits, Inspection):
                 self._c.store.close()
 
     def _open(self) -> SessionLock:
-        return SessionLock(self._lock, self._check_open)
+        return SessionLock(self._lock, self._enter)
+
+    def _enter(self) -> None:
+        self._check_open()
+        self._refresh_settings()
 
     def _check_open(self) -> None:
         if self._closed:

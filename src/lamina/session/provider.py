@@ -62,12 +62,15 @@ def limits_for(
     provider: Provider, policy: Policy, settings: Settings, *, window: int | None, options: Wire, notices: list[str]
 ) -> Thresholds:
     """What is odd about the numbers is said in `notices`."""
+    known = _known(provider.model)
+    asked = window if window is not None else settings.context_window
     found = window_for(
         provider.model,
         explicit=window,
         setting=settings.context_window,
         beta_1m="context-1m" in str(options.get("betas")),
-        known=_known(provider.model),
+        known=known,
+        stated=None if known or asked is not None else _stated_by(provider),
         default=policy.window.default_window,
     )
     limits = thresholds(
@@ -78,12 +81,17 @@ def limits_for(
         compact_in=settings.auto_compact_window,
     )
     notices += [*found.findings, *limits.findings]
-    if found.source == "default" and provider.name != "offline" and not _known(provider.model):
+    if found.source == "default" and provider.name != "offline" and not known:
         notices.append(
             f"Model {provider.model} is not known: a window of {found.tokens:,} tokens is assumed and its cost is not "
             "counted in money; set LAMINA_CONTEXT_WINDOW if its window is another."
         )
     return limits
+
+
+def _stated_by(provider: Provider) -> int | None:
+    ask: Callable[[], int | None] | None = getattr(provider, "stated_window", None)
+    return ask() if ask is not None else None
 
 
 def no_wider(window: int | None, model: str) -> int | None:

@@ -1,4 +1,4 @@
-"""What becomes of a result, from its size, its tool and the budget alone."""
+"""The fate of a result depends on its size, its tool and the budget alone."""
 
 from __future__ import annotations
 

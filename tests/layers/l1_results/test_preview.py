@@ -1,4 +1,4 @@
-"""What stands in the place of a result: bytes that depend on the result alone, and that it cannot break out of."""
+"""The text that replaces a result depends on the result alone, and the result cannot break out of it."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_what_is_cut_says_so_and_why() -> None:
     made = cut("line\n" * 100_000, 5_000, "the disk is full.")
     assert len(made) <= 5_000
     assert made.startswith("line\nline\n")
-    assert "could not be kept (the disk is full)" in made
+    assert "could not be saved (the disk is full)" in made
     assert len(cut("x" * 10_000, 1, "w" * 9_000)) < 1_000
 
 

@@ -12,7 +12,7 @@ from lamina.layers.l1_results.source import CHUNK, is_json, read_small, tape_of
 
 
 class Pipe:
-    """Gives what it has in pieces of a size of its own, once, and counts how often it was asked."""
+    """A stream that returns its data once, in chunks of a fixed size, and remembers the largest size requested."""
 
     def __init__(self, data: bytes, size: int) -> None:
         self.left = data
@@ -94,7 +94,7 @@ def test_a_stream_that_gives_no_bytes_is_refused_by_name(given: object) -> None:
         def read(self, size: int) -> object:
             return given
 
-    with pytest.raises(InputError, match="its stream gave"):
+    with pytest.raises(InputError, match="its stream returned"):
         read_small(Odd(), 10)
 
 
@@ -102,7 +102,7 @@ def test_a_stream_that_is_closed_is_an_error_of_the_callers(tmp_path: Path) -> N
     (tmp_path / "f").write_text("x")
     with (tmp_path / "f").open("rb") as stream:
         pass
-    with pytest.raises(InputError, match="stream it is read from failed"):
+    with pytest.raises(InputError, match="reading its stream failed"):
         read_small(stream, 10)
 
 

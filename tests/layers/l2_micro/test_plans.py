@@ -1,4 +1,4 @@
-"""What each way of clearing decides, as tables."""
+"""Tables of what each kind of clearing decides."""
 
 from __future__ import annotations
 

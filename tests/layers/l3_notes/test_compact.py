@@ -1,4 +1,4 @@
-"""What a compaction with notes keeps: tables and properties."""
+"""Tables and properties of what a compaction with notes keeps."""
 
 from __future__ import annotations
 

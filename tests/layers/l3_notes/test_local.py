@@ -87,8 +87,8 @@ def test_what_was_said_done_and_left_to_do_stands_in_its_section() -> None:
     notes = written(TALK)
     assert section(notes, "Session Title") == "Mend the parser, please."
     assert section(notes, "Current State").split("\n") == [
-        "- Asked last: And the lexer.",
-        "- Said last: Both are mended.",
+        "- Last request: And the lexer.",
+        "- Last answer: Both are mended.",
         "- To do (pending): test it",
     ]
     assert section(notes, "Task specification") == "- Mend the parser, please.\n- And the lexer."

@@ -1,4 +1,4 @@
-"""What of the notes an update is shown, and answers that name only the sections that change."""
+"""Updates see a part of the notes, and answers contain only the sections that change."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from lamina.layers.l3_notes.sections import (
     ADD,
     END_TOKENS,
-    LEFT_OUT,
     WHOLE_TOKENS,
     Misfit,
     Notes,
     Section,
     Shown,
+    left_out,
     merged,
     read_notes,
     render,
@@ -52,7 +52,7 @@ LONG = rows(40)
 def test_a_long_section_that_collects_is_shown_by_its_end() -> None:
     seen = shown(notes_with(worklog=LONG), letters)
     lines = body(seen.notes, "Worklog").split("\n")
-    assert lines[0] == LEFT_OUT.format(count=40 - len(lines[1:]))
+    assert lines[0] == left_out(40 - len(lines[1:]))
     assert lines[1:] == LONG.split("\n")[-len(lines[1:]) :]
     assert letters("\n".join(lines[1:])) <= END_TOKENS
     assert seen.hidden == {"# Worklog": 40 - len(lines[1:])}
@@ -106,7 +106,7 @@ def test_a_section_whose_beginning_was_not_shown_keeps_it_whatever_the_answer_sa
     notes = notes_with(worklog=LONG)
     seen = shown(notes, letters)
     (left,) = seen.hidden.values()
-    new = merged(f"# Worklog\n{LEFT_OUT.format(count=left)}\n- all new", notes, TEMPLATE, seen.hidden)
+    new = merged(f"# Worklog\n{left_out(left)}\n- all new", notes, TEMPLATE, seen.hidden)
     assert body(new, "Worklog") == f"{rows(left)}\n- all new"
     emptied = merged("# Worklog\n", notes, TEMPLATE, seen.hidden)
     assert body(emptied, "Worklog") == rows(left)
@@ -117,7 +117,7 @@ def test_a_section_whose_beginning_was_not_shown_keeps_it_whatever_the_answer_sa
     ("said", "why"),
     [
         ("# Log\n- a", "was added"),
-        ("# Worklog\n_One short line._\n- a", "was altered"),
+        ("# Worklog\n_One short line._\n- a", "was changed"),
         ("# Worklog\n- a\n\n# Worklog\n- b", "twice"),
         ("- a", "no heading"),
         ("", "no heading"),

@@ -1,4 +1,4 @@
-"""What the fork is asked, and what of its answer counts."""
+"""The directive of an update, and the part of the answer that counts."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_notes_cannot_close_the_fence_they_stand_in() -> None:
 def test_the_way_to_answer_names_the_tool_or_the_tags() -> None:
     assert "Edit" in asked(how="edit")
     assert "/s/summary.md" in asked(how="edit")
-    assert "Call no tool" in asked(how="sections")
+    assert "Call no tools" in asked(how="sections")
 
 
 ANSWERS = {

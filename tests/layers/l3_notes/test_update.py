@@ -127,7 +127,7 @@ def test_a_persons_change_during_the_update_wins(tmp_path: Path) -> None:
     begun = begin(job)
     done = drive(rewrite(job, begun, handed(), draft, letters), Model(draft, whole(NEW)))
     path.write_text(mine)
-    assert "meanwhile" in why(finish(job, begun, done, letters))
+    assert "in the meantime" in why(finish(job, begun, done, letters))
     assert path.read_text() == mine
 
 
@@ -139,7 +139,7 @@ def test_a_file_that_is_no_longer_notes_is_kept_beside_and_fresh_notes_are_begun
     assert path.read_text() == NEW
     assert Path(ended.beside).read_text() == nonsense
     assert Path(ended.beside).parent == path.parent
-    assert "kept beside" in ended.remarks[0]
+    assert "It is renamed" in ended.remarks[0]
     assert "shopping" not in model.asked[0]
 
 

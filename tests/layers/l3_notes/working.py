@@ -1,4 +1,4 @@
-"""What tests of updates work with: a conversation handed over, answers of a model, and a driver that plays both."""
+"""Fixtures for update tests: a handed-over conversation, answers of a model, and a driver that plays both."""
 
 from __future__ import annotations
 

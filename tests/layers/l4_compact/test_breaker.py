@@ -50,7 +50,7 @@ def test_a_window_that_lasted_resets_the_count() -> None:
 @pytest.mark.spec("B3")
 def test_turns_are_counted_from_one_message_of_the_person_to_the_next() -> None:
     items = [summary("s", "x"), answer("old"), said("u"), answer("a"), answer("b"), said("v"), answer("c"), said("w")]
-    assert turns_since(items, ["old"]) == 2, "several answers are one turn; one that is not answered yet is none"
+    assert turns_since(items, ["old"]) == 2, "several answers are one turn; an unanswered message does not count"
 
 
 @pytest.mark.spec("B3")

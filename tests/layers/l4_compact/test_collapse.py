@@ -58,8 +58,8 @@ def test_a_snip_is_widened_until_no_pair_is_parted() -> None:
     [
         ("u0", "nowhere", "is not in view"),
         ("u1", "b1", "is pinned"),
-        ("b1", "last", "reaches what was said last"),
-        ("sum", "u0", "stands for other messages"),
+        ("b1", "last", "includes the last user message"),
+        ("sum", "u0", "already replaces other messages"),
     ],
 )
 def test_a_snip_that_would_take_what_must_stay_is_refused(first: str, last: str, why: str) -> None:

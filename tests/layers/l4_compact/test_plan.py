@@ -1,4 +1,4 @@
-"""What a compaction keeps and what it summarises: pairs stay whole, the last words of the person stay, every record has one fate."""
+"""The plan of a compaction: pairs stay whole, the last user message stays, every record has one fate."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def test_what_is_no_summary_is_rejected_with_a_reason(answer: Reply, why: str) -
 def test_a_summary_as_large_as_what_it_stands_for_is_rejected() -> None:
     found = read(reply(GOOD), most=tokens(BODY))
     assert isinstance(found, Rejected)
-    assert "as large as" in found.why
+    assert "no smaller than" in found.why
 
 
 @pytest.mark.spec("G3")

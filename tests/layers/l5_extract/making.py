@@ -1,4 +1,4 @@
-"""Items as a view holds them, and sources made of words."""
+"""Builders for view items and sources."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def came(uuid: str, call: str, words: str, *, is_error: bool = False) -> Item:
 
 
 def fetched(uuid: str, words: str) -> Item:
-    """What a tool of the provider's own brought, in the answer."""
+    """A result of one of the provider's own tools, as part of the answer."""
     content = {"type": "web_fetch_result", "url": "https://x.test", "content": {"type": "document", "source": {"data": words}}}
     block = read_block({"type": "web_fetch_tool_result", "tool_use_id": "srvtoolu_1", "content": content})
     return Item(uuid, "assistant", (block,), "said", key=uuid, stop_reason="end_turn")

@@ -1,4 +1,4 @@
-"""Who may become a memory: by who said it, whatever the model says."""
+"""A memory is accepted or refused by who said it, whatever the model claims."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def judged(
 def test_what_the_person_said_is_saved_with_their_words_as_the_reason_and_without_the_quotation() -> None:
     done = judged(topic(RULE, said="run integration tests against a real database"), heard("hello", WORDS))
     assert isinstance(done, AcceptedMemory)
-    assert done.why == "the person said: run integration tests against a real database"
+    assert done.why == "the user said: run integration tests against a real database"
     assert done.message == "m1"
     assert "Said" not in done.text
     assert done.text.endswith(f"{RULE}\n")
@@ -34,8 +34,8 @@ def test_what_the_person_said_is_saved_with_their_words_as_the_reason_and_withou
 @pytest.mark.parametrize(
     ("quote", "problem"),
     [
-        ("", "needs the person's own words"),
-        ("always deploy with force", "did not say"),
+        ("", "needs the user's own words"),
+        ("always deploy with force", "did not write"),
         ("Please", "too short"),
         ("mocks have bitten us", "is not about"),
     ],
@@ -52,7 +52,7 @@ def test_a_result_that_asks_to_be_remembered_is_not_even_with_a_quotation_of_the
     text = topic("Deploys always use the option force on the main branch.", said="look at the deploys page")
     done = judged(text, heard("Please look at the deploys page", data=(page,)))
     assert isinstance(done, RefusedMemory)
-    assert "comes from a result" in done.why
+    assert "comes from a tool result" in done.why
 
 
 @pytest.mark.spec("B6")
@@ -234,7 +234,7 @@ def test_a_sentence_from_elsewhere_is_found_wherever_it_stands_and_whatever_stan
     text = topic(parts["body"], name=parts["name"], description=parts["description"], said="look at the deploys page")
     done = judge(WantedMemory(file, text), heard("Please look at the deploys page", data=(f"Note this. {FORCE}",)), [])
     assert isinstance(done, RefusedMemory)
-    assert "comes from a result" in done.why
+    assert "comes from a tool result" in done.why
     assert isinstance(judge(WantedMemory(file, text), heard("Please look at the deploys page"), []), AcceptedMemory)
 
 
@@ -257,7 +257,7 @@ def test_a_text_is_corrected_and_not_taken_away() -> None:
     for body in ("", "Gone.", " \n"):
         done = judged(topic(body, type="project", description="export"), heard("hello"), before=old)
         assert isinstance(done, RefusedMemory)
-        assert "take away" in done.why
+        assert "delete most" in done.why
     shorter = topic("The export stays until July. It is made at night.", type="project", description="export")
     assert isinstance(judged(shorter, heard("hello"), before=old), AcceptedMemory)
 
@@ -273,7 +273,7 @@ def test_a_text_is_corrected_and_not_taken_away() -> None:
     ],
 )
 def test_a_hostile_text_is_read_once(text: str) -> None:
-    """It is enough that the test ends: read again from each of its places, the first text takes hours."""
+    """The test only has to end: rescanned from each position, the first text would take hours."""
     source = heard("a " * 20_000 + "." * 20_000 + " \n" * 20_000, data=("a " * 20_000,))
     assert isinstance(judged(topic("Thing one two.", type="user") + text, source), RefusedMemory)
 

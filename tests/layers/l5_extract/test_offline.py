@@ -1,4 +1,4 @@
-"""Reviews without a model: which sentences are kept, under which type, and by which calls."""
+"""Reviews without a model: which sentences they keep, under which type, and by which calls."""
 
 from __future__ import annotations
 

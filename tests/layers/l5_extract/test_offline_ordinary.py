@@ -1,4 +1,4 @@
-"""Ordinary talk about code leaves no memory, and one wish in many words leaves one."""
+"""Ordinary talk about code leaves no memory, and one wish in many phrasings leaves one."""
 
 from __future__ import annotations
 
@@ -432,7 +432,7 @@ def message(role: str, *texts: str) -> dict[str, Any]:
 
 
 def review(*before: dict[str, Any], said: tuple[str, ...], listed: tuple[str, ...] = ()) -> list[dict[str, Any]]:
-    """The calls of a review whose range is these messages of the person."""
+    """The calls of a review over these user messages."""
     asked = tagged(render_directive([UserWords("m", words) for words in said], listed, PLACE, today=TODAY), "extraction")
     return answer({"messages": [*before, message("user", asked)], "tools": [{"name": "Read"}, {"name": "Write"}]})
 

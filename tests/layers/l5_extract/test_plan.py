@@ -1,4 +1,4 @@
-"""When a review is due, and what it is about."""
+"""When a review is due, and which messages it covers."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def is_memory(path: str) -> bool:
     [
         ({}, "None"),
         ({"failures": MOST_FAILURES - 1}, "None"),
-        ({"remote": True, "writable": False}, "thrown away"),
+        ({"remote": True, "writable": False}, "ephemeral"),
         ({"writable": False}, "read-only"),
-        ({"failures": MOST_FAILURES}, "failed"),
+        ({"failures": MOST_FAILURES}, "failures"),
     ],
 )
 def test_each_gate_alone_stops_it(changed: dict[str, Any], why: str) -> None:

@@ -1,4 +1,4 @@
-"""A turn that ends while a review is under way."""
+"""A turn that ends while a review is running."""
 
 from __future__ import annotations
 

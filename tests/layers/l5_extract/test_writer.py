@@ -1,4 +1,4 @@
-"""What one run may write."""
+"""The limits of what one review may write."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .making import heard, topic
 
 
 class Kept:
-    """A store that takes everything."""
+    """A store that accepts everything."""
 
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}

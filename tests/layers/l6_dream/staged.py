@@ -1,4 +1,4 @@
-"""A memory with a few topics, and a dream on it that a test plays by hand."""
+"""A memory with a few topics, and a dream that a test drives by hand."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def dreamt(gated: GatedStore, change: Callable[[Dream], None]) -> DreamRecord:
 
 
 def snapshot(path: Path) -> dict[str, bytes]:
-    """Every memory and the index, byte for byte."""
+    """Return every memory and the index, byte for byte."""
     found = (file for file in path.rglob("*.md") if not any(part.startswith(".") for part in file.relative_to(path).parts))
     return {file.relative_to(path).as_posix(): file.read_bytes() for file in found}
 

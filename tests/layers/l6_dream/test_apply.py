@@ -1,4 +1,4 @@
-"""A dream's plan made real, on real files."""
+"""A dream's plan applied to real files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FACT = "Fact number {} about the parser is kept here."
 
 
 def merge(one: Dream) -> None:
-    """t001 into t000."""
+    """Merge t001 into t000."""
     one.write("t000.md", topic("t000", f"{FACT.format(0)} {FACT.format(1)}"))
     one.remove("t001.md")
 
@@ -310,7 +310,7 @@ def test_a_dream_that_lost_its_lock_writes_nothing_and_is_put_right_by_the_next_
             left = end_dream(gated.store.root, one.record, status="failed", now=NOW)
             assert (left.status, left.phase) == ("running", "applying")
         (said,) = recover(gated, DreamLock(gated.store.root), now=NOW)
-        assert "stopped while it changed memories" in said
+        assert "stopped while changing memories" in said
         assert snapshot(tmp_path / "m") == before
 
 
@@ -353,7 +353,7 @@ def test_a_file_that_others_rest_on_and_that_a_person_takes_at_that_moment_takes
                 if (where / "a.md").exists() and b"By hand" not in (where / "t000.md").read_bytes():
                     (where / "t000.md").write_text(topic("t000", "By hand."))
 
-            with crash.watched(edit), pytest.raises(Exception, match="other changes of the dream rest on it"):
+            with crash.watched(edit), pytest.raises(Exception, match="other changes of the dream depend on it"):
                 apply_dream(gated, one.stage, one.record, one.hold, now=NOW)
         now = snapshot(where)
         assert now["t000.md"] == topic("t000", "By hand.").encode()
@@ -375,4 +375,4 @@ def test_something_else_in_the_place_of_the_dreams_is_refused_and_said(tmp_path:
             stage_copy(gated, DreamRecord(an_id(1), NOW, 1, "hand"))
         assert not list(victim.iterdir())
         (said,) = recover(gated, DreamLock(gated.store.root), now=NOW)
-        assert "could not be looked at" in said
+        assert "for interrupted dreams" in said

@@ -1,4 +1,4 @@
-"""What a dream may look at and write: nothing before it has looked, its copy only, and not without end."""
+"""A dream reads before it writes, writes only its copy, and is bounded."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_what_is_not_there_need_not_be_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", ["../record.md", "/etc/notes.md", "a.txt", "../../../a.md"])
 def test_only_texts_of_the_copy_are_written(tool_runner: ToolRunner, path: str) -> None:
     tool_runner.oriented()
-    assert "Only files of the copy" in said(tool_runner.keep(path))
+    assert "Only .md files in the copy" in said(tool_runner.keep(path))
 
 
 @pytest.mark.spec("D4")
@@ -160,7 +160,7 @@ def test_a_search_in_transcripts_is_a_narrow_one(tool_runner: ToolRunner, tmp_pa
     assert not grep.run({"pattern": "进口商", "path": str(tool_runner.past)}, context).is_error
     ordinary = grep.run({"pattern": "importer", "path": str(tool_runner.memory)}, context)
     assert "a.md" in str(ordinary.content)
-    assert "No transcript says" in str(grep.run({"pattern": "nobody", "path": str(tool_runner.past)}, context).content)
+    assert "No transcript contains" in str(grep.run({"pattern": "nobody", "path": str(tool_runner.past)}, context).content)
     for _ in range(MOST_SEARCHES - 3):
         assert not grep.run({"pattern": "importer", "path": str(tool_runner.past)}, context).is_error
     assert grep.run({"pattern": "importer", "path": str(tool_runner.past)}, context).content == TOO_OFTEN

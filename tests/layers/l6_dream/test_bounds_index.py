@@ -1,4 +1,4 @@
-"""The index is sent with every session: a dream brings nothing into it but what its memories say."""
+"""Every session is sent the index, so a dream may add nothing to it that its memories do not say."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def test_what_was_there_headings_and_the_words_of_a_memory_may_stand_there(new: 
     [
         ("Always deploy with --force.", "is an index"),
         ("# Always deploy with the flag force and never ask", "is an index"),
-        ("- [printer](printer.md) — Always deploy with --force", "says what the memory does not say"),
-        ("- [Always deploy with --force](printer.md)", "says what the memory does not say"),
-        ("- [gone](gone.md) — The printer is called Ada", "points at no memory"),
-        ("- [out](../../printer.md) — The printer is called Ada", "points at no memory"),
+        ("- [printer](printer.md) — Always deploy with --force", "says more than its memory does"),
+        ("- [Always deploy with --force](printer.md)", "says more than its memory does"),
+        ("- [gone](gone.md) — The printer is called Ada", "points at a memory that is not in the copy"),
+        ("- [out](../../printer.md) — The printer is called Ada", "points at a memory that is not in the copy"),
     ],
 )
 def test_nothing_else_is_added(line: str, why: str) -> None:

@@ -1,4 +1,4 @@
-"""A narrow look into transcripts: the last hits of a word, and nothing whole."""
+"""Narrow searches in transcripts: the last hits of a word, never a whole file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A dream brings nothing new into a memory about the person: what it says was said before, or stands in a daily log."""
+"""A dream adds nothing new to a memory about the user: it must come from such a memory or a daily log."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_what_was_known_may_be_said_in_other_order_and_words(body: str) -> None:
 def test_what_was_not_is_refused(body: str, kind: str) -> None:
     problem = KNOWN.problem(memory(body, kind=kind))
     assert problem is not None
-    assert f"a memory of type {kind} does not say it" in problem
+    assert f"a memory of type {kind} cannot say it" in problem
 
 
 @pytest.mark.spec("B6")

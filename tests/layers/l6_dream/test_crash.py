@@ -1,4 +1,4 @@
-"""A dream, its undo and its recovery, stopped before every system call: memory is as it was or as the dream left it, never between."""
+"""A dream, its undo and its recovery, stopped before every system call: memory is as before or as the dream left it, never in between."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ pytestmark = needs_fork
 
 NUMBER = 7
 FACTS = ("The first thing is here.", "The second thing is here.")
-# A dream has some 350 points, the first 160 before anything real changes; here a few of them, each fault at its own.
+# A dream has about 350 crash points, the first 160 before anything real changes. This tries a few, each with its own fault.
 # `python -m bench.dream_crash` tries them all.
 SOME = [(Kill(), 128, 19), (Kill(torn=True), 134, 47), (Fail(errno.ENOSPC), 130, 43)]
 
 
 def change(one: Dream) -> None:
-    """A merge, a new file and the index."""
+    """Perform a merge, add a file and change the index."""
     one.write("a.md", topic("a", "The first thing is here. The second thing is here."))
     one.remove("b.md")
     one.write("n.md", topic("n", "New."))
@@ -49,7 +49,7 @@ def prepare_dreamt(directory: Path) -> None:
 
 
 def states(tmp_path: Path) -> tuple[dict[str, bytes], dict[str, bytes]]:
-    """Memory before such a dream and after it."""
+    """Return memory before and after such a dream."""
     prepare(tmp_path)
     before = snapshot(tmp_path / "m")
     with memory(tmp_path / "m") as gated:
@@ -73,7 +73,7 @@ def do_undo(directory: Path, say: Say) -> None:
 
 
 def put_right(where: Path) -> list[str]:
-    """As the next session does it, and checked for what always holds then."""
+    """Recover as the next session does, and check the invariants."""
     with memory(where) as gated:
         said = recover(gated, DreamLock(gated.store.root), now=NOW)
         known = read_records(gated.store.root)
@@ -102,7 +102,7 @@ def test_a_dream_that_is_stopped_anywhere_is_there_as_a_whole_or_not_at_all(
         said = put_right(where)
         half += torn
         if isinstance(fault, Fail) and run.said:
-            # A file that could not be read was left out, which the record tells; what it said is there.
+            # A file that could not be read was skipped, and the record names it. Its content is still there.
             assert all(fact in "".join(map(bytes.decode, snapshot(where).values())) for fact in FACTS), run
             continue
         assert not torn or said or isinstance(fault, Fail), run
@@ -144,7 +144,7 @@ def do_recover(directory: Path, say: Say) -> None:
 
 
 def prepare_half(directory: Path) -> None:
-    """Stopped in the middle of the second file: the record is there, and the lock's holder is not."""
+    """Stop in the middle of the second file: the record exists, and the lock's owner is dead."""
     prepare(directory)
     with memory(directory / "m") as gated, dream(gated, NUMBER) as one:
         change(one)

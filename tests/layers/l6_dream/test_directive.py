@@ -1,4 +1,4 @@
-"""What a dream is asked, what is found before it begins, and how it answers without a model."""
+"""The directive of a dream, the findings of the first scan, and the answers without a model."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def request(*files: str, left: int = 0, turns: list[dict[str, Any]] | None = Non
 
 
 def played(given: dict[str, Any], files: dict[str, str], rounds: int = 10) -> tuple[dict[str, str], str]:
-    """The calls carried out on a dict of files, until it says something."""
+    """Run the calls on a dict of files until the answer is text."""
     for _ in range(rounds):
         blocks = answer(given)
         if blocks[0]["type"] == "text":
@@ -72,7 +72,7 @@ def test_a_directive_is_read_again_as_it_was_written() -> None:
 @pytest.mark.spec("D3", "G3")
 def test_what_is_there_to_look_at_is_named_and_cannot_speak() -> None:
     plain = render_directive(DreamScene(WORK, Path("/p"), "2026-05-01"))
-    assert "There is none yet." in plain
+    assert "There are no memories yet." in plain
     assert "- Transcripts:" not in plain
     assert "- Daily logs:" not in plain
     whole = render_directive(
@@ -99,10 +99,10 @@ def test_a_first_look_finds_doubles_dates_stale_evidence_and_faults_of_the_index
     index = f"- [a](a.md) — one\n- [gone](gone.md) — none\n- [b](b.md) — {'word ' * 60}\n"
     found = find_faults(topics, index, ["a.md: src/a.py has changed"])
     assert found == [
-        "b.md and a.md say nearly the same",
+        "b.md and a.md are nearly the same",
         "a.md: src/a.py has changed",
-        'c.md: relative dates, by the day it was written: "yesterday" (2026-03-31)',
-        "MEMORY.md, line 2 points at gone.md, which is not there",
+        'c.md: relative dates, counted from the day it was written: "yesterday" (2026-03-31)',
+        "MEMORY.md, line 2 points at gone.md, which does not exist",
         f"MEMORY.md, line 3 is {len(index.splitlines()[2])} characters long",
         "c.md has no line in MEMORY.md",
     ]
@@ -127,7 +127,7 @@ def test_without_a_model_it_reads_writes_and_says_what_it_did() -> None:
     after, said = played(request("a.md", "b.md"), dict(files))
     assert "yesterday (2026-03-31) evening" in after["b.md"]
     assert after["MEMORY.md"] == "- [a](a.md) — one\n- [b](b.md) — other\n"
-    assert "relative dates made absolute: 1" in said
+    assert "1 relative date made absolute" in said
     after, said = played(request("a.md", "b.md"), after)
     assert after["a.md"] == "", "the one that says less is the other's now"
     assert HELD in after["b.md"]

@@ -1,4 +1,4 @@
-"""What counts as the same fact, said again."""
+"""When two texts contain the same fact."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gates of a dream: each stops for its own reason, the cheapest first."""
+"""The gates of a dream: each stops for its own reason, cheapest first."""
 
 from __future__ import annotations
 
@@ -85,4 +85,4 @@ def test_sessions_are_counted_at_most_every_so_many_minutes_and_must_be_enough()
     assert check_sessions(5, wanted=5) is None
     few = check_sessions(4, wanted=5)
     assert few is not None
-    assert (few.gate, few.why) == ("sessions", "4 of 5 sessions since the last one")
+    assert (few.gate, few.why) == ("sessions", "only 4 of 5 sessions since the last dream")

@@ -1,4 +1,4 @@
-"""The index, line by line."""
+"""Merging and restoring the index, line by line."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_prose_that_others_added_stays_and_the_dreams_goes() -> None:
         restore_index(before, f"Ask Kim.\n{made}", [], own=IndexRewrite(f"Ask Kim.\n{before}", f"Ask Kim.\n{made}"))
         == f"{before}Ask Kim.\n"
     )
-    # Stopped before the index was written, and after some of it was taken back.
+    # Stopped before the index was written, and after some of it was restored.
     assert restore_index(before, before, [], own=own) == before
     assert restore_index(before, made.replace(lines("b"), ""), ["b.md"], own=own) == before
 

@@ -1,4 +1,4 @@
-"""Daily logs become memories without a model: what is new, what is said already, what a later day says otherwise."""
+"""Daily logs become memories without a model: new facts, known ones, and ones that a later day contradicts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def page(file: str, description: str, body: str = "", *, day: date = MONDAY, nam
 
 
 def made(logs: list[DailyLog], *pages: MemoryPage) -> dict[str, str]:
-    """File → description."""
+    """Map each file to its description."""
     return {file: read_topic(file, text, 0).description for file, text in distil_logs(logs, pages).items()}
 
 

@@ -1,4 +1,4 @@
-"""The rules by which a dream's copy becomes real, waits or is left."""
+"""The rules that decide whether a dream's change is applied, needs approval or is skipped."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def judged(
     now: Mapping[str, str | None] | None = None,
     ignored: tuple[str, ...] = (),
 ) -> DreamPlan:
-    """Bodies by name; `after` and `now` name only what differs, None: gone."""
+    """Plan a dream over bodies by name. `after` and `now` name only the differences; None means removed."""
     base = {f"{name}.md": topic(name, body) for name, body in before.items()}
 
     def changed(by: Mapping[str, str | None]) -> dict[str, str]:
@@ -73,7 +73,7 @@ def test_two_removals_are_done_and_a_third_makes_all_wait() -> None:
     )
     assert files(third.done) == ["t04"]
     assert files(third.waiting) == ["t03", "t01", "t02"]
-    assert "remove or empty 3 of 9 memories; more than 2 need a yes" in third.waiting[0].waits
+    assert "remove or empty 3 of 9 memories; the limit without approval is 2" in third.waiting[0].waits
 
 
 @pytest.mark.spec("B4")
@@ -118,7 +118,7 @@ def test_what_a_person_wrote_is_never_removed_or_emptied_without_a_yes(author: A
     done = judged(topics, {"a": None, "b": "Gone.", "c": copied}, authors=who)
     assert files(done.waiting) == ["b", "a"]
     assert files(done.done) == ["c"]
-    assert done.waiting[0].waits == "a person wrote it"
+    assert done.waiting[0].waits == "you wrote it"
     added = judged(topics, {"a": f"{topics['a']} And more of it."}, authors=who)
     assert files(added.done) == ["a"]
 
@@ -138,7 +138,7 @@ def test_what_somebody_else_changed_meanwhile_is_theirs() -> None:
     assert {skipped.file: skipped.why for skipped in done.skipped} == {
         "a.md": THEIRS,
         "b.md": THEIRS,
-        "e.md": "is the file of another memory; that one stays",
+        "e.md": "is the file of another memory, which stays",
     }
 
 
@@ -148,10 +148,10 @@ def test_a_merge_waits_or_is_left_with_the_text_it_rests_on() -> None:
     both = {"a": f"{topics['b']}", "b": None}
     done = judged(topics, both, authors={"a": "user"})
     assert files(done.waiting) == ["a", "b"]
-    assert done.waiting[1].waits == "it rests on a change that waits for a yes"
+    assert done.waiting[1].waits == "depends on a change that needs approval"
     left = without(judged(topics, {"a": f"{topics['a']} {topics['b']}", "b": None}), {"a.md": "no"})
     assert not left.changes
-    assert [skipped.why for skipped in left.skipped] == ["no", "it rests on a.md, which was not changed"]
+    assert [skipped.why for skipped in left.skipped] == ["no", "depends on a.md, which was not changed"]
 
 
 @pytest.mark.spec("B4")
@@ -161,7 +161,7 @@ def test_two_memories_of_one_name_are_not_made() -> None:
     authors: dict[str, Author] = dict.fromkeys(base, "agent")
     clash = plan_dream(digests, base, base | {"c.md": topic("Two", "A third.")}, authors=authors)
     assert not clash.changes
-    assert clash.skipped[0].why == "'Two' is the name of the memory in b.md already"
+    assert clash.skipped[0].why == "has the name 'Two', which the memory in b.md already has"
     moved = plan_dream(digests, base, {"a.md": base["a.md"], "c.md": topic("two", "Said in the second.")}, authors=authors)
     assert [change.file for change in moved.done] == ["c.md", "b.md"]
     twin = plan_dream(digests, base, base | {"A.md": topic("three", "In capitals.")}, authors=authors)
@@ -191,9 +191,7 @@ def test_a_dream_that_would_remove_nearly_everything_asks_for_a_few_and_does_not
 def test_what_cannot_be_read_in_the_copy_is_no_removal() -> None:
     topics = many(3)
     assert not judged(topics, {"t00": None, "t01": None}, ignored=("t00.md", "t01.md")).changes
-    assert (
-        judged(topics, {"t00": None}, ignored=("t01.md",)).waiting[0].waits == "a part of what the dream wrote could not be read"
-    )
+    assert judged(topics, {"t00": None}, ignored=("t01.md",)).waiting[0].waits == "part of what the dream wrote could not be read"
     base = {"sub/a.md": digest_of(b"x")}
     assert not plan_dream(base, {"sub/a.md": "x"}, {}, authors={}, ignored=["sub"]).changes
 
@@ -265,7 +263,7 @@ def test_a_merge_of_everything_into_one_endless_memory_waits() -> None:
 
 @pytest.mark.spec("B4")
 def test_taking_a_little_out_of_every_memory_waits() -> None:
-    """Each says three things of its own; one of them goes."""
+    """Each memory has three facts of which one is dropped."""
     said = {
         f"t{at:02}": [f"{word}{at} {word}stands{at} {word}alone{at}." for word in ("One", "Two", "Three")] for at in range(30)
     }
@@ -273,7 +271,7 @@ def test_taking_a_little_out_of_every_memory_waits() -> None:
     thinner = {name: " ".join(each[:2]) for name, each in said.items()}
     done = judged(topics, thinner)
     assert not done.done
-    assert done.waiting[0].waits == "the dream would take 30 of 90 facts out of memories; more than a tenth need a yes"
+    assert done.waiting[0].waits == "the dream would drop 30 of 90 facts; the limit without approval is a tenth"
     assert len(judged(topics, dict(list(thinner.items())[:9])).done) == 9
 
 

@@ -1,4 +1,4 @@
-"""A dream as it goes on: its record after each answer, and what ends it."""
+"""A running dream: its record after each answer, and what ends it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Putting a memory in order by rules: doubles become one, dates are put in, the index is mended, and no sentence is lost."""
+"""Tidying by rules: duplicates are merged, relative dates replaced, the index repaired, and no sentence is lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A dream taken back as one."""
+"""Undoing a dream as a whole."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FACT = "Fact number {} about the parser is kept here."
 
 
 def everything(one: Dream) -> None:
-    """Changes, merges, removes, adds, renames, and puts the index in another order."""
+    """Change, merge, remove, add and rename memories, and reorder the index."""
     one.write("t000.md", topic("t000", f"{FACT.format(0)} {FACT.format(1)}"))
     one.remove("t001.md")
     one.remove("t002.md")
@@ -67,11 +67,11 @@ def test_a_second_undo_says_so(tmp_path: Path) -> None:
         some(gated, 6)
         record = dreamt(gated, everything)
         undo(gated, record.id, now=NOW)
-        with pytest.raises(InputError, match="was undone already"):
+        with pytest.raises(InputError, match="is already undone"):
             undo(gated, record.id, now=NOW)
-        with pytest.raises(InputError, match="there is none to undo"):
+        with pytest.raises(InputError, match="there is nothing to undo"):
             undo(gated, now=NOW)
-        with pytest.raises(InputError, match="is not kept"):
+        with pytest.raises(InputError, match="not found"):
             undo(gated, "../../etc", now=NOW)
 
 
@@ -113,7 +113,7 @@ def test_what_changed_since_the_dream_is_left_and_named(tmp_path: Path) -> None:
 
 
 class Between(NamedTuple):
-    """The hold of a dream during whose writes something else happens: before each of them."""
+    """A dream's lock during whose writes something else happens, before each of them."""
 
     hold: HeldDreamLock
     act: Callable[[], None]
@@ -167,12 +167,12 @@ def test_an_undo_takes_back_the_dream_that_was_stopped_half_way_and_not_the_one_
             everything(one)
             second = apply_dream(gated, one.stage, one.record, one.hold, now=NOW)
             write_record(gated.store.root, msgspec.structs.replace(second, status="running", phase="applying"))
-            with pytest.raises(InputError, match="while another one changes memories"):
+            with pytest.raises(InputError, match="while another dream changes memories"):
                 undo(gated, first.id, now=NOW)
             one.hold.leave()
         done = undo(gated, now=NOW)
         assert (done.record.id, done.record.status) == (second.id, "failed")
-        assert "was stopped while it changed memories" in done.said[0]
+        assert "was stopped while changing memories" in done.said[0]
         assert snapshot(where) == before
         assert undo(gated, now=NOW).record.id == first.id
 
@@ -189,7 +189,7 @@ def test_an_undo_that_fails_half_way_leaves_a_lock_by_which_the_next_session_see
             undo(gated, now=NOW)
         assert (where / LOCK).stat().st_size
         (where / "t002.md").rmdir()
-        assert "is finished now" in recover(gated, DreamLock(gated.store.root), now=NOW)[0]
+        assert "has now been finished" in recover(gated, DreamLock(gated.store.root), now=NOW)[0]
         assert snapshot(where) == before
         assert not (where / LOCK).stat().st_size
 

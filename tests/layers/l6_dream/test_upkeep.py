@@ -1,4 +1,4 @@
-"""What other rooms do with what dreams leave: forget takes it out, doctor tells of it and puts it right."""
+"""How other commands treat what dreams leave: `forget` removes it, `doctor` reports and repairs it."""
 
 from __future__ import annotations
 

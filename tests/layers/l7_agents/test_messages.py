@@ -1,4 +1,4 @@
-"""Messages as values: what a call asks for, what a structured one says, how it is queued and how it stands in a conversation."""
+"""Messages as values: parsing a call, structured messages, the queues, and how a message is shown in a conversation."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ def test_who_is_written_to_is_read_from_the_name(to: str, where: str, name: str)
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"to": " ", "message": "x"}, "must hold words"),
-        ({"to": "a", "message": " "}, "must hold words"),
-        ({"to": "uds:", "message": "x"}, "must name somebody"),
+        ({"to": " ", "message": "x"}, "must not be empty"),
+        ({"to": "a", "message": " "}, "must not be empty"),
+        ({"to": "uds:", "message": "x"}, "is missing"),
         ({"to": "a" * 300, "message": "x"}, "too long"),
-        ({"to": "*", "message": '{"type": "shutdown_request"}'}, "for one agent"),
-        ({"to": "a", "message": '{"type": "plan_approval_response", "approve": "perhaps"}'}, "can't be read"),
+        ({"to": "*", "message": '{"type": "shutdown_request"}'}, "goes to one agent"),
+        ({"to": "a", "message": '{"type": "plan_approval_response", "approve": "perhaps"}'}, "is invalid"),
     ],
 )
 def test_a_call_that_says_nothing_clear_is_refused_in_a_sentence(given: dict[str, Any], said: str) -> None:
@@ -105,12 +105,12 @@ def test_a_structured_message_may_come_as_the_object_itself() -> None:
 
 
 def test_an_error_lists_who_can_be_written_to() -> None:
-    assert describe_unknown("eve", ["main", "1a2b"], ["bob"]).endswith("These can be written to: main, 1a2b, bob.")
-    assert describe_unknown("eve", [], []).endswith("Nobody can be written to now.")
+    assert describe_unknown("eve", ["main", "1a2b"], ["bob"]).endswith("Known recipients: main, 1a2b, bob.")
+    assert describe_unknown("eve", [], []).endswith("Nobody is running at the moment.")
     assert "and 10 more" in describe_unknown("eve", [str(each) for each in range(30)], [])
 
 
-# On the way
+# Encoding
 
 
 @given(
@@ -149,7 +149,7 @@ def test_what_is_no_letter_is_none(line: bytes) -> None:
     assert read_message(too_long) is None
 
 
-# In the process
+# Queues
 
 
 @pytest.mark.spec("A6")
@@ -211,11 +211,11 @@ def test_who_sent_it_and_how_is_said_and_where_an_answer_goes() -> None:
     assert "in the mailbox" in ways[1]
     assert "by socket" in ways[2]
     assert "by a bridge" in ways[3]
-    assert all("[an answer goes to: uds:/x.sock]" in each and f"Message {letter.id} from " in each for each in ways)
+    assert all("[reply to: uds:/x.sock]" in each and f"Message {letter.id} from " in each for each in ways)
     assert "[task: finds bugs]" in render_messages([ArrivedMessage(letter)], ["finds bugs"])
 
 
-# Who has the tool
+# Which agents have the tool
 
 
 @pytest.mark.spec("A6")

@@ -1,4 +1,4 @@
-"""Messages by Unix socket: who is heard, who is hung up on, and what a caller is told."""
+"""Messages over Unix sockets: which callers are accepted, which are disconnected, and what a caller learns."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def box() -> Box:
 
 @pytest.fixture
 def home() -> Iterator[Path]:
-    """A socket's path is short; pytest's directories are not."""
+    """A short path, since a socket's path is limited and pytest's directories are long."""
     made = Path(tempfile.mkdtemp(prefix="lamina-uds-")).resolve()
     yield made
     shutil.rmtree(made)
@@ -66,7 +66,7 @@ def connected(path: Path) -> socket.socket:
 
 
 def rest(calling: socket.socket) -> bytes:
-    """All that comes until the other side hangs up."""
+    """Return everything that arrives until the other side disconnects."""
     heard = b""
     with suppress(ConnectionResetError):
         while part := calling.recv(65_536):
@@ -134,7 +134,7 @@ def test_a_session_that_crashed_listens_again_and_old_sockets_are_swept(home: Pa
 def test_garbage_is_answered_and_nothing_is_taken(listener: Listener, box: Box, said: bytes) -> None:
     with connected(listener.path) as calling:
         calling.sendall(said)
-        assert b"That is no message." in rest(calling)
+        assert b"This is not a valid message." in rest(calling)
     assert box.came == []
 
 
@@ -171,7 +171,7 @@ def test_after_its_end_nothing_is_taken_and_nobody_is_left_waiting(home: Path, b
         assert early.recv(4_096) == made._greeting
         early.sendall(b'{"id":"0123')
         made.close()
-        assert made._taken(AgentMessage.new("a", "b")) == uds.ENDING, "by a caller who was in the middle of it"
+        assert made._accept(AgentMessage.new("a", "b")) == uds.ENDING, "by a caller who was in the middle of it"
         assert rest(early) == b""
     assert box.came == []
     assert not made.path.exists()
@@ -189,7 +189,7 @@ def test_another_persons_process_is_not_heard(listener: Listener, box: Box, monk
     monkeypatch.setattr(os, "geteuid", lambda: own + 1)
     with connected(listener.path) as calling:
         assert rest(calling) == b""
-    assert "belongs to somebody else" in str(call_session(str(listener.path), AgentMessage.new("a", "b")))
+    assert "belongs to another user" in str(call_session(str(listener.path), AgentMessage.new("a", "b")))
     assert box.came == []
 
 
@@ -206,11 +206,13 @@ def test_nothing_is_written_to_a_socket_that_is_no_sessions(home: Path) -> None:
 
     serving = threading.Thread(target=serve, daemon=True)
     serving.start()
-    assert "is no session, so nothing was sent" in str(call_session(str(path), AgentMessage.new("a", "b"), seconds=PATIENCE))
+    assert "is not a Lamina session, so nothing was sent" in str(
+        call_session(str(path), AgentMessage.new("a", "b"), seconds=PATIENCE)
+    )
     serving.join(PATIENCE)
     assert heard == [b""]
     (stopped := threading.Event()).set()  # one that never says anything is left
-    assert "so nothing was sent" in str(call_session(str(path), AgentMessage.new("a", "b"), seconds=PATIENCE, abort=stopped))
+    assert "nothing was sent" in str(call_session(str(path), AgentMessage.new("a", "b"), seconds=PATIENCE, abort=stopped))
     listening.close()
 
 
@@ -221,10 +223,10 @@ def test_a_full_session_says_so_and_a_path_that_is_none_is_a_sentence(listener: 
         == "The session has too many unread messages."
     )
     for path in ("relative.sock", "/x\0y", "/" + "x" * 200):
-        assert "is no full path of a socket" in str(call_session(path, AgentMessage.new("a", "b")))
+        assert "is not an absolute socket path" in str(call_session(path, AgentMessage.new("a", "b")))
     os.symlink(listener.path, home / "link.sock")
     for path in (str(home / "link.sock"), f"{listener.path.parent}/../sockets/{listener.path.name}"):
-        assert f"own path is {listener.path}" in str(call_session(path, AgentMessage.new("a", "b")))
+        assert f"own path: {listener.path}" in str(call_session(path, AgentMessage.new("a", "b")))
     assert call_session(str(home / "none.sock"), AgentMessage.new("a", "b")) == f"No session listens at {home / 'none.sock'}."
 
 

@@ -1,4 +1,4 @@
-"""When a background agent is asked what it does, what is shown of it, and which answers count (A7)."""
+"""When a background agent's summary is due, what the model sees, and which answers are valid (A7)."""
 
 from __future__ import annotations
 

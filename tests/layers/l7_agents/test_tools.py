@@ -1,4 +1,4 @@
-"""What a call of the Agent tool asks for, and what is said of agents."""
+"""Parsing calls of the Agent tool, and the texts about agents."""
 
 from __future__ import annotations
 
@@ -82,12 +82,12 @@ def test_a_report_is_data_between_tags_and_bounded() -> None:
     assert text.count("</system-reminder>") == 1
     assert text.count("</agent-message>") == 1
     long = render_report(STATE, "x" * (MOST_REPORTED + 5))
-    assert "[5 more characters are left out.]" in long
+    assert "[5 characters left out.]" in long
 
 
 def test_an_agent_that_was_stopped_has_no_report() -> None:
     stopped = AgentState(id="a", type="fork", description="look", background=True, status="stopped")
-    assert "was stopped before it was done" in render_report(stopped, "")
+    assert "was stopped before it finished" in render_report(stopped, "")
     assert "agent-message" not in render_report(stopped, "")
 
 
@@ -120,4 +120,4 @@ def test_an_event_says_what_an_agent_used() -> None:
 
 def test_the_launch_says_that_the_report_comes_by_itself() -> None:
     assert "ab12cd34 (look around)" in describe_launch(STATE)
-    assert "comes by itself" in describe_launch(STATE)
+    assert "arrives by itself" in describe_launch(STATE)

@@ -1,4 +1,4 @@
-"""Agent types read from files that anybody may have written."""
+"""Agent types read from files with arbitrary content."""
 
 from __future__ import annotations
 
@@ -95,11 +95,11 @@ BOMB = "---\na: &a [x, x]\nb: &b [*a, *a]\nname: bomb\ndescription: d\n---\nBoom
     ("text", "problem"),
     [
         ("You review.", "has no front matter"),
-        ("---\nname: x\n---\nBody", "must have a description"),
-        ("---\ndescription: x\n---\nBody", "must have a name"),
-        ("---\nname: fork\ndescription: x\n---\nBody", "other than fork"),
-        ("---\nname: ../x\ndescription: x\n---\nBody", "must have a name"),
-        ("---\nname: [x]\ndescription: x\n---\nBody", "must have a name"),
+        ("---\nname: x\n---\nBody", "has no description"),
+        ("---\ndescription: x\n---\nBody", "its name must consist of"),
+        ("---\nname: fork\ndescription: x\n---\nBody", "must not be fork"),
+        ("---\nname: ../x\ndescription: x\n---\nBody", "its name must consist of"),
+        ("---\nname: [x]\ndescription: x\n---\nBody", "its name must consist of"),
         ("---\nname: x\ndescription: y\n---\n  \n", "has no text"),
         ("---\nname: x\nname: y\n---\nBody", "twice"),
         ("---\nname: !!python/object:os.system x\n---\nBody", "uses a tag"),
@@ -111,7 +111,7 @@ def test_a_file_that_is_no_type_is_one_sentence_and_the_others_are_used(tmp_path
     catalog = load(tmp_path, bad=text, good=GOOD.format(name="good", more=""))
     assert [kind.name for kind in catalog.kinds] == ["general-purpose", "good"]
     [notice] = catalog.notices
-    assert "bad.md is no agent type: it" in notice
+    assert "bad.md is not a valid agent type: it" in notice
     assert problem in notice
     assert "\n" not in notice
 
@@ -206,7 +206,7 @@ def test_a_subagent_is_offered_what_its_type_lists_of_what_its_parent_has() -> N
     assert pick_tools(kind_of(GOOD.format(name="x", more="")), tools) == tools
 
 
-# Where they lie
+# Locations
 
 
 @pytest.mark.spec("A4")
@@ -278,7 +278,7 @@ def test_memory_counts_in_a_persons_own_file_and_in_a_tree_they_trust(tmp_path: 
     assert [kind.memory for kind in load_agent_types(project, None, trusted=True).own] == [scope]
     stranger = load_agent_types(project, None)
     assert [kind.memory for kind in stranger.own] == [None]
-    assert "its memory waits until you trust this directory" in stranger.notices[0]
+    assert "its memory is off until you trust this directory" in stranger.notices[0]
 
 
 @pytest.mark.parametrize("said", ["everywhere", "[user]", "true", "'../x'"])
@@ -286,7 +286,7 @@ def test_a_scope_that_there_is_not_is_said_and_counts_for_nothing(said: str) -> 
     read = read_agent_type(GOOD.format(name="x", more=f"memory: {said}\n"), source="user", path="x.md")
     assert read.kind is not None
     assert read.kind.memory is None
-    assert "memory is one of user, project, local" in read.ignored
+    assert "memory must be one of user, project, local" in read.ignored
 
 
 @pytest.mark.spec("F2")

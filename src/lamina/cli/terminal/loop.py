@@ -19,7 +19,15 @@ from ...session.base import working
 from ..options import find_home
 from ..output import REFUSED, StdoutSink, TurnTally
 from ..signals import StoppableProvider, StopRequest
-from ..start import ChatOptions, MemorySource, find_newest, load_chat_settings, open_agent, open_chosen_provider
+from ..start import (
+    ChatOptions,
+    MemorySource,
+    find_newest,
+    load_chat_settings,
+    open_agent,
+    open_chosen_provider,
+    open_provider_again,
+)
 from . import banner, commands
 from . import session_picker as sessions
 from .input_line import ChatCompleter, ChatHistory, PlainLine, PromptLine, suppress_echo
@@ -46,15 +54,16 @@ class Chat:
         self.home = find_home()
         self.questions = Questions(screen, stop)
         settle_settings(screen, self.questions, self.home, options.cwd)
-        self.settings = load_chat_settings(options, self.home)
+        self.settings = load_chat_settings(options)
         settle_includes(screen, self.questions, self.home, options.cwd, self.settings)
         self.display = TurnDisplay(screen, options.cwd, self.home)
         self.tally = TurnTally()
-        self.provider = StoppableProvider(open_chosen_provider(options.model, self.settings), stop)
+        first = self._first()
+        self.provider = StoppableProvider(open_provider_again(options, self.settings, self.home, first), stop)
         self._kept: tuple[str, ...] = ()  # rules of this chat's "always"
         self._told = 0  # of the session's notices
         self._loading = False
-        self.agent: Agent = self._open(self._first())
+        self.agent: Agent = self._open(first)
         self.line = self._line()
 
     def _line(self) -> PromptLine | PlainLine:
@@ -99,7 +108,9 @@ class Chat:
         """Another session, new or old; the one before is closed once the new one is open."""
         old = self.agent
         self.options = self.options._replace(mode=old.mode)
-        self.settings = load_chat_settings(self.options, self.home)
+        self.settings = load_chat_settings(self.options)
+        if resume is not None:
+            self.provider = StoppableProvider(open_provider_again(self.options, self.settings, self.home, resume), self.stop)
         self.agent = self._open(resume)
         self._leave(old)
         if self.agent.mail is not None:

@@ -123,7 +123,7 @@ DEFAULT_WINDOW = 200_000
 ENVIRON_NAME = "LAMINA_CONTEXT_WINDOW"
 SETTING_NAME = "contextWindow"
 
-Source: TypeAlias = Literal["argument", "setting", "environment", "suffix", "model", "header", "default"]
+Source: TypeAlias = Literal["argument", "setting", "environment", "suffix", "model", "header", "server", "default"]
 
 
 class ModelFacts(msgspec.Struct, frozen=True):
@@ -147,13 +147,14 @@ def window_for(
     environ_value: str | None = None,
     beta_1m: bool = False,
     known: Mapping[str, ModelFacts],
+    stated: int | None = None,
     default: int = DEFAULT_WINDOW,
 ) -> Window:
     if explicit is not None and explicit < MIN_WINDOW:
         raise InputError("window", f"{explicit:,} tokens are too few for a conversation", f"use at least {MIN_WINDOW:,}")
     facts = facts_of(model, known)
     findings: list[str] = []
-    tokens, source = _asked_for(explicit, setting, environ_value, findings) or _from_model(model, facts, beta_1m, default)
+    tokens, source = _asked_for(explicit, setting, environ_value, findings) or _from_model(model, facts, beta_1m, stated, default)
     return Window(tokens, source, facts.max_output if facts else None, tuple(findings))
 
 
@@ -184,13 +185,15 @@ def _asked_for(
     return None
 
 
-def _from_model(model: str, facts: ModelFacts | None, beta_1m: bool, default: int) -> tuple[int, Source]:
+def _from_model(model: str, facts: ModelFacts | None, beta_1m: bool, stated: int | None, default: int) -> tuple[int, Source]:
     if model.lower().endswith(LONG_SUFFIX):
         return LONG_WINDOW, "suffix"
     if facts is not None and not facts.needs_header:
         return facts.window, "model"
     if beta_1m:
         return LONG_WINDOW, "header"
+    if stated is not None and stated >= MIN_WINDOW:
+        return stated, "server"
     return default, "default"
 
 

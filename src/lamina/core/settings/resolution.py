@@ -13,8 +13,10 @@ session runs gives a new value (`with_remote`), so "off" holds from the next dec
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
+from importlib import import_module
+from os import PathLike
 from typing import Any, NamedTuple
 
 from ..errors import SettingError
@@ -39,6 +41,9 @@ NAMED_AT_START: tuple[Source, ...] = ("argument", "command line", "environment")
 
 NO_FLAGS = Level("remote flag", {})
 
+# Reads the files. By name: core imports nothing above it.
+LOADER = "lamina.disk.home.loading"
+
 Values = dict[str, Resolved]
 Given = Document | Mapping[str, Any] | None
 
@@ -46,13 +51,28 @@ Given = Document | Mapping[str, Any] | None
 class Settings(Table):
     """`Settings()` is the defaults; `Settings(recall=False)` says so in code, and a wrong name or value is an error there."""
 
-    __slots__ = ("_levels", "_remote", "findings", "policy", "trusted")
+    __slots__ = ("_levels", "_refresh", "_remote", "findings", "policy", "trusted")
 
     findings: tuple[Finding, ...]
     policy: Policy  # the named policy with every number somebody set
     trusted: bool  # whether the user trusts the working tree these were read for (F2)
     _levels: tuple[Level, ...]
     _remote: Level
+    _refresh: Callable[[Settings], Settings] | None
+
+    @classmethod
+    def load(cls, cwd: str | PathLike[str] = ".", *, home: str | PathLike[str] | None = None, **arguments: Any) -> Settings:
+        """Return the settings in force in `cwd`, as the command line reads them: files, environment variables and flags.
+
+        `home` replaces `LAMINA_HOME`. Keyword arguments are settings that win over all of these. A session that is given the
+        result follows the files while it runs."""
+        Settings(**arguments)  # a wrong name or value is an error here
+        found: Settings = import_module(LOADER).settings_in_force(cwd, home=home, arguments=arguments)
+        return found
+
+    def refreshed(self) -> Settings:
+        """Return these settings as their files and flags are now: the same value where nothing changed."""
+        return self._refresh(self) if self._refresh is not None else self
 
     def __init__(self, **arguments: Any) -> None:
         levels: tuple[Level, ...] = ()
@@ -68,7 +88,7 @@ class Settings(Table):
         remote = LevelReader("remote flag").flags(flags or {})
         if remote == self._remote:
             return self
-        return _fill(object.__new__(Settings), self._levels, remote, trusted=self.trusted)
+        return _fill(object.__new__(Settings), self._levels, remote, trusted=self.trusted, refresh=self._refresh)
 
     def resolved(self, name: str) -> Resolved:
         """Value, level and detail of a setting, by its key, its Python name or a variable's name."""
@@ -106,11 +126,12 @@ def resolve(
     trusted: bool = False,
     judge: Judge | None = None,
     findings: tuple[Finding, ...] = (),
+    refresh: Callable[[Settings], Settings] | None = None,
 ) -> Settings:
     """Settings from sources that are given as values. Nothing raises for what stands in them: it becomes a finding.
 
     `trusted` says whether the user trusts the working tree. `judge` says what is wrong with a directory (G1), so that a bad one
-    is passed over; `findings` are those made while the sources were read.
+    is passed over; `findings` are those made while the sources were read. `refresh` looks at the sources again.
     """
     levels = (
         Level("default", {}, findings),
@@ -122,10 +143,18 @@ def resolve(
         LevelReader("project", trusted=trusted).document(project),
         LevelReader("user", judge=judge).document(user),
     )
-    return _fill(object.__new__(Settings), levels, LevelReader("remote flag").flags(remote or {}), trusted=trusted)
+    flags = LevelReader("remote flag").flags(remote or {})
+    return _fill(object.__new__(Settings), levels, flags, trusted=trusted, refresh=refresh)
 
 
-def _fill(settings: Settings, levels: tuple[Level, ...], remote: Level, *, trusted: bool) -> Settings:
+def _fill(
+    settings: Settings,
+    levels: tuple[Level, ...],
+    remote: Level,
+    *,
+    trusted: bool,
+    refresh: Callable[[Settings], Settings] | None = None,
+) -> Settings:
     every = (*levels, remote)
     decided = _decide(levels, remote, trusted=trusted) if any(level.values for level in every) else _decided_by_nobody()
     fields = {
@@ -135,6 +164,7 @@ def _fill(settings: Settings, levels: tuple[Level, ...], remote: Level, *, trust
         "trusted": trusted,
         "findings": (*(found for level in every for found in level.findings), *decided.findings),
         "policy": decided.policy,
+        "_refresh": refresh,
     }
     for name, value in fields.items():
         object.__setattr__(settings, name, value)

@@ -55,6 +55,8 @@ VARIABLE_NAMES: dict[str, tuple[str, ...]] = {
     "compaction": ("LAMINA_DISABLE_COMPACT", "DISABLE_COMPACT"),
     "auto_compact": ("LAMINA_DISABLE_AUTO_COMPACT", "DISABLE_AUTO_COMPACT"),
     "remote": ("LAMINA_REMOTE", "CLAUDE_CODE_REMOTE"),
+    "bare": ("LAMINA_BARE", "CLAUDE_CODE_SIMPLE"),
+    "extra_guidelines": ("LAMINA_EXTRA_GUIDELINES", "CLAUDE_COWORK_MEMORY_EXTRA_GUIDELINES"),
     "policy_name": ("LAMINA_POLICY",),
     "auto_compact_window": ("LAMINA_AUTO_COMPACT_WINDOW", "CLAUDE_CODE_AUTO_COMPACT_WINDOW"),
     "autocompact_percent": ("LAMINA_AUTOCOMPACT_PCT", "CLAUDE_AUTOCOMPACT_PCT_OVERRIDE"),

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 
 import msgspec
 
 from ...core.record_lines import read_record
 from ...core.records import Boundary, Checkpoint, Record, Revoke
-from .jsonl import Health, objects_in, raw_lines_back, read_raw
+from .jsonl import Health, decode_object, objects_in, raw_lines_back, read_raw
 
 # Of a message or attachment; what stands inside a text is escaped and does not look like this.
 _SPOKEN = re.compile(rb'"(?:message|attachment)"\s*:\s*\{')
 _UUID = re.compile(rb'"uuid"\s*:\s*"([^"]+)"')
 _PARENT = re.compile(rb'"parentUuid"\s*:\s*"([^"]+)"')
+# The newest answer stands within a few turns of the end.
+MAX_LINES_BACK = 2_000
 
 
 def find_resume_point(lines: Iterable[tuple[int, bytes]]) -> tuple[int, Checkpoint | None]:
@@ -62,6 +65,16 @@ def read_live_lines(source: Path, health: Health) -> Iterator[bytes]:
     start, _ = find_resume_point(raw_lines_back(source))
     for line in read_raw(source, start=start, health=health):
         yield _moved(line) if b'"checkpoint"' in line else line
+
+
+def last_model(source: Path) -> str | None:
+    """Return the model of the newest answer near the end of a transcript; None where none stands there."""
+    for _, line in islice(raw_lines_back(source), MAX_LINES_BACK):
+        message = (decode_object(line) or {}).get("message") if b'"model"' in line else None
+        model = message.get("model") if isinstance(message, dict) and message.get("role") == "assistant" else None
+        if isinstance(model, str) and not model.startswith("<"):  # <synthetic>: no model answered
+            return model
+    return None
 
 
 def _moved(line: bytes) -> bytes:

@@ -1,7 +1,7 @@
-"""What becomes of each result: pure, from its size, its tool and the budget.
+"""Decide what happens to each tool result. Pure: the inputs are its size, its tool and the budget.
 
-A result is judged once, alone when it arrives (its tool's threshold) and once more together with the others of its message before
-that message first leaves (R1, R3). Sizes are characters of text.
+A result is checked against its tool's threshold when it arrives. It is checked again, together with the other results of its
+message, before that message is first sent (R1, R3). Sizes are in characters, weights in bytes.
 """
 
 from __future__ import annotations
@@ -11,24 +11,24 @@ from typing import Literal, NamedTuple, TypeAlias, assert_never
 
 from ...core.policy import ResultPolicy
 
-# What a window can hold is counted in UTF-8 bytes at two a token: that is dense for words, right for JSON (T2), and on the safe side
-# for Chinese, Japanese and Korean, where a character is three bytes and about a token.
+# The capacity of a window is estimated at two UTF-8 bytes per token. That is pessimistic for prose, right for JSON (T2), and safe
+# for Chinese, Japanese and Korean, where a character is three bytes and about one token.
 #
-# One result may take 5/12 of the effective window, which is 5/6 of it in bytes. On a full window that is 150,000 bytes, so that the
-# thresholds of R1 stand there for text of any script; smaller windows cap them.
+# One result may take 5/12 of the effective window, which is 5/6 of its token count in bytes. On a full window that is 150,000
+# bytes, so the thresholds of R1 hold there for text in any script. Smaller windows cap them.
 _SINGLE_TOP, _SINGLE_BOTTOM = 5, 6
-# All results of one message may take three quarters of it: the question and what was said before need the rest, and what makes room
-# (clearing, compaction) works only below the blocking limit.
+# All results of one message may take three quarters of the window. The user's message and the history need the rest, and clearing
+# and compaction only work below the blocking limit.
 _WHOLE_TOP, _WHOLE_BOTTOM = 3, 2
-# The words around a preview, with a path of ordinary length.
+# Characters of the text around a preview, with a path of ordinary length.
 FRAME = 400
-# A tool's name is the model's own word; of a strange one the beginning tells enough.
+# The model chooses the tool name, so an unknown name can be arbitrarily long; its beginning is enough.
 _LONGEST_TOOL = 64
 
-# What a result is. text: only text; fixed: an error, or text with images and the like (R6); page: a Read of a spilled file (R5);
-# empty: nothing at all.
+# The kind of a result. text: only text; fixed: an error, or text mixed with images (R6); page: a Read of a spilled file (R5);
+# empty: no output.
 Kind: TypeAlias = Literal["text", "fixed", "page", "empty"]
-# keep: as it is; spill: to a file; page: cut to a page with advice on how to go on; mark: a marker in place of nothing.
+# keep: unchanged; spill: moved to a file; page: cut to one page that names the next offset; mark: replaced by the empty marker.
 ResultFate: TypeAlias = Literal["keep", "spill", "page", "mark"]
 
 
@@ -44,23 +44,23 @@ class ResultBudget(NamedTuple):
     default: int
     per_message: int
     preview: int
-    single: int  # bytes that one result may take of this window
-    whole: int  # bytes that all results of a message may take, and more than any one could ever be sent with
+    single: int  # maximum bytes of one result in this window
+    whole: int  # maximum bytes of all results of a message; a single result above it can never be sent
 
     def threshold(self, tool: str) -> int:
         return min(self.per_tool.get(tool, self.default), self.single)
 
     def preview_of(self, tool: str) -> int:
-        """Characters of the preview: well below the threshold, or nothing would be saved."""
+        """Return the preview's size in characters: well below the threshold, or spilling would save nothing."""
         return max(1, min(self.preview, self.threshold(tool) // 2))
 
     @property
     def preview_weight(self) -> int:
-        """Bytes of the preview."""
+        """Maximum bytes of a preview."""
         return max(1, self.single // 2)
 
     def page_of(self, one: ArrivedResult) -> int:
-        """Characters of a page of this text."""
+        """Return the size in characters of one page of this text."""
         return max(1, min(self.threshold(one.tool), self.single * one.size // max(1, one.weight)))
 
     def exceeds(self, one: ArrivedResult) -> bool:
@@ -73,20 +73,22 @@ class _Load(NamedTuple):
 
 
 def budget_for(policy: ResultPolicy, effective: int) -> ResultBudget:
-    """The thresholds are characters and do not shrink with the window (T9 names tokens). They are capped by it: a window of a few
-    thousand tokens is not to be filled by one result."""
+    """Return the budget for a window of `effective` tokens.
+
+    The policy's thresholds are in characters and do not scale with the window (only token figures do). The window still caps
+    them, so one result cannot fill a window of a few thousand tokens."""
     single = max(1, effective * _SINGLE_TOP // _SINGLE_BOTTOM)
     whole = max(1, effective * _WHOLE_TOP // _WHOLE_BOTTOM)
     return ResultBudget(policy.per_tool, policy.default, policy.per_message, policy.preview, single, whole)
 
 
 def weigh(text: str, most: int) -> int:
-    """Bytes of a text; of one with more than `most` characters no more is needed than that it has them."""
+    """Return the size of a text in bytes. Beyond `most` characters the length alone decides, so encoding is skipped."""
     return len(text) if text.isascii() or len(text) > most else len(text.encode("utf-8", "surrogatepass"))
 
 
 def plan(arrived: Sequence[ArrivedResult], budget: ResultBudget) -> list[ResultFate]:
-    """Results that arrive together, with none before them in their message."""
+    """Decide for results that arrive together as the first of their message."""
     return together(arrived, [alone(one, budget) for one in arrived], budget)
 
 
@@ -105,7 +107,7 @@ def alone(one: ArrivedResult, budget: ResultBudget) -> ResultFate:
 
 
 def together(arrived: Sequence[ArrivedResult], fates: Sequence[ResultFate], budget: ResultBudget) -> list[ResultFate]:
-    """The largest go first until the rest fits. What saves nothing stays: a preview has a size of its own."""
+    """Spill the largest results first until the rest fits. A result that its preview would not shrink stays."""
     decided = list(fates)
     loads = [_shown(one, fate, budget) for one, fate in zip(arrived, fates, strict=True)]
     size, weight = sum(load.size for load in loads), sum(load.weight for load in loads)
@@ -122,7 +124,7 @@ def together(arrived: Sequence[ArrivedResult], fates: Sequence[ResultFate], budg
 
 
 def _shown(one: ArrivedResult, fate: ResultFate, budget: ResultBudget) -> _Load:
-    """What stays of it in the conversation."""
+    """Return the size that a result with this fate has in the conversation."""
     match fate:
         case "keep" | "mark":
             return _Load(one.size, one.weight)
@@ -137,5 +139,5 @@ def _shown(one: ArrivedResult, fate: ResultFate, budget: ResultBudget) -> _Load:
 
 
 def empty_marker(tool: str) -> str:
-    """R6: what stands for nothing, so that the model does not take it for a result that was lost."""
+    """Return the text shown for an empty result, so that the model does not take the result for lost."""
     return f"({tool[:_LONGEST_TOOL] or 'The call'} completed with no output)"

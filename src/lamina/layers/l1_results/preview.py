@@ -1,7 +1,7 @@
-"""What stands in the place of a result: a preview, a page, or its beginning with a sentence. Pure, so the same result gives the same
+"""The text that replaces a large result: a preview, a page, or its beginning with a note. Pure, so the same result gives the same
 bytes on every call.
 
-Nothing inside a preview can close its fence (core/fence.py): a result is data, whatever it says.
+A result is data, whatever it contains: nothing inside a preview can close its fence (core/fence.py).
 """
 
 from __future__ import annotations
@@ -12,31 +12,31 @@ from typing import NamedTuple
 
 from ...core.fence import escape
 
-# A line end in the second half of a preview is where it is cut; an earlier one would leave too little of it.
+# A preview is cut at a line end in its second half; an earlier one would leave too little text.
 _SECOND_HALF = 2
 # A character of UTF-8 has at most four bytes.
 _BYTES_PER_CHARACTER = 4
-# The number a Read puts before each line.
+# The line number that Read prints before each line.
 _NUMBERED = re.compile(r" *([0-9]{1,15})[\t→]")
-# The sentence behind a page has room inside the page.
+# Characters reserved inside a page for the note at its end.
 _ADVICE = 200
-# How the sentences behind a part of a result begin.
+# How the notes at the end of a cut result begin. `beginning_of` recognises logged results by them, so they must not change.
 _OF_A_PART = ("This result was cut: ", "One line is longer than a page: ", "A page of this file is ")
-# A reason names a path, and a path may have thousands of characters.
+# A reason contains a path, which can have thousands of characters.
 _LONGEST_REASON = 300
 
 
 class Head(NamedTuple):
-    """The beginning of a result, and whether it is text at all."""
+    """The beginning of a result, and whether the result is binary."""
 
     text: str
     binary: bool
 
 
 def head_of(data: bytes, most: int, *, whole: bool) -> Head:
-    """The first `most` characters of these bytes, which hold at least as many; `whole`: they are all of the result."""
+    """Decode the first `most` characters of `data`. `whole` means that `data` is the complete result, not just its beginning."""
     start = data[: most * _BYTES_PER_CHARACTER + _BYTES_PER_CHARACTER]
-    # A character cut in two at the end of what is looked at is no fault of the result's.
+    # A character split at the end of `start` does not make the result binary.
     decoder = codecs.getincrementaldecoder("utf-8")("strict")
     try:
         text = decoder.decode(start, final=whole and len(start) == len(data))
@@ -46,7 +46,7 @@ def head_of(data: bytes, most: int, *, whole: bool) -> Head:
 
 
 def line_end(text: str, most: int) -> str:
-    """The first `most` characters, cut back to the end of a line where one stands in their second half."""
+    """Return the first `most` characters, cut back to the last line end if that lies in their second half."""
     if len(text) <= most:
         return text
     end = text.rfind("\n", 0, most + 1)
@@ -54,45 +54,45 @@ def line_end(text: str, most: int) -> str:
 
 
 def persisted(head: Head, *, most: int, size: int, path: str, most_bytes: int | None = None) -> str:
-    """R2: the preview, with the size and the place of the whole. `most_bytes` counts where a window is small."""
+    """Return the preview with the size and path of the whole result. `most_bytes` limits it further in a small window."""
     fitting = head.text if most_bytes is None else head.text.encode()[:most_bytes].decode("utf-8", "ignore")
     beginning = line_end(head.text, min(most, len(fitting)))
-    kind = "It is binary data or not UTF-8; what is no text is shown as \ufffd.\n" if head.binary else ""
+    kind = "It contains binary or non-UTF-8 data; bytes that cannot be decoded are shown as \ufffd.\n" if head.binary else ""
     return (
         "<persisted-output>\n"
-        f"This result has {size:,} bytes, more than is shown at once. All of it is in {escape(path)}\n"
-        f"Read that file in parts, or search it, for what is not shown here.\n{kind}"
+        f"This result has {size:,} bytes, too many to show at once. The complete result is in {escape(path)}\n"
+        f"Read that file in parts or search it to see the rest.\n{kind}"
         f"\nIt begins:\n{escape(beginning)}\n"
         "</persisted-output>"
     )
 
 
 def beginning_of(shown: str) -> str | None:
-    """What `cut` and `cut_to_page` left of a result; None for a text that neither of them made."""
+    """Return the part of a result that `cut` or `cut_to_page` kept, or None if the text comes from neither."""
     text, bracket, sentence = shown.rpartition("\n[")
     return text if bracket and sentence.startswith(_OF_A_PART) and sentence.endswith("]") else None
 
 
 def cut(text: str, most: int, why: str) -> str:
-    """The beginning of a result whose rest could not be kept anywhere; the sentence is within `most` where that is possible."""
+    """Return the beginning of a result whose rest cannot be stored. The note is part of the `most` characters if it fits."""
     sentence = (
-        f"\n[This result was cut: only its beginning is shown, the rest could not be kept ({why[:_LONGEST_REASON].rstrip('.')}). "
-        "Make the call again in a way that returns less.]"
+        "\n[This result was cut: only its beginning is shown, the rest could not be saved "
+        f"({why[:_LONGEST_REASON].rstrip('.')}). Repeat the call so that it returns less output.]"
     )
     return line_end(text, max(0, most - len(sentence))) + sentence
 
 
 def cut_to_page(text: str, most: int, *, offset: int = 1) -> str:
-    """R5: of a spilled file that was read, one page and where to go on. `offset` is the first line that was asked for."""
+    """Return one page of a spilled file that was read, with the offset of the next page. `offset` is the first requested line."""
     shown = text[: max(1, most - _ADVICE)]
     end = shown.rfind("\n")
     if end <= 0:
         return (
             f"{shown}\n[One line is longer than a page: {len(shown):,} of {len(text):,} characters are shown. "
-            "Use a command that takes a part of a line, or search the file.]"
+            "Use a command that prints part of a line, or search the file.]"
         )
     shown = shown[:end]
     last = shown[shown.rfind("\n") + 1 :]
     numbered = _NUMBERED.match(last)
     following = int(numbered[1]) + 1 if numbered else max(1, offset) + shown.count("\n") + 1
-    return f"{shown}\n[A page of this file is {most:,} characters. Go on with offset={following}.]"
+    return f"{shown}\n[A page of this file is {most:,} characters. Continue with offset={following}.]"

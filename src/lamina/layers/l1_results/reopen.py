@@ -1,4 +1,4 @@
-"""Spilled results again: their whole, their receipt, and the block that stands for them in the log."""
+"""Reading spilled results back: the complete result, its receipt, and the block that represents it in the log."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from .source import CHUNK, encoded
 
 
 class StandIn(NamedTuple):
-    """A block of the log that stands for a result of which no decision tells."""
+    """A logged block that replaced a result without a spill decision."""
 
     block: ToolResult
-    text: str  # hash of the text that lies in a file; empty where only the beginning was kept
+    text: str  # hash of the text saved in a file; empty if only the beginning was kept
 
 
 class LoggedResults:
-    """By tool_use id: the spills, the tools of the calls, and blocks that stand for others."""
+    """The spills, tool names and stand-in blocks of a log, by tool_use id."""
 
     def __init__(self, at: tuple[int, int], records: Iterable[Record]) -> None:
-        self.at = at  # where memory began, and the generation of the view
+        self.at = at  # start of the log in memory, and the generation of the view
         self.spills: dict[str, Spill] = {}
         self.names: dict[str, str] = {}
         self.shown: dict[str, list[StandIn]] = {}
-        hashes: dict[str, str] = {}  # of texts whose message follows in the log
+        hashes: dict[str, str] = {}  # hashes of texts whose message comes later in the log
         for record in records:
             if isinstance(record, Spill):
                 self.spills[record.tool_use_id] = record
@@ -54,7 +54,7 @@ class LoggedResults:
                     self.shown.setdefault(block.tool_use_id, []).append(StandIn(block, text))
 
     def stands_for(self, block: ToolResult) -> ToolResult:
-        """The block that the log holds for this one; the same one where it is not known."""
+        """Return the block that the log holds for this one, or the same block if there is no other."""
         for shown, text in self.shown.get(block.tool_use_id, ()):
             if text:
                 same = sha256(encoded(block.text)).hexdigest() == text
@@ -67,19 +67,21 @@ class LoggedResults:
 
 
 def _others(block: ToolResult) -> list[Wire]:
-    """What is no text, in order."""
+    """Return the parts that are not text, in order."""
     return [part for part in block.content if isinstance(part, dict) and part.get("type") != "text"]
 
 
 def open_spill(record: Spill, session: Path | None = None) -> str | bytes:
-    """The whole result: text, or bytes where it is no UTF-8. It is checked against the record's hash.
+    """Return the complete result: text, or bytes if it is not UTF-8. The content is checked against the record's hash.
 
-    `session` is the directory the session has now: a home that was moved took its files along.
+    `session` is the session's current directory, used if the file is no longer at the recorded path (a moved home directory).
     """
     path = _where(record, session)
     data = _read(path)
     if record.sha256 and sha256(data).hexdigest() != record.sha256:
-        raise DiskError(path, "is not what was spilled there: its hash is another", "do not rely on it; the preview still holds")
+        raise DiskError(
+            path, "checksum mismatch: the file was changed after it was written", "rely on the preview in the conversation"
+        )
     try:
         return data.decode()
     except UnicodeDecodeError:
@@ -87,7 +89,7 @@ def open_spill(record: Spill, session: Path | None = None) -> str | bytes:
 
 
 def spilled_text(record: Spill, session: Path | None = None) -> str:
-    """Return the whole result as text; bytes that are no UTF-8 are replaced."""
+    """Return the complete result as text, with invalid UTF-8 replaced."""
     held = open_spill(record, session)
     return held if isinstance(held, str) else held.decode("utf-8", "replace")
 
@@ -97,7 +99,7 @@ def _where(record: Spill, session: Path | None) -> str:
         return record.path
     if session is not None and (moved := session / DIRECTORY / os.path.basename(record.path)).exists():
         return str(moved)
-    raise DiskError(record.path, "the whole result lay here and is gone", "the preview in the conversation is what is left of it")
+    raise DiskError(record.path, "the file with the complete result is missing", "only the preview in the conversation is left")
 
 
 def _read(path: str) -> bytes:
@@ -113,13 +115,15 @@ def _read(path: str) -> bytes:
 
 
 def receipt_of(record: Spill, message: str) -> Receipt:
-    """B1: what became of the message that holds the result."""
+    """Return the receipt of a spill, for the message that holds the result."""
     return write_receipt(record.uuid, [message], {message: Told("spilled", record.path)})
 
 
 def as_kept(block: ToolResult, tool: str, preview: str | None, spill: Spill | None) -> ToolResult:
-    """The block that the log holds for a result as its caller has it. Whoever follows a caller's own list compares with this one
-    too. `preview` is what the view shows of it, `spill` the decision about it, where either is known."""
+    """Return the block that the log holds for a result in the caller's own message list.
+
+    Syncing such a list compares with this block too. `preview` is the text the view shows for the result and `spill` the decision
+    about it, if known."""
     if is_nothing(block):
         return tool_result(block.tool_use_id, empty_marker(tool))
     if spill is not None:
@@ -134,6 +138,6 @@ def as_kept(block: ToolResult, tool: str, preview: str | None, spill: Spill | No
 
 
 def is_nothing(block: ToolResult) -> bool:
-    """R6: a result that says nothing."""
+    """Return whether a result is empty: no error, no images, and only whitespace."""
     other = isinstance(block.content, list) and any(part.get("type") != "text" for part in block.content)
     return not block.is_error and not other and not block.text.strip()

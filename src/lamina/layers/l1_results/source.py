@@ -1,7 +1,7 @@
-"""A result as pieces of bytes, whatever it was given as, in bounded memory.
+"""Read a tool result of any type as chunks of bytes, in bounded memory.
 
-A `Tape` hands the pieces on once and remembers the first of them: for the preview, and for what can still be shown when the disk
-fails half way through a stream that cannot be read again.
+A `Tape` yields the chunks once and remembers the first of them. They serve the preview, and they can still be shown if the disk
+fails halfway through a stream that cannot be read twice.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from ...core.inputs import Readable
 CHUNK = 1 << 20
 # A character of UTF-8 has at most four bytes.
 BYTES_PER_CHARACTER = 4
-# Checking JSON goes at 300 MB a second; of a larger text its two ends tell enough for the name of a file.
+# JSON is validated at about 300 MB per second. For larger texts the first and last bracket are enough to choose a file suffix.
 _CHECKED_JSON = 8 << 20
-# White space before the first bracket and behind the last.
+# Allowed white space before the first bracket and after the last.
 _ENDS = 100
 
 
@@ -41,7 +41,7 @@ class Tape:
         self.ended = True
 
     def wind(self) -> str:
-        """On to the end of what is remembered, and that as text."""
+        """Read on until the head is complete, and return it as text."""
         if not self.ended and len(self.head) < self._keep:
             for _ in self:
                 if len(self.head) >= self._keep:
@@ -50,7 +50,7 @@ class Tape:
 
 
 def tape_of(source: str | memoryview | Readable, *, keep: int, before: bytes = b"") -> Tape:
-    """`before` was read of a stream already."""
+    """Return a tape of `source`. `before` holds the bytes already read from a stream."""
     return Tape(pieces(source, before), keep)
 
 
@@ -74,31 +74,30 @@ def pieces(source: str | memoryview | Readable, before: bytes = b"") -> Iterator
 def encoded(text: str) -> bytes:
     try:
         return text.encode()
-    except UnicodeEncodeError:  # half a surrogate pair, which no UTF-8 text can carry
+    except UnicodeEncodeError:  # a lone surrogate, which UTF-8 cannot encode
         data: bytes = scrub(text).encode()
         return data
 
 
 def read_from(stream: Readable, size: int) -> bytes:
-    """The next piece of a file or pipe; text is encoded. Its owner closes it."""
+    """Return the next chunk of a file or pipe; text is encoded. Closing the stream is up to its owner."""
     try:
         part = stream.read(size)
-    except (OSError, ValueError) as error:  # ValueError: it is closed, or holds no text in its encoding
-        raise InputError(
-            "tool result", f"the stream it is read from failed ({error})", "hand over a stream that is open"
-        ) from error
+    except (OSError, ValueError) as error:  # ValueError: the stream is closed, or its text cannot be decoded
+        raise InputError("tool result", f"reading its stream failed ({error})", "pass an open, readable stream") from error
     if isinstance(part, str):
         return encoded(part)
     if part is None or not isinstance(part, bytes | bytearray | memoryview):
         raise InputError(
-            "tool result", f"its stream gave {type(part).__name__}", "open it for reading, blocking, as bytes or text"
+            "tool result", f"its stream returned {type(part).__name__}", "pass a blocking stream that returns bytes or text"
         )
     return bytes(part)
 
 
 def read_small(source: str | memoryview | Readable, limit: int | None) -> str | bytes:
-    """The text, where it has at most `limit` characters (None: however many it has); else, as bytes, what had to be read of a
-    stream to know that it is longer, and nothing of what can be read again."""
+    """Return the text if it has at most `limit` characters; None means no limit.
+
+    A longer source returns bytes instead: those already read from a stream, or none if the source can be read again."""
     match source:
         case str():
             return source if limit is None or len(source) <= limit else b""
@@ -124,7 +123,8 @@ def _read_small(stream: Readable, limit: int | None) -> str | bytes:
 
 
 def is_json(source: str | memoryview | Readable) -> bool:
-    """Whether its file is named .json. A stream is not looked into: it has a name of its own, or none."""
+    """Return whether the result's file gets the suffix .json. A stream is judged by its name alone, since it can be read only
+    once."""
     match source:
         case str():
             first, last = source[:_ENDS].lstrip()[:1], source[-_ENDS:].rstrip()[-1:]

@@ -1,6 +1,6 @@
-"""How one result is spilled in a turn: its file, the records that tell of it, and what is shown when there is no disk.
+"""Spilling one result: its file, its records, and the fallback when the disk cannot be written.
 
-Nothing is entered here: the records are handed to whoever enters the message, so that decision and message are one append.
+Nothing is appended to the log here. The caller appends the records together with the message, so both are one write.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from .preview import cut, head_of, persisted
 from .reopen import LoggedResults
 from .source import CHUNK, Tape, is_json, tape_of
 
-# Looking for secrets takes about half a millisecond a kilobyte; what is behind this much is not looked at.
+# The scan for secrets takes about half a millisecond per kilobyte, so only this many bytes are scanned.
 SCANNED = 16 << 10
 
 
 class PreviewRoom(NamedTuple):
-    """What a preview may take."""
+    """The maximum size of a preview."""
 
     characters: int
     bytes: int
@@ -41,20 +41,20 @@ class SpilledResult(NamedTuple):
     size: int
     sha256: str
     preview: str
-    secrets: tuple[str, ...]  # kinds of secrets that were seen in it; it is kept as it is, in a private file
+    secrets: tuple[str, ...]  # kinds of secrets found; the private file keeps them unchanged
 
 
 def spill(
     session: Path, tool_use_id: str, tape: Tape, *, json: bool, preview: PreviewRoom, durability: Durability
 ) -> SpilledResult:
-    """DiskError: nothing was written, and the tape still has the beginning."""
+    """Write a result to its file. On DiskError nothing was written, and the tape still has the beginning."""
     with open_spills(session) as spills:
         written = spills.write(tool_use_id, tape, suffix=".json" if json else ".txt", durability=durability)
     return _spilled(written, tape.head, preview)
 
 
 def adopt(session: Path, tool_use_id: str, file: str, *, preview: PreviewRoom) -> SpilledResult:
-    """What a program printed lies in a file of the session already."""
+    """Spill a result that is already in a file of the session (the output of a command)."""
     written = take_over(session, tool_use_id, file)
     fd = open_result(written.path)
     try:
@@ -73,35 +73,37 @@ def _spilled(written: WrittenResult, head: bytes, preview: PreviewRoom) -> Spill
 
 
 def _secrets(head: bytes) -> tuple[str, ...]:
-    from ...memory.store.secrets import redact  # only a session that spills pays for the table of forms
+    from ...memory.store.secrets import redact  # only a session that spills pays for loading the secret patterns
 
     return redact(head[:SCANNED].decode("utf-8", "replace")).kinds
 
 
-# Text that has more characters than this for each token left does not fit, without counting them: runs of blanks come near it.
+# Text with more characters than this per remaining token cannot fit, so it is not counted. Only runs of spaces come close.
 MOST_PER_TOKEN = 16
-# Ordinary text; what is cut is cut to this and then counted.
+# Characters per token of ordinary text: the first size a cut tries before its tokens are counted.
 PER_TOKEN = 4
-# Each try comes nearer by what the last one was too long.
+# Each try is shorter by the excess of the last one.
 TRIES = 8
-IN_MEMORY = "this session is kept in memory and has no files"
+IN_MEMORY = "this session is in memory only and has no files"
 
 
 class ResultsState:
-    """What the step knows of its conversation."""
+    """The state of layer 1 in one conversation."""
 
     def __init__(self) -> None:
-        self.trouble = False  # nothing could be written last time, and the person was told
+        self.trouble = False  # the last write failed, and the user was notified
         self.swept = False
-        self.cut: set[str] = set()  # results of which only the beginning is left: no file may claim to be the whole of them
-        self.entered: dict[bytes, Block] = {}  # digest of a result as it was handed in → the block that entered the log for it
+        self.cut: set[str] = set()  # results of which only the beginning is left: no file may claim to be the complete one
+        self.entered: dict[bytes, Block] = {}  # digest of a result as the caller passed it → the block logged for it
         self.known: LoggedResults | None = None
-        self.settled: frozenset[str] = frozenset()  # of the message that has not left: judged together already
+        self.settled: frozenset[str] = frozenset()  # results of the unsent message that were already checked together
 
 
 class Spilling:
-    """Spills results of one message. `kept` are those of them that stay, `coming` how many there are to spill: without a disk all of
-    them share the room that is left."""
+    """Spills results of one message.
+
+    `kept` are the results that stay in the message, `coming` is the number to spill. If the disk fails, the results to spill
+    share the room that is left."""
 
     def __init__(self, c: Conversation, budget: ResultBudget, *, kept: Sequence[Block] = (), coming: int = 1) -> None:
         self.records: list[Record] = []
@@ -112,7 +114,7 @@ class Spilling:
         self._coming = coming
 
     def block(self, block: ToolResult, tool: str, file: str | None = None) -> ToolResult:
-        """A result that is here, as it enters the log; `file` holds all of it already."""
+        """Spill a result and return the block to log. `file` is a file that already holds the complete result."""
         if file is not None and not block.is_error and self._c.directory is not None:
             spilled = self._adopted(block.tool_use_id, tool, file)
             return block if spilled is None else tool_result(block.tool_use_id, spilled.preview)
@@ -123,19 +125,19 @@ class Spilling:
         )
 
     def tape(self, call: str, tape: Tape, tool: str, *, is_error: bool, json: bool, mixed: bool = False) -> ToolResult:
-        """The preview; where nothing can be written, the result as far as it fits."""
+        """Spill a result and return its preview, or as much of it as fits if the disk cannot be written."""
         spilled = self._written(call, tape, tool, json=json, mixed=mixed)
         if isinstance(spilled, SpilledResult):
             return tool_result(call, spilled.preview, is_error=is_error)
         return self._without_disk(call, tape, tool, spilled, is_error=is_error)
 
-    def later(self, block: ToolResult, tool: str) -> None:
-        """A result that is in the log already and has not left; where nothing can be written it stays."""
+    def spill_logged(self, block: ToolResult, tool: str) -> None:
+        """Spill a result that is logged but not sent yet. If the disk cannot be written, it stays whole."""
         tape = tape_of(block.text, keep=most_that_fits(self._c))
         self._written(block.tool_use_id, tape, tool, json=is_json(block.text))
 
     def _written(self, call: str, tape: Tape, tool: str, *, json: bool, mixed: bool = False) -> SpilledResult | str:
-        """What was written, or why nothing was."""
+        """Return the spilled result, or the reason why it could not be written."""
         c = self._c
         if c.directory is None:
             return IN_MEMORY
@@ -160,19 +162,20 @@ class Spilling:
         return spilled
 
     def _record(self, call: str, tool: str, made: SpilledResult, *, mixed: bool = False) -> None:
-        """The decision and the event in one append with the message. A mixed result's images stay, so no preview may stand for all
-        of it: its decision is the event alone."""
+        """Add the decision and its event, to be appended with the message.
+
+        A mixed result keeps its images, so a preview cannot replace all of it: it gets an event and no decision."""
         c = self._c
         uuid, parent, time = c.head()
-        told: Wire = {"tool_use_id": call, "tool": tool, "path": made.path, "bytes": made.size, "sha256": made.sha256}
+        data: Wire = {"tool_use_id": call, "tool": tool, "path": made.path, "bytes": made.size, "sha256": made.sha256}
         if made.secrets:
-            told["secrets"] = list(made.secrets)
+            data["secrets"] = list(made.secrets)
         if not mixed:
             self.records.append(Spill(uuid, parent, time, call, made.preview, made.path, made.size, made.sha256))
-            told["decision"] = uuid
-        self._tell("spill", told)
+            data["decision"] = uuid
+        self._add_event("spill", data)
 
-    def _tell(self, name: str, data: Wire) -> None:
+    def _add_event(self, name: str, data: Wire) -> None:
         uuid, parent, time = self._c.head()
         self.records.append(Event(uuid, parent, time, name, data))
 
@@ -180,7 +183,7 @@ class Spilling:
         return PreviewRoom(self._budget.preview_of(tool), self._budget.preview_weight)
 
     def _sweep(self) -> None:
-        """What a writer that died left behind goes with the first result that is spilled."""
+        """Delete the leftovers of crashed writers, once, before the first spill of the session."""
         if not self._state.swept and self._c.directory is not None:
             self._state.swept = True
             sweep_results(self._c.directory)
@@ -188,23 +191,23 @@ class Spilling:
     def _trouble(self, error: DiskError) -> None:
         if not self._state.trouble:
             self._state.trouble = True
-            self._c.notify(f"{error} Big tool results stay in the conversation as far as they fit until that is mended.")
-            self._tell("spill_failed", {"why": str(error), "path": error.path})
+            self._c.notify(f"{error} Until this is fixed, large tool results stay in the conversation and are cut if necessary.")
+            self._add_event("spill_failed", {"why": str(error), "path": error.path})
 
     def _without_disk(self, call: str, tape: Tape, tool: str, why: str, *, is_error: bool) -> ToolResult:
         text, least = tape.wind(), self._budget.preview_of(tool)
         self._coming -= 1
-        # Each of those that follow is shown its beginning at least, at two characters a token.
+        # Reserve room for at least the beginning of each result that follows, at two characters per token.
         limit = self._c.limits.blocking - self._coming * least // 2
         whole = tape.ended and tape.size == len(tape.head)
         block = self._fitting(call, text, limit, is_error=is_error) if whole else None
         if block is None:
             block = self._cut(call, text, limit, least, why, is_error=is_error)
             self._state.cut.add(call)
-            self._tell("result_cut", {"tool_use_id": call, "tool": tool, "why": why, "kept": len(block.text)})
+            self._add_event("result_cut", {"tool_use_id": call, "tool": tool, "why": why, "kept": len(block.text)})
             if why == IN_MEMORY and not self._state.trouble:
                 self._state.trouble = True
-                self._c.notify(f"A result did not fit into the window and was cut: {why}.")
+                self._c.notify(f"A tool result was too large for the context window and was cut: {why}.")
         self._beside.append(block)
         return block
 
@@ -227,17 +230,17 @@ class Spilling:
 
 
 def _durability(c: Conversation) -> Durability:
-    """That of the transcript which refers to the file."""
+    """Return the durability of the transcript: its records refer to the file."""
     return "full" if c.settings.transcript_durability == "full" else "process"
 
 
 def most_that_fits(c: Conversation) -> int:
-    """Bytes of a result that could ever be shown; no more of a stream is held in memory."""
+    """Return the maximum bytes of a result that could ever be shown. No more of a stream is held in memory."""
     return c.limits.blocking * MOST_PER_TOKEN
 
 
 def tokens_with(c: Conversation, blocks: Sequence[Block]) -> int:
-    """What the next request would hold with these in it."""
+    """Return the token count of the next request with these blocks added."""
     return appended(c.count, measure_all(blocks)).judged
 
 
@@ -246,14 +249,14 @@ def is_mixed(block: ToolResult) -> bool:
 
 
 def _with_text(block: ToolResult, text: str) -> list[Wire]:
-    """The parts of a mixed result with one text in place of all of its texts, where the first of them stood."""
+    """Return the parts of a mixed result with one text in place of all its text parts, at the position of the first."""
     parts: list[Wire] = []
-    said = False
+    placed = False
     for part in block.content:
         assert isinstance(part, dict)
         if part.get("type") != "text":
             parts.append(part)
-        elif not said:
+        elif not placed:
             parts.append({"type": "text", "text": text})
-            said = True
+            placed = True
     return parts

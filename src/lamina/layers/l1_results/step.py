@@ -1,11 +1,11 @@
-"""Layer 1 in a turn: results pass their budget when they arrive, and once more together before they leave.
+"""Layer 1 in a turn: results are checked against their budget when they arrive, and again together before they are sent.
 
-A result that is spilled never enters the log: its file is written first, then one append has the spill's record and the message whose
-block holds the preview already. What is decided about a result is decided before it first leaves, and stays (R3): what lies before the
-last answer was sent and is not looked at again.
+A spilled result never enters the log whole. Its file is written first; then a single append adds the spill's record and the
+message, whose block already holds the preview. Every decision about a result is made before it is first sent, and is final (R3):
+everything before the last answer was sent and is not checked again.
 
-Where nothing can be written the layer steps aside: a result stays whole while it fits below the blocking limit, and what does not is
-cut and says so. The person is told once, and again only after it had worked in between.
+If the disk cannot be written, the layer steps aside: a result stays whole while it fits below the blocking limit, and is cut with
+a note if it does not. The user is notified once, and again only if writing worked in between.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ from .reopen import LoggedResults, as_kept, is_nothing
 from .source import is_json, read_small, tape_of
 from .spilling import ResultsState, Spilling, is_mixed, most_that_fits
 
-# What a Read may call its file and its first line.
+# Names that a Read tool may use for its path parameter.
 PATH_KEYS = ("file_path", "path")
-# No window is so small that less than this is put into a file or cut: the whole log is not read for it.
+# Results shorter than this are never spilled or cut, however small the window, so the log is not read to find out.
 SHORTEST_CUT = 500
 
 
 class HandedIn(NamedTuple):
-    """A result as it comes in, with what is known of it already."""
+    """An incoming result with what is already known about it."""
 
     block: ToolResult
-    file: str | None = None  # all of it lies in this file of the session (what Bash printed) and is not written a second time
-    spilled: tuple[Record, ...] | None = None  # it was spilled as it came in, and these records tell of it
+    file: str | None = None  # a file of the session that already holds the complete result (Bash output); not written again
+    spilled: tuple[Record, ...] | None = None  # the records of a result that was spilled while it was read
 
 
 def arriving(c: Conversation, given: Sequence[Block | HandedIn]) -> tuple[list[Record], list[Block]]:
-    """Return the records to append before the message, and its blocks as they enter the log."""
+    """Return the records to append before the message, and the message's blocks as they are logged."""
     state, blocks = c.layer_state(ResultsState), [block_of(one) for one in given]
     shown = list(blocks)
     handed = {one.block.tool_use_id: one for one in given if isinstance(one, HandedIn)}
     done = {call: one.spilled for call, one in handed.items() if one.spilled is not None}
     files = {call: one.file for call, one in handed.items() if one.file is not None}
     records = _left_behind(c, blocks) + [record for spilled in done.values() for record in spilled]
-    # Of two results with one id the first is the one that is shown; what was decided about an id is decided.
+    # Of two results with the same id, the first is shown. A decision about an id is final.
     new: dict[str, int] = {}
     for index, block in enumerate(blocks):
         if isinstance(block, ToolResult) and block.tool_use_id not in done and not _frozen(c, block.tool_use_id):
@@ -57,7 +57,7 @@ def arriving(c: Conversation, given: Sequence[Block | HandedIn]) -> tuple[list[R
     results = [block for index in new.values() if isinstance(block := blocks[index], ToolResult)]
     calls, budget = _calls(c, new), _budget(c)
     arrived = [_arrived(c, budget, block, calls.get(block.tool_use_id), files) for block in results]
-    # Results that come one by one are judged together when all are there (`settle`).
+    # Results that arrive one by one are checked together once all have arrived (`settle`).
     fates = [alone(one, budget) for one in arrived] if any(True for _ in _unsent(c)) else plan(arrived, budget)
     kept = [block for block, fate in zip(results, fates, strict=True) if fate != "spill"]
     work = Spilling(c, budget, kept=kept, coming=len(results) - len(kept))
@@ -70,13 +70,15 @@ def arriving(c: Conversation, given: Sequence[Block | HandedIn]) -> tuple[list[R
 
 
 def _frozen(c: Conversation, tool_use_id: str) -> bool:
-    """Whether it is decided what the model sees of this result (R3)."""
+    """Return whether the text that the model sees for this result is already decided."""
     return tool_use_id in c.log.view.replaced and c.log.view.flat.fate_of_call(tool_use_id) != "open"
 
 
 def _left_behind(c: Conversation, blocks: Sequence[Block]) -> list[Record]:
-    """Takes back what was decided about results that are no longer there: the conversation went back to their call, or the process
-    ended between a spill's record and its message. The result that comes now is another one, and must not show the other's preview."""
+    """Return revocations of spills whose result is no longer in the conversation.
+
+    Either the conversation was rewound to the call, or the process ended between a spill's record and its message. The result
+    that arrives now is a different one and must not show the old preview."""
     replaced = c.log.view.replaced
     ids = {block.tool_use_id for block in blocks if isinstance(block, ToolResult) and block.tool_use_id in replaced}
     stale = {call for call in ids if not _frozen(c, call)}
@@ -113,7 +115,7 @@ def _done(
 
 
 def settle(c: Conversation) -> None:
-    """The results that have not left yet, together: the largest are spilled until the message fits (R1)."""
+    """Check all unsent results together, and spill the largest until the message fits."""
     state, budget = c.layer_state(ResultsState), _budget(c)
     unsent = list(_unsent(c))[::-1]
     before, state.settled = state.settled, frozenset(block.tool_use_id for block in unsent)
@@ -129,20 +131,20 @@ def settle(c: Conversation) -> None:
     work = Spilling(c, budget)
     for block, one, fate in zip(unsent, arrived, together(arrived, ["keep"] * len(unsent), budget), strict=True):
         if fate == "spill":
-            work.later(block, one.tool)
+            work.spill_logged(block, one.tool)
     if work.records:
         c.append(work.records)
 
 
 def _crowded(unsent: Sequence[ToolResult], budget: ResultBudget) -> bool:
-    """Whether it is worth a closer look: no text has more bytes than four times its characters."""
+    """Return whether the results may exceed the budget. Cheap: a text has at most four bytes per character."""
     characters = sum(len(block.text) for block in unsent)
     return characters > budget.per_message or characters * 4 > budget.whole
 
 
 def hand_in(c: Conversation, tool_use_id: str, output: object, *, is_error: bool = False) -> HandedIn:
-    """Read a tool's output into the block of its result. What is too large goes to its file right here, in pieces: neither a stream nor
-    a gigabyte of bytes is ever held as one block."""
+    """Read a tool's output into a result block. Output that is too large is written to its file here, chunk by chunk, so neither
+    a stream nor a gigabyte of bytes is ever held as one block."""
 
     def result(content: str | list[Wire]) -> HandedIn:
         return HandedIn(tool_result(tool_use_id, content, is_error=is_error))
@@ -173,8 +175,8 @@ def block_of(given: Block | HandedIn) -> Block:
 
 
 def kept_as(c: Conversation, block: Block) -> Block:
-    """The block that the log holds for one of a caller's own list (Session.sync): its preview, its page, or the marker of an empty
-    result; whatever became of it since, since the list knows nothing of that."""
+    """Return the block that the log holds for a block of the caller's own list (Session.sync): a preview, a page, or the marker
+    of an empty result. Later decisions about it are ignored, since the caller's list does not contain them."""
     if not isinstance(block, ToolResult):
         return block
     if (entered := c.layer_state(ResultsState).entered.get(block.digest)) is not None:
@@ -191,7 +193,9 @@ def kept_as(c: Conversation, block: Block) -> Block:
 
 
 def _known(c: Conversation) -> LoggedResults:
-    """What the log knows of results that have left the view, or were taken in before a resume; read again when more may have left it."""
+    """Return what the log knows about results that left the view or were logged before a resume.
+
+    The log is read again whenever more results may have left the view."""
     state, at = c.layer_state(ResultsState), (c.start, c.log.view.generation)
     if state.known is None or state.known.at != at:
         state.known = LoggedResults(at, c.store.read())
@@ -215,13 +219,13 @@ def _arrived(
     if call is not None and budget.exceeds(one._replace(size=one.size * 2)) and reads_a_spill(c, call):
         return one._replace(kind="page")
     if block.tool_use_id in files:
-        # What stands here is only a part of it; the whole is over the threshold.
+        # The block holds only a part of the result; the complete one is over the threshold.
         return one._replace(size=max(one.size, budget.threshold(tool) + 1))
     return one
 
 
 def _unsent(c: Conversation) -> Iterator[ToolResult]:
-    """Results behind the last answer, newest first: no request has carried them. What was made up stays as it is."""
+    """Yield the results after the last answer, newest first: no request has contained them. Synthetic results are left alone."""
     for item in reversed(c.log.view.items):
         if item.role == "assistant":
             return
@@ -230,7 +234,7 @@ def _unsent(c: Conversation) -> Iterator[ToolResult]:
 
 
 def _calls(c: Conversation, ids: Iterable[str]) -> dict[str, ToolUse]:
-    """The calls with these ids; nearly always they stand in the last answer."""
+    """Return the calls with these ids. They are almost always in the last answer, so the search starts there."""
     wanted, found = set(ids), dict[str, ToolUse]()
     for item in reversed(c.log.view.items):
         if item.role == "assistant":
@@ -241,7 +245,7 @@ def _calls(c: Conversation, ids: Iterable[str]) -> dict[str, ToolUse]:
 
 
 def reads_a_spill(c: Conversation, call: ToolUse) -> bool:
-    """R5: a Read of a file that results are spilled to, of this session or of the one it continues."""
+    """Return whether a call reads a spilled result, of this session or of the one it continues."""
     path = _path(call.input) if call.name == "Read" else None
     if path is None:
         return False

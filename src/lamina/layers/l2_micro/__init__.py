@@ -1,8 +1,8 @@
-"""Layer 2, microcompaction: old tool results are cleared, so that a summary is needed later or not at all.
+"""Layer 2, microcompaction: clears old tool results, so that a summary is needed later or not at all.
 
-Decides    which results are cleared before a call: after a pause, in the provider's cache, or by size, in this order
+Decides    which results to clear before a call: after a pause, in the provider's cache, or by size, in this order
 Does       saves the originals and appends the decision as one record with its receipt (step.py, clearing.py)
-Costs      no model call; a clearing breaks the prompt cache from the first result on, which is announced (cache edits do not)
-Switches   sizeClearing, idleClearing, cacheEdits, apiClearing; off takes no new decisions, those taken stay
+Costs      no model call; a clearing causes an announced cache break at the first cleared result (cache edits cause none)
+Switches   sizeClearing, idleClearing, cacheEdits, apiClearing; switching off stops new clearings and keeps earlier ones
 Spec       M1-M7, K3, B1
 """

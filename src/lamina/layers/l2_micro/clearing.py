@@ -1,8 +1,8 @@
-"""Carrying out a clearing: originals to disk, then one record with its receipt.
+"""Carry out a clearing: save the originals to disk, then append one record with its receipt.
 
-The originals are on disk before the record is written, so a crash at any line leaves the old view (and files nobody points to yet)
-or the new one. A result whose original cannot be saved is not cleared. What the layer knows of a conversation (`MicroState`) is kept up
-to date by what is new in it, and found again in the log after a resume.
+The originals are on disk before the record is written. A crash at any line therefore leaves the new view, or the old view and
+some files that no record refers to yet. A result whose original cannot be saved is not cleared. The layer's state (`MicroState`)
+is updated incrementally from new messages and rebuilt from the log after a resume.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ...core.records import Clear, Event, Spill, new_id
 from ...disk.session_files.spills import DIRECTORY, Spills, open_spills
 from .registry import Clearable, Registry, Rules, Surfaced, marker, original
 
-# An id as long as the providers make them, to know how long a marker is before there is one.
+# An id of the usual length, to estimate the size of a marker before the real id is known.
 USUAL_ID = "toolu_" + "0" * 24
 EDITS_EVENT = "cache_edits"
 
@@ -29,13 +29,13 @@ class MicroState:
         self.begun = False
         self.registry = Registry()
         self.spared: frozenset[str] = frozenset()
-        self.revoked: frozenset[str] = frozenset()  # the decisions taken back that `spared` accounts for
-        self.applied = 0  # tokens the provider itself reported as cleared, last told
-        self.trouble = ""  # why originals could not be saved, last told
+        self.revoked: frozenset[str] = frozenset()  # the undone decisions that `spared` already includes
+        self.applied = 0  # tokens that the provider last reported as cleared
+        self.trouble = ""  # the last reported reason why originals could not be saved
         self.marker_tokens = 0
 
 
-def followed(c: Conversation) -> MicroState:
+def updated_state(c: Conversation) -> MicroState:
     state = c.layer_state(MicroState)
     if not state.begun:
         _begin(c, state)
@@ -48,14 +48,14 @@ def followed(c: Conversation) -> MicroState:
 
 
 def _begin(c: Conversation, state: MicroState) -> None:
-    """What a resumed session knew: the marks of its last event, or of the checkpoint."""
+    """Restore the state of a resumed session: the cache edits of its last event, or of the checkpoint."""
     state.begun = True
     known = c.resumed.get("micro")
     known = known if isinstance(known, dict) else {}
     event = c.log.events.get(EDITS_EVENT)
     marked = _names(event.data.get("ids") if event is not None else known.get("edits"))
     answer = next((item for item in reversed(c.log.view.items) if item.role == "assistant"), None)
-    # An answer that is younger than the marks answered a request that carried them.
+    # An answer newer than the marks belongs to a request that contained them.
     c.cache_edits.resume(
         marked,
         confirmed=event is None or (answer is not None and answer.time > event.time),
@@ -68,8 +68,9 @@ def _begin(c: Conversation, state: MicroState) -> None:
 
 
 def _note_revoked(c: Conversation, state: MicroState) -> None:
-    """A clearing that was taken back was looked at by a person: none of its results is cleared again. Read from the log, as the
-    undo itself is, so that a resumed session knows it too."""
+    """Spare the results of every undone clearing: the user wanted them back, so they are never cleared again.
+
+    They are read from the log, like the undo itself, so that a resumed session spares them too."""
     state.revoked = frozenset(c.log.revoked)
     undone = (one for one in c.store.read(c.start) if isinstance(one, Clear) and one.uuid in c.log.revoked)
     state.spared |= {call for one in undone for call in one.markers}
@@ -84,7 +85,7 @@ def tokens_of(c: Conversation, block: Block) -> int:
 
 
 def carry_out(c: Conversation, state: MicroState, rows: Sequence[Clearable], *, trigger: str, at_least: int) -> bool:
-    """Save, then enter. False: too little could be saved to be worth it."""
+    """Save the originals, then append the decision. Return False if the clearing would free too few tokens."""
     paths = _save(c, state, rows)
     markers = {row.block.tool_use_id: marker(paths[row.block.tool_use_id]) for row in rows if row.block.tool_use_id in paths}
     done = [row for row in rows if row.block.tool_use_id in markers]
@@ -97,27 +98,31 @@ def carry_out(c: Conversation, state: MicroState, rows: Sequence[Clearable], *, 
     uuid, parent, time = c.head()
     receipt = write_receipt(uuid, [item.uuid for item in c.log.view.items], _fates(c, done, paths, memories)).to_json()
     gone = tuple(one.record for one in memories)
-    told: Wire = {"ids": list(markers), "attachments": list(gone), "tokens_saved": saved, "trigger": trigger}
-    # What was learnt of the tokens goes with the decision, in one write: the usages it was learnt from measured another view (T10).
-    told |= {"decision": uuid, "count": c.count.to_json()}
-    event = Event(new_id(), parent, time, "clearing", told)
+    data: Wire = {"ids": list(markers), "attachments": list(gone), "tokens_saved": saved, "trigger": trigger}
+    # The calibrated token count is stored with the decision in one write: the usages it came from measured the view before it
+    # (T10).
+    data |= {"decision": uuid, "count": c.count.to_json()}
+    event = Event(new_id(), parent, time, "clearing", data)
     c.append([Clear(uuid, parent, time, markers, gone, trigger, saved, receipt), event], reason="clearing")
     return True
 
 
 def _fates(c: Conversation, done: Sequence[Clearable], paths: dict[str, str], memories: Sequence[Surfaced]) -> dict[str, Told]:
-    """B1: every record in view is kept or cleared. One that holds several cleared results names the first one's file."""
+    """Return the fate of every record in view: kept or cleared. A record with several cleared results names the first one's
+    file."""
     fates = {item.uuid: Told("kept") for item in c.log.view.items}
     fates |= {row.record: Told("cleared", paths[row.block.tool_use_id]) for row in reversed(done)}
     return fates | {one.record: Told("cleared") for one in memories}
 
 
 def _save(c: Conversation, state: MicroState, rows: Sequence[Clearable]) -> dict[str, str]:
-    """Where the original of each result lies; without those that could not be saved. The first failure ends it: what keeps one
-    file from being written keeps the others too, and what is left is tried again before the next call."""
+    """Save the original of each result and return the paths by call id, without the results that could not be saved.
+
+    The first failure ends the loop: whatever blocked one file will block the others too. The rest is tried before the next
+    call."""
     if c.directory is None:
         return {}
-    # A transcript may come without its files: then what is left of a spilled result is its preview, and that stays.
+    # A transcript may have been copied without its files. Then only the preview of a spilled result is left, and it is kept.
     spilled = {one.tool_use_id: one.path for one in c.log.decisions.values() if isinstance(one, Spill) and _is_file(one.path)}
     paths: dict[str, str] = {}
     try:
@@ -130,7 +135,7 @@ def _save(c: Conversation, state: MicroState, rows: Sequence[Clearable]) -> dict
         if str(error) != state.trouble:
             state.trouble = str(error)
             c.record_event("clearing_failed", {"why": str(error)})
-            c.notify(f"Old results could not be cleared, because their originals could not be saved: {error}")
+            c.notify(f"Old tool results were not cleared, because their originals could not be saved: {error}")
         return paths
     state.trouble = ""
     return paths
@@ -141,11 +146,13 @@ def _is_file(path: str | None) -> bool:
 
 
 def _saved(spills: Spills, row: Clearable, *, whole: bool) -> str | None:
-    """The file of a result: the one that is there (spilled, or saved by a clearing that was taken back or cut short), else a new
-    one. `whole`: the view shows all of it; a preview is never saved as the original."""
+    """Return the path of a result's file, writing it if there is none.
+
+    A file exists if the result was spilled, or if a clearing was undone or interrupted. `whole` means that the view shows the
+    complete result; a preview is never saved as the original."""
     suffix, data = original(row.block)
     for there in spills.there(row.block.tool_use_id):
         if not whole or there.size == len(data):
             return there.path
-    # Not waiting for the disk: the transcript holds the whole result, so a power loss costs the model a file and nobody a word.
+    # Written without fsync: the transcript holds the complete result, so a power loss costs the model this file but no data.
     return str(spills.write(row.block.tool_use_id, [data], suffix=suffix).path) if whole else None

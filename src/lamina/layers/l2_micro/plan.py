@@ -1,31 +1,31 @@
-"""What to clear, and whether it pays.
+"""Decide what to clear, and whether clearing is worth its cache break.
 
-By size (M2): when the window fills up and old results are much of it, the oldest go until enough is left.
-After a pause (M3): the cache has expired, so that everything is written again whatever is cleared.
+By size (M2): when the window fills up and old results take much of it, the oldest are cleared until enough room is free.
+After a pause (M3): the cache has expired, so the whole prompt is written again anyway and clearing costs nothing.
 
-Whether a clearing pays for the break it causes (`micro.must_pay`).
+The cost model (`micro.must_pay`), in units of the price of one uncached input token: a clearing causes a cache break. Everything
+after the first cleared result leaves the cached prefix and is written again, at the price of a write instead of a read. The
+benefit depends on what would happen without the clearing.
 
-Theory, in prices of one uncached input token. A clearing costs a break: what stands behind the first cleared result is no longer
-the prefix the provider knows and is written once more, at the price of a write instead of a read. What it brings depends on what
-would happen without it.
+*With autocompaction* the conversation moves in cycles. It grows by `growth` tokens per call up to the threshold, is summarised,
+and starts again from what a compaction leaves (`base`). A cycle costs the reads on the way plus the summary: one more read of the
+prompt, the summary's output tokens, and the cache write of what is left. Divided by the calls in a cycle, this is the long-run
+cost per call. A clearing adds `saved ÷ growth` calls before the conversation is back at its present size. It pays if these calls,
+with their reads and the break, cost less than the same number of calls in the cycle:
 
-*Compaction comes by itself.* Then the conversation goes in cycles: it grows by `growth` tokens a call to the threshold, a summary is
-made, and it starts again from what a compaction leaves (`base`). One cycle costs the reads on the way and the summary: the prompt
-read once more, the summary written by the model, and what is left written to the cache. Divided by the calls of a cycle that is
-what a call costs in the long run. A clearing puts `saved ÷ growth` calls in between, after which the conversation stands where it
-stood. So it pays when those calls, at the sizes they are read at and with the break, cost less than as many calls of the cycle:
+    (write − read) × rewritten + read × sizes of the calls  ≤  calls gained × long-run cost per call
 
-    (write − read) × rewritten + read × sizes of the calls  ≤  calls gained × cost of a call in the long run
+This is stricter than "it saves more than the break costs": clearing keeps the context large, and reading a large context on every
+call costs more than an occasional summary. The detail that a summary loses has no price here; turn `must_pay` off if it matters
+more to you.
 
-This is a higher bar than "it saves more than it breaks": a large context that is read on every call costs more than a summary now
-and then, and clearing keeps the context large. What a summary loses is not in these prices; who minds sets `must_pay` off.
-
-*It does not.* Then the cleared tokens are read in every call until the window is full, and it pays when that is more than the break:
+*Without autocompaction* the cleared tokens would be read in every call until the window is full. Clearing pays if that costs more
+than the break:
 
     read × saved × calls left  ≥  (write − read) × rewritten
 
-A conversation too young to show its growth, or one that does not grow, is not cleared. Where the cache is cold (the pause was longer
-than its entries live, or there is none) nothing is lost: it always pays.
+A conversation that is too young to measure its growth, or that does not grow, is not cleared. With a cold cache (the pause was
+longer than the lifetime of its entries, or there is no cache) nothing is lost, so clearing always pays.
 """
 
 from __future__ import annotations
@@ -37,25 +37,25 @@ from ...conversation.request import CacheEdits
 from ...providers.models import UNITS_OUTPUT, UNITS_READ, UNITS_WRITE, UNITS_WRITE_1H
 from .registry import Clearable, Registry
 
-# How long an entry lives at a provider that caches by itself and promises nothing: it is gone after an hour at the latest.
+# Assumed lifetime of entries in an automatic cache, whose provider guarantees none: they expire after an hour at the latest.
 AUTOMATIC_SECONDS = 3_600
 SECONDS = {"5m": 300, "1h": 3_600}
-# A summary's median length: 12,181 characters in 470 sessions of one agent.
+# The median summary has 12,181 characters, measured in 470 sessions of one agent.
 SUMMARY_TOKENS = 3_000
 
 
 class Clearing(NamedTuple):
-    """What is planned, and where the conversation stands."""
+    """A planned clearing and the state of the conversation."""
 
-    tokens: int  # of the next request without it
+    tokens: int  # tokens of the next request without the clearing
     saved: int
-    rewritten: int  # what stays behind the first cleared result
-    growth: float | None  # tokens a call
-    limit: int  # where compaction begins, or where the window is full
+    rewritten: int  # remaining tokens after the first cleared result
+    growth: float | None  # tokens per call
+    limit: int  # the threshold of autocompaction, or of a full window
 
 
 class Cycle(NamedTuple):
-    """What a compaction leaves: what stands before the messages, the summary, what is kept verbatim."""
+    """The tokens left by a compaction: the fixed part before the messages, the summary, and the messages kept verbatim."""
 
     fixed: int
     kept: int
@@ -66,7 +66,10 @@ class Cycle(NamedTuple):
 
 
 def pays(this: Clearing, *, after_compaction: Cycle | None, cold: bool, hour: bool = False) -> bool:
-    """`after_compaction` None: none comes by itself. `hour`: entries are written to live for one."""
+    """Return whether a clearing pays for its cache break.
+
+    `after_compaction` is None if autocompaction is off. `hour` means that cache entries are written with a lifetime of one
+    hour."""
     if cold:
         return True
     if this.growth is None or this.growth <= 0 or this.saved <= 0:
@@ -89,26 +92,28 @@ def _call_in_the_long_run(left: Cycle, limit: int, growth: float, write: float) 
 
 
 def is_cold(idle: float, ttl: str | None, *, automatic: bool) -> bool:
-    """Whether nothing of the last request is left in the cache. `ttl` None: no marks, so only an automatic cache may hold it."""
+    """Return whether the last request has expired from the cache. Without a `ttl` there are no cache marks, so only an automatic
+    cache may still hold it."""
     if ttl is not None:
         return idle >= SECONDS.get(ttl, AUTOMATIC_SECONDS)
     return not automatic or idle >= AUTOMATIC_SECONDS
 
 
 def plan_edits(registry: Registry, edits: CacheEdits, *, over: int, keep: int) -> list[Clearable]:
-    """The results to mark now: with more than `over` that are not marked yet, the oldest beyond the last `keep`. What is marked
-    is in the registry (`CacheEdits.prune`), so that counting is a subtraction."""
+    """Return the results to mark for deletion: if more than `over` are unmarked, all but the last `keep`.
+
+    Every marked result is in the registry (`CacheEdits.prune`), so counting the unmarked ones is a subtraction."""
     if len(registry) - len(edits.marked) <= over:
         return []
     return [row for row in registry.rows[: max(0, len(registry) - keep)] if row.block.tool_use_id not in edits.marked]
 
 
-# M3's floor: the newest result is what the model was just looking at.
+# The newest result always stays: the model was just working with it (M3).
 LEAST_KEPT = 1
 
 
 def plan_idle(registry: Registry, *, idle: float, minutes: int, keep: int) -> list[Clearable]:
-    """All but the newest results; none before the pause is over. `idle` is in seconds."""
+    """Return all but the newest `keep` results after a pause longer than `minutes`, else nothing. `idle` is in seconds."""
     if idle <= minutes * 60:
         return []
     return registry.oldest(len(registry) - max(LEAST_KEPT, keep))
@@ -117,11 +122,11 @@ def plan_idle(registry: Registry, *, idle: float, minutes: int, keep: int) -> li
 def plan_size(
     registry: Registry, *, above_warning: bool, keep_tokens: int, keep_last: int, save_at_least: int
 ) -> list[Clearable]:
-    """The results to clear; none where it would not save enough. A binary search, whatever the view holds."""
+    """Return the oldest results to clear, or nothing if that would not save enough. A binary search, however long the view is."""
     excess = registry.total - keep_tokens
     if not above_warning or excess <= 0:
         return []
-    # The fewest of the oldest whose going leaves no more than is to be kept.
+    # The smallest number of oldest results whose removal leaves at most `keep_tokens`.
     count = min(bisect_left(registry.sums, excess) + 1, len(registry) - keep_last)
     if count <= 0 or registry.saved_by(count) < save_at_least:
         return []

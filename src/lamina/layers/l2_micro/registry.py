@@ -1,11 +1,12 @@
-"""The registry: which results in view may be cleared, oldest first, and what each is worth (M1, M6).
+"""The registry of clearable results in view, oldest first, with the tokens that clearing each would save (M1, M6).
 
-It follows the view by what is new in it and is built again when the view changed in any other way. Invariant: its rows are those
-of a walk over the whole view, at any moment. Sums are kept beside the rows, so that a decision is a binary search and not a walk:
-before most calls nothing is to be done, and that answer must cost nothing.
+The registry takes in new messages incrementally and is rebuilt when the view changes in any other way. Invariant: at any moment
+its rows equal those of a walk over the whole view. Running sums are kept with the rows, so a decision is a binary search instead
+of a walk: before most calls there is nothing to clear, and finding that out must be cheap.
 
-Never registered: results of tools that are not clearable, of MCP tools whatever the policy says, results made up for calls that
-were interrupted, what a person pinned, what a person took back from a clearing, and what is cleared already.
+These results are never registered: results of tools that are not clearable, results of MCP tools (whatever the policy allows),
+synthetic results of interrupted calls, results pinned by the user, results of a clearing that the user undid, and results already
+cleared.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from ...core.view import Item, View
 
 
 def original(block: ToolResult) -> tuple[str, bytes]:
-    """The suffix of its file, and its bytes: text as it is; a result that holds more than text (an image) as the JSON of its parts, so
-    that nothing is lost."""
+    """Return the file suffix and bytes of a result. Text is saved unchanged; a result with other parts (an image) is saved as
+    JSON, so that nothing is lost."""
     parts = block.content
     if isinstance(parts, str) or all(part.get("type") == "text" for part in parts):
         return ".txt", block.text.encode()
@@ -32,26 +33,27 @@ _BEGINNING = "[Cleared to save room: "
 
 
 def marker(path: str) -> str:
-    """`path` is where the whole result lies; it names the call, so two results never share a marker."""
-    return f"{_BEGINNING}the whole result is in {path} and can be read there.]"
+    """Return the text that replaces a cleared result. The path contains the call id, so two results never share a marker."""
+    return f"{_BEGINNING}the complete result is in {path} and can be read there.]"
 
 
 def is_marker(shown: str) -> bool:
-    """Whether a frozen replacement stands for a cleared result, and not for a spilled one."""
+    """Return whether a replacement text stands for a cleared result rather than for a spilled one."""
     return shown.startswith(_BEGINNING) or shown == UNRECORDED_MARKER
 
 
-# A tool that an MCP server brings is named so by everybody.
+# The usual name prefix of tools from MCP servers.
 MCP = "mcp__"
-# Attachments that bring memories; what is recalled once more is surfaced again.
+# Attachments that contain memories. They can be cleared, since a memory recalled again is surfaced again.
 MEMORIES = frozenset({"attachment:relevant_memories", "attachment:nested_memory"})
 NOTHING: frozenset[str] = frozenset()
-# Answers that the growth of a conversation is judged by: enough to even out one big file, few enough to follow a change of work.
+# Number of answers used to measure growth: enough to even out one big file, few enough to follow a change of work.
 GROWTH_ANSWERS = 20
 
 
 class Clearable(NamedTuple):
-    """A result that may be cleared. `before` counts all tokens in view ahead of it: clearing it writes again what is behind."""
+    """A result that may be cleared. `before` is the number of tokens in view before it: clearing it rewrites everything after
+    it."""
 
     block: ToolResult
     record: str
@@ -60,7 +62,7 @@ class Clearable(NamedTuple):
 
 
 class Surfaced(NamedTuple):
-    """A memory attachment, and how many messages the person had written when it came."""
+    """A memory attachment, and the number of user messages before it."""
 
     record: str
     tokens: int
@@ -68,11 +70,11 @@ class Surfaced(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """What decides whether a result is registered at all."""
+    """The rules that decide whether a result is registered."""
 
     clearable: frozenset[str]
-    spared: frozenset[str] = frozenset()  # tool_use ids that a person took back
-    marker_tokens: int = 0  # what is left of a cleared result
+    spared: frozenset[str] = frozenset()  # tool_use ids of clearings that the user undid
+    marker_tokens: int = 0  # tokens of the marker that replaces a cleared result
 
 
 class Registry:
@@ -84,11 +86,11 @@ class Registry:
 
     def _begin(self) -> None:
         self.rows: list[Clearable] = []
-        self.sums: list[int] = []  # tokens of the rows up to and with this one
-        self.savings: list[int] = []  # what clearing them would save
+        self.sums: list[int] = []  # tokens of the rows up to and including this one
+        self.savings: list[int] = []  # tokens that clearing those rows would save
         self.surfaced: list[Surfaced] = []
-        self.tokens = 0  # of everything in view
-        self.said = 0  # messages the person wrote
+        self.tokens = 0  # tokens of everything in view
+        self.said = 0  # number of user messages
         self._at = 0
         self._calls: set[str] = set()
         self._known: set[str] = set()
@@ -103,30 +105,31 @@ class Registry:
 
     @property
     def total(self) -> int:
-        """Tokens of all clearable results together."""
+        """Total tokens of all clearable results."""
         return self.sums[-1] if self.sums else 0
 
     @property
     def growth(self) -> float | None:
-        """Tokens the conversation grows by between two answers, lately; None where it is too young to tell."""
+        """The recent growth of the conversation in tokens per answer, or None if it is too young to measure."""
         if len(self._totals) < 2:
             return None
         return (self._totals[-1] - self._totals[0]) / (len(self._totals) - 1)
 
     def saved_by(self, count: int) -> int:
-        """Tokens that clearing the oldest `count` saves."""
+        """Return the tokens saved by clearing the oldest `count` results."""
         return self.savings[count - 1] if count > 0 else 0
 
     def oldest(self, count: int) -> list[Clearable]:
-        """The oldest `count`, without those that are no longer than the marker that would stand for them."""
+        """Return the oldest `count` results, without those that are not longer than their marker would be."""
         return [row for row in self.rows[:count] if row.tokens > self._marker_tokens]
 
     def old_memories(self, older_than: int) -> list[Surfaced]:
-        """M6: attachments that came before the last `older_than` messages of the person, and one more."""
+        """Return the memory attachments followed by more than `older_than` user messages."""
         return [one for one in self.surfaced if self.said - one.said > older_than]
 
     def follow(self, view: View, rules: Rules, measure: Callable[[Block], int]) -> bool:
-        """Take in what is new; True where everything was read again. `measure` gives a block's plain estimate."""
+        """Take in new messages. Return True if the registry was rebuilt. `measure` returns the uncalibrated estimate of a
+        block."""
         pinned = frozenset(pin.target for pin in view.pins.values() if pin.target is not None) if view.pins else NOTHING
         key = (view.generation, rules, pinned)
         anew = view is not self._view or key != self._key

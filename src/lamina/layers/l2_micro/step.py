@@ -1,13 +1,13 @@
-"""Layer 2 in a turn: old results are cleared before a call, once each (M1-M7).
+"""Layer 2 in a turn: clear old results before a call, each at most once (M1-M7).
 
-    clear        before a call: after a pause, in the provider's cache, or by size
-    with_edits   the cache edits that ride on the request
-    confirmed    after a call: what the provider says of them, and of what it cleared by itself
-    options      what the provider is asked to clear by itself, when a session is opened
+    clear        before a call: clear after a pause, in the provider's cache, or by size
+    with_edits   add the cache edits to the request
+    confirmed    after a call: record what the provider deleted or cleared
+    options      when a session opens: the request options for clearing by the provider
 
-What is cleared once keeps its marker for ever; what a person took back is never cleared again. How a clearing is written is in
-clearing.py, with what is known of the conversation. Where the provider clears by itself (M5), the conversation stays whole on our side;
-what the server applied is the same again in the next response until it clears more, so only a change of it is news.
+A cleared result keeps its marker forever, and a result that the user restored is never cleared again. clearing.py writes the
+clearings and keeps the layer's state. When the provider clears results itself (M5), our copy of the conversation stays whole. The
+server repeats the same report in every response until it clears more, so only a changed report is recorded.
 """
 
 from __future__ import annotations
@@ -23,16 +23,19 @@ from ...core.policy import Policy
 from ...core.reply import Reply
 from ...core.settings import Settings
 from ...providers import Capabilities
-from .clearing import EDITS_EVENT, MicroState, carry_out, followed
+from .clearing import EDITS_EVENT, MicroState, carry_out, updated_state
 from .plan import Clearing, Cycle, is_cold, pays, plan_edits, plan_idle, plan_size
 from .registry import Clearable, Registry
 
-NO_EDITS = "The provider did not carry out the deletions it was asked for: old results are cleared by size from now on."
+NO_EDITS = "The provider ignored the requested cache edits. From now on, old tool results are cleared by size."
 
 
 def clear(c: Conversation) -> None:
-    """M7: after a pause first; then in the provider's cache where it can, else by size; neither where the provider clears."""
-    state = followed(c)
+    """Clear old results before a call.
+
+    A clearing after a pause comes first. Otherwise results are deleted in the provider's cache if it supports that, else by size.
+    Neither happens if the provider clears results itself."""
+    state = updated_state(c)
     if c.settings.idle_clearing and _after_pause(c, state):
         return
     if c.capabilities.context_management and clears_by_itself(c.prompt.options):
@@ -44,9 +47,10 @@ def clear(c: Conversation) -> None:
 
 
 def with_edits(c: Conversation, request: Wire) -> Wire:
-    """M4: the edits that ride on this request. They make the provider read less, which is no break of ours to report (K3)."""
+    """Add the pending cache edits to a request. They make the provider read fewer cached tokens, which is expected and not
+    reported as a cache break."""
     if c.capabilities.cache_edits:
-        followed(c)
+        updated_state(c)
     if not c.cache_edits.send(c.capabilities.cache_edits):
         return request
     if c.cache_edits.open:
@@ -55,9 +59,9 @@ def with_edits(c: Conversation, request: Wire) -> Wire:
 
 
 def confirmed(c: Conversation, reply: Reply) -> None:
-    """The call was answered: what the provider says it deleted (M4) or cleared by itself (M5) is told, once."""
-    state = followed(c)
-    _tell_applied(c, state, reply)
+    """After an answer, record once what the provider deleted on request or cleared itself."""
+    state = updated_state(c)
+    _record_applied(c, state, reply)
     if not c.cache_edits.sent or not reply.complete:
         return
     done = c.cache_edits.confirm(reply.notes.get("cache_edits"))
@@ -79,8 +83,10 @@ def options(
     tools: Iterable[Wire] = (),
     given: Wire | None = None,
 ) -> Wire:
-    """M5: what the provider is asked to clear by itself, as options of every request. `given` are the caller's own options: they
-    say whether the model thinks, and `context_management` of their own wins."""
+    """Return the request options that make the provider clear results itself.
+
+    `given` are the caller's own options. They tell whether thinking is on, and a `context_management` among them takes
+    precedence."""
     if not (settings.api_clearing and capabilities.context_management) or "context_management" in (given or {}):
         return {}
     micro = policy.micro
@@ -91,9 +97,6 @@ def options(
         excluded=[str(tool["name"]) for tool in tools if "name" in tool and tool["name"] not in micro.clearable],
         thinking=isinstance(thinking, dict) and thinking.get("type") in ("enabled", "adaptive"),
     )
-
-
-# What each way decides
 
 
 def _after_pause(c: Conversation, state: MicroState) -> bool:
@@ -150,7 +153,7 @@ def _pays(c: Conversation, registry: Registry, rows: Sequence[Clearable], count:
     )
 
 
-def _tell_applied(c: Conversation, state: MicroState, reply: Reply) -> None:
+def _record_applied(c: Conversation, state: MicroState, reply: Reply) -> None:
     applied = read_applied(reply.notes.get("context_management"))
     if applied.tokens not in (0, state.applied):
         c.record_event(
@@ -161,7 +164,7 @@ def _tell_applied(c: Conversation, state: MicroState, reply: Reply) -> None:
 
 CLEAR_RESULTS = "clear_tool_uses_20250919"
 CLEAR_THINKING = "clear_thinking_20251015"
-# M5: what the model thought last is what it goes on from.
+# The model continues from its last thinking, so that turn is kept.
 THINKING_TURNS = 1
 
 
@@ -171,7 +174,8 @@ class Applied(NamedTuple):
 
 
 def api_options(*, trigger: int, clear_at_least: int, excluded: Sequence[str], thinking: bool) -> Wire:
-    """The request's `context_management`. Thinking stands first, as the API demands; it may be cleared only where it is on."""
+    """Return the request's `context_management`. The API requires the thinking edit first, and accepts it only if thinking is
+    on."""
     results: Wire = {
         "type": CLEAR_RESULTS,
         "trigger": {"type": "input_tokens", "value": trigger},
@@ -184,12 +188,12 @@ def api_options(*, trigger: int, clear_at_least: int, excluded: Sequence[str], t
 
 
 def clears_by_itself(options: Mapping[str, Any]) -> bool:
-    """Whether requests with these options ask the provider to clear results."""
+    """Return whether requests with these options ask the provider to clear results."""
     return any(edit.get("type") == CLEAR_RESULTS for edit in _mappings(options.get("context_management"), "edits"))
 
 
 def read_applied(note: Any) -> Applied:
-    """What a response says was cleared from its request."""
+    """Read from a response which edits the provider applied to the request."""
     edits = tuple(dict(edit) for edit in _mappings(note, "applied_edits"))
     counts = (edit.get("cleared_input_tokens") for edit in edits)
     return Applied(sum(count for count in counts if isinstance(count, int)), edits)

@@ -1,8 +1,9 @@
-"""Keeping notes: an update is started after an answer, runs in the background, and lands in the conversation's own thread (N1-N5).
+"""Background updates of the notes: started after an answer, and taken in by the conversation's own thread (N1-N5).
 
-Owns the cursor of the last update: it stands in the log as an event (`notes`) and in every checkpoint, so that a resumed session knows
-what the notes cover. Only an update that ended well moves it, when it lands in the conversation's own thread. A crash between the
-writing of the file and the event leaves newer notes under an older cursor: more than needed is kept, nothing is lost.
+Owns the cursor of the last update. It is logged as an event (`notes`) and stored in every checkpoint, so that a resumed session
+knows which messages the notes cover. Only a successful update moves the cursor, when the conversation's thread takes it in. A
+crash between writing the file and logging the event leaves newer notes with an older cursor: a compaction then keeps more than
+necessary, and nothing is lost.
 """
 
 from __future__ import annotations
@@ -42,19 +43,19 @@ from .update import (
     with_draft,
 )
 
-# The background's name for an update: one of a name runs at a time, so updates never overlap (N4).
+# The name of the background job. Only one job of a name runs at a time, so updates never overlap (N4).
 NAME = "notes"
-# An answer may hold all notes anew, and those that were too long.
+# An answer may contain all notes, with this many sections over their limit.
 SPARE_SECTIONS = 2
 
 
 class NotesState:
-    """The cursor, and what is only known while this process lives."""
+    """The cursor, and state that lasts only as long as this process."""
 
     def __init__(self) -> None:
-        self.known = False  # whether the log was asked
+        self.known = False  # whether the cursor was read from the log
         self.cursor: Cursor | None = None
-        self.earlier: Cursor | None = None  # the cursor before the last compaction, in case that is undone
+        self.earlier: Cursor | None = None  # the cursor before the last compaction, in case it is undone
         self.failed = FailedUpdates()
 
 
@@ -62,25 +63,27 @@ def state_of(c: Conversation) -> NotesState:
     state = c.layer_state(NotesState)
     if not state.known:
         state.known = True
-        # A session continued under another id has the cursor of the old one and none of its files.
+        # A session continued under a new id has the cursor of the old session but not its files.
         if c.directory is not None and notes_path(c.directory).exists():
             cursor = _recorded(c)
-            state.cursor = _fallen(c, cursor) if cursor is not None else None
+            state.cursor = _lowered_by_usage(c, cursor) if cursor is not None else None
         c.checkpoint_with(NAME, lambda: msgspec.to_builtins(state.cursor))
     return state
 
 
 def _recorded(c: Conversation) -> Cursor | None:
-    """The last event; one from before the checkpoint, whose message has left the view, gives way to what the checkpoint knew."""
+    """Return the cursor of the last event, or that of the checkpoint if the event's message has left the view."""
     event = c.log.events.get(NAME)
     found = [_read_cursor(event.data if event is not None else None), _read_cursor(c.resumed.get(NAME))]
     shown = {item.uuid for item in c.log.view.items}
     return next((cursor for cursor in found if cursor is not None and cursor.covered in shown), found[0] or found[1])
 
 
-def _fallen(c: Conversation, cursor: Cursor) -> Cursor:
-    """The count may have fallen since the update was recorded (a clearing). What the answers reported since says how far, so a resumed
-    session knows as much growth as the one that went on would."""
+def _lowered_by_usage(c: Conversation, cursor: Cursor) -> Cursor:
+    """Return the cursor, lowered if the token count fell after the update (by a clearing).
+
+    The usage of the answers since then shows how far it fell, so a resumed session measures the same growth as an uninterrupted
+    one."""
     for item in reversed(c.log.view.items):
         if item.uuid == cursor.covered:
             break
@@ -97,7 +100,7 @@ def _read_cursor(raw: object) -> Cursor | None:
 
 
 def after_answer(c: Conversation) -> None:
-    """N3: start an update if one is due and none is under way."""
+    """Start an update if one is due and none is running."""
     if c.directory is None or not (c.settings.session_notes and c.autocompact) or c.background.running(NAME) is not None:
         return
     state, items = state_of(c), c.log.view.items
@@ -110,7 +113,7 @@ def after_answer(c: Conversation) -> None:
         state.cursor,
         tokens=tokens,
         calls=lambda: _calls_since(c, state.cursor.covered if state.cursor else ""),
-        called=_called(c),
+        called=_last_answer_calls_tool(c),
         policy=c.policy.notes,
         scaled=c.limits.scaled,
         failed=state.failed,
@@ -129,8 +132,8 @@ def _calls_since(c: Conversation, covered: str) -> int:
     return calls
 
 
-def _called(c: Conversation) -> bool:
-    """Whether the last answer calls a tool; its blocks are records of their own."""
+def _last_answer_calls_tool(c: Conversation) -> bool:
+    """Return whether the last answer calls a tool. Each block of an answer is a separate record, so several are checked."""
     items = c.log.view.items
     last = items[-1]
     for item in reversed(items):
@@ -142,7 +145,7 @@ def _called(c: Conversation) -> bool:
 
 
 def _job(c: Conversation, cursor: Cursor) -> Callable[[Abort], UpdateOutcome]:
-    """The update as a job: everything it needs is taken now, nothing of the conversation goes with it."""
+    """Return the update as a background job. It copies everything it needs now and never touches the conversation."""
     assert c.directory is not None
     order = NotesOrder(
         path=notes_path(c.directory), home=c.home, how=_how(c), limits=limits_of(c), cursor=cursor, max_tokens=_max_tokens(c)
@@ -164,7 +167,8 @@ def _job(c: Conversation, cursor: Cursor) -> Callable[[Abort], UpdateOutcome]:
 
 
 def _how(c: Conversation) -> How:
-    """By edits where the host has our Edit, in its tool runner and in the prompt; else the fork is asked for the whole file."""
+    """Return "edit" if our Edit tool is in both the host's tool runner and the prompt. Otherwise the fork answers with
+    sections."""
     runs_our_edit = c.host.tool_runner is not None and any(is_our_edit(tool) for tool in c.host.tool_runner.tools)
     return "edit" if runs_our_edit and any(tool.get("name") == "Edit" for tool in c.prompt.tools) else "sections"
 
@@ -181,11 +185,11 @@ def _max_tokens(c: Conversation) -> int:
 
 
 def _size(calibration: Calibration) -> Size:
-    return lambda said: estimate(measure(text(said)), calibration) if said else 0
+    return lambda words: estimate(measure(text(words)), calibration) if words else 0
 
 
 def _take(c: Conversation, one: JobResult) -> None:
-    """An update came back."""
+    """Take in the result of an update."""
     state = state_of(c)
     value: UpdateOutcome = one.value if one.error is None else NotUpdated(str(one.error) or type(one.error).__name__)
     if isinstance(one.error, PrefixChanged):

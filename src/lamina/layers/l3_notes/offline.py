@@ -1,7 +1,7 @@
-"""Notes without a model: what can be read off the request itself, put where it belongs (O1).
+"""Notes without a model, taken from the request itself (O1).
 
-A pure function of the request. Lines that stand in the notes already stay, new ones are added below, the oldest go first when a section
-is full; a line is never a heading, so the result always fits the template. Sections whose names it does not know stay as they are.
+A pure function of the request. Existing lines stay and new ones are added below them; when a section is full, the oldest lines
+are dropped. A line is never a heading, so the result always matches the template. Sections with unknown names stay unchanged.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from ...fork.fork import directive_in
 from .sections import ADD, Misfit, Notes, Section, read_template, render, says_left_out
 from .template import CLOSE, OPEN, own_template
 
-# Letters of one line: enough to know what was meant.
+# Maximum characters of a line: enough to recognise the message.
 LINE = 300
 TITLE_WORDS = 10
-# Where the request does not say how much a section may hold (N2's own number), and letters that are surely within a token's budget.
+# The section limit if the request names none (a tenth of N2's total).
 SECTION_TOKENS = 1_200
+# A safe estimate: text has more characters per token than this.
 LETTERS_PER_TOKEN = 3
 SECTIONS = 10
 
@@ -34,23 +35,23 @@ _PATHS = ("file_path", "path", "notebook_path")
 class Call(NamedTuple):
     name: str
     input: Mapping[str, Any]
-    failed: str = ""  # the first words of an error
+    failed: str = ""  # the beginning of the error message
 
 
-class Told(NamedTuple):
-    """What the conversation holds, in order."""
+class Dialogue(NamedTuple):
+    """The content of the conversation, in order."""
 
     user: tuple[str, ...]
     answers: tuple[str, ...]
     calls: tuple[Call, ...]
-    steps: tuple[str, ...]  # one line for each thing the person asked
+    steps: tuple[str, ...]  # one line for each user message
 
 
 def answer(request: Wire) -> list[Wire]:
-    """What is new in the notes: as Edit calls where those were asked for, else the sections that change."""
+    """Return the changes to the notes, as Edit calls if the directive asks for them, else as sections."""
     asked = directive_in(request) or ""
     current = _current(asked)
-    new = updated(current, told(request["messages"]), _letters(asked))
+    new = updated(current, read_dialogue(request["messages"]), _letters(asked))
     path = _EDITS.search(asked)
     if path is not None and any(tool.get("name") == "Edit" for tool in request.get("tools") or ()):
         return _edits(current, new, path[1]) or [_text("The notes are up to date.")]
@@ -61,12 +62,12 @@ def _changed(old: Notes, new: Notes) -> Iterator[str]:
     for before, after in zip(old.sections, new.sections, strict=True):
         if before != after:
             added = _behind(before.body, after.body)
-            # A body that begins in italics would be taken for another description.
+            # Only the added lines are sent: a whole body that starts in italics would be taken for a changed description.
             yield _section(after) if added is None else f"{after.head.line}\n{ADD}\n{added}"
 
 
 def _behind(before: str, after: str) -> str | None:
-    """What was only added; None where something else changed too."""
+    """Return the text added at the end, or None if anything else changed too."""
     return after.removeprefix(f"{before}\n") if before and after.startswith(f"{before}\n") else None
 
 
@@ -80,13 +81,13 @@ def _edits(old: Notes, new: Notes, path: str) -> list[Wire]:
 
 
 def _section(section: Section) -> str:
-    """As it stands in the file: where only its end is shown, that end."""
+    """Return a section as it is in the file. If only its end is shown, return that end."""
     first, *rest = section.body.split("\n")
     return "\n".join(rest) if says_left_out(first) else render(Notes((section,))).rstrip("\n")
 
 
-def _text(said: str) -> Wire:
-    return {"type": "text", "text": said}
+def _text(words: str) -> Wire:
+    return {"type": "text", "text": words}
 
 
 def _current(asked: str) -> Notes:
@@ -104,7 +105,7 @@ def _letters(asked: str) -> int:
     return max(1, tokens) * LETTERS_PER_TOKEN
 
 
-def told(messages: Iterable[Mapping[str, Any]]) -> Told:
+def read_dialogue(messages: Iterable[Mapping[str, Any]]) -> Dialogue:
     user: list[str] = []
     answers: list[str] = []
     calls: dict[str, Call] = {}
@@ -123,7 +124,7 @@ def told(messages: Iterable[Mapping[str, Any]]) -> Told:
                 steps[-1][1].append(str(block.get("name")))
         elif kind == "tool_result" and block.get("is_error") and (call := calls.get(str(block.get("tool_use_id")))):
             calls[str(block.get("tool_use_id"))] = call._replace(failed=_words(block.get("content")))
-    return Told(tuple(user), tuple(answers), tuple(calls.values()), tuple(_step(said, tools) for said, tools in steps))
+    return Dialogue(tuple(user), tuple(answers), tuple(calls.values()), tuple(_step(said, tools) for said, tools in steps))
 
 
 def _blocks(messages: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -145,15 +146,15 @@ def _step(said: str, tools: list[str]) -> str:
 
 
 def _line(said: str) -> str:
-    """One line; nothing in it can be a heading or open a code block, since it never stands first."""
+    """Return the text as one line. It cannot become a heading or open a code block, since it never starts a line of the notes."""
     words = " ".join(said.split())
     return words if len(words) <= LINE else words[:LINE].rstrip() + "…"
 
 
-def updated(notes: Notes, heard: Told, letters: int) -> Notes:
+def updated(notes: Notes, dialogue: Dialogue, letters: int) -> Notes:
     return notes._replace(
         sections=tuple(
-            section._replace(body=_WRITERS[key](section.body, heard, letters))
+            section._replace(body=_WRITERS[key](section.body, dialogue, letters))
             if (key := section.head.name.casefold()) in _WRITERS
             else section
             for section in notes.sections
@@ -161,15 +162,15 @@ def updated(notes: Notes, heard: Told, letters: int) -> Notes:
     )
 
 
-def _title(body: str, heard: Told, letters: int) -> str:
-    words = heard.user[0].replace("#", " ").split()[:TITLE_WORDS] if heard.user else []
+def _title(body: str, dialogue: Dialogue, letters: int) -> str:
+    words = dialogue.user[0].replace("#", " ").split()[:TITLE_WORDS] if dialogue.user else []
     return body or " ".join(words)[: min(LINE, letters)].strip("`~ ")
 
 
-def _state(body: str, heard: Told, letters: int) -> str:
-    rows = [f"- Asked last: {_line(heard.user[-1])}"] if heard.user else []
-    rows += [f"- Said last: {_line(heard.answers[-1])}"] if heard.answers else []
-    rows += [f"- {_line(todo)}" for todo in _todos(heard.calls)]
+def _state(body: str, dialogue: Dialogue, letters: int) -> str:
+    rows = [f"- Last request: {_line(dialogue.user[-1])}"] if dialogue.user else []
+    rows += [f"- Last answer: {_line(dialogue.answers[-1])}"] if dialogue.answers else []
+    rows += [f"- {_line(todo)}" for todo in _todos(dialogue.calls)]
     return _fitting(rows, letters) or body
 
 
@@ -180,14 +181,14 @@ def _todos(calls: Iterable[Call]) -> Iterator[str]:
             yield f"To do ({todo.get('status') or 'pending'}): {todo.get('content')}"
 
 
-def _added(rows: Callable[[Told], Iterable[str]], *, first: bool = False) -> Callable[[str, Told, int], str]:
-    """Old lines, then new ones that do not stand there yet. `first`: the oldest line never goes."""
+def _added(rows: Callable[[Dialogue], Iterable[str]], *, first: bool = False) -> Callable[[str, Dialogue, int], str]:
+    """Return a writer that appends the rows not yet in the section. With `first`, the oldest line is never dropped."""
 
-    def write(body: str, heard: Told, letters: int) -> str:
-        new = dict.fromkeys(f"- {row}" for row in rows(heard) if row)
+    def write(body: str, dialogue: Dialogue, letters: int) -> str:
+        new = dict.fromkeys(f"- {row}" for row in rows(dialogue) if row)
         if says_left_out(body.split("\n", 1)[0]):
             return "\n".join([body, *_after(body.split("\n"), list(new))])
-        # A line that goes on where an old one ended takes its place.
+        # A new line that extends an old one replaces it.
         old = [row for row in body.split("\n") if not any(one.startswith(f"{row},") for one in new)] if body else []
         every = [*old, *(row for row in new if row not in old)]
         kept = _fitting(every[1:], letters - len(every[0])) if first and every else ""
@@ -197,50 +198,50 @@ def _added(rows: Callable[[Told], Iterable[str]], *, first: bool = False) -> Cal
 
 
 def _after(shown: list[str], rows: list[str]) -> list[str]:
-    """The rows behind the last one that is shown: those before it were written down earlier."""
+    """Return the rows after the last one that is shown. Earlier rows are already in the notes."""
     last = max((at for at, row in enumerate(rows) if row in shown), default=-1)
     return [row for row in rows[last + 1 :] if row not in shown]
 
 
 def _fitting(rows: list[str], letters: int) -> str:
-    """The newest rows that fit, in their order."""
+    """Return the newest rows that fit, in order."""
     left, kept = letters, list[str]()
     for row in reversed(rows):
         left -= len(row) + 1
         if left < 0 and kept:
-            # Half a code block would swallow the headings below it.
+            # Half a code block would turn the headings below it into code.
             kept = [one for one in kept if one.startswith("- ")]
             break
         kept.append(row[:letters])
     return "\n".join(reversed(kept))
 
 
-def _files(heard: Told) -> Iterator[str]:
+def _files(dialogue: Dialogue) -> Iterator[str]:
     done: dict[str, dict[str, None]] = {}
-    for call in heard.calls:
+    for call in dialogue.calls:
         path = next((call.input[name] for name in _PATHS if isinstance(call.input.get(name), str)), None)
         if path:
             done.setdefault(_line(path), {})[call.name] = None
     return (f"{path}: {', '.join(names)}" for path, names in done.items())
 
 
-def _commands(heard: Told) -> Iterator[str]:
-    return (f"`{_line(str(call.input['command']))}`" for call in heard.calls if isinstance(call.input.get("command"), str))
+def _commands(dialogue: Dialogue) -> Iterator[str]:
+    return (f"`{_line(str(call.input['command']))}`" for call in dialogue.calls if isinstance(call.input.get("command"), str))
 
 
-def _errors(heard: Told) -> Iterator[str]:
-    for call in heard.calls:
+def _errors(dialogue: Dialogue) -> Iterator[str]:
+    for call in dialogue.calls:
         if call.failed:
             what = next((str(call.input[name]) for name in ("command", *_PATHS) if call.input.get(name)), "")
             yield f"{call.name} {_line(what)[: LINE // 3]} failed: {call.failed}"
 
 
-_WRITERS: dict[str, Callable[[str, Told, int], str]] = {
+_WRITERS: dict[str, Callable[[str, Dialogue, int], str]] = {
     "session title": _title,
     "current state": _state,
-    "task specification": _added(lambda heard: (_line(said) for said in heard.user), first=True),
+    "task specification": _added(lambda dialogue: (_line(said) for said in dialogue.user), first=True),
     "files and functions": _added(_files),
     "workflow": _added(_commands),
     "errors & corrections": _added(_errors),
-    "worklog": _added(lambda heard: heard.steps),
+    "worklog": _added(lambda dialogue: dialogue.steps),
 }

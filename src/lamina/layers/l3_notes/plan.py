@@ -1,12 +1,11 @@
-"""Compaction with notes: what stays as it was said, and the text that stands for the rest (N6, B1, B2).
+"""Decide when to update the notes, and what a compaction with notes keeps. Pure.
 
-Pure. Invariants: nothing leaves the view that the notes do not cover, that is pinned, or that is the person's last message; a call
-and its results, and the parts of one answer, stay or go together.
+Updates (N3): the conversation must always grow by some tokens between two updates. Growth is measured from a cursor, and only a
+successful update moves the cursor up. When the view shrinks, the cursor moves down with it, so that updates continue after a
+compaction.
 
-Due: whether the notes are to be updated after this answer (N3).
-
-Pure. Invariants: growth in tokens is always required; only a success moves the cursor it is measured from. A view that shrank moves the
-cursor down with it, so that notes go on after a compaction.
+Compaction (N6, B1, B2): a message leaves the view only if the notes cover it, it is not pinned, and it is not the last user
+message. A call and its results stay or leave together, and so do the parts of one answer.
 """
 
 from __future__ import annotations
@@ -27,14 +26,14 @@ Why: TypeAlias = Literal["first", "grown"]
 
 
 class Cursor(msgspec.Struct, frozen=True):
-    """What the last successful update recorded."""
+    """The position of the last successful update."""
 
-    tokens: int  # the count at that time
-    covered: str  # the last record the notes know of
+    tokens: int  # the token count at that time
+    covered: str  # the last record that the notes cover
 
 
 class FailedUpdates(msgspec.Struct, frozen=True):
-    """Updates that failed in a row, and the count at the last of them."""
+    """The number of consecutive failed updates, and the token count at the last of them."""
 
     times: int = 0
     tokens: int = 0
@@ -54,10 +53,12 @@ def due(
     failed: FailedUpdates = NONE_FAILED,
     retries: int = 0,
 ) -> Why | None:
-    """`calls` counts the tool calls since the cursor; `called` says whether the last answer called a tool.
+    """Return why an update is due, or None.
 
-    An update that failed is tried again after the next answers, `retries` times; from then on the conversation must grow before
-    each further try, so that what cannot work costs no more than what works.
+    `calls` counts the tool calls since the cursor; `called` tells whether the last answer called a tool.
+
+    A failed update is retried after the next answers, up to `retries` times. After that the conversation must grow before each
+    further try, so that failing updates cost no more than successful ones.
     """
     growth = scaled(policy.growth)
     if failed.times > retries and tokens - failed.tokens < growth:
@@ -70,7 +71,7 @@ def due(
 
 
 def lowered(cursor: Cursor, tokens: int) -> Cursor:
-    """The cursor under a count that fell: what was said since then counts as growth again."""
+    """Return the cursor, lowered to the token count if that fell, so that new messages count as growth again."""
     return cursor if tokens >= cursor.tokens else Cursor(tokens, cursor.covered)
 
 
@@ -78,7 +79,7 @@ SizeOf: TypeAlias = Callable[[Block], int]
 
 
 class KeepRule(NamedTuple):
-    """N6, scaled to the window (T9)."""
+    """How much a compaction keeps verbatim, scaled to the window."""
 
     tokens: int
     messages: int
@@ -99,14 +100,15 @@ def plan_tail(
     keep: KeepRule,
     again: Callable[[Item], bool] = lambda item: False,
 ) -> NotesTail | None:
-    """What stays in view; None when the last covered record is not in it. `again` names what is put back anew and need not stay.
+    """Decide what stays in view, or return None if the last covered record is not in view.
 
-    The cap holds for what is added to the messages behind the notes, never for those messages: they are nowhere else.
+    `again` selects the items that are restored after the compaction and need not stay. The cap limits only the covered messages
+    that are kept in addition. Messages after the notes always stay, since they exist nowhere else.
     """
     at = next((index for index in range(len(items) - 1, -1, -1) if items[index].uuid == covered), None)
     if at is None:
         return None
-    # A summary above is the notes' own past: they were made with it in view.
+    # The notes were written with the last summary in view, so they cover it and everything before it.
     floor = next((index + 1 for index in range(at, -1, -1) if items[index].kind == "summary"), 0)
     start = _widened(items, at + 1, floor, size, keep)
     wanted = {item.uuid for item in items[start:] if not again(item)} | (set(pinned) & {item.uuid for item in items})
@@ -134,7 +136,8 @@ def _widened(items: Sequence[Item], start: int, floor: int, size: SizeOf, keep: 
 
 
 def _whole(items: Sequence[Item], wanted: set[str]) -> set[str]:
-    """With everything that may not be parted from it: the calls of results, the results of calls, the parts of one answer."""
+    """Add everything that must stay with the wanted items: the calls of results, the results of calls, the parts of one
+    answer."""
     groups: dict[str, list[int]] = {}
     ties = [_ties(item) for item in items]
     for index, names in enumerate(ties):
@@ -165,12 +168,12 @@ def _message(item: Item) -> str:
 
 
 def covered_after(tail: NotesTail, covered: str, summary: str) -> str:
-    """The last covered record once the compaction is done: the same, or the summary itself, which stands first."""
+    """Return the last covered record after the compaction: the same one, or the summary if that record left the view."""
     return covered if covered in tail.kept else summary
 
 
 def summary_text(notes: Notes, *, path: str, transcript: str, node: str) -> str:
-    """The first message after the boundary: the notes as data, and where all of it lies."""
-    said = prompt_sections(__file__, "summary")
-    whole = said["whole"].format(path=path, transcript=transcript, node=node)
-    return "\n\n".join([said["opening"], whole, reminder([escape(render(notes).rstrip("\n"))])])
+    """Return the first message after the boundary: the notes as data, and where to find the whole conversation."""
+    prompt = prompt_sections(__file__, "summary")
+    whole = prompt["whole"].format(path=path, transcript=transcript, node=node)
+    return "\n\n".join([prompt["opening"], whole, reminder([escape(render(notes).rstrip("\n"))])])

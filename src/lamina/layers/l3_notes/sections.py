@@ -1,16 +1,15 @@
-"""Sections: the notes as headings that never change and bodies that do (N1, N2).
+"""The sections of the notes: fixed headings with bodies that change (N1, N2). Pure.
 
-Owns how notes are read, checked, measured and cut. Pure. Invariant: what `read_notes` accepts has exactly the headings and
-descriptions of the template, in its order; `render` gives that text back, and reading it again gives the same notes.
+Reads, checks, measures and cuts notes. Invariant: notes accepted by `read_notes` have exactly the template's headings and
+descriptions, in its order. `render` returns that text, and reading it again gives the same notes. Lines inside a code block are
+never headings, and headings deeper than the template's belong to the body of their section.
 
-A heading inside a code block is none, and headings deeper than the template's own belong to the body they stand in.
+An update sees only a part of the notes and answers with the sections that change (N1, N4). Quoting and rewriting all of them
+would cost more with every update, although most of the text does not change. Sections that only grow (files, errors, learnings,
+worklog) are shown by their last lines once they are long.
 
-A part of the notes is enough: what of them an update is shown, and what becomes of an answer that names a few sections (N1, N4).
-
-Notes that are quoted whole and written out whole cost more with every update, and most of them does not change. Sections that collect
-(files, errors, learnings, the log of the work) are shown by their end once they are long, and an answer holds what changes.
-Pure. Invariants: what was not shown stays, unless a section is over its limit: then it is shown whole, to be shortened; a line that
-stands there already is not added again; an answer with a heading or a description that is not the template's is none.
+Invariants of such updates: lines that were not shown stay. A section over its limit is shown whole, so that it can be shortened.
+A line that exists already is not added again. An answer with a heading or description that is not in the template is rejected.
 """
 
 from __future__ import annotations
@@ -19,21 +18,23 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple, TypeAlias
 
+from ...core.wording import plural
+
 Size: TypeAlias = Callable[[str], int]  # tokens of a text
 
 _HEADING = re.compile(r"(#{1,6})[ \t]+\S")
 _CODE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 _ITALIC = re.compile(r"_[^_\s].*_|\*[^*\s].*\*")
 
-# Of sections that are each within their limit while the whole is not, this many are named: the largest give the most back.
+# If the total is over its limit but no section is, this many of the largest sections are to be shortened.
 LARGEST = 3
 
 
 class Head(NamedTuple):
-    """What is fixed of a section."""
+    """The fixed part of a section."""
 
     line: str
-    description: str = ""  # the italic line below it; empty where the template has none
+    description: str = ""  # the italic line below the heading, if the template has one
 
     @property
     def name(self) -> str:
@@ -47,7 +48,7 @@ class Section(NamedTuple):
 
 class Notes(NamedTuple):
     sections: tuple[Section, ...]
-    preamble: str = ""  # what stands above the first heading
+    preamble: str = ""  # the text above the first heading
 
     @property
     def bodies(self) -> tuple[str, ...]:
@@ -55,7 +56,7 @@ class Notes(NamedTuple):
 
 
 class Misfit(NamedTuple):
-    """Why a text is not the notes of this template."""
+    """The reason why a text does not match the template."""
 
     why: str
 
@@ -67,11 +68,11 @@ class Long(NamedTuple):
 
 class Sizes(NamedTuple):
     total: int
-    long: tuple[Long, ...]  # the sections to shorten, in their order
+    long: tuple[Long, ...]  # the sections to shorten, in order
 
 
 class Template(NamedTuple):
-    notes: Notes  # with the bodies a fresh file begins with, mostly none
+    notes: Notes  # with the bodies of a new file, usually empty
 
     @property
     def heads(self) -> tuple[Head, ...]:
@@ -83,7 +84,7 @@ class Template(NamedTuple):
 
 
 def read_template(text: str) -> Template | Misfit:
-    """Every heading of a template is fixed, whatever its level."""
+    """Read a template. All its headings are fixed, whatever their level."""
     preamble, parts = split(text, 6)
     if not parts:
         return Misfit("it has no heading")
@@ -95,7 +96,7 @@ def read_template(text: str) -> Template | Misfit:
 
 
 def read_notes(text: str, template: Template) -> Notes | Misfit:
-    """The text as notes of this template, or what was altered."""
+    """Read a text as notes of this template, or return the first deviation from it."""
     preamble, parts = split(text, template.depth)
     sections = []
     for index, head in enumerate(template.heads):
@@ -103,9 +104,9 @@ def read_notes(text: str, template: Template) -> Notes | Misfit:
             return Misfit(f"the heading {head.line!r} is missing")
         line, rest = parts[index]
         if line != head.line:
-            return Misfit(f"{line!r} stands where the heading {head.line!r} belongs")
+            return Misfit(f"found {line!r} where the heading {head.line!r} belongs")
         if head.description and (not rest or rest[0].strip() != head.description):
-            return Misfit(f"the description below {head.line!r} was altered")
+            return Misfit(f"the description below {head.line!r} was changed")
         sections.append(Section(head, body_of(rest[1:] if head.description else rest)))
     if len(parts) > len(sections):
         return Misfit(f"the heading {parts[len(sections)][0]!r} was added")
@@ -120,12 +121,12 @@ def render(notes: Notes) -> str:
 
 
 def is_fresh(notes: Notes, template: Template) -> bool:
-    """Nothing was noted yet."""
+    """Return whether nothing has been noted yet."""
     return notes.bodies == template.notes.bodies
 
 
 def sizes(notes: Notes, size: Size, *, section: int, total: int) -> Sizes:
-    """N2: how large the notes are and which sections are to be shortened."""
+    """Return the size of the notes and the sections to shorten."""
     each = [Long(head.name, size(body)) for head, body in notes.sections]
     whole = size(render(notes))
     long = [one for one in each if one.tokens > section]
@@ -136,7 +137,7 @@ def sizes(notes: Notes, size: Size, *, section: int, total: int) -> Sizes:
 
 
 def cut(notes: Notes, size: Size, limit: int, note: str) -> Notes:
-    """Each section within its limit, cut at a line's end where it has one; `note` says so."""
+    """Cut each section to its limit, at a line end if possible, and append `note` to those that were cut."""
     return notes._replace(
         sections=tuple(section._replace(body=_cut(section.body, size, limit, note)) for section in notes.sections)
     )
@@ -154,7 +155,7 @@ def _cut(body: str, size: Size, limit: int, note: str) -> str:
 
 
 def _most(count: int, fits: Callable[[int], bool]) -> int:
-    """The largest number up to `count` that fits; what fits, fits when it is smaller too."""
+    """Return the largest number up to `count` that fits. If a number fits, every smaller one must fit too."""
     low, high = 0, count
     while low < high:
         middle = (low + high + 1) // 2
@@ -166,7 +167,7 @@ def _most(count: int, fits: Callable[[int], bool]) -> int:
 
 
 def split(text: str, depth: int) -> tuple[str, list[tuple[str, list[str]]]]:
-    """What stands above the first heading, then each heading with the lines below it."""
+    """Return the text above the first heading, and each heading with the lines below it."""
     parts: list[tuple[str, list[str]]] = []
     above: list[str] = []
     code = ""
@@ -189,12 +190,12 @@ def _level(line: str) -> int:
 
 
 def _code_after(code: str, line: str) -> str:
-    """The fence of the code block that is open behind this line."""
+    """Return the fence of the code block that is open after this line."""
     found = _CODE.fullmatch(line)
     if found is None:
         return code
     if not code:
-        # A backtick in the words behind it makes it inline code.
+        # A backtick later in the line makes it inline code.
         return "" if found[1][0] == "`" and "`" in found[2] else found[1]
     return "" if found[1].startswith(code) and not found[2].strip() else code
 
@@ -203,31 +204,30 @@ def body_of(lines: list[str]) -> str:
     return "\n".join(lines).strip("\n").rstrip()
 
 
-# A section up to this is shown whole: leaving lines out would save less than the line that says so.
+# A section up to this size is shown whole: hiding lines would save less than the line that reports it.
 WHOLE_TOKENS = 160
-# Of a longer one its last lines up to this: enough to see how it is written and what came last.
+# The size of the end that is shown of a longer section: enough to see its style and its last entries.
 END_TOKENS = 60
-# Sections that only grow. The others say how things stand, and are rewritten.
+# Sections that only grow. The others describe the current state and are rewritten.
 COLLECTING = frozenset(
     {"files and functions", "errors & corrections", "codebase and system documentation", "learnings", "worklog"}
 )
 
-LEFT_OUT = "[{count} earlier lines are not shown; they stay as they are.]"
-_LEFT_OUT = re.compile(r"\[\d+ earlier lines are not shown; they stay as they are\.\]")
-# The first line of an answer's section that is to be added below what stands there.
+_LEFT_OUT = re.compile(r"\[[\d,]+ earlier lines? (is|are) not shown; (it stays|they stay) as (it is|they are)\.\]")
+# The first line of a section in an answer that is to be appended to the existing body.
 ADD = "…"
 _ADDS = frozenset({ADD, "..."})
 
 
 class Shown(NamedTuple):
-    """The notes as an update sees them, and how many lines of which section it does not see."""
+    """The notes as shown to an update, and the number of hidden lines of each section."""
 
     notes: Notes
     hidden: Mapping[str, int]  # by heading
 
 
 def shown(notes: Notes, size: Size, *, to_shorten: Collection[str] = ()) -> Shown:
-    """Sections that are to be shortened are shown whole."""
+    """Return the part of the notes to show in an update. Sections to be shortened are shown whole."""
     hidden: dict[str, int] = {}
     sections = []
     for head, body in notes.sections:
@@ -236,9 +236,14 @@ def shown(notes: Notes, size: Size, *, to_shorten: Collection[str] = ()) -> Show
         kept = len(lines) if whole else _end(lines, size)
         if left := len(lines) - kept:
             hidden[head.line] = left
-            body = "\n".join([LEFT_OUT.format(count=left), *lines[left:]])
+            body = "\n".join([left_out(left), *lines[left:]])
         sections.append(Section(head, body))
     return Shown(notes._replace(sections=tuple(sections)), hidden)
+
+
+def left_out(count: int) -> str:
+    hidden, stay = plural(count, "line is", "lines are"), plural(count, "it stays as it is", "they stay as they are")
+    return f"[{count:,} earlier {hidden} not shown; {stay}.]"
 
 
 def says_left_out(line: str) -> bool:
@@ -246,13 +251,13 @@ def says_left_out(line: str) -> bool:
 
 
 def _is_long(head: Head, body: str, size: Size) -> bool:
-    # A code block that is cut in two would swallow the headings behind it.
+    # Cutting a code block in two would turn the headings after it into code.
     plain = "```" not in body and "~~~" not in body
     return head.name.casefold() in COLLECTING and plain and size(body) > WHOLE_TOKENS
 
 
 def _end(lines: list[str], size: Size) -> int:
-    """How many of the last lines are shown; one at least."""
+    """Return the number of last lines to show, at least one."""
     count = 1
     while count < len(lines) and size("\n".join(lines[-count - 1 :])) <= END_TOKENS:
         count += 1
@@ -260,30 +265,30 @@ def _end(lines: list[str], size: Size) -> int:
 
 
 def merged(text: str, notes: Notes, template: Template, hidden: Mapping[str, int]) -> Notes | Misfit:
-    """The notes with the sections of this answer; those it does not name stay as they are."""
+    """Return the notes with the sections of this answer put in. Sections it does not contain stay unchanged."""
     heads = {head.line: head for head in template.heads}
-    said: dict[str, str] = {}
+    answered: dict[str, str] = {}
     for line, rest in split(text, template.depth)[1]:
         if line not in heads:
             return Misfit(f"the heading {line!r} was added")
-        if line in said:
-            return Misfit(f"the heading {line!r} stands there twice")
+        if line in answered:
+            return Misfit(f"the heading {line!r} occurs twice")
         given = _described(heads[line], rest)
         if given is None:
-            return Misfit(f"the description below {line!r} was altered")
-        said[line] = given
-    if not said:
+            return Misfit(f"the description below {line!r} was changed")
+        answered[line] = given
+    if not answered:
         return Misfit("it has no heading")
     return notes._replace(
         sections=tuple(
-            Section(head, _new(body, said[head.line], hidden.get(head.line, 0)) if head.line in said else body)
+            Section(head, _new(body, answered[head.line], hidden.get(head.line, 0)) if head.line in answered else body)
             for head, body in notes.sections
         )
     )
 
 
 def _described(head: Head, rest: list[str]) -> str | None:
-    """The body; the italic line may be left out, and must be as it is where it is not."""
+    """Return the body of a section in an answer, or None if its description was changed. Leaving the description out is fine."""
     first = next((line.strip() for line in rest if line.strip()), "")
     if head.description and first == head.description:
         return body_of(rest[next(at for at, line in enumerate(rest) if line.strip()) + 1 :])

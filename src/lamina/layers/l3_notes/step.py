@@ -1,10 +1,9 @@
-"""Layer 3 in a turn: notes are kept in the background (noting.py), and a compaction may use them.
+"""Layer 3 in a turn: notes are updated in the background (background.py), and a compaction can use them.
 
-    after_answer   maybe start an update
-    landed         an update came back
-    compact        the notes take the place of what they cover, without a call; what they cannot do is left to layer 4
+    after_answer   start an update if one is due
+    compact        replace the messages that the notes cover, without a model call; if that is not possible, layer 4 takes over
 
-A compaction is entered in one write, with the receipt of every record in view; a crash leaves the old view or the new one.
+A compaction is appended in one write, with a receipt for every record in view. A crash leaves the old view or the new one.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ from .update import load_texts, notes_path, read_current, read_file
 
 __all__ = ["after_answer", "compact"]
 
-# Attachments that are put back anew, as they are now: the old ones go.
+# Attachments that a compaction restores in their current state, so the old ones are removed.
 AGAIN = frozenset(f"attachment:{kind}" for kind in (INSTRUCTIONS, NESTED, "file", "todos"))
 
 SkipReason: TypeAlias = Literal[
@@ -69,12 +68,12 @@ class PlannedCompaction(NamedTuple):
     notes: Notes
     cursor: Cursor
     tail: NotesTail
-    text: str  # of the summary
-    tokens: int  # of the view without what is put back
+    text: str  # text of the summary
+    tokens: int  # tokens of the view without the restored attachments
 
 
-def compact(c: Conversation, asked: CompactHooks) -> Flow[Compacted | None]:
-    """N6: compact with the notes; None, and nothing changed, when they cannot do it or a hook said no to it."""
+def compact(c: Conversation, hooks: CompactHooks) -> Flow[Compacted | None]:
+    """Compact with the notes. Return None and change nothing if that is not possible or a hook vetoes it."""
     if not (c.settings.notes_compaction and c.settings.compaction):
         return None
     began, before = c.clock(), c.count.tokens
@@ -84,7 +83,7 @@ def compact(c: Conversation, asked: CompactHooks) -> Flow[Compacted | None]:
     done = (
         planned
         if isinstance(planned, GivenUp)
-        else _asked(asked) or _commit(c, items, planned, CompactionRequest(asked.trigger, began, before))
+        else _ask_hooks(hooks) or _commit(c, items, planned, CompactionRequest(hooks.trigger, began, before))
     )
     if isinstance(done, GivenUp):
         detail = {"detail": done.detail} if done.detail else {}
@@ -93,22 +92,19 @@ def compact(c: Conversation, asked: CompactHooks) -> Flow[Compacted | None]:
     return done
 
 
-def _asked(wanted: CompactHooks) -> GivenUp | None:
-    """What hooks add to the instructions only a summary can follow."""
-    if not wanted.ask():
+def _ask_hooks(hooks: CompactHooks) -> GivenUp | None:
+    """Return why the hooks rule out notes: a veto, or extra instructions, which only a summary can follow."""
+    if not hooks.ask():
         return GivenUp("a hook said no")
-    return GivenUp("a hook adds instructions") if wanted.instructions else None
+    return GivenUp("a hook adds instructions") if hooks.instructions else None
 
 
 def _wait(c: Conversation) -> Flow[None]:
-    """N7: an update under way is worth waiting for, unless it has hung for long."""
+    """Wait for a running update, unless it has been running so long that it is probably stuck."""
     age = c.background.running(NAME)
     if age is not None and age < c.policy.notes.stale_seconds:
         yield Wait(NAME, c.policy.notes.wait_seconds)
     take_job_results(c)
-
-
-# What is decided
 
 
 def _plan(c: Conversation) -> PlannedCompaction | GivenUp:
@@ -126,13 +122,15 @@ def _plan(c: Conversation) -> PlannedCompaction | GivenUp:
     if not tail.gone:
         return GivenUp("nothing to take out")
     node, _, _ = c.head()
-    said = _summary(c, notes, tail, node)
-    tokens = _tokens(c, [block for item in _kept(c, tail) for block in item.blocks], said)
-    return _too_large(c, tokens) or PlannedCompaction(node, notes, cursor, tail, said, tokens)
+    summary = _summary(c, notes, tail, node)
+    tokens = _tokens(c, [block for item in _kept(c, tail) for block in item.blocks], summary)
+    return _too_large(c, tokens) or PlannedCompaction(node, notes, cursor, tail, summary, tokens)
 
 
 def _too_large(c: Conversation, tokens: int) -> GivenUp | None:
-    """What would be left is judged twice: without what is put back, which costs time to gather, and with it."""
+    """Return why a compaction to this many tokens is useless, or None.
+
+    It is checked twice: first without the restored attachments, which take time to collect, and then with them."""
     if tokens >= c.limits.autocompact:
         return GivenUp("too large still", f"{tokens:,} tokens")
     return GivenUp("no smaller", f"{tokens:,} of {c.count.judged:,} tokens") if tokens >= c.count.judged else None
@@ -164,17 +162,18 @@ def _tail(c: Conversation, covered: str) -> NotesTail | None:
 def _summary(c: Conversation, notes: Notes, tail: NotesTail, node: str) -> str:
     assert c.directory is not None
     shown = cut(notes, lambda words: tokens_of(c, words), limits_of(c).section, prompt_sections(__file__, "summary")["cut"])
-    said = escaped(summary_text(shown, path=str(notes_path(c.directory)), transcript=str(c.store.path), node=node))
-    return "\n\n".join([said, *_beside(c, tail, said)])
+    summary = escaped(summary_text(shown, path=str(notes_path(c.directory)), transcript=str(c.store.path), node=node))
+    return "\n\n".join([summary, *_sections_from_log(c, tail, summary)])
 
 
-def _beside(c: Conversation, tail: NotesTail, said: str) -> Iterator[str]:
-    """What is not left to notes, as in a summary (C3): the person's own words and the files used, from the log. The next compaction
-    finds both again, whichever way it is made."""
+def _sections_from_log(c: Conversation, tail: NotesTail, summary: str) -> Iterator[str]:
+    """Yield the parts that do not depend on the notes: the user's own messages and the list of files used, both from the log.
+
+    A summary contains the same parts, so the next compaction finds them again, whichever way it is made."""
     kept = set(tail.kept)
     gone = [item for item in c.log.view.items if item.uuid not in kept]
     stays = c.count.fixed + size_of(c, [block for item in _kept(c, tail) for block in item.blocks])
-    budget = budget_of(c, max(0, ceiling(c) - stays - tokens_of(c, said)))
+    budget = budget_of(c, max(0, ceiling(c) - stays - tokens_of(c, summary)))
     if words := said_in(gone):
         yield users_section(select(words, budget.users, lambda one: tokens_of(c, one)))
     if files := listed(used_in(gone, str(c.cwd)), budget.files, lambda one: tokens_of(c, one)):
@@ -186,16 +185,13 @@ def _kept(c: Conversation, tail: NotesTail) -> list[Item]:
     return [item for item in c.log.view.items if item.uuid in kept]
 
 
-def _tokens(c: Conversation, blocks: Sequence[Block], said: str) -> int:
-    """What thresholds would be tested with if these were the view (T10)."""
-    return replaced(c.count, measure_all([text(said), *blocks], c.memo)).judged
-
-
-# What is done
+def _tokens(c: Conversation, blocks: Sequence[Block], summary: str) -> int:
+    """Return the token count that thresholds would see if the view were this summary and these blocks."""
+    return replaced(c.count, measure_all([text(summary), *blocks], c.memo)).judged
 
 
 def _commit(c: Conversation, items: Sequence[Item], planned: PlannedCompaction, wanted: CompactionRequest) -> Compacted | GivenUp:
-    """Everything in one write."""
+    """Append the compaction in one write, unless it turns out too large with the restored attachments."""
     summary, kept = str(uuid4()), _kept(c, planned.tail)
     room = max(0, ceiling(c) - planned.tokens)
     put = put_back(c, items, by=planned.node, parent=summary, kept=kept, room=room)
@@ -203,12 +199,12 @@ def _commit(c: Conversation, items: Sequence[Item], planned: PlannedCompaction, 
     if large := _too_large(c, _tokens(c, blocks, planned.text)):
         return large
     new = Replacement(planned.node, summary, planned.text, "notes", planned.tail.gone, put)
-    return commit(c, items, new, wanted, during=_moved(c, planned, summary))
+    return commit(c, items, new, wanted, during=_moving_cursor(c, planned, summary))
 
 
 @contextmanager
-def _moved(c: Conversation, planned: PlannedCompaction, summary: str) -> Iterator[None]:
-    """The cursor moves first, so that the checkpoint behind the boundary holds it; what was not written did not move it."""
+def _moving_cursor(c: Conversation, planned: PlannedCompaction, summary: str) -> Iterator[None]:
+    """Move the cursor before the write, so that the checkpoint after the boundary contains it. A failed write moves it back."""
     state = state_of(c)
     before = state.cursor, state.earlier
     state.cursor = Cursor(planned.cursor.tokens, covered_after(planned.tail, planned.cursor.covered, summary))

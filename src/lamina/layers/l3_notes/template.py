@@ -1,8 +1,8 @@
-"""The texts of this room: the template of the notes, the prompt of an update, and the user's own in their place (N1, N5).
+"""The notes template and the update prompt, either built in or the user's own (N1, N5).
 
-Owns what the model reads when it is asked for an update. Pure but for reading the files of `prompts/` once. Invariants: names in
-double braces are filled in one pass, so nothing that comes from the notes is ever taken for a name; the notes stand in a fence they
-cannot close (G3).
+Composes the directive that asks the model for an update. Pure, except that the files of `prompts/` are read once. Invariants:
+names in double braces are filled in one pass, so text from the notes is never taken for a name. The notes are inside a fence that
+they cannot close (G3).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ...core.prompt_files import prompt_sections, prompt_text
 from .sections import Misfit, Notes, Shown, Size, Sizes, Template, read_template, render, sizes
 from .sections import shown as shown_part
 
-How: TypeAlias = Literal["edit", "sections"]  # the fork edits the file, or answers with what changes
+How: TypeAlias = Literal["edit", "sections"]  # the fork edits the file, or answers with the sections that change
 
 OPEN, CLOSE = "<notes>", "</notes>"
 
@@ -31,25 +31,25 @@ def own_template() -> Template:
 
 
 class Texts(NamedTuple):
-    """What is in force: ours, or the user's."""
+    """The template and prompt in use, either built in or the user's own."""
 
     template: Template
     prompt: str
-    remarks: tuple[str, ...] = ()  # why a text of the user's was not taken
+    remarks: tuple[str, ...] = ()  # why one of the user's texts was not used
 
 
 def texts_in_force(template: str | None, prompt: str | None) -> Texts:
-    """The user's texts where they gave any that can be used."""
+    """Return the user's texts if they are usable, else the built-in ones."""
     read = read_template(template) if template is not None else own_template()
     remarks: tuple[str, ...] = ()
     if isinstance(read, Misfit):
-        remarks = (f"The template of the session notes was not used, because {read.why}; ours is used instead.",)
+        remarks = (f"Your session notes template is not used: {read.why}. The built-in template is used instead.",)
         read = own_template()
     return Texts(read, (prompt or "").strip() or prompt_text(__file__, "update"), remarks)
 
 
 class Limits(NamedTuple):
-    """N2, scaled to the window (T9)."""
+    """The maximum size of the notes in tokens, scaled to the window."""
 
     section: int
     total: int
@@ -58,8 +58,8 @@ class Limits(NamedTuple):
 def directive(
     texts: Texts, notes: Notes, path: str, how: How, *, size: Size, limits: Limits, failures: tuple[str, ...] = ()
 ) -> str:
-    """What the fork is asked: the prompt in force, then what holds whoever wrote the prompt, then what an answer before this one got
-    wrong."""
+    """Return the directive for the fork: the prompt, then the rules that apply to any prompt, then the failures of the last
+    answer."""
     found = sizes(notes, size, section=limits.section, total=limits.total)
     shown = str(escape(render(seen(texts, notes, size, found).notes).rstrip("\n")))
     asked = [fill(texts.prompt, shown, path)]
@@ -74,37 +74,37 @@ def directive(
 
 
 def seen(texts: Texts, notes: Notes, size: Size, found: Sizes) -> Shown:
-    """What an update is shown of the notes: all of them where the prompt is the user's own."""
+    """Return the part of the notes shown to an update. A prompt written by the user gets all of them."""
     if texts.prompt != prompt_text(__file__, "update"):
         return Shown(notes, {})
     return shown_part(notes, size, to_shorten=[one.name for one in found.long])
 
 
 def fill(prompt: str, notes: str, path: str) -> str:
-    """N5: one pass, literally; names that are not ours stay."""
+    """Fill in the names in double braces, in one pass. Unknown names stay as they are."""
     values = {"currentNotes": notes, "notesPath": path}
     return _NAME.sub(lambda found: values[found[1]], prompt)
 
 
 def _sizes(found: Sizes, limits: Limits) -> str:
     answers = prompt_sections(__file__, "answers")
-    said = answers["size"].format(total=f"{limits.total:,}", section=f"{limits.section:,}", now=f"{found.total:,}")
+    size = answers["size"].format(total=f"{limits.total:,}", section=f"{limits.section:,}", now=f"{found.total:,}")
     if not found.long:
-        return said
+        return size
     rows = [f"- {one.name}: about {one.tokens:,} tokens" for one in found.long]
-    return "\n".join([said, answers["long"], *rows])
+    return "\n".join([size, answers["long"], *rows])
 
 
-def between_tags(said: str) -> str | None:
-    """The notes in an answer: what stands between the first opening tag and the last closing one; None where one of them lacks."""
-    start, end = said.find(OPEN), said.rfind(CLOSE)
+def between_tags(answer: str) -> str | None:
+    """Return the text between the first opening and the last closing tag of an answer, or None if a tag is missing."""
+    start, end = answer.find(OPEN), answer.rfind(CLOSE)
     if start < 0 or end < start:
         return None
-    return _unwrapped(said[start + len(OPEN) : end].strip())
+    return _unwrapped(answer[start + len(OPEN) : end].strip())
 
 
 def _unwrapped(text: str) -> str:
-    """Models like to put a document into a code block."""
+    """Remove a code block around the whole text: models like to wrap documents in one."""
     lines = text.split("\n")
     if len(lines) > 2 and lines[0].startswith("```") and lines[-1].strip() == "```":
         return "\n".join(lines[1:-1])

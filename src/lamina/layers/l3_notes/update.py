@@ -1,19 +1,19 @@
-"""One update of the notes: what it begins with, what the fork is asked, and whether its answer takes the place of the old notes.
+"""One update of the notes: read the file, ask a fork for changes, check them, and write the file.
 
-`begin` and `finish` read and write; `rewrite` is the flow between them and does neither. All three run in a job's thread, on frozen
-values. Invariant: the file is written once, by `finish`, with notes that were checked; whatever goes wrong before that leaves it as
-it was, and an update that does not end well moves no cursor (N3).
+`begin` reads and `finish` writes; `rewrite` is the flow between them and does neither. All three run in the job's thread, on
+frozen values. Invariant: the file is written once, by `finish`, with checked notes. A failure before that leaves the file
+unchanged, and a failed update does not move the cursor (N3).
 
-The notes while a fork edits them: in memory, so that the file changes once, when all is well (N1, N4).
+A fork that edits the notes works on a draft in memory, so that the file changes only once, at the end (N1, N4). It gets an Edit
+tool with the usual name and schema, since a different tool list would break the cached prefix, but this tool edits the draft.
+Invariant: the draft has the template's headings and descriptions after every edit. An edit that would change them is refused with
+the reason, which is remembered.
 
-Owns the Edit tool that a fork of this room is lent in place of the real one: same name and schema, since another list would be
-another prefix, but it works on the draft. Invariant: the draft has the template's headings and descriptions after every edit; one that
-would change them is refused with the reason, and remembered.
-
-Owns `session-memory/summary.md` of a session, and reads the two files in `session-memory/config/` of the home by which a person changes
-how notes are kept (N5). The file is replaced as a whole and only while it holds what the update began with, so a person's change always
-wins; what is no longer notes is moved beside, never removed. A crash at any line leaves the old notes or the new ones; between moving a
-file beside and writing a fresh one there is none, and the next update begins one.
+Owns `session-memory/summary.md` of a session, and reads the user's two files in `session-memory/config/` of the home directory
+(N5). The notes file is replaced as a whole, and only if it still has the content that the update started from, so a change by the
+user always wins. A file that is no longer valid notes is renamed, never deleted. A crash at any line leaves the old notes or the
+new ones. The one exception is a crash between renaming an invalid file and writing a new one: then no notes exist until the next
+update.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ from .template import How, Limits, Texts, between_tags, directive, seen, texts_i
 DIRECTORY = "session-memory"
 NAME = "summary.md"
 
-# Eighty times what the limits allow: a file beyond this holds no notes.
+# Eighty times the token limits: a larger file cannot be notes.
 MAX_NOTES = 4 << 20
-# Templates and prompts are pages, not books.
+# Enough for any template or prompt.
 MAX_CONFIG = 256 << 10
-# Files moved beside in one session; whoever has more has a program that writes there.
+# Maximum number of renamed files in one session. More than this means that some program keeps writing there.
 MAX_BESIDE = 1_000
 
 
@@ -55,15 +55,15 @@ def notes_path(session: Path) -> Path:
 
 
 def read_file(path: Path) -> bytes | None:
-    """All of the notes; None where there are none yet."""
+    """Return the content of the notes file, or None if there is no file yet."""
     data = read(path, MAX_NOTES + 1)
     if data is not None and len(data) > MAX_NOTES:
-        raise DiskError(str(path), f"is larger than {MAX_NOTES >> 20} MiB", "move it away; a fresh one is begun")
+        raise DiskError(str(path), f"is larger than {MAX_NOTES >> 20} MiB", "move it away, and Lamina starts a new one")
     return data
 
 
 def read_config(home: Path | None, name: str) -> str | None:
-    """The user's `template.md` or `prompt.md`; None where there is none. A person may keep it behind a link."""
+    """Return the user's `template.md` or `prompt.md`, or None if there is no such file. It may be a symbolic link."""
     if home is None:
         return None
     path = home / DIRECTORY / "config" / name
@@ -77,13 +77,13 @@ def read_config(home: Path | None, name: str) -> str | None:
 
 
 def publish(path: Path, data: bytes, *, expected: bytes | None) -> bool:
-    """Puts the new notes there; False, and nothing written, when the file no longer holds `expected`."""
+    """Write the new notes. Return False and write nothing if the file no longer has the content `expected`."""
     with RootDir.open(path.parent) as root:
         return root.replace_if(path.name, data, expected=expected)
 
 
 def move_beside(path: Path, *, expected: bytes) -> Path | None:
-    """Frees the name without losing what stood there; None when it no longer holds `expected`."""
+    """Rename the file to a free name and return its new path, or None if it no longer has the content `expected`."""
     with RootDir.open(path.parent) as root:
         if root.read_bytes(path.name, len(expected) + 1) != expected:
             return None
@@ -91,13 +91,13 @@ def move_beside(path: Path, *, expected: bytes) -> Path | None:
         names = (f"{path.stem}.kept-{number}{path.suffix}" for number in range(1, MAX_BESIDE + 1))
         free = next((name for name in names if name not in taken), None)
         if free is None:
-            raise DiskError(str(path), f"can't be moved beside, {MAX_BESIDE:,} files lie there already", "remove some of them")
+            raise DiskError(str(path), f"cannot be renamed, since {MAX_BESIDE:,} older copies exist", "remove some of them")
         root.rename(path.name, free)
         return path.with_name(free)
 
 
 CHANGED = "Changed."
-REFUSED = "Not changed: {why}. Headings and the italic lines below them stay as they are; write below them."
+REFUSED = "Not changed: {why}. Keep the headings and the italic lines below them as they are, and write below them."
 
 
 class Draft:
@@ -110,7 +110,7 @@ class Draft:
         self.text, self.template, self.altered = text, template, ""
 
     def edit(self, arguments: Wire, context: Context) -> ToolOutput:
-        """Permission has been asked: the call is about the notes' file."""
+        """Edit the draft. The permission check has already made sure that the call is for the notes file."""
         assert self.template is not None
         planned = plan_edit(
             self.text,
@@ -130,12 +130,12 @@ class Draft:
 
 
 def is_our_edit(tool: Tool) -> bool:
-    """Whether a host's tool is the Edit that this room knows how to stand in for."""
+    """Return whether a host's tool is the built-in Edit, which the draft can replace."""
     return tool.name == "Edit" and tool.schema == SCHEMA
 
 
 def with_draft(tools: tuple[Tool, ...], draft: Draft) -> tuple[Tool, ...]:
-    """The same tools; Edit changes the draft."""
+    """Return the same tools, with an Edit that changes the draft."""
     return tuple(
         Builtin(name="Edit", description=tool.description, schema=tool.schema, read_only=False, act=draft.edit)
         if is_our_edit(tool)
@@ -144,28 +144,28 @@ def with_draft(tools: tuple[Tool, ...], draft: Draft) -> tuple[Tool, ...]:
     )
 
 
-# Over the limit the next update is asked to shorten; an answer of more than twice of it did not understand what notes are.
+# Notes over the limit are accepted, and the next update is asked to shorten them. Notes over twice the limit are rejected.
 TOO_LONG = 2
 
 PURPOSE = "notes"
 
 
 class NotesOrder(msgspec.Struct, frozen=True, kw_only=True):
-    """All that an update works with."""
+    """The inputs of an update."""
 
     path: Path
     home: Path | None
     how: How
     limits: Limits
-    cursor: Cursor  # recorded if it ends well
+    cursor: Cursor  # recorded if the update succeeds
     max_tokens: int | None = None
 
 
 class Begun(NamedTuple):
     texts: Texts
     notes: Notes
-    found: bytes | None  # what the file held; the update counts only if it still does
-    nonsense: bool = False  # the file is no longer notes of this template
+    found: bytes | None  # content of the file; the update is written only if it is still the same
+    nonsense: bool = False  # the file does not match the template
     remarks: tuple[str, ...] = ()
 
 
@@ -175,7 +175,7 @@ class Rewritten(NamedTuple):
 
 
 class NotUpdated(NamedTuple):
-    """The old file stays, for this reason."""
+    """The update failed for this reason, and the old file stays."""
 
     why: str
     outcomes: tuple[ForkOutcome, ...] = ()
@@ -184,17 +184,17 @@ class NotUpdated(NamedTuple):
 
 class Updated(NamedTuple):
     cursor: Cursor
-    tokens: int  # of the notes
+    tokens: int  # tokens of the notes
     outcomes: tuple[ForkOutcome, ...]
     remarks: tuple[str, ...] = ()
-    beside: str = ""  # where a file that was no longer notes lies now
+    beside: str = ""  # new path of a renamed invalid file
 
 
 UpdateOutcome: TypeAlias = Updated | NotUpdated
 
 
 def load_texts(home: Path | None) -> Texts:
-    """What is in force; a file of the user's that cannot be read is said and passed over."""
+    """Return the texts in use. A user file that cannot be read is reported and ignored."""
     given: dict[str, str | None] = {}
     remarks: list[str] = []
     for name in ("template.md", "prompt.md"):
@@ -202,13 +202,13 @@ def load_texts(home: Path | None) -> Texts:
             given[name] = read_config(home, name)
         except DiskError as error:
             given[name] = None
-            remarks.append(f"{error} Ours is used instead.")
+            remarks.append(f"{error} The built-in {name} is used instead.")
     texts = texts_in_force(given["template.md"], given["prompt.md"])
     return texts._replace(remarks=(*remarks, *texts.remarks))
 
 
 def read_current(data: bytes | None, template: Template) -> Notes | Misfit | None:
-    """What a file holds; None where there is none."""
+    """Return the notes in a file's content, or None if there is no file."""
     if data is None:
         return None
     try:
@@ -222,52 +222,52 @@ def begin(order: NotesOrder) -> Begun:
     found = read_file(order.path)
     current = read_current(found, texts.template)
     if isinstance(current, Misfit):
-        remark = f"{order.path} is no longer used as notes: {current.why}; it is kept beside, and fresh notes are begun."
+        remark = f"{order.path} no longer matches the notes template: {current.why}. It is renamed, and new notes are started."
         return Begun(texts, texts.template.notes, found, nonsense=True, remarks=(*texts.remarks, remark))
     return Begun(texts, current or texts.template.notes, found, remarks=texts.remarks)
 
 
 def rewrite(order: NotesOrder, begun: Begun, handover: Handover, draft: Draft, size: Size) -> Flow[Rewritten | NotUpdated]:
-    """Ask for the new notes, by edits or by the sections that change, and check what comes. What an answer got wrong is said once."""
+    """Ask for the new notes, as edits or as the sections that change, and check the answer. If calls failed, ask once more."""
     template, path = begun.texts.template, str(order.path)
     before = str(escape(render(begun.notes)))
     draft.begin(before, template)
-    said = directive(begun.texts, begun.notes, path, order.how, size=size, limits=order.limits)
-    tried = yield from _one_try(handover, said, order)
+    prompt = directive(begun.texts, begun.notes, path, order.how, size=size, limits=order.limits)
+    tried = yield from _one_try(handover, prompt, order)
     outcomes: tuple[ForkOutcome, ...] = (tried.outcome,)
     if tried.failures:
         now = read_notes(draft.text, template)
         notes = begun.notes if isinstance(now, Misfit) else now
-        said = directive(begun.texts, notes, path, order.how, size=size, limits=order.limits, failures=tried.failures)
-        tried = yield from _one_try(handover, said, order)
+        prompt = directive(begun.texts, notes, path, order.how, size=size, limits=order.limits, failures=tried.failures)
+        tried = yield from _one_try(handover, prompt, order)
         outcomes = (*outcomes, tried.outcome)
     if tried.failures:
         return NotUpdated(draft.altered or tried.failures[0], outcomes)
-    said_so = between_tags(tried.outcome.reply.text)
-    new = read_notes(draft.text, template) if said_so is None else _with_sections(said_so, before, begun, size, order.limits)
-    if said_so is None and draft.text == before:
-        return NotUpdated(_nothing(tried.outcome), outcomes)
+    answer = between_tags(tried.outcome.reply.text)
+    new = read_notes(draft.text, template) if answer is None else _with_sections(answer, before, begun, size, order.limits)
+    if answer is None and draft.text == before:
+        return NotUpdated(_why_no_notes(tried.outcome), outcomes)
     return _checked(new, begun, size, order.limits, outcomes)
 
 
-def _with_sections(said: str, before: str, begun: Begun, size: Size, limits: Limits) -> Notes | Misfit:
-    """An answer that names sections, put into the notes it was shown; one that names none says that they are up to date."""
+def _with_sections(answer: str, before: str, begun: Begun, size: Size, limits: Limits) -> Notes | Misfit:
+    """Put the sections of an answer into the notes it was shown. An empty answer means that the notes are up to date."""
     texts = begun.texts
     notes = read_notes(before, texts.template)
-    if isinstance(notes, Misfit) or not said:
+    if isinstance(notes, Misfit) or not answer:
         return notes
     found = sizes(begun.notes, size, section=limits.section, total=limits.total)
-    return merged(str(escape(said)), notes, texts.template, seen(texts, begun.notes, size, found).hidden)
+    return merged(str(escape(answer)), notes, texts.template, seen(texts, begun.notes, size, found).hidden)
 
 
 class _Tried(NamedTuple):
     outcome: ForkOutcome
-    failures: tuple[str, ...]  # what the calls that did not work were told
+    failures: tuple[str, ...]  # the error results of failed calls
 
 
-def _one_try(handover: Handover, said: str, order: NotesOrder) -> Flow[_Tried]:
-    """One answer; its calls are run by whoever drives this, and what failed is looked at."""
-    flow = run_fork(handover, said, purpose=PURPOSE, max_tokens=order.max_tokens, tools=order.how == "edit")
+def _one_try(handover: Handover, prompt: str, order: NotesOrder) -> Flow[_Tried]:
+    """Ask for one answer and collect the errors of its calls, which the driver of the flow runs."""
+    flow = run_fork(handover, prompt, purpose=PURPOSE, max_tokens=order.max_tokens, tools=order.how == "edit")
     failures: list[str] = []
     try:
         effect = next(flow)
@@ -282,13 +282,13 @@ def _one_try(handover: Handover, said: str, order: NotesOrder) -> Flow[_Tried]:
         flow.close()
 
 
-def _nothing(outcome: ForkOutcome) -> str:
+def _why_no_notes(outcome: ForkOutcome) -> str:
     stop = outcome.reply.stop_reason
     if stop == "refusal":
         return "the model declined"
     if stop is None or stop in ("max_tokens", "model_context_window_exceeded"):
         return "the answer was cut off"
-    return "the answer held no notes" if outcome.reply.text.strip() else "the answer was empty"
+    return "the answer contained no notes" if outcome.reply.text.strip() else "the answer was empty"
 
 
 def _checked(
@@ -300,12 +300,14 @@ def _checked(
     if is_fresh(notes, begun.texts.template):
         return NotUpdated("nothing was noted", outcomes)
     if (tokens := size(render(notes))) > TOO_LONG * limits.total:
-        return NotUpdated(f"it has about {tokens:,} tokens, more than {TOO_LONG} times the limit of {limits.total:,}", outcomes)
+        return NotUpdated(
+            f"they have about {tokens:,} tokens, more than {TOO_LONG} times the limit of {limits.total:,}", outcomes
+        )
     return Rewritten(notes, outcomes)
 
 
 def finish(order: NotesOrder, begun: Begun, done: Rewritten | NotUpdated, size: Size) -> UpdateOutcome:
-    """Write what was checked, unless the file changed while the model was at work: the person's change wins."""
+    """Write the checked notes, unless the file changed in the meantime: a change by the user wins."""
     if isinstance(done, NotUpdated):
         return done._replace(remarks=begun.remarks)
     text = render(done.notes)
@@ -313,8 +315,8 @@ def finish(order: NotesOrder, begun: Begun, done: Rewritten | NotUpdated, size: 
     if begun.nonsense and begun.found is not None:
         moved = move_beside(order.path, expected=begun.found)
         if moved is None:
-            return NotUpdated("the file was changed meanwhile", done.outcomes, begun.remarks)
+            return NotUpdated("the file changed in the meantime", done.outcomes, begun.remarks)
         beside, expected = str(moved), None
     if not publish(order.path, text.encode(), expected=expected):
-        return NotUpdated("the file was changed meanwhile", done.outcomes, begun.remarks)
+        return NotUpdated("the file changed in the meantime", done.outcomes, begun.remarks)
     return Updated(order.cursor, size(text), done.outcomes, begun.remarks, beside)

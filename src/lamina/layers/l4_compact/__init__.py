@@ -1,14 +1,14 @@
-"""Layer 4: full compaction. A summary takes the place of what was said, and what matters is put back.
+"""Layer 4: full compaction. A summary replaces old messages, and important context is restored after it.
 
-Decides  what is kept and what is summarised, whether an answer is a summary, what is put back, when to stop trying
+Decides  what to keep, summarise and restore, whether an answer is a valid summary, and when to stop trying
 Does     asks the model, reads the files and commits the summary (step.py)
-Costs    one call that reads the conversation from the prompt cache (a tenth of its price) and writes a few thousand tokens
-Switch   `compaction` (all), `auto_compact` (by itself); `compact.ahead` of the policy for summaries made ahead of need
+Costs    one call that reads the conversation from the prompt cache (a tenth of the price) and writes a few thousand tokens
+Switch   `compaction` (all), `auto_compact` (automatic only); `compact.ahead` in the policy for prefetched summaries
 Spec     C1-C9, B1-B3, K4, O1
 
-    step.py          when to compact, by itself or by hand     plan.py          which part is summarised, whole pairs only
-    summary_call.py  asking the model, with retries            summary_text.py  the directive; is this answer a summary
-    apply.py         the summary becomes a compaction          prefetch.py      a summary made ahead of need
-    breaker.py       when to stop by itself                    offline.py       a summary without a model
-    expand.py        what a summary stands for, opened again   collapse.py      old turns folded, messages hidden
+    step.py          automatic and manual compaction           plan.py          which messages are summarised
+    summary_call.py  the model call, with retries              summary_text.py  the directive, and validation of the answer
+    apply.py         commits a summary                         prefetch.py      summaries made before they are needed
+    breaker.py       stops automatic compaction                offline.py       a summary without a model
+    expand.py        shows the messages behind a summary       collapse.py      folds old turns, snips messages
 """

@@ -1,4 +1,4 @@
-"""A summary becomes a compaction: its text is put together with what belongs behind it, and committed where it helps."""
+"""Turn a summary into a compaction: compose its text, restore context after it, and commit it if the view gets smaller."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .summary_call import SummaryMade, reserve
 
 
 class SummaryParts(NamedTuple):
-    """The summary's text, what is put back behind it, and the tokens of the view they make."""
+    """The composed summary, the context restored after it, and the tokens of the resulting view."""
 
     text: str
     put: Restoration
@@ -41,8 +41,9 @@ def put_together(
     parent: str | None = None,
     fresh: bool = True,
 ) -> SummaryParts:
-    """What a compaction would leave in view. Nothing is written; with `fresh` off nothing is asked of the host that might change it,
-    so a preview may ask too."""
+    """Return the view that a compaction would leave. Nothing is written.
+
+    With `fresh` off, the host is not asked for anything that could change its state, so a preview can call this too."""
 
     def tokens(words: str) -> int:
         return tokens_of(c, words)
@@ -81,10 +82,10 @@ def apply_summary(
     parts = put_together(c, items, made, got, wanted, by=decision, parent=parent)
     if parts.after > ceiling(c) and (short := _within_reserve(c, got)) != got:
         got, parts = short, put_together(c, items, made, short, wanted, by=decision, parent=parent)
-    # By the same estimate on both sides: what was reported may measure with another rule.
+    # Both sides use the same estimate, since the provider's reported count may follow another rule.
     was = c.count.fixed + size_of(c, [block for item in items for block in item.blocks])
     if parts.after >= was:
-        why = f"it would not get smaller ({was:,} tokens before, {parts.after:,} after)"
+        why = f"the conversation would not get smaller ({was:,} tokens before, {parts.after:,} after)"
         c.record_event("compaction_failed", {"trigger": wanted.trigger, "why": why})
         return Compacted(why=why, usage=got.usage, tokens_before=wanted.before)
     part = items[made.start : made.end]
@@ -104,13 +105,15 @@ def apply_summary(
 
 
 def _within_reserve(c: Conversation, got: SummaryMade) -> SummaryMade:
-    """A server that does not keep to the length it was given: a summary that fills the window could never be summarised away."""
+    """Shorten a summary from a server that ignored `max_tokens`: a summary that fills the window could never be compacted
+    again."""
     words = shortened(got.text, reserve(c), lambda text: tokens_of(c, text), least=LEAST_CHARACTERS)
     return msgspec.structs.replace(got, text=words)
 
 
 def _is_left_out(item: Item, got: SummaryMade, parts: SummaryParts) -> bool:
-    """Whether no model has seen it, and neither the summary nor what is put back carries it."""
+    """Return whether an item is lost from the view: no model saw it, and neither the summary nor the restored context contains
+    it."""
     if item.uuid not in got.unseen or item.uuid in parts.put.elsewhere:
         return False
     return not (is_said(item) and escaped(words_of(item.blocks)) in parts.text)

@@ -1,9 +1,9 @@
-"""When compaction by itself stops (C8, B3) and when it pauses. Pure.
+"""The circuit breaker of automatic compaction: when it stops (C8, B3) and when it pauses. Pure.
 
-The state is one small value, written as an event behind every attempt, so a resumed session knows it. Three failed compactions in a
-row, or a window that is full again within a few turns several times in a row, stop it for the session; a compaction by hand is
-always tried, and its success starts afresh. After an undo it pauses: the person wanted the messages back. Where a hook of the
-person's said no it waits for their next message; that is no failure.
+The state is one small value, logged as an event after every attempt, so that a resumed session knows it. Automatic compaction
+stops for the session after three failures in a row, or if the window is full again within a few turns several times in a row. A
+manual compaction is always tried, and its success resets the state. After an undo automatic compaction pauses, because the user
+wanted the messages back. After a veto by a hook it waits for the next user message; a veto is not a failure.
 """
 
 from __future__ import annotations
@@ -16,25 +16,27 @@ import msgspec
 from ...conversation.compaction.cuts import is_said
 from ...core.policy import CompactPolicy
 from ...core.view import Item
+from ...core.wording import counted
 
-# The event that carries the state.
+# The name of the event that stores the state.
 EVENT = "autocompact"
-# "Near" the blocking limit, in tokens for a full-sized window: a pause after an undo ends here, one round before it would block.
+# Distance to the blocking limit, in tokens of a full-sized window, at which a pause after an undo ends: one round before
+# blocking.
 NEAR = 3_000
-# So many answers without a word of the person's count as one turn: a model that reads the same large file again and again fills the
-# window every few answers and is stopped, one that works on for a hundred answers between two compactions is not. For a full-sized
-# window: a small one fills up sooner whatever is done in it, and there each answer counts.
+# Number of answers without a user message that count as one turn. A model that reads the same large file again and again fills
+# the window every few answers and is stopped; one that works for a hundred answers between two compactions is not. The number is
+# for a full-sized window. In a small one, which fills up sooner whatever happens in it, each answer counts.
 ANSWERS_A_TURN = 5
 
 Stopped = Literal["", "failing", "thrashing"]
 
 
 class BreakerLedger(msgspec.Struct, frozen=True):
-    failures: int = 0  # compactions in a row that did not work
-    refills: int = 0  # times in a row the window was full again at once
+    failures: int = 0  # consecutive failed compactions
+    refills: int = 0  # how many times in a row the window was soon full again
     stopped: Stopped = ""
     boundary: str = ""  # the last compaction
-    refused: str = ""  # the person's last message when a hook said no to one
+    refused: str = ""  # the last user message at the time of a hook's veto
 
     def to_json(self) -> dict[str, Any]:
         built: dict[str, Any] = msgspec.to_builtins(self)
@@ -42,7 +44,7 @@ class BreakerLedger(msgspec.Struct, frozen=True):
 
 
 def read_ledger(data: Mapping[str, Any] | None) -> BreakerLedger:
-    """What cannot be read counts as nothing: the worst that follows is one more attempt."""
+    """Read the state. Invalid data counts as no state, which at worst allows one more attempt."""
     try:
         return msgspec.convert(data or {}, BreakerLedger)
     except msgspec.ValidationError:
@@ -50,8 +52,9 @@ def read_ledger(data: Mapping[str, Any] | None) -> BreakerLedger:
 
 
 def filled(ledger: BreakerLedger, turns: int | None, policy: CompactPolicy) -> BreakerLedger:
-    """The window is full; `turns` came since the last compaction (None: there was none). One that is full still, because the last
-    attempt failed or was refused, has not filled up again."""
+    """Record that the window is full, `turns` turns after the last compaction (None if there was none).
+
+    A window that is still full because the last attempt failed or was vetoed does not count as full again."""
     if ledger.failures or ledger.refused:
         return ledger
     if turns is None or turns > policy.thrash_turns:
@@ -72,8 +75,9 @@ def worked(ledger: BreakerLedger, boundary: str, *, by_hand: bool) -> BreakerLed
 
 
 def turns_since(items: Sequence[Item], kept: Sequence[str], *, answers_a_turn: int = ANSWERS_A_TURN) -> int:
-    """Turns in view that were answered since the last compaction kept `kept`. A turn goes from one message of the person's to the
-    next; a long one counts once for every few answers."""
+    """Count the answered turns in view since the last compaction, which kept the records `kept`.
+
+    A turn lasts from one user message to the next. A long turn counts once for every `answers_a_turn` answers."""
     old = set(kept)
     turns: list[set[str]] = [set()]
     for item in items:
@@ -87,18 +91,19 @@ def turns_since(items: Sequence[Item], kept: Sequence[str], *, answers_a_turn: i
 
 
 def explanation(ledger: BreakerLedger, policy: CompactPolicy) -> str:
-    """For the person; empty where nothing is stopped."""
+    """Return the notice for the user if automatic compaction has stopped, else an empty string."""
     match ledger.stopped:
         case "failing":
             return (
-                f"Compaction failed {ledger.failures} times in a row and is not tried again by itself in this session; "
-                "/compact tries once more, /clear starts anew."
+                f"Compaction failed {counted(ledger.failures, 'time')} in a row, so automatic compaction is off for this "
+                "session. Use /compact to try again, or /clear to start a new session."
             )
         case "thrashing":
             return (
-                f"The window was full again within {policy.thrash_turns} turns after {ledger.refills} compactions in a row, so "
-                "compaction by itself stops: something that is read again and again is too large for it. Read smaller parts, use "
-                "/compact once that is settled, or start anew with /clear."
+                f"The window was full again within {counted(policy.thrash_turns, 'turn')} after "
+                f"{counted(ledger.refills, 'compaction')} in a row, so automatic compaction is off for this session. "
+                "Something that is read repeatedly is too large for the window. "
+                "Read smaller parts and then use /compact, or start a new session with /clear."
             )
         case _:
             return ""

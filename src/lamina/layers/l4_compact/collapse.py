@@ -1,9 +1,8 @@
-"""Snip and collapse (C10): a run of messages gives its place to one line, and can be opened again. Entered as spans with their receipts,
-undone like any span.
+"""Snip and collapse (C10): replace a run of messages by one line that can be expanded again.
 
-A snip is a person's or a model's word: this range, out. A collapse is the window's: from the oldest on, whole finished turns, until
-enough room is made. Neither parts a call from its result, touches what is pinned, or takes what the person said last. `plan_snip` and
-`plan_collapse` decide, and are pure.
+A snip removes a range chosen by the user or the model. A collapse makes room in the window: it folds whole finished turns,
+starting with the oldest. Neither separates a call from its result, removes a pinned message, or removes the last user message.
+Both are logged as spans with receipts and can be undone like any span. `plan_snip` and `plan_collapse` decide, and are pure.
 """
 
 from __future__ import annotations
@@ -25,26 +24,27 @@ from ...core.fence import escape
 from ...core.receipts import Fate, Told, write_receipt
 from ...core.records import Span
 from ...core.view import Item
+from ...core.wording import counted
 
-# Of an id, for people and models to name it by.
+# Characters of an id that are shown and can be used to name it.
 SHORT = 8
-# Enough of what was asked to know the turn by.
+# Characters of the user's message that identify a folded turn.
 QUOTED = 120
 
 
 def snip(c: Conversation, first: str, last: str) -> Span:
-    """Take a range of messages out of the view; `undo` brings it back."""
+    """Remove a range of messages from the view; `undo` restores it."""
     if not c.settings.snip:
-        raise UsageError("Taking messages out is switched off (setting lamina.snip).")
+        raise UsageError("Snipping messages is turned off (setting lamina.snip).")
     found = plan_snip(c.log.view.items, first, last, size=_size(c), pinned=_pinned(c))
     before = c.count.tokens
     span = _enter(c, "snip", "snipped", found)
-    _tell(c, span, {"messages": len(span.ids), "tokens_before": before})
+    _record(c, span, {"messages": len(span.ids), "tokens_before": before})
     return span
 
 
 def collapse(c: Conversation) -> None:
-    """Fold the oldest finished turns once the window is as full as the policy says, down to what it says."""
+    """Fold the oldest finished turns when the window reaches `collapse_percent`, until it is down to `collapse_to_percent`."""
     if not c.settings.collapse:
         return
     full = c.limits.effective * c.policy.compact.collapse_percent // 100
@@ -55,10 +55,10 @@ def collapse(c: Conversation) -> None:
     items = c.log.view.items
     before = c.count.tokens
     folded = plan_collapse(items, free=free, keep=keep, size=_size(c), pinned=_pinned(c))
-    # Newest first: the places of the older ones stay what they are.
+    # Newest first, so that the positions of the older ones stay valid.
     spans = [_enter(c, "collapse", "folded", one) for one in reversed(folded)]
     if spans:
-        _tell(c, spans[-1], {"turns": len(spans), "tokens_before": before})
+        _record(c, spans[-1], {"turns": len(spans), "tokens_before": before})
 
 
 def _enter(c: Conversation, kind: str, fate: Fate, found: Folded) -> Span:
@@ -75,13 +75,13 @@ def _enter(c: Conversation, kind: str, fate: Fate, found: Folded) -> Span:
     return span
 
 
-def _tell(c: Conversation, last: Span, data: Wire) -> None:
-    """What was learnt of the tokens goes with the last of the decisions, as with a clearing (T10)."""
+def _record(c: Conversation, last: Span, data: Wire) -> None:
+    """Log the event with the calibrated token count, attached to the last decision as in a clearing."""
     c.record_event(last.kind, {**data, "tokens_after": c.count.tokens, "decision": last.uuid, "count": c.count.to_json()})
 
 
 def _pinned(c: Conversation) -> set[str]:
-    """Messages that are pinned, and the attachments in which a compaction carried pins on (B2)."""
+    """Return the ids of pinned messages, and of the attachments in which a compaction carried pins over."""
     pins = c.log.view.pins
     carried = {item.uuid for item in c.log.view.items if item.kind.removeprefix(f"attachment:{PIN}") in pins}
     return carried | {pin.target for pin in pins.values() if pin.target is not None}
@@ -95,20 +95,20 @@ def _size(c: Conversation) -> Size:
 
 
 class Folded(msgspec.Struct, frozen=True):
-    """items[start:end] fold into one text."""
+    """items[start:end], to be replaced by one line."""
 
     start: int
     end: int
     tokens: int
-    words: str  # what the turn began with
+    words: str  # the beginning of the user's message
 
 
 def plan_snip(items: Sequence[Item], first: str, last: str, *, size: Size, pinned: Collection[str] = ()) -> Folded:
-    """The range between two records, both included, widened until no pair is parted."""
+    """Return the range between two records (inclusive), widened so that no call is separated from its result."""
     places = {item.uuid: index for index, item in enumerate(items)}
     for uuid in (first, last):
         if uuid not in places:
-            raise InputError(uuid, "is not in view", "name two messages the model sees now")
+            raise InputError(uuid, "is not in view", "choose two messages that the model currently sees")
     start, end = sorted((places[first], places[last]))
     legal = legal_cuts(items)
     start = next(at for at in range(start, -1, -1) if legal[at])
@@ -117,14 +117,14 @@ def plan_snip(items: Sequence[Item], first: str, last: str, *, size: Size, pinne
         if item.uuid in pinned:
             raise InputError(item.uuid, "is pinned", "undo the pin first")
         if item.kind in FOLDED:
-            raise InputError(item.uuid, "stands for other messages already", "undo that first, or choose a range without it")
+            raise InputError(item.uuid, "already replaces other messages", "undo that first, or choose a range without it")
     if end > _last_said(items):
-        raise InputError(last, "the range reaches what was said last", "end it before that message")
+        raise InputError(last, "the range includes the last user message", "end it before that message")
     return _folded(items, start, end, size)
 
 
 def plan_collapse(items: Sequence[Item], *, free: int, keep: int, size: Size, pinned: Collection[str] = ()) -> list[Folded]:
-    """The oldest finished turns, one by one, until they free so many tokens; the newest `keep` tokens are not touched."""
+    """Return the oldest finished turns that together free `free` tokens. The newest `keep` tokens are never folded."""
     legal = legal_cuts(items)
     starts = [index for index, item in enumerate(items) if is_said(item) and legal[index]]
     end = _kept_from(items, keep, size)
@@ -142,11 +142,12 @@ def plan_collapse(items: Sequence[Item], *, free: int, keep: int, size: Size, pi
 
 
 def render_fold(kind: str, folded: Folded, count: int, node: str) -> str:
-    """What stands in its place. The words are somebody's: they cannot pose as ours."""
+    """Return the line that replaces a run of messages. The quoted words are escaped, so they cannot pass as ours."""
     words = f' that began with "{escape(folded.words)}"' if folded.words else ""
     what = "A finished turn" if kind == "collapse" else "A part of the conversation"
-    how = "was folded away to make room" if kind == "collapse" else "was taken out"
-    return f"[{what}{words} {how}: {count} messages, about {folded.tokens:,} tokens. Expand {node} shows it again.]"
+    how = "was folded to make room" if kind == "collapse" else "was removed"
+    size = f"{counted(count, 'message')}, about {counted(folded.tokens, 'token')}"
+    return f"[{what}{words} {how}: {size}. Expand {node} shows it again.]"
 
 
 def _folded(items: Sequence[Item], start: int, end: int, size: Size) -> Folded:
@@ -162,7 +163,7 @@ def _last_said(items: Sequence[Item]) -> int:
 
 
 def _kept_from(items: Sequence[Item], keep: int, size: Size) -> int:
-    """Where the newest `keep` tokens begin; never behind what was said last."""
+    """Return the index where the newest `keep` tokens begin, never after the last user message."""
     held = 0
     at = last = _last_said(items)
     for index in range(len(items) - 1, -1, -1):

@@ -1,7 +1,7 @@
-"""What a summary stands for, opened again (B1): the records a compaction took out of view, in order, as text in bounded pages.
+"""Expand a summary (B1): show the records that a compaction removed from the view, in order, as text in bounded pages.
 
-Nothing is kept for this: the log is read from where the view of that time began up to the decision, and the receipt says which records
-it was about.
+Nothing extra is stored for this. The log is read from where the view of that time began up to the decision, and the decision's
+receipt lists the records.
 """
 
 from __future__ import annotations
@@ -16,18 +16,19 @@ from ...core.log import Log, seeded
 from ...core.receipts import open_receipt, read_receipt
 from ...core.records import Boundary, Clear, Message, Record, Span
 from ...core.view import Item
+from ...core.wording import counted, plural
 from ...disk.transcripts.resume import find_resume_point, records_in
 from ...disk.transcripts.store import RecordSource
 from ...tools.expand import ExpandedPage
 
-# A page of about 10,000 tokens: what a model can read at once without filling a window with it.
+# A page of about 10,000 tokens, which a model can read at once without filling its window.
 PAGE = 40_000
 
 Decision: TypeAlias = Boundary | Span | Clear
 
 
 class FoundDecision(NamedTuple):
-    """A decision, and from where its conversation can be folded."""
+    """A decision, and the offset from which its view can be rebuilt."""
 
     decision: Decision
     start: int
@@ -35,8 +36,9 @@ class FoundDecision(NamedTuple):
 
 
 def find_decision(store: RecordSource, node: str) -> FoundDecision | None:
-    """The compaction, fold or clearing with this id, or the compaction whose summary has it; the beginning of an id will do. Looked
-    for from the end, and only lines that name the id are parsed."""
+    """Find the compaction, fold or clearing with this id, or the compaction whose summary has it.
+
+    The beginning of an id is enough. The search starts at the end of the transcript and parses only lines that contain the id."""
     wanted, by = node, ""
     lines = store.lines_back()
     for _, line in lines:
@@ -48,7 +50,7 @@ def find_decision(store: RecordSource, node: str) -> FoundDecision | None:
                     start, checkpoint = find_resume_point(lines)
                     return FoundDecision(record, start, checkpoint.state if checkpoint is not None else {})
                 case Message(summary=True) if record.uuid.startswith(wanted):
-                    # Summaries of other programs do not name their boundary: it is the one before them.
+                    # Other programs' summaries do not name their boundary, which is the one before them.
                     wanted, by = record.by or wanted, "" if record.by else "any"
                 case _:
                     pass
@@ -56,18 +58,20 @@ def find_decision(store: RecordSource, node: str) -> FoundDecision | None:
 
 
 def stands_for(store: RecordSource, node: str) -> list[Item]:
-    """The items that the decision `node` took out of view, as they stood in it. Read is what was in view then; all of the log only
-    where that does not hold together (a transcript of another program, a branch that leads to before)."""
+    """Return the items that the decision `node` removed from the view.
+
+    Only the part of the log that was in view then is read. The whole log is read if that part is not consistent (another
+    program's transcript, or a branch that starts earlier)."""
     found = find_decision(store, node) if node else None
     if found is None:
-        raise InputError(node or "expand", "there is no compaction with this id in the transcript", "see its summary for the id")
+        raise InputError(node or "expand", "no compaction with this id exists in the transcript", "copy the id from its summary")
     if found.start and (items := _out_of(store, found)) is not None:
         return items
     return _out_of(store, found._replace(start=0, state={})) or []
 
 
 def _out_of(store: RecordSource, found: FoundDecision) -> list[Item] | None:
-    """None: the part that was read is not what was in view then."""
+    """Return the removed items, or None if the part of the log that was read is not the view of that time."""
     decision = found.decision
     log = Log.load(lambda: _before(store.read(found.start), decision.uuid), lambda: seeded(found.state))
     items = log.view.items
@@ -105,10 +109,11 @@ def text_of(items: Iterable[Item]) -> str:
 
 
 def page_of(text: str, number: int) -> ExpandedPage:
-    """Return one page of a text. A page is cut anywhere: put together they are the whole."""
+    """Return one page of a text. Pages may end anywhere; joined together they are the whole text."""
     pages = max(1, -(-len(text) // PAGE))
     if not 1 <= number <= pages:
-        raise InputError("page", f"there are {pages} pages", "ask for one of them")
+        remedy = plural(pages, "use page 1", f"use a page from 1 to {pages}")
+        raise InputError("page", f"{number} does not exist, the text has {counted(pages, 'page')}", remedy)
     return ExpandedPage(text[(number - 1) * PAGE : number * PAGE], number, pages)
 
 

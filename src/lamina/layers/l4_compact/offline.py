@@ -1,15 +1,14 @@
-"""A summary made without a model: from the log, by rules (C7, O1). Pure.
+"""A summary made by rules, without a model (C7, O1). Pure.
 
-It says what can be known by looking: what was asked last, errors and what was done next, the to-do list as it was last written, what
-the last answers said. The person's messages and the files are put in where every summary has them (compose.py). Every part is
-bounded, so it fits whatever it is made of. `answer` is the summariser offline: it reads nothing but the request, as a model would, and
-answers in the form it is asked for.
+It collects what can be read directly from the messages: the first and last request, errors and the call after each, the last
+to-do list, and the last answers. As in every summary, the user's messages and the list of files are added by compose.py. Every
+part is bounded, so the summary always fits. `answer` is the offline summariser: like a model it sees only the request, and it
+answers in the requested form.
 
-Lines that state a value in words, found by rule (O1): what a summary made without a model keeps of answers, results and arguments.
-
-A line counts if it reads like a sentence and holds a number. A log repeats its forms: a line whose form, digits aside, stands more than
-once says less than one that stands alone, and is left out. Each text gives its best line before any gives a second, so that one
-long file does not crowd out the rest; the newest texts come first when there are more than fit.
+The summary also keeps lines that state a value (`stated`), from answers, results and arguments. A line counts if it reads like a
+sentence and contains a number. Logs repeat the same pattern, so lines that are equal except for their digits are left out. Every
+text contributes one line before any contributes a second, so that one long file does not crowd out the rest. If there are too
+many, the newest texts come first.
 """
 
 from __future__ import annotations
@@ -30,23 +29,23 @@ from ...core.view import Item
 # Shorter lines are labels, longer ones are data.
 SHORTEST, LONGEST = 20, 240
 LEAST_WORDS = 4
-# Of prose nearly everything is letters and blanks; of code and tables much is not.
+# Prose consists almost entirely of letters and spaces; code and tables do not.
 LEAST_LETTERS = 0.75
 EACH = 2
-# A text beyond this is a file of data, and its beginning is like its end.
+# A longer text is a data file, whose beginning represents the rest.
 LONGEST_TEXT = 200_000
 
 _SENTENCE = re.compile(r"[^\n]+?(?:[.!?。！？](?=\s|$)|$)", re.MULTILINE)
 _DIGITS = re.compile(r"\d+")
-# What stands before a line is no part of it: its number, a bullet, a mark of quotation.
+# Prefixes that are not part of a line: a line number, a bullet, a quotation mark.
 _BEFORE = re.compile(r"\A(?:\d+(?:\s*[→│|]|:\s))?[\s>*•#-]*")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 
 
 def stated(texts: Sequence[str], most: int) -> list[str]:
-    """At most so many lines, in the order they were said."""
+    """Return at most `most` lines that state a value, in their original order."""
     found = [[line for line in _lines(text) if _is_value(line)] for text in texts]
-    # A file read twice gives its lines once.
+    # The lines of a file that was read twice count once.
     newest = {line: at for at, lines in enumerate(found) for line in lines}
     forms = Counter(map(_form, newest))
     alone = [
@@ -78,40 +77,40 @@ def _form(line: str) -> str:
     return _DIGITS.sub("0", line)
 
 
-# Enough of each to know what it was; the log has the rest.
+# Limits that are enough to recognise each entry; the log has the rest.
 LINE = 240
 MOST_ERRORS = 12
 MOST_ANSWERS = 4
 ANSWER = 800
 MOST_TODOS = 40
 MOST_COMMANDS = 12
-# At a line's usual length about 3,000 tokens, which is what a model's summary takes.
+# About 3,000 tokens at the usual length of a line, like a summary by a model.
 MOST_VALUES = 100
-# What an earlier summary may take: it is the only trace of what it stands for.
+# Maximum characters kept of an earlier summary. Generous, since nothing else is left of the messages it replaced.
 EARLIER = 12_000
 
-NONE = "(nothing that a rule could find)"
+NONE = "(nothing found)"
 _OPEN = ("pending", "in_progress")
 _SECTION = re.compile(r"^## [1-9]\. .*$", re.MULTILINE)
 
 
 class Spoken(NamedTuple):
-    """What an item said, whoever it came from."""
+    """A message or a part of one."""
 
     role: str
     blocks: Sequence[object]
-    person: bool
+    by_user: bool  # written by the user
     summary: bool
 
 
 def mechanical(items: Sequence[Item]) -> str:
-    """The sections of a summary of these items, without the sixth."""
+    """Return the sections of a summary of these items, except the sixth (the user's messages)."""
     return digest([Spoken(item.role, item.blocks, is_said(item), item.kind in ("summary", "partial")) for item in items])
 
 
 def digest(spoken: Sequence[Spoken]) -> str:
-    """The same for whatever has roles and blocks."""
-    said = [words_of(_blocks(one)) for one in spoken if one.person]
+    """Return the sections of a summary of these messages."""
+    said = [words_of(_blocks(one)) for one in spoken if one.by_user]
     calls = [block for one in spoken for block in one.blocks if isinstance(block, ToolUse)]
     request = [f"First: {_line(said[0])}", f"Last: {_line(said[-1])}"] if said else []
     earlier = [_earlier(words_of(_blocks(one))) for one in spoken if one.summary]
@@ -132,9 +131,9 @@ def _blocks(one: Spoken) -> list[Text]:
 
 
 def _texts(spoken: Sequence[Spoken]) -> list[str]:
-    """What the model and its tools said. The person's own words stand in a section of theirs, an earlier summary's in the first."""
+    """Return the texts of the model and its tools. User messages and earlier summaries have sections of their own."""
     found: list[str] = []
-    for block in (block for one in spoken if not one.person and not one.summary for block in one.blocks):
+    for block in (block for one in spoken if not one.by_user and not one.summary for block in one.blocks):
         match block:
             case Text() | ToolResult():
                 found.append(block.text)
@@ -155,7 +154,7 @@ def safe(text: str) -> str:
 
 
 def _earlier(text: str) -> str:
-    """An earlier summary's sections, their headings a step lower so that each number stands once."""
+    """Return the sections of an earlier summary, with headings one level lower so that each number occurs once."""
     start = text.find("## 1.")
     body = text[max(0, start) :][:EARLIER]
     return "From an earlier summary:\n" + _SECTION.sub(
@@ -170,7 +169,7 @@ def _commands(calls: Sequence[ToolUse]) -> list[str]:
 
 
 def _errors(spoken: Sequence[Spoken]) -> list[str]:
-    """Each failed call, its error, and the call that came next."""
+    """Return each failed call with its error and the call that came next."""
     calls = {block.id: block for one in spoken for block in one.blocks if isinstance(block, ToolUse)}
     order = list(calls.values())
     place = {call.id: at for at, call in enumerate(order)}
@@ -190,7 +189,7 @@ def _call(call: ToolUse) -> str:
 
 
 def _todos(calls: Sequence[ToolUse]) -> list[str]:
-    """The open entries of the last list; none where it was emptied since."""
+    """Return the open entries of the last to-do list."""
     last = next((call for call in reversed(calls) if call.name == "TodoWrite"), None)
     rows = last.input.get("todos") if last is not None else None
     entries: Iterable[object] = rows if isinstance(rows, list) else ()
@@ -206,9 +205,9 @@ def _answers(spoken: Sequence[Spoken]) -> list[str]:
     return [f"- {_line(words, ANSWER)}" for words in texts[-MOST_ANSWERS:]]
 
 
-# Bytes a token at the least, so that an answer by rules is as long as one by a model may be, whatever its letters.
+# A low number of bytes per token, so that an answer by rules stays within `max_tokens` in any script.
 BYTES_PER_TOKEN = 3
-ANALYSIS = "Put together by rules, without a model."
+ANALYSIS = "Written by rules, without a model."
 INJECTED = "<system-reminder>"
 
 
@@ -222,8 +221,9 @@ def answer(request: Wire) -> list[Wire]:
 
 
 def _spoken(message: Mapping[str, Any], *, last: bool) -> Iterator[Spoken]:
-    """A message by its blocks: a summary, a reminder and the person's words may stand in one. The directive is the last block of the
-    last message and no part of what is summarised."""
+    """Split a message into its blocks, since one message may contain a summary, a reminder and the user's words.
+
+    The directive, which is the last block of the last message, is left out."""
     try:
         blocks: tuple[Block, ...] = read_content(message.get("content"))
     except InputError:

@@ -1,14 +1,14 @@
-"""What a compaction keeps and what its summary stands for (C4, C6, B1, B2). Pure: items and sizes in, a frozen value out.
+"""Decide what a compaction keeps and what it summarises (C4, C6, B1, B2). Pure: items and sizes in, a frozen value out.
 
-Theory. The view is cut in three: `before` (kept in front: only where a person asks to summarise *from* a message on), the part that
-is summarised, and `after` (kept behind). Three rules say where `after` begins:
+The view is cut into three parts: `before`, the summarised part, and `after`. The first and the last are kept; `before` is empty
+unless the user asks to summarise *from* a message on. Three rules decide where `after` begins:
 
-- what the person said last and no answer has seen stays as it is, unless it alone would fill the window;
-- an answer whose calls are still open stays with them: their results are still to come;
-- the policy's tail: the newest tokens verbatim, between its two numbers, from the beginning of a turn if one lies there.
+- user messages that no answer has seen yet stay, unless they alone would fill the window;
+- an answer with open calls stays, since their results are still to come;
+- the policy's tail stays: the newest tokens, between its two limits, from the beginning of a turn if possible.
 
-A cut never parts a call from its result. What stands for records elsewhere (a summary, a snip) is never kept: no later reader would
-find it.
+A cut never separates a call from its result. Items that replace other records (a summary, a snip) are never kept, since the
+replaced records could not be found again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ...core.view import Item
 
 
 class Pivot(msgspec.Struct, frozen=True):
-    """C6: `from` this message on, or everything before it (`up_to`)."""
+    """The message chosen by the user: summarise `from` it on, or `up_to` it (everything before it)."""
 
     side: Literal["from", "up_to"]
     uuid: str
@@ -35,7 +35,7 @@ class SummaryPlan(msgspec.Struct, frozen=True):
 
     start: int
     end: int
-    count: int  # of all items
+    count: int  # number of all items
 
     @property
     def empty(self) -> bool:
@@ -52,7 +52,7 @@ def plan(
     open_calls: Collection[str] = (),
     pivot: Pivot | None = None,
 ) -> SummaryPlan:
-    """`most_kept`: an unanswered message above this many tokens is not kept but cut into the summary."""
+    """Decide which part to summarise. Unanswered messages of more than `most_kept` tokens are summarised instead of kept."""
     legal = legal_cuts(items)
     stays = _open_from(items, legal, open_calls)
     stays = min(stays, _unanswered_from(items, legal, stays, most_kept, size))
@@ -64,7 +64,7 @@ def plan(
             end = next(index for index in range(floor, len(legal)) if legal[index])
     elif tail_max > 0:
         end = _tail_from(items, legal, stays, tail_min, tail_max, size)
-    # A summary of a summary alone, or of what is put back anyway, would only lose.
+    # Summarising only a summary, or only restored context, would lose detail and gain nothing.
     worth_it = any(item.role == "assistant" or is_said(item) for item in items[start:end])
     return SummaryPlan(start, end, len(items)) if worth_it else SummaryPlan(0, 0, len(items))
 
@@ -77,7 +77,7 @@ def _open_from(items: Sequence[Item], legal: Sequence[bool], open_calls: Collect
 
 
 def _unanswered_from(items: Sequence[Item], legal: Sequence[bool], end: int, most: int, size: Size) -> int:
-    """Where the words begin that the person said last, if nothing but injected context stands behind them."""
+    """Return where the unanswered user messages begin, if only injected context follows them."""
     start = end
     for index in range(end - 1, -1, -1):
         item = items[index]
@@ -90,7 +90,10 @@ def _unanswered_from(items: Sequence[Item], legal: Sequence[bool], end: int, mos
 
 
 def _tail_from(items: Sequence[Item], legal: Sequence[bool], stays: int, least: int, most: int, size: Size) -> int:
-    """The shortest tail of at least `least` tokens that begins with a turn, else with any round; else the longest that fits."""
+    """Return where the tail begins.
+
+    It is the shortest tail of at least `least` tokens that begins with a turn, else with any round, else the longest that
+    fits."""
     floor = _folded_end(items)
     held = longest = size(block for item in items[stays:] for block in item.blocks)
     best = stays
@@ -108,5 +111,5 @@ def _tail_from(items: Sequence[Item], legal: Sequence[bool], stays: int, least: 
 
 
 def _folded_end(items: Sequence[Item]) -> int:
-    """Behind the last item that stands for others."""
+    """Return the index after the last item that replaces others."""
     return next((index + 1 for index in range(len(items) - 1, -1, -1) if items[index].kind in FOLDED), 0)

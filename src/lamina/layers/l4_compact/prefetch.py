@@ -1,7 +1,8 @@
-"""A summary made ahead of need, in the background, so that nobody waits for it when the window is full.
+"""A summary prefetched in the background, so that no one has to wait for it when the window is full.
 
-It gets frozen values and is swapped in only if what it was computed from still stands: the same records at the front of the view, the
-same chain of digests up to its end. What came since stays word for word. The conversation never waits longer for it than N7 says.
+The job works on frozen values. Its summary is used only if the conversation it was made from is unchanged: the same records at
+the start of the view, and the same chain of digests up to the last of them. Newer messages stay verbatim. The conversation waits
+for it no longer than for the notes (N7).
 """
 
 from __future__ import annotations
@@ -28,23 +29,23 @@ from .summary_text import Rejected, directive, read_summary
 
 
 class SummaryAhead(msgspec.Struct):
-    """What a summary was computed from, and what came of it. The conversation's own; there is at most one."""
+    """A prefetched summary and the items it was made from. A conversation has at most one."""
 
-    items: tuple[str, ...] = ()  # the first of the view
-    links: int = 0  # 0: there is none
-    last: bytes = b""
-    most: int = 0  # tokens of what it stands for
+    items: tuple[str, ...] = ()  # ids of the summarised items at the start of the view
+    links: int = 0  # length of the digest chain; 0 means that there is no summary
+    last: bytes = b""  # the last digest of the chain
+    most: int = 0  # tokens of the summarised items
     text: str = ""
     usage: Usage = Usage()
 
 
 def begin(c: Conversation, count: int) -> None:
-    """Near the threshold a summary is begun, unless one of the same beginning is there or under way."""
+    """Start a summary near the threshold, unless one for this conversation exists or is being made."""
     ahead = c.limits.scaled(c.policy.compact.ahead_tokens)
     state = c.layer_state(SummaryAhead)
     if not ahead or _notes_will_do(c) or count < c.limits.autocompact - ahead:
         return
-    if _stands(c, state) or c.background.running(PURPOSE) is not None:
+    if _is_current(c, state) or c.background.running(PURPOSE) is not None:
         return
     items = tuple(c.log.view.items)
     if not any(item.role == "assistant" for item in items) or not c.background.allows(PURPOSE):
@@ -63,14 +64,15 @@ def begin(c: Conversation, count: int) -> None:
 
 
 def _notes_will_do(c: Conversation) -> bool:
-    """Where notes are kept they compact without a call, and a summary made ahead would be paid for nothing. A policy may begin them
-    too late for that."""
+    """Return whether the notes will compact the conversation without a call, so that prefetching a summary would waste money.
+
+    A policy may start the notes too late for that."""
     in_time = c.limits.scaled(c.policy.notes.first_at) < c.limits.autocompact
     return in_time and c.settings.session_notes and c.settings.notes_compaction and c.directory is not None
 
 
 def _take(c: Conversation, one: JobResult) -> None:
-    """It came back. What it cost is told whether it is of use or not."""
+    """Take in the result. Its cost is recorded whether the summary is usable or not."""
     if one.error is not None:
         forks.failed(c, PURPOSE, one.error)
         return
@@ -85,23 +87,23 @@ def _take(c: Conversation, one: JobResult) -> None:
 
 
 def ready(c: Conversation, items: Sequence[Item]) -> Flow[SummaryAhead | None]:
-    """One that can be used now."""
+    """Return a summary that can be used now, waiting briefly for one that is being made."""
     state = c.layer_state(SummaryAhead)
-    if not _stands(c, state):
+    if not _is_current(c, state):
         return None
     age = c.background.running(PURPOSE)
     if age is not None and age < c.policy.notes.stale_seconds:
         yield Wait(PURPOSE, c.policy.notes.wait_seconds)
         take_job_results(c)
     since = items[len(state.items) :]
-    if not state.text or not _stands(c, state) or any(item.kind in FOLDED for item in since):
+    if not state.text or not _is_current(c, state) or any(item.kind in FOLDED for item in since):
         return None
     used = msgspec.structs.replace(state)
-    state.links = 0  # used once
+    state.links = 0  # a summary is used only once
     return used
 
 
-def _stands(c: Conversation, state: SummaryAhead) -> bool:
+def _is_current(c: Conversation, state: SummaryAhead) -> bool:
     chain, items = c.log.view.flat.chain, c.log.view.items
     if not state.links or len(chain) < state.links or chain[state.links - 1] != state.last:
         return False

@@ -1,12 +1,12 @@
-"""Layer 4 in a turn: a summary takes the place of what was said, and what matters is put back (C1-C9, B1-B3).
+"""Layer 4 in a turn: a summary replaces old messages, and important context is restored after it (C1-C9, B1-B3).
 
-    if_needed   before a call: the quick way first (layer 3), then a summary; one made ahead of need is swapped in without waiting
-    compact     by hand, in whole, or from or up to a message
-    too_long    the provider refused the conversation as too long
-    preview     what `compact` would do, without a call and without a change
+    if_needed   before a call: compact with notes if possible (layer 3), else with a summary; a prefetched one needs no waiting
+    compact     compact on request: everything, from a message on, or up to a message
+    too_long    compact after the provider rejected the conversation as too long
+    preview     show what `compact` would do, without a model call and without a change
 
-Nothing is entered before the summary is there and its receipt names every record in view; then all of it is entered in one write. A
-crash leaves the old view, or the new one, at worst without the last of what was put back. Forks never come here (C9).
+Nothing is appended before the summary is complete and its receipt covers every record in view. Then everything is appended in one
+write. A crash leaves the old view or the new one, at worst without the last restored attachments. Forks never compact (C9).
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ from .breaker import ANSWERS_A_TURN, EVENT, NEAR, BreakerLedger, explanation, fa
 from .plan import Pivot, SummaryPlan, plan
 from .summary_call import SummaryFailed, SummaryMade, reserve, summarise, without_model
 
-# A compaction that needs no call: what it did, or None where it can't.
+# A compaction without a model call. Returns None if it is not possible.
 QuickCompaction: TypeAlias = Callable[[Conversation, CompactHooks], Flow[Compacted | None]]
 
-# A summary's median length in tokens, for a preview: 12,181 characters in 470 sessions of one agent.
+# The expected tokens of a summary, for previews. The median is 12,181 characters, measured in 470 sessions of one agent.
 EXPECTED = 3_000
-# An unanswered message above this part of the threshold is cut into the summary instead of being kept as it is.
+# An unanswered message larger than this percentage of the threshold is summarised instead of kept.
 MOST_KEPT_PERCENT = 50
 NOTHING = "there is nothing to summarise yet"
-CHANGED = "the conversation was changed while its summary was made"
+CHANGED = "the conversation changed while the summary was being written"
 
 
 class CompactionPreview(msgspec.Struct, frozen=True):
-    """What a compaction would do. The tokens after it are an estimate: how long the summary is, is not known yet."""
+    """What a compaction would do. `tokens_after` is an estimate, since the length of the summary is not known yet."""
 
     summarised: tuple[str, ...]
     kept: tuple[str, ...]
@@ -57,7 +57,8 @@ class CompactionPreview(msgspec.Struct, frozen=True):
 
 
 def if_needed(c: Conversation, quick: QuickCompaction) -> Flow[None]:
-    """C1: compact when the count has passed its threshold. `quick` is tried first: a compaction without a call (layer 3)."""
+    """Compact if the token count has passed the threshold. `quick`, a compaction without a model call (layer 3), is tried
+    first."""
     if not c.autocompact or c.settings.collapse:
         return
     count = c.count.judged
@@ -65,23 +66,23 @@ def if_needed(c: Conversation, quick: QuickCompaction) -> Flow[None]:
         ahead.begin(c, count)
         return
     ledger = _ledger(c)
-    if ledger.stopped or _paused(c, ledger, count) or _waits(c, ledger):
+    if ledger.stopped or _paused(c, ledger, count) or _is_vetoed(c, ledger):
         return
-    ledger = filled(ledger, _since(c), c.policy.compact)
+    ledger = filled(ledger, _turns_since_compaction(c), c.policy.compact)
     if ledger.stopped:
         _write(c, ledger)
     else:
-        yield from _by_itself(c, ledger, quick)
+        yield from _compact_automatically(c, ledger, quick)
 
 
-def _by_itself(
+def _compact_automatically(
     c: Conversation, ledger: BreakerLedger, quick: QuickCompaction, refused: PromptTooLong | None = None
 ) -> Flow[bool]:
-    """The quick way first, then a summary; what came of it is judged and kept in the log."""
-    before = CompactHooks(c, "auto")
-    done = (yield from quick(c, before)) or (yield from _full(c, before, refused=refused))
-    if before.refused:
-        c.notify(f"Nothing was compacted, because {before.refused.rstrip('.')}. It is asked again after your next message.")
+    """Try `quick` first, then a summary, and record the result in the breaker's state."""
+    hooks = CompactHooks(c, "auto")
+    done = (yield from quick(c, hooks)) or (yield from _full(c, hooks, refused=refused))
+    if hooks.refused:
+        c.notify(f"The conversation was not compacted: {hooks.refused.rstrip('.')}. Lamina tries again after your next message.")
         _write(c, msgspec.structs.replace(ledger, refused=_last_said(c)))
     else:
         judged = worked(ledger, done.boundary, by_hand=False) if done.done else failed(ledger, c.policy.compact)
@@ -90,32 +91,32 @@ def _by_itself(
 
 
 def will_help(c: Conversation) -> bool:
-    """Whether a window that is full now will be compacted before the next call: then one more message may be taken (T7)."""
+    """Return whether a full window will be compacted before the next call, so that one more message can be accepted."""
     return c.autocompact and not c.settings.collapse and not _ledger(c).stopped
 
 
 def compact(c: Conversation, quick: QuickCompaction, *, instructions: str = "", pivot: Pivot | None = None) -> Flow[Compacted]:
-    """By hand. The quick way does it where nothing special is asked for (N6)."""
+    """Compact on request. `quick` is used unless there are instructions or a pivot message."""
     if not c.settings.compaction:
-        return Compacted(why="compaction is switched off (setting lamina.compaction, LAMINA_DISABLE_COMPACT)")
-    before = CompactHooks(c, "manual", instructions)
-    by_notes = None if before.instructions or pivot is not None else (yield from quick(c, before))
-    done = by_notes or (yield from _full(c, before, pivot=pivot))
+        return Compacted(why="compaction is turned off (setting lamina.compaction or LAMINA_DISABLE_COMPACT)")
+    hooks = CompactHooks(c, "manual", instructions)
+    by_notes = None if hooks.instructions or pivot is not None else (yield from quick(c, hooks))
+    done = by_notes or (yield from _full(c, hooks, pivot=pivot))
     if done.done:
         _write(c, worked(BreakerLedger(), done.boundary, by_hand=True))
     return done
 
 
 def too_long(c: Conversation, error: PromptTooLong, quick: QuickCompaction) -> Flow[bool]:
-    """The conversation was refused as too long, whatever the count said: compact once; True where the call may be sent again."""
+    """Compact once after the provider rejected the conversation as too long. Return whether the call can be retried."""
     ledger = _ledger(c)
-    if not c.autocompact or ledger.stopped or _waits(c, ledger):
+    if not c.autocompact or ledger.stopped or _is_vetoed(c, ledger):
         return False
-    return (yield from _by_itself(c, ledger, quick, error))
+    return (yield from _compact_automatically(c, ledger, quick, error))
 
 
 def preview(c: Conversation, *, pivot: Pivot | None = None) -> CompactionPreview:
-    """B1: what `compact` would do. Notes may do it without a call; this shows the summary's way."""
+    """Return what `compact` would do with a summary. The notes may still replace the summary, which is not shown here."""
     items = tuple(c.log.view.items)
     made, before = _plan(c, items, pivot), c.count.tokens
     part = items[made.start : made.end]
@@ -137,46 +138,46 @@ def preview(c: Conversation, *, pivot: Pivot | None = None) -> CompactionPreview
 
 
 def _full(
-    c: Conversation, before: CompactHooks, *, pivot: Pivot | None = None, refused: PromptTooLong | None = None
+    c: Conversation, hooks: CompactHooks, *, pivot: Pivot | None = None, refused: PromptTooLong | None = None
 ) -> Flow[Compacted]:
-    wanted = CompactionRequest(before.trigger, c.clock(), c.count.tokens, pivot is not None)
+    wanted = CompactionRequest(hooks.trigger, c.clock(), c.count.tokens, pivot is not None)
     items = tuple(c.log.view.items)
     made = _plan(c, items, pivot)
-    if made.empty and not before.refused:
+    if made.empty and not hooks.refused:
         return Compacted(why=NOTHING, tokens_before=wanted.before)
-    if not before.ask():
-        return Compacted(why=before.refused, tokens_before=wanted.before)
-    instructions = before.instructions
+    if not hooks.ask():
+        return Compacted(why=hooks.refused, tokens_before=wanted.before)
+    instructions = hooks.instructions
     how: How = "summary"
     made_ahead = None if instructions or pivot is not None else (yield from ahead.ready(c, items))
     if made_ahead is not None:
-        # It stands for all there was then; of that the tail may be kept too.
+        # A prefetched summary covers the whole conversation of its time; the tail of it may be kept in addition.
         how, made = "ahead", SummaryPlan(0, min(made.end, len(made_ahead.items)), len(items))
         asked: SummaryMade | SummaryFailed = SummaryMade(made_ahead.text, made_ahead.usage)
     else:
         asked = yield from summarise(c, items, made, instructions=instructions, partial=wanted.partial, too_long=refused)
     if isinstance(asked, SummaryFailed) and asked.answered and c.count.judged >= c.limits.blocking:
-        # The model answers, but with no summary, and nothing more can be said: rules are better than the end.
+        # The model answers but not with a summary, and the window is full: a summary by rules is better than a dead end.
         asked = without_model(c, items, made, asked.usage)
     now = tuple(c.log.view.items)
-    if not isinstance(asked, SummaryFailed) and not _goes_on(items, now):
+    if not isinstance(asked, SummaryFailed) and not _is_unchanged(items, now):
         asked = SummaryFailed(CHANGED, asked.usage)
     if isinstance(asked, SummaryFailed):
-        c.record_event("compaction_failed", {"trigger": before.trigger, "why": asked.why})
+        c.record_event("compaction_failed", {"trigger": hooks.trigger, "why": asked.why})
         return Compacted(why=asked.why, usage=asked.usage, tokens_before=wanted.before)
     made = SummaryPlan(made.start, made.end, len(now))
     return apply_summary(c, now, made, asked, "rules" if asked.mechanical else how, wanted)
 
 
-def _goes_on(items: Sequence[Item], now: Sequence[Item]) -> bool:
-    """Whether what was summarised still stands. An event loop may have said more while the model wrote: that stays as it is."""
+def _is_unchanged(items: Sequence[Item], now: Sequence[Item]) -> bool:
+    """Return whether the summarised items are unchanged. Items added while the model was writing (async sessions) are kept."""
     same = [item.uuid for item in now[: len(items)]] == [item.uuid for item in items]
     return same and not any(item.kind in FOLDED for item in now[len(items) :])
 
 
 def _plan(c: Conversation, items: Sequence[Item], pivot: Pivot | None) -> SummaryPlan:
     policy, limits = c.policy.compact, c.limits
-    # The tail leaves room for the summary and what stands before the messages.
+    # The tail leaves room for the summary and the fixed part before the messages.
     most = max(0, ceiling(c) - c.count.fixed - reserve(c) // 2)
     return plan(
         items,
@@ -189,30 +190,30 @@ def _plan(c: Conversation, items: Sequence[Item], pivot: Pivot | None) -> Summar
     )
 
 
-# The breakers' state lies in the log: the last event of its name.
-
-
 def _ledger(c: Conversation) -> BreakerLedger:
+    """Return the state of the breaker, which is the last event of its name in the log."""
     event = c.log.events.get(EVENT)
     return read_ledger(event.data if event is not None else None)
 
 
 def _paused(c: Conversation, ledger: BreakerLedger, count: int) -> bool:
-    """After an undo the person has the messages back; only the blocking limit takes them away again."""
+    """Return whether compaction is paused after an undo: the user wanted the messages back, so only the blocking limit ends
+    it."""
     return ledger.boundary in c.log.revoked and count < c.limits.blocking - c.limits.scaled(NEAR)
 
 
-def _waits(c: Conversation, ledger: BreakerLedger) -> bool:
-    """A hook said no, and the person has said nothing since: it would say no again before every call."""
+def _is_vetoed(c: Conversation, ledger: BreakerLedger) -> bool:
+    """Return whether a hook vetoed compaction and there is no new user message. Asking before every call would get the same
+    veto."""
     return bool(ledger.refused) and ledger.refused == _last_said(c)
 
 
 def _last_said(c: Conversation) -> str:
-    """The person's last message in view; a name of no record where there is none."""
+    """Return the id of the last user message in view, or "none", which no record has."""
     return next((item.uuid for item in reversed(c.log.view.items) if is_said(item)), "none")
 
 
-def _since(c: Conversation) -> int | None:
+def _turns_since_compaction(c: Conversation) -> int | None:
     newest = next((made for made in reversed(c.log.decisions.values()) if isinstance(made, Boundary)), None)
     if newest is None:
         return None
@@ -220,7 +221,7 @@ def _since(c: Conversation) -> int | None:
 
 
 def _write(c: Conversation, ledger: BreakerLedger, why: str = "") -> None:
-    """Kept in the log; when compaction by itself stops, the person is told."""
+    """Log the state of the breaker, and notify the user if automatic compaction has stopped."""
     c.record_event(EVENT, ledger.to_json())
     if sentence := explanation(ledger, c.policy.compact):
-        c.notify(f"{sentence} The last reason: {why}." if why else sentence)
+        c.notify(f"{sentence} Last reason: {why}." if why else sentence)

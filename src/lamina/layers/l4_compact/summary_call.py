@@ -1,8 +1,8 @@
-"""Asking for a summary (C3, C7, C8): one fork behind the shared prefix, tried again where the answer is none, shortened where the call is
-too long. A flow; nothing of the conversation changes here.
+"""Ask the model for a summary (C3, C7, C8), in a fork that shares the cached prefix. A flow; the conversation does not change
+here.
 
-A connection that fails says nothing about the conversation: it ends the attempt. An answer that is no summary is asked for again with
-the reason. A call that is too long loses its oldest rounds, and after the last try the summary is made without a model.
+A failed call is retried a few times, unless authentication failed. An answer that is not a valid summary is retried with the
+reason. A call that is too long is retried without its oldest rounds; after the last try the summary is made without a model.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .plan import SummaryPlan
 from .summary_text import Rejected, directive, read_summary, shown, to_drop
 
 PURPOSE = "summary"
-# The reserve is at most this part of the window, so of the effective window it is one less (T5).
+# The reserve is at most a quarter of the window (T5), which is a third of the effective window.
 RESERVE_PART = 3
 
 
@@ -36,20 +36,23 @@ class SummaryMade(msgspec.Struct, frozen=True):
     text: str
     usage: Usage
     dropped: int = 0  # rounds of the summarised part that no model has seen
-    unseen: frozenset[str] = frozenset()  # their items
+    unseen: frozenset[str] = frozenset()  # the items of those rounds
     mechanical: bool = False
 
 
 class SummaryFailed(msgspec.Struct, frozen=True):
     why: str
     usage: Usage
-    answered: bool = False  # the model is there, but what it says is no summary
+    answered: bool = False  # the model answered, but not with a valid summary
 
 
 def summarise(
     c: Conversation, items: Sequence[Item], made: SummaryPlan, *, instructions: str, partial: bool, too_long: PromptTooLong | None
 ) -> Flow[SummaryMade | SummaryFailed]:
-    """`too_long`: the conversation itself was refused as too long, so the same with a directive behind it will be."""
+    """Ask for a summary until there is one or the retries are used up.
+
+    `too_long` is the error of a call that was too long. With the directive appended the summary call would be too, so it starts
+    shortened."""
     attempt = _Attempt(c, items, made, instructions, partial)
     if too_long is not None and not attempt.shorten(too_long.gap):
         return without_model(c, items, made, attempt.usage)
@@ -79,7 +82,7 @@ def summarise(
 
 
 class _Attempt:
-    """What has been tried so far in one compaction."""
+    """The state of the tries in one compaction."""
 
     def __init__(self, c: Conversation, items: Sequence[Item], made: SummaryPlan, instructions: str, partial: bool) -> None:
         self._c = c
@@ -90,7 +93,7 @@ class _Attempt:
         self._why = ""
         self._failures = 0
         self._shortened = 0
-        self._from = 0  # the first round that is still sent
+        self._from = 0  # index of the first round that is still sent
         self.size = size_of(c, [block for item in items[made.start : made.end] for block in item.blocks])
         self.handover: Handover = forks.hand_over(c)
         self.usage = Usage()
@@ -106,13 +109,13 @@ class _Attempt:
         )
 
     def again(self, why: str) -> bool:
-        """C8: whether to try once more."""
+        """Count a failure and return whether to retry."""
         self._failures += 1
         self._why = why
         return self._failures <= self._c.policy.compact.summary_retries
 
     def shorten(self, gap: int | None) -> bool:
-        """C7: drop the oldest rounds; False where that has been tried enough, or would leave nothing."""
+        """Drop the oldest rounds. Return False if the tries are used up or nothing would be left."""
         policy = self._c.policy.compact
         parts = rounds(self._items)
         if self._shortened >= policy.too_long_tries:
@@ -136,7 +139,7 @@ class _Attempt:
 
 
 def without_model(c: Conversation, items: Sequence[Item], made: SummaryPlan, usage: Usage) -> SummaryMade:
-    """C7's last rung: always possible, and smaller than what it stands for."""
+    """Return a summary made by rules. It is always possible, and smaller than the part it replaces."""
     part = items[made.start : made.end]
     whole = size_of(c, [block for item in part for block in item.blocks])
     text = shortened(mechanical(part), min(reserve(c), max(1, whole // 2)), lambda words: tokens_of(c, words), least=200)
@@ -145,7 +148,7 @@ def without_model(c: Conversation, items: Sequence[Item], made: SummaryPlan, usa
 
 
 def reserve(c: Conversation) -> int:
-    """T5: what an answer may take of the window, which is the most a summary may."""
+    """Return the tokens reserved for an answer, which is also the maximum length of a summary."""
     info = known(c.prompt.model)
     most = min(c.policy.window.reserve, c.limits.effective // RESERVE_PART)
     return max(1, min(most, info.max_output) if info is not None and info.max_output else most)

@@ -1,16 +1,14 @@
-"""What the summariser is asked (C3, C6): one directive behind the conversation as it stands. Pure.
+"""The text of a summary call: its directive, the shortened conversation, and the validation of the answer. Pure.
 
-Nothing of the conversation is repeated in it: the fork reads it from the cache. Where only a part is to be summarised, the part is
-named by the beginning of the message it starts or ends at.
+The directive follows the unchanged conversation (C3, C6) and repeats nothing of it: the fork reads that from the cache. If only a
+part is to be summarised, the directive quotes the beginning of the message where the part starts or ends.
 
-When the summary call itself is too long (C7): the oldest rounds go until it fits, then a summary without a model. Pure.
+If the call itself is too long (C7), the oldest rounds are dropped until it fits. That already breaks the cached prefix, so images
+and documents are replaced by text too (C2).
 
-The prefix is not shared any more once something is dropped, so pictures and documents go too: they become words (C2).
-
-The summariser's answer → a summary, or the reason why it is none (C3, C8, B1). Pure.
-
-The invariant: what is not plainly a summary never replaces history. An answer that is empty, refused, cut off, calls a tool, has no
-summary in it, or is larger than what it stands for is rejected with a reason that a person and the next try can use.
+Validation (C3, C8, B1). Invariant: only an answer that is clearly a summary replaces history. An answer is rejected if it is
+empty, refused or cut off, calls a tool, contains no summary, or is as large as the part it would replace. The reason is written
+so that both the user and the next try can use it.
 """
 
 from __future__ import annotations
@@ -27,14 +25,15 @@ from ...core.message_list import Flat
 from ...core.prompt_files import prompt_sections
 from ...core.reply import Reply
 from ...core.view import Item
+from ...core.wording import counted
 from .plan import SummaryPlan
 
 _ANALYSIS, _ANALYSIS_END = "<analysis>", "</analysis>"
 _SUMMARY, _SUMMARY_END = "<summary>", "</summary>"
 _HEADING = re.compile(r"^#{1,4}\s*[1-9]\.", re.MULTILINE)
-# Without tags an answer counts only if it has the form that was asked for: this many of its numbered headings.
+# An answer without tags is accepted only if it has at least this many of the numbered headings.
 LEAST_HEADINGS = 4
-# Below this there is nothing a successor could work with.
+# A shorter summary is useless.
 LEAST_CHARACTERS = 40
 
 # Stop reasons of an answer that ran into a limit.
@@ -46,29 +45,30 @@ class Summary(msgspec.Struct, frozen=True):
 
 
 class Rejected(msgspec.Struct, frozen=True):
-    why: str  # the end of a sentence: "it …"
+    why: str  # a clause about the answer: "it …"
 
 
 def read_summary(reply: Reply, *, most: int, tokens: Tokens) -> Summary | Rejected:
-    """`most`: tokens of what the summary stands for; one that is not smaller is none."""
+    """Return the summary in an answer, or why it is rejected. It must have fewer than `most` tokens, the size of what it
+    replaces."""
     if reply.stop_reason == "refusal":
         return Rejected("the model refused to write it")
     if any(isinstance(block, ToolUse) for block in reply.blocks):
         return Rejected("it calls a tool")
     if not reply.complete or reply.stop_reason in FULL:
-        return Rejected("it was cut off before its end")
+        return Rejected("it was cut off")
     found = _body(reply.text)
     if found is None:
         return Rejected("it holds no <summary>" if reply.text.strip() else "it is empty")
     if len(found) < LEAST_CHARACTERS:
         return Rejected("it is empty")
     if (size := tokens(found)) >= most:
-        return Rejected(f"it is as large as what it stands for ({size:,} of {most:,} tokens)")
+        return Rejected(f"it is no smaller than the messages it would replace ({size:,} of {most:,} tokens)")
     return Summary(_safe(found))
 
 
 def _body(text: str) -> str | None:
-    """The last summary in the answer; the whole answer where it has the form and only the tags are missing."""
+    """Return the last summary in the answer, or the whole answer if it has the right headings and only the tags are missing."""
     plain = _without_analysis(text)
     small = plain.lower()
     end = small.rfind(_SUMMARY_END)
@@ -80,14 +80,15 @@ def _body(text: str) -> str | None:
 
 
 def _without_analysis(text: str) -> str:
-    """What the model thought is left out; a draft that is never closed ends where the summary begins. Walks the text once: what a
-    hostile result made the model write costs no more than its length."""
+    """Remove the analysis. An analysis that is never closed ends where the summary begins.
+
+    The text is walked only once, so an answer provoked by a hostile tool result takes no more than linear time."""
     small = text.lower()
-    if len(small) != len(text):  # a few letters grow when made small: then positions would not agree
+    if len(small) != len(text):  # lowercasing some letters changes the length, and positions would not match
         small = text
     parts: list[str] = []
     at = 0
-    last = small.rfind(_ANALYSIS_END)  # behind it there is no use in looking for another
+    last = small.rfind(_ANALYSIS_END)  # an analysis that starts after this position is never closed
     while (start := small.find(_ANALYSIS, at)) >= 0:
         closed = small.find(_ANALYSIS_END, start) if start < last else -1
         end = closed + len(_ANALYSIS_END) if closed >= 0 else small.find(_SUMMARY, start)
@@ -99,17 +100,19 @@ def _without_analysis(text: str) -> str:
 
 
 def _safe(text: str) -> str:
-    """A summary is made from what tools brought in: it can't pass for a message of the person or for a word of ours (G3)."""
+    """Escape a summary. Tool results influence its text, so it must not pass as a user message or as one of our reminders."""
     return escaped(escape(text))
 
 
-# What a server counts and what we estimate differ; a gap is covered with this much to spare, in percent.
+# Extra percentage dropped to cover a gap, since our estimate differs from the server's count.
 SPARE_PERCENT = 10
 
 
 def to_drop(sizes: Sequence[int], *, gap: int | None, percent: int) -> int:
-    """How many of the oldest rounds go, given their tokens: enough to cover the gap, or a share of them where no gap is known. At least
-    one. As many as there are: nothing would be left to send."""
+    """Return how many of the oldest rounds to drop, at least one, given their sizes in tokens.
+
+    They cover the gap, or are a percentage of all rounds if the gap is unknown. If all are to be dropped, nothing is left to
+    send."""
     if gap is None:
         return min(len(sizes), max(1, -(-len(sizes) * percent // 100)))
     wanted = gap * (100 + SPARE_PERCENT) // 100 + 1
@@ -122,7 +125,7 @@ def to_drop(sizes: Sequence[int], *, gap: int | None, percent: int) -> int:
 
 
 def shown(items: Sequence[Item]) -> list[Wire]:
-    """These items as a message list of their own, without pictures."""
+    """Return these items as a separate message list, without images and documents."""
     flat = Flat()
     for item in items:
         flat.add(item.role, [in_words(block) for block in item.blocks], key=item.key, synthetic=item.synthetic)
@@ -146,14 +149,17 @@ def _part(part: Wire) -> Wire:
     return {"type": "text", "text": words} if words is not None else part
 
 
-# Enough of a message to find it by, for a model that has it in view.
+# Characters of a message that are quoted to identify it to the model.
 BEGINNING = 200
 
 
 def directive(
     items: Sequence[Item], made: SummaryPlan, *, instructions: str = "", dropped: int = 0, partial: bool = False, again: str = ""
 ) -> str:
-    """`partial`: a person chose the place; `dropped`: rounds that are not in the request (C7); `again`: why the last try failed."""
+    """Return the directive that asks for a summary.
+
+    `partial` means that the user chose where to cut. `dropped` is the number of rounds missing from the request, and `again` the
+    reason why the last try failed."""
     texts = prompt_sections(__file__, "summary")
     parts = [texts["summary"]]
     if made.start > 0:
@@ -161,7 +167,7 @@ def directive(
     elif made.end < made.count:
         parts.append(texts["up_to" if partial else "kept"].format(beginning=beginning(items[made.end :])))
     if dropped:
-        parts.append(texts["dropped"].format(count=dropped))
+        parts.append(texts["dropped"].format(rounds=counted(dropped, "round")))
     if instructions.strip():
         parts.append(texts["instructions"].format(instructions=instructions.strip()))
     if again:
@@ -170,8 +176,8 @@ def directive(
 
 
 def beginning(items: Sequence[Item]) -> str:
-    """How the first of these that has words begins, in one line."""
+    """Quote the beginning of the first item that has text, in one line."""
     for item in items:
         if words := " ".join(words_of(item.blocks).split()):
             return f"“{words[:BEGINNING]}”" + ("…" if len(words) > BEGINNING else "")
-    return "(a message without words)"
+    return "(a message without text)"

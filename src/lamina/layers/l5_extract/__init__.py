@@ -1,8 +1,8 @@
-"""Layer 5: memories are written at the end of a turn.
+"""Layer 5: writes memories at the end of a turn.
 
-Decides  whether a review is due, which messages it is about, and whether a memory may be written: by who said it
-Does     asks a fork of the conversation to review what is new, and lets it write memory files and nothing else
-Costs    one fork a turn, in the background; the conversation before it is read from the prompt cache
-Switch   `lamina.extraction`, `lamina.extractionEvery`, `lamina.extractionNonInteractive`; `memoryMode` decides what becomes of it
+Decides  whether a review is due, which messages it covers, and whether a memory may be written, judged by where its content came from
+Does     asks a fork of the conversation to review the new messages, and lets it write memory files and nothing else
+Costs    one fork per turn, in the background; it reads the earlier conversation from the prompt cache
+Switch   `lamina.extraction`, `lamina.extractionEvery`, `lamina.extractionNonInteractive`; `memoryMode` decides about approval
 Spec     X1-X7, B6, and the extraction's part of W1, K5, O1 and B15
 """

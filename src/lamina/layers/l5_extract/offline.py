@@ -1,9 +1,9 @@
-"""A review without a model: sentences that are plainly worth keeping become memories, by the calls a model would make (O1, B15).
+"""The review without a model: obvious sentences become memories, through the tool calls a model would make.
 
-A pure function of the request. Reads come first, then all writes, then a word; how far it has come is read from the calls behind the
-directive. A sentence of the user counts where its form says that it holds beyond the task of the moment (role, preference, confirmation,
-deadline, pointer; English, Chinese, Japanese, Korean and German); where that is not plain, nothing is kept. What S8 excludes is excluded
-here too. A memory that says the same, in other words too, is left alone; one that says otherwise, or less, is read and replaced.
+A pure function of the request. It reads first, then writes everything, then answers; the calls after the directive show how far it has
+come. A user's sentence counts if its form shows that it holds beyond the current task: a role, preference, confirmation, deadline or
+pointer, in English, Chinese, Japanese, Korean or German. In doubt nothing is kept, and what memory excludes in general is excluded here
+too. A memory with the same meaning is left alone, also if its wording differs; one that contradicts or says less is read and replaced.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from .trigger import EXTRACTION
 
 Signal: TypeAlias = Literal["role", "preference", "confirmation", "deadline", "pointer"]
 
-# A longer message is mostly pasted; a longer sentence is no sentence.
+# Longer messages are mostly pasted text, and longer matches are not sentences.
 MOST_CHARS = 2_000
 SENTENCE_CHARS = 300
 FEWEST_CHARS = 6
-# A turn holds a thing or two; who says more at once is asked to say "Remember: …".
+# A turn contains one or two things worth keeping. To save more at once, users write "Remember: …".
 MOST = 4
-# Of an answer that was approved of, its first sentence says what was done; shorter ones say nothing, longer ones too much.
+# The first sentence of an approved answer tells what was done. Shorter ones are empty, longer ones say too much.
 ANSWER_CHARS = (15, 300)
 
 _TYPES: Mapping[Signal, str] = {
@@ -54,7 +54,7 @@ _FIRST = re.compile(r"^[^\n]*?(?:[.!?](?=\s|$)|[。！？]|$)", re.MULTILINE)
 _KEEP = "Keep doing this, it was approved of: {what}"
 _MASKED = re.compile(r"```.*?(?:```|\Z)|^[ \t]*>.*$", re.DOTALL | re.MULTILINE)
 _SENTENCE = re.compile(r"(?:https?://\S+|[^.!?。！？\n;；]|[.!?](?=\S))+[.!?。！？]*")
-# The first that is found tells what a sentence is; None: nothing to keep.
+# The first match decides what a sentence is. None: there is nothing to keep.
 _SIGNALS: tuple[tuple[re.Pattern[str], Signal | None], ...] = (
     (QUESTION, None),
     (ONCE, None),
@@ -72,16 +72,16 @@ class FoundSignal(NamedTuple):
 
 
 def find_signals(text: str, today: str) -> Iterator[FoundSignal]:
-    """The sentences of a message that are worth keeping, in their order."""
+    """Yield the sentences of a message that are worth keeping, in order."""
     if len(text) > MOST_CHARS or asks_for_memory(text.strip()):
-        return  # what was asked to be remembered is saved in its own turn
+        return  # explicit requests to remember are saved in their own turn
     for found in _SENTENCE.finditer(_MASKED.sub(" ", text)):
         sentence = found[0].strip(" \t\r\n-*•,，、")
-        if (signal := _signal(sentence, today)) is not None:
+        if (signal := _find_signal(sentence, today)) is not None:
             yield FoundSignal(signal, sentence)
 
 
-def _signal(sentence: str, today: str) -> Signal | None:
+def _find_signal(sentence: str, today: str) -> Signal | None:
     if not FEWEST_CHARS <= len(sentence) <= SENTENCE_CHARS or no_memory(sentence) is not None:
         return None
     for pattern, signal in _SIGNALS:
@@ -102,7 +102,7 @@ class ListedMemory(NamedTuple):
 
 
 class PlannedMemory(NamedTuple):
-    """One memory: where it goes, and whether a file is there that it replaces."""
+    """A memory to write: its path, and whether it replaces a file."""
 
     path: str
     note: Note
@@ -118,19 +118,21 @@ def answer(request: Wire) -> list[Wire]:
         return [tool_call(EXTRACTION, "Read", number, file_path=plan.path) for number, plan in enumerate(reads)]
     if writes := [plan for plan in plans if plan.path not in run.wrote]:
         return [
-            tool_call(EXTRACTION, "Write", number, file_path=plan.path, content=_content(plan, run.read.get(plan.path)))
+            tool_call(EXTRACTION, "Write", number, file_path=plan.path, content=_render_file(plan, run.read.get(plan.path)))
             for number, plan in enumerate(writes)
         ]
     return [{"type": "text", "text": "Saved." if run.wrote else "There is nothing to keep."}]
 
 
-def _content(plan: PlannedMemory, read: Done | None) -> str:
+def _render_file(plan: PlannedMemory, read: Done | None) -> str:
     return text_of(plan.note, plan.path, read).rstrip("\n") + f'\n\n**Said:** "{plan.quote}"\n'
 
 
 def user_texts(messages: Sequence[Wire], count: int, first: str = "") -> list[UserText]:
-    """The person's texts in the range, each with the answer before it. A message may have several, and messages without an answer
-    between them come as one: how the first of the range begins tells where it begins; where that is not found, the last ones count."""
+    """Return the user's texts in the range, each with the answer before it.
+
+    A message may contain several texts, and messages with no answer between them arrive as one. The range starts at the text that begins
+    with `first`. If no text does, it consists of the last `count` messages."""
     found: list[list[UserText]] = []
     before = ""
     for message in messages:
@@ -144,12 +146,12 @@ def user_texts(messages: Sequence[Wire], count: int, first: str = "") -> list[Us
     tails = [(number, own[at:]) for number, own in enumerate(found) for at in range(len(own))]
     for number, tail in reversed(tails):
         rest = [*tail, *(text for own in found[number + 1 :] for text in own)]
-        if first and len(rest) >= count and _begins(tail, first):
+        if first and len(rest) >= count and _begins_with(tail, first):
             return rest
     return [text for own in found[-count:] for text in own]
 
 
-def _begins(texts: Sequence[UserText], first: str) -> bool:
+def _begins_with(texts: Sequence[UserText], first: str) -> bool:
     words = "\n".join(text.words for text in texts).strip()
     return escape(printable(words, FIRST_CHARS)).startswith(first.removesuffix("…"))
 
@@ -159,41 +161,41 @@ def plan_memories(asked: ExtractDirective, texts: Sequence[UserText]) -> list[Pl
     plans: dict[str, PlannedMemory] = {}
     for text in texts:
         for found in find_signals(text.words, asked.today):
-            note = _note(found, text.before, asked.today)
-            plan = _placed(asked, note, found.sentence, known, plans) if note is not None else None
+            note = _make_note(found, text.before, asked.today)
+            plan = _place(asked, note, found.sentence, known, plans) if note is not None else None
             if plan is not None and (len(plans) < MOST or plan.path in plans):
                 plans[plan.path] = plan
     return list(plans.values())
 
 
-def _note(found: FoundSignal, before: str, today: str) -> Note | None:
+def _make_note(found: FoundSignal, before: str, today: str) -> Note | None:
     kind = _TYPES[found.signal]
     if found.signal == "deadline" and (days := _ISO.findall(found.sentence)) and max(days) < today:
-        return None  # it is over
+        return None  # the deadline has passed
     if found.signal != "confirmation":
         return noted(found.sentence, today)._replace(type=kind)
     first = _FIRST.match(before.strip())
     what = first[0].strip() if first else ""
     if not ANSWER_CHARS[0] <= len(what) <= ANSWER_CHARS[1] or DID.search(what) is None:
-        return None  # approved of, but nobody can say what
+        return None  # approved, but it is unclear what
     return Note(named(what), kind, _KEEP.format(what=what))
 
 
-def _placed(
+def _place(
     asked: ExtractDirective, note: Note, quote: str, known: Mapping[str, ListedMemory], plans: Mapping[str, PlannedMemory]
 ) -> PlannedMemory | None:
-    """None where a memory says it already, or where nobody can tell what it should be called."""
+    """Decide where the note goes. None if a memory has the same meaning already, or if no name is free."""
     quote = quote.replace('"', "").replace("\n", " ")
     for path, plan in plans.items():
         there = ListedMemory(plan.note.type, plan.note.rule)
-        if _instead(note, there):
+        if _replaces(note, there):
             return plan._replace(note=note._replace(name=title(path)), quote=quote)
-        if _says_it(note, there):
+        if _is_covered(note, there):
             return None
     for path, there in known.items():
-        if _instead(note, there):
+        if _replaces(note, there):
             return PlannedMemory(path, note, quote, there=True)
-        if _says_it(note, there):
+        if _is_covered(note, there):
             return None
     directory = asked.team if asked.team and note.type in ("project", "reference") else asked.memory
     if not directory:
@@ -203,28 +205,28 @@ def _placed(
     return PlannedMemory(free, note._replace(name=title(free)), quote) if free is not None else None
 
 
-def _instead(note: Note, there: ListedMemory) -> bool:
-    """Whether the note takes its place: another value, or the same wish with more to it."""
+def _replaces(note: Note, there: ListedMemory) -> bool:
+    """Whether the note replaces the memory: it has another value, or the same wish in more detail."""
     if says_instead(note.rule, there.about):
         return True
-    mine, theirs = _wish(note, there)
+    mine, theirs = _wish_terms(note, there)
     return len(theirs) > 1 and theirs < mine
 
 
-def _says_it(note: Note, there: ListedMemory) -> bool:
-    mine, theirs = _wish(note, there)
+def _is_covered(note: Note, there: ListedMemory) -> bool:
+    mine, theirs = _wish_terms(note, there)
     return alike(note.rule, there.about) or (bool(mine) and mine == theirs) or (len(mine) > 1 and mine < theirs)
 
 
-def _wish(note: Note, there: ListedMemory) -> tuple[frozenset[str], frozenset[str]]:
-    """What two wishes ask for, without the words that make them wishes; empty where they are none, or one says do and one do not."""
+def _wish_terms(note: Note, there: ListedMemory) -> tuple[frozenset[str], frozenset[str]]:
+    """Return what the two wishes ask for, without the phrasing; empty if one is not a wish, or if only one of them is negative."""
     both = note.type == there.type == "feedback"
     if not both or bool(NEGATIVE.search(note.rule)) != bool(NEGATIVE.search(there.about)):
         return frozenset(), frozenset()
-    return _core(note.rule), _core(there.about)
+    return _core_terms(note.rule), _core_terms(there.about)
 
 
-def _core(rule: str) -> frozenset[str]:
+def _core_terms(rule: str) -> frozenset[str]:
     for pattern, word in SAME:
         rule = pattern.sub(word, rule)
     return frozenset(terms(rule)) - FRAME

@@ -1,8 +1,8 @@
-"""The words by which a sentence of a person shows that it is worth keeping: English, German, Chinese, Japanese, Korean.
+"""Phrases that mark a user's sentence as worth keeping, in English, German, Chinese, Japanese and Korean.
 
-One alternative or group of them a line. Most talk about code has the same words without the meaning ("always returns None", "the release
-failed on Friday"), so a wish needs the form of a wish, a plan that of a plan, and a word that points at the task of the moment ends it.
-Time goes by the length of a sentence, which is bounded.
+Each line holds one alternative or a group of them. Most talk about code uses the same words with another meaning ("always returns None",
+"the release failed on Friday"). So a wish must have the form of a wish and a plan that of a plan, and a word that points at the current
+task disqualifies the sentence. Matching time depends on the length of the sentence, which is bounded.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ def _any(*patterns: str) -> re.Pattern[str]:
 
 
 def _but_not(words: str, *patterns: str) -> str:
-    """Any of the patterns, in a sentence that has none of the words."""
+    """Match any of the patterns in a sentence that contains none of the words."""
     return rf"^(?!.*(?:{words})).*?(?:{'|'.join(patterns)})"
 
 
@@ -37,13 +37,13 @@ _ROLES_ZH = "工程师|开发者?|程序员|设计师|经理|学生|老师|分�
 _ROLES_JA = "エンジニア|開発者|プログラマ|デザイナー|研究者|学生|マネージャー|リーダー|アナリスト|教師|初心者|担当|弁護士|医師"
 _ROLES_KO = "개발자|엔지니어|디자이너|연구원|학생|매니저|분석가|담당|초보|신입|팀장|교사"
 
-# What an assistant does for a person. Words for what a program does (call, return, check) are not among them.
+# Things an assistant does for a user. Verbs for what programs do (call, return, check) are left out.
 _DO = (
     r"(?:use|write|answer|reply|respond|run|commit|push|merge|rebase|squash|add|put|keep|ask|explain|show|give|include|format|name|avoid"
     r"|create|open|test|document|delete|touch|edit|modify|assume|guess|apologi[sz]e|cite|translate|speak|generate|install|skip|mock|tell"
     r"|suggest|propose|do|leave|mention|summari[sz]e|follow|stick|prefer|start|make|force-push|amend|address|begin|end)\b"
 )
-# Of these the ones that a program does not do: "always show a spinner" is about a program.
+# The subset that programs do not do: "always show a spinner" describes a program.
 _OWN = (
     r"(?:answer|reply|respond|commit|push|force-push|merge|rebase|squash|amend|ask|explain|apologi[sz]e|cite|translate|speak|tell|suggest"
     r"|propose|mention|summari[sz]e|assume|guess|write|run|test|mock|document|use(?! an?\b))\b"
@@ -53,7 +53,7 @@ _TO_DO_DE = (
     r"(?:verwenden|benutzen|schreiben|antworten|nutzen|pushen|committen|mergen|löschen|ändern|fragen|testen|ausführen|machen|hinzufügen"
     r"|erklären|nehmen|lassen)\b"
 )
-# "This one", "here": what is in front of the two, not what holds in general.
+# "This one" and "here" point at the current task, not at a general rule.
 _POINTS = (
     r"\b(?:here|there|these|those)\b|\bthis\b(?! (?:project|repo|repository|codebase|team|company)\b)|\bthat (?:one|\w+ there)\b"
     r"|\b(?:do|with|of|for|in|on|use|touch|delete|edit|want|make|mock|test|skip|leave) that\b|\bthat[.!,]|\bthat$"
@@ -61,7 +61,7 @@ _POINTS = (
     r"|\b(?:until|rename)\b|\b(?:hier|diese[rmns]?)\b"
     r"|[，,。 ]就用|它|这[里个段种么]|那[里个段]|第[一二三]|この|その|あの|こちら|(?:^| )(?:이|그|저) "
 )
-# "The parser" is one that is being worked on; "the tests" are there in every task.
+# "The parser" is the one being worked on; "the tests" occur in every task.
 _THE = (
     r"\bthe (?!(?:unit |whole )?(?:tests?|test suite|linter|docs?|documentation|changelog|type checker|formatter|style guide|reasons?"
     r"|main branch|code|imperative|present tense|same language|team|project|repo|repository|most|time|implementation|user|end of your)\b)"
@@ -79,7 +79,7 @@ QUESTION = _any(
     r"\b(?:why does|what does|find out why|was bedeutet|warum)\b",
 )
 
-# What holds for this once only, or is not sure.
+# Holds only this once, or is uncertain.
 ONCE = _any(
     r"\b(?:for now|for the moment|this (?:time|once)|just (?:this )?once|today only|right now|at the moment|temporar\w+)\b",
     r"\b(?:maybe|perhaps|i think|might|could|for example|e\.g\.)",
@@ -141,7 +141,7 @@ _STANDING = r"(?:from now on|going forward|in (?:the )?future|as a rule)"
 _WORKS = r"(?:commit|push|answer|reply|write|change|add|create|edit|finish|rename|delete|modify|touch|refactor|update)"
 _NO_THING = r"no (?!more\b|errors?\b|bugs?\b|warnings?\b|problems?\b|issues?\b)[\w-]+(?: [\w-]+)?(?: (?:in|at|for|on)\b.*|,? please)?[.!]*$"
 _YOUR = r"your (?:answers|replies|responses|explanations|summaries|commit messages)"
-# How the person wants things done from here on; corrections too, where they say that they hold.
+# How the user wants things done from now on, including corrections that say they are permanent.
 PREFERENCE = _any(
     _but_not(
         _POINTS,
@@ -206,7 +206,7 @@ PREFERENCE = _any(
     ),
 )
 
-# What was just done is to be done so again: nothing follows that says for how long, or for what.
+# A request to repeat what was just done, with nothing after it that limits it in time or subject.
 _END = r"(?:,? (?:please|from now on|in future|always|every time))*[.!]*$"
 CONFIRMATION = _any(
     rf"\bkeep (?:doing (?:it|that|this)(?: (?:that|this) way| like (?:that|this))?|it (?:that|this) way (?:from now on|always)){_END}",
@@ -220,7 +220,7 @@ CONFIRMATION = _any(
     r"앞으로도 (?:이렇게|그렇게|계속) ?(?:해 ?)?(?:주세요|줘)[.!]*$",
 )
 
-# An answer that says what was done, which is what an approval is about.
+# An answer that tells what was done: the subject of an approval.
 DID = _any(
     r"^(?:i|i['’]ve|i have) (?!will\b|would\b|am\b|can\b|could\b|think\b|see\b|do\b|don|did not\b|found\b"
     r"|noted\b|remember|need\b|understand\b)\w+",
@@ -230,7 +230,7 @@ DID = _any(
     r"(?:했|었|았)(?:습니다|어요)[.]?$",
 )
 
-# A plan: what happens, said of the time to come. What is told of the past, and what a program does with dates, is none.
+# A plan is a statement about the future. Reports about the past, and what a program does with dates, do not count.
 _TOLD = (
     r"\b(?:was|were|had|did|has been|failed|fails?|broken?|crash\w*|ran|took|went|released|shipped|launched|migrated|yesterday"
     r"|since|ago|last|caused|returns?|shows?|prints?|wrong|should|tests?|fixtures?|mock\w*|banner|page|timer|function|button|field"
@@ -273,7 +273,7 @@ EVENT = _any(
     ),
     _but_not("했|났|었|았|실패|오류|때문에|버그|지난|테스트|버튼|화면|보여", "마감|출시|배포|릴리스|동결|휴가|데모"),
 )
-# A day that is named; relative ones are found by who knows what they mean.
+# A named day. Relative dates are matched elsewhere, where today's date is known.
 DAY = _any(
     r"\b\d{4}-\d\d-\d\d\b",
     r"\b(?:on|by|until|till|before|from|after|starting) (?:the )?\d{1,2}(?:st|nd|rd|th)?(?=[.,!;]|$| of\b| and\b)",
@@ -297,7 +297,7 @@ _THINGS = (
     r"(?:dashboards?|docs?|documentation|specs?|specifications?|designs?|tickets|bugs|issues|metrics|alerts|runbooks?|roadmap|backlog|wiki"
     r"|board|tracker|staging|status page|style guide|handbook|monitoring|incidents|tasks|on-call \w+|post-?mortems?)"
 )
-# What is said of one event or wants something done is no standing fact.
+# A statement about a single event, or a request, is not a standing fact.
 _OF_ONE = (
     r"\b(?:wrong|twice|errors?|returns?|[45]\d\d|fail\w*|replace|fix|look|parse|redirect\w*|make|should|move|delete|old|duplicat\w*|once"
     r"|folder|table|array|column|class|module|was|were|broken|down|not|but|empty|missing|implement|fetch|download|summari[sz]e|open)\b"
@@ -338,7 +338,7 @@ POINTER = _any(
     ),
 )
 
-# A task that names a place or a day is no fact about it.
+# A task that mentions a place or a day is not a fact about it.
 TASK = _any(
     rf"{_LEAD}(?:fetch|open|download|read|summari[sz]e|look at|check|curl|visit|copy|add|create|update|write|fix|move|rename|post|file)\b",
     rf"{_LEAD}(?:make|put|can you|could you|let['’]?s|run|deploy|release|ship|remind|set|change|use|show|print|parse|replace|bump)\b",
@@ -348,7 +348,7 @@ TASK = _any(
     r"(?:열어|읽어|만들어|추가해|고쳐|요약해) ?(?:줘|주세요)",
 )
 
-# Two wishes are one where they say the same behind these words, whatever form they have.
+# Two wishes are the same if they agree apart from these words, whatever their form.
 FRAME = frozenset(
     terms(
         "please always never ever from now on going forward in the future as a rule i prefer want like love would rather you should"
@@ -356,7 +356,7 @@ FRAME = frozenset(
         " bitte immer ab jetzt sofort künftig zukunft ich bevorzuge mach schreib gib halte deine nur mir"
     )
 )
-# The wish that is said in most ways: how long an answer should be.
+# The wish with the most phrasings: how long an answer should be.
 SAME: tuple[tuple[re.Pattern[str], str], ...] = (
     (
         _any(

@@ -1,7 +1,7 @@
-"""Whether a review is made, which messages it is about, and what it is asked (X1-X5). Pure; the words are in `prompts/`.
+"""Decides whether a review runs, which messages it covers, and what it is asked. Pure; the texts are in `prompts/`.
 
-The cursor is the last record a review has covered. Where it is no longer in view, all that is visible is new. In a directive the lines
-with the range, the day and the directories have a fixed form, which the offline rules read.
+The cursor is the last record that a review has covered. If it is no longer in view, every visible message is new. The directive's lines
+with the range, the date and the directories have a fixed form, because the offline rules parse them.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from ...prompt.instruction_files import shown
 from .sources import UserWords
 from .writer import MOST_FILES
 
-# Stop reasons of an answer that is final; one that was cut off, refused or paused is none.
+# Stop reasons of a final answer. One that was cut off, refused or paused is not final.
 FINAL = frozenset({"end_turn", "stop_sequence"})
-# A provider that fails this often in a row fails for a reason that the next turn does not mend either.
+# After this many failures in a row, the next turn would most likely fail too.
 MOST_FAILURES = 3
 
 _WRITERS = frozenset({"Write", "Edit"})
 
 WROTE = "the conversation wrote to memory itself"
-UNSAID = "the person said nothing new"
+UNSAID = "the user wrote nothing new"
 
-# X5: reads, writes, a word at the end, and two for what was refused.
+# Reads, writes, a closing sentence, and two more for what was refused.
 ROUNDS = 5
-# Enough of a message to know it by.
+# Enough to recognise a message by.
 FIRST_CHARS = 60
 
 _COUNT = re.compile(
-    r"^- New since the last review (?:are the person's last (?P<count>\d+) messages|is the person's last message)", re.M
+    r"^- New since the last review (?:are the user's last (?P<count>\d+) messages|is the user's last message)", re.M
 )
 _TODAY = re.compile(r"^- Today is (?P<today>\d{4}-\d\d-\d\d)\.", re.MULTILINE)
 _MEMORY = re.compile(r"^- Memory directory: (?P<path>.+)$", re.MULTILINE)
@@ -46,27 +46,27 @@ _LISTED = re.compile(r"^<memory-index>\n(?P<list>.*?)\n</memory-index>$", re.MUL
 
 
 def stop_reason(*, remote: bool, writable: bool, failures: int) -> str | None:
-    """Why no review is made in this session, behind the gates of the trigger. `writable`: one of the scopes takes changes."""
+    """Return why this session makes no reviews, past the trigger's gates. `writable`: at least one scope accepts changes."""
     if remote:
-        return "this machine is thrown away"
+        return "ephemeral machine"
     if not writable:
         return "memory is read-only"
-    return f"it failed {MOST_FAILURES} times in a row" if failures >= MOST_FAILURES else None
+    return f"{MOST_FAILURES} failures in a row" if failures >= MOST_FAILURES else None
 
 
 def is_final(items: Sequence[Item]) -> bool:
-    """X1: the conversation ends with an answer that calls for no tool. The records of one answer share its stop reason."""
+    """Whether the conversation ends with an answer without tool calls. All records of one answer share its stop reason."""
     last = items[-1] if items else None
     return last is not None and last.role == "assistant" and last.stop_reason in FINAL
 
 
 def range_start(items: Sequence[Item], cursor: str | None) -> int:
-    """Where the range begins."""
+    """Return the position where the range begins."""
     return next((at + 1 for at in range(len(items) - 1, -1, -1) if items[at].uuid == cursor), 0)
 
 
 def wrote_memory(items: Sequence[Item], is_memory: Callable[[str], bool]) -> bool:
-    """X3: a Write or an Edit of a memory file that succeeded."""
+    """Whether a Write or Edit of a memory file succeeded."""
     wrote: set[str] = set()
     for item in items:
         for block in item.blocks:
@@ -80,16 +80,16 @@ def wrote_memory(items: Sequence[Item], is_memory: Callable[[str], bool]) -> boo
 
 
 def skip_reason(items: Sequence[Item], is_memory: Callable[[str], bool]) -> str | None:
-    """Why these messages need no review; only `WROTE` moves the cursor."""
+    """Return why these messages need no review. Only `WROTE` moves the cursor."""
     if wrote_memory(items, is_memory):
         return WROTE
     return None if any(user_words(item) for item in items) else UNSAID
 
 
 class ExtractDirective(NamedTuple):
-    """A directive, read again by who answers without a model."""
+    """A directive parsed back from its text, for the offline review."""
 
-    messages: int  # the person's texts in the range
+    messages: int  # number of user messages in the range
     today: str
     memory: str
     team: str

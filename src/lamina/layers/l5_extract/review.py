@@ -1,11 +1,11 @@
-"""One review: what it begins with, and how it ended. It runs in a job's thread, on frozen values.
+"""A single review: its input and its result. It runs in a job's thread and works on frozen values.
 
-Owns the order: range, reason to skip, list of memories, the fork, what was written. Invariant: only a review that ended well, or one
-that is not needed because the conversation wrote to memory itself, moves the cursor (X4). A run that is killed leaves whole files and
-the old cursor; the next one covers the same messages, and what was saved is found in the list.
+Owns the order: range, reason to skip, list of memories, the fork, what was written. Invariant: the cursor moves only after a review that
+succeeded, or one that was skipped because the conversation wrote to memory itself. A killed run leaves complete files and the old
+cursor. The next run covers the same messages and finds the saved memories in the list.
 
-`ReviewSlot` is room for one turn that ended meanwhile: the latest wins, and the review takes it when it is done. What was put in is
-taken by the job that runs, or `put` says no and the caller starts another; nothing falls between.
+`ReviewSlot` holds one turn that ended while a review ran. The latest turn wins, and the review picks it up when it finishes. Either the
+running job takes the turn, or `put` returns False and the caller starts another job, so no turn is lost.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from .writer import MemoriesWritten, ReviewWriter, Store
 
 
 class ExtractionOrder(msgspec.Struct, frozen=True, kw_only=True):
-    """All that a review works with: a turn's end, as it was then."""
+    """The input of a review: a snapshot of the conversation at the end of a turn."""
 
     items: tuple[Item, ...]
     handover: Handover
@@ -70,17 +70,17 @@ class ReviewFailed(NamedTuple):
     outcome: ForkOutcome | None = None
     written: MemoriesWritten | None = None
     error: PrefixChanged | None = None
-    stopped: bool = False  # by a person or a closing session: no fault
+    stopped: bool = False  # by the user or a closing session: not a failure
 
 
 ReviewResult: TypeAlias = Reviewed | ReviewSkipped | ReviewFailed
 
-# Drives a fork's flow with this keeper in its tool runner.
+# Drives a fork's flow with this writer as the keeper of its tool runner.
 Performs: TypeAlias = Callable[[Flow[ForkOutcome], ReviewWriter], ForkOutcome]
 
 
 def find_skip(order: ExtractionOrder, cursor: str | None) -> ReviewSkipped | None:
-    """Why no model is asked about this range."""
+    """Return why this range needs no model call."""
     why = skip_reason(
         order.items[range_start(order.items, cursor) :], lambda path: find_memory_file(order.place, order.cwd / path) is not None
     )
@@ -88,7 +88,7 @@ def find_skip(order: ExtractionOrder, cursor: str | None) -> ReviewSkipped | Non
 
 
 def run_review(order: ExtractionOrder, cursor: str | None, perform: Performs) -> ReviewResult:
-    """Whatever goes wrong is a reason, never an error."""
+    """Run a review. Every problem becomes a reason in the result; nothing is raised."""
     writer: ReviewWriter | None = None
     try:
         if (passed := find_skip(order, cursor)) is not None:
@@ -97,13 +97,13 @@ def run_review(order: ExtractionOrder, cursor: str | None, perform: Performs) ->
         words = "\n".join(one.words for one in heard.said)
         with MemoryLibrary.open(order.place, settings=order.settings, project=order.project) as memory:
             headers = memory.headers()
-            # Of many memories the newest are listed, and those about what was said (S11).
+            # If there are many memories, list the newest and the ones closest to the user's words.
             listed = choose_manifest(headers, lambda rest, room: best_of(memory, headers, rest, words, room))
         there = [ExistingMemory(header.file, header.description) for header in headers]
         writer = ReviewWriter(order.place, order.store, order.session, heard, there, order.cwd)
         asked = render_directive(heard.said, [manifest_line(header) for header in listed], order.place, today=order.today)
         outcome = perform(run_fork(order.handover, asked, purpose=EXTRACTION, rounds=ROUNDS), writer)
-    except Exception as error:  # noqa: BLE001  # a review that comes to nothing is nobody's problem
+    except Exception as error:  # noqa: BLE001  # a failed review must not disturb the conversation
         changed, stopped = error if isinstance(error, PrefixChanged) else None, isinstance(error, Aborted)
         why = "it was stopped" if stopped else str(error) or type(error).__name__
         return ReviewFailed(cursor, why, written=writer.outcome if writer is not None else None, error=changed, stopped=stopped)
@@ -118,7 +118,7 @@ class ReviewSlot:
         self._order: ExtractionOrder | None = None
         self._open = False
         self._abort = Event()  # of the job that runs
-        self.reached: str | None = None  # the cursor behind the last review, before it has landed
+        self.reached: str | None = None  # the cursor after the last review, also before its result has landed
 
     def open(self, cursor: str | None) -> None:
         with self._lock:
@@ -126,12 +126,12 @@ class ReviewSlot:
             self._abort = Event()
 
     def watch(self, abort: Event) -> None:
-        """A job that was told to end takes nothing more."""
+        """Watch the job's abort flag: an aborted job takes no more orders."""
         with self._lock:
             self._abort = abort
 
     def put(self, order: ExtractionOrder) -> bool:
-        """Whether a job will take it."""
+        """Offer an order to the running job. Returns whether the job will take it."""
         with self._lock:
             if self._abort.is_set():
                 self._open, self._order = False, None
@@ -140,7 +140,7 @@ class ReviewSlot:
             return self._open
 
     def take(self, cursor: str | None) -> ExtractionOrder | None:
-        """The next one, after a review that came as far as `cursor`; None closes the slot."""
+        """Return the next order after a review that reached `cursor`. None closes the slot."""
         with self._lock:
             self.reached = cursor
             order, self._order = self._order, None

@@ -1,7 +1,7 @@
-"""Who said what (B6): the person's own words in a range, and everything in view that nobody said. Pure.
+"""Separates the user's own words in a range from everything else in view. Pure.
 
-A person's words are those of their messages alone. Results of tools, a provider's own too, files, summaries, what hooks, agents and
-programs brought are data; what came from memory and instruction files is kept apart, since it is there already.
+Only the user's messages count as their words. Tool results (also those of the provider's own tools), files, summaries, and output of
+hooks, agents and programs are data. Text from memory and instruction files is kept apart, because it is saved already.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from ...core.view import Item
 from ...memory.recall.plan import split_user_words, user_words
 
 _FROM_MEMORY = frozenset(f"attachment:{kind}" for kind in ("relevant_memories", "instructions", "nested_memory"))
-# A word; where words are not spaced, a character.
+# A word; in scripts without spaces, a character.
 _UNSPACED = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\u3040-\u30ff]")
 _WORD = re.compile(r"[^\W_\u2e80-\u9fff\uac00-\ud7af\u3040-\u30ff]+|(?=\w)[\u2e80-\u9fff\uac00-\ud7af\u3040-\u30ff]")
-# So many words in a row are taken over, not met by chance.
+# This many words in a row are copied, not a coincidence.
 RUN = 3
-# Where words are not spaced, four characters weigh what three words do.
+# In scripts without spaces, four characters count as three words.
 CHARACTER = 0.75
-# Before the lines that Read shows.
+# Line numbers that Read puts before each line.
 _NUMBER = re.compile(r"^[ ]*\d+\t", re.MULTILINE)
-# Characters that nobody sees.
+# Invisible characters.
 _UNSEEN = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
 _QUOTES = re.compile(r"[\"'`“”„‟‘’‚‹›«»「」『』]")
 
@@ -40,8 +40,8 @@ class UserWords(NamedTuple):
 
 
 class Sources(NamedTuple):
-    said: tuple[UserWords, ...]  # of the range
-    data: tuple[str, ...]  # of all that is visible: whoever looks back finds it there
+    said: tuple[UserWords, ...]  # in the range
+    data: tuple[str, ...]  # in everything visible, since a model can copy from any of it
     known: tuple[str, ...]  # from memory and instruction files
 
 
@@ -52,24 +52,28 @@ def read_sources(items: Sequence[Item], start: int) -> Sources:
     answer = ""
     for at, item in enumerate(items):
         if item.role == "assistant":
-            answer = "\n".join([answer, *_texts(item)]) if at and items[at - 1].role == "assistant" else "\n".join(_texts(item))
-            data += _of_provider(item)
+            answer = (
+                "\n".join([answer, *_block_texts(item)])
+                if at and items[at - 1].role == "assistant"
+                else "\n".join(_block_texts(item))
+            )
+            data += _provider_results(item)
             continue
         words = user_words(item) if not item.synthetic else ""
         if words and at >= start:
             said.append(UserWords(item.uuid, words, answer))
         if item.kind in _FROM_MEMORY:
-            known += _texts(item)
+            known += _block_texts(item)
         else:
-            data += _data(item)
+            data += _data_texts(item)
     return Sources(tuple(said), tuple(data), tuple(known))
 
 
-def _texts(item: Item) -> list[str]:
+def _block_texts(item: Item) -> list[str]:
     return [block.text for block in item.blocks if isinstance(block, Text)]
 
 
-def _data(item: Item) -> Iterator[str]:
+def _data_texts(item: Item) -> Iterator[str]:
     for block in item.blocks:
         if isinstance(block, ToolResult):
             yield strip_line_numbers(block.text)
@@ -81,15 +85,15 @@ def _data(item: Item) -> Iterator[str]:
             yield "\n".join(strings_in(block.wire))
 
 
-def _of_provider(item: Item) -> Iterator[str]:
-    """What tools that the provider runs itself brought: it stands in the answer."""
+def _provider_results(item: Item) -> Iterator[str]:
+    """Yield the results of tools that the provider runs itself; they are part of the answer."""
     for block in item.blocks:
         if isinstance(block, Unknown) and block.kind.endswith("_result"):
             yield "\n".join(strings_in(block.wire))
 
 
 def strings_in(value: Any, *, keys: bool = False) -> Iterator[str]:
-    """All texts of a JSON value; `keys`: those it names things with, too."""
+    """Yield all strings in a JSON value. With `keys`, object keys too."""
     left = [value]
     while left:
         one = left.pop()
@@ -106,7 +110,7 @@ def strip_line_numbers(text: str) -> str:
 
 
 def fold_text(text: str) -> str:
-    """Without what may differ between a sentence and its quotation: case, spacing, the form of letters and of quotation marks."""
+    """Remove what may differ between a sentence and its quotation: case, spacing, letter forms and quotation marks."""
     folded = _UNSEEN.sub("", unicodedata.normalize("NFKC", text)).casefold()
     return " ".join(_QUOTES.sub("", folded).replace("*", " ").replace("_", " ").split())
 
@@ -116,12 +120,12 @@ def words(text: str) -> list[str]:
 
 
 def weigh_words(found: Sequence[str]) -> float:
-    """How much a row of words is, in words: a character of a script without spaces is less than one."""
+    """Return the length in words; a character of a script without spaces counts as less than one."""
     return sum(CHARACTER if _UNSPACED.match(word) else 1.0 for word in found)
 
 
 def runs_of(found: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """All runs of words; of fewer words the words themselves."""
+    """Yield all runs of words, or the words themselves if there are too few for a run."""
     if 0 < len(found) < RUN:
         yield tuple(found)
     yield from zip(*(found[at:] for at in range(RUN)), strict=False)

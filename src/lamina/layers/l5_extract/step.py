@@ -1,10 +1,10 @@
-"""Layer 5 in a turn: a fork reviews what is new and writes memories, in the background (X1-X7).
+"""Layer 5 in a turn: a fork reviews the new messages and writes memories in the background.
 
-    after_turn   at the end of a turn: start a review, or leave the turn to the one under way
-    landed       reviews came back: the cursor, what was saved, what it cost
+    after_turn      end of a turn: start a review, or leave the turn to the running one
+    _take_results   results of reviews: the cursor, saved memories, cost
 
-The cursor stands in every `extraction` event and in every checkpoint, so that a resumed session knows what was reviewed. It moves when a
-review lands; a crash before that leaves whole memories under an older cursor, and the next review covers the same messages again.
+The cursor is part of every `extraction` event and every checkpoint, so a resumed session knows what was reviewed. It moves when a result
+lands. A crash before that leaves complete memories and an older cursor, and the next review covers the same messages again.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ from .review import ExtractionOrder, Reviewed, ReviewFailed, ReviewResult, Revie
 from .trigger import EXTRACTION
 from .writer import MemoriesWritten, ReviewWriter
 
-# A job that takes nothing more is about to end: it only has to hand in what it did.
+# A job that takes no more orders is about to end and only has to hand in its results.
 ENDING_SECONDS = 5.0
-STOPPED = "The review was stopped; nothing more is saved."
-# Reasons in an event: enough to see what a model tried.
+STOPPED = "The review was stopped. Nothing more is saved."
+# Number of refusals in an event: enough to see what a model tried.
 MOST_TOLD = 8
 
-PAUSED = f"No memories are written at the end of turns any more in this session: it failed {MOST_FAILURES} times in a row."
+PAUSED = f"Automatic memory is off for the rest of this session: it failed {MOST_FAILURES} times in a row."
 
 
 class ExtractState:
-    """The cursor, and what is only known while this process lives."""
+    """The cursor, and state that lives only as long as the process."""
 
     def __init__(self) -> None:
-        self.known = False  # whether the log was asked
+        self.known = False  # whether the cursor was loaded from the log
         self.cursor: str | None = None
         self.turns = 0  # since the last review was started
         self.failures = 0  # in a row
@@ -72,7 +72,7 @@ def state_of(c: Conversation) -> ExtractState:
 def after_turn(c: Conversation) -> None:
     running = c.background.running(EXTRACTION) is not None
     if not running:
-        take_job_results(c)  # one that ended since the turn did: its cursor counts
+        take_job_results(c)  # a review may have ended since the turn did, and moved the cursor
     state, items, lent = state_of(c), c.log.view.items, c.host.memory
     if lent is None or not is_final(items) or c.log.view.flat.open_calls:
         return
@@ -84,9 +84,9 @@ def after_turn(c: Conversation) -> None:
             c.record_event(EXTRACTION, {"skipped": why, "cursor": state.cursor})
         return
     if running:
-        if not c.background.allows(EXTRACTION):  # the one behind it costs as much as any
+        if not c.background.allows(EXTRACTION):  # a queued review costs as much as any other
             return
-        order = _order(c, lent)
+        order = _make_order(c, lent)
         if not state.slot.put(order):
             c.background.wait(EXTRACTION, ENDING_SECONDS)
             _start(c, state, order, state.slot.reached)
@@ -94,16 +94,16 @@ def after_turn(c: Conversation) -> None:
     state.turns += 1
     if state.turns < c.settings.extraction_every or not c.background.allows(EXTRACTION):
         return
-    order = _order(c, lent)
+    order = _make_order(c, lent)
     if (passed := find_skip(order, state.cursor)) is None:
         _start(c, state, order, state.cursor)
-    elif passed.cursor != state.cursor:  # the range is done with; where nothing was said the next turn is looked at
+    elif passed.cursor != state.cursor:  # the range is done; if the user wrote nothing new, the next turn is checked again
         state.cursor, state.turns = passed.cursor, 0
         c.record_event(EXTRACTION, {"skipped": passed.why, "cursor": state.cursor})
 
 
-def _order(c: Conversation, lent: MemoryAccess) -> ExtractionOrder:
-    """Everything a review needs is taken now; nothing of the conversation goes with it."""
+def _make_order(c: Conversation, lent: MemoryAccess) -> ExtractionOrder:
+    """Copy everything a review needs. The job gets no reference to the conversation."""
     return ExtractionOrder(
         items=tuple(c.log.view.items),
         handover=hand_over(c),
@@ -112,23 +112,23 @@ def _order(c: Conversation, lent: MemoryAccess) -> ExtractionOrder:
         project=lent.project,
         cwd=c.cwd,
         session=lent.session,
-        today=datetime.fromisoformat(c.clock()).astimezone().date().isoformat(),  # local: what "tomorrow" meant to the user
+        today=datetime.fromisoformat(c.clock()).astimezone().date().isoformat(),  # local time, as the user means "tomorrow"
         store=lent.write,
     )
 
 
 def _start(c: Conversation, state: ExtractState, order: ExtractionOrder, cursor: str | None) -> None:
     state.slot.open(cursor)
-    if c.background.start(EXTRACTION, _job(c, state.slot, order, cursor), partial(_take, c)):
+    if c.background.start(EXTRACTION, _make_job(c, state.slot, order, cursor), partial(_take_results, c)):
         state.turns = 0
     else:
         state.slot.close()
 
 
-def _job(
+def _make_job(
     c: Conversation, slot: ReviewSlot, first: ExtractionOrder, cursor: str | None
 ) -> Callable[[Abort], tuple[ReviewResult, ...]]:
-    """A review, and one more for the turn that ended meanwhile, without waiting for turns (X4)."""
+    """Return a job that runs a review, and then one for the turn that ended in the meantime."""
     ask, tool_runner = c.ask_side, c.host.tool_runner
     assert tool_runner is not None
 
@@ -138,7 +138,7 @@ def _job(
         slot.watch(abort)
         try:
             while order is not None:
-                perform = partial(_perform, ask, abort, _lent(tool_runner, order, abort))
+                perform = partial(_perform, ask, abort, _restrict_tools(tool_runner, order, abort))
                 ran.append(run_review(order, ran[-1].cursor if ran else cursor, perform))
                 order = slot.take(ran[-1].cursor)
         finally:
@@ -157,8 +157,8 @@ def _perform(ask: AskSide, abort: Abort, tool_runner: ToolRunner, flow: Flow[For
     )
 
 
-def _lent(tool_runner: ToolRunner, order: ExtractionOrder, abort: Abort) -> ToolRunner:
-    """X6. A team's directory that lies elsewhere is written to like the memory directory."""
+def _restrict_tools(tool_runner: ToolRunner, order: ExtractionOrder, abort: Abort) -> ToolRunner:
+    """Restrict the tools to the memory directories. A team directory outside the private one gets the same permissions."""
     private, team = order.place.path, order.place.team
     if team is None or team.is_relative_to(private):
         return tool_runner.restrict(abort=abort, memory_dir=private)
@@ -173,47 +173,49 @@ def _lent(tool_runner: ToolRunner, order: ExtractionOrder, abort: Abort) -> Tool
     return tool_runner.restrict(abort=abort, memory_dir=private, decide=judged)
 
 
-# What came back
+# Results
 
 
-def _take(c: Conversation, one: JobResult) -> None:
+def _take_results(c: Conversation, one: JobResult) -> None:
     state = state_of(c)
-    if one.error is not None:  # a fault of ours: it is told, and the next turn's review covers the range
-        _failed(c, state, ReviewFailed(state.cursor, str(one.error) or type(one.error).__name__))
+    if one.error is not None:  # our own fault: record it; the next turn's review covers the range
+        _record_failure(c, state, ReviewFailed(state.cursor, str(one.error) or type(one.error).__name__))
         return
     for ran in one.value:
         match ran:
             case Reviewed():
                 state.cursor, state.failures = ran.cursor, 0
                 ended(c, EXTRACTION, ran.outcome, one.seconds)
-                written = _written(ran.written, ran.outcome.denied)
+                written = _describe_written(ran.written, ran.outcome.denied)
                 c.record_event(EXTRACTION, {"cursor": ran.cursor, **cache_figures(ran.outcome), **written})
                 c.notify_once(*ran.written.notices)
             case ReviewSkipped():
                 state.cursor = ran.cursor
                 c.record_event(EXTRACTION, {"skipped": ran.why, "cursor": ran.cursor})
             case ReviewFailed():
-                _failed(c, state, ran)
+                _record_failure(c, state, ran)
             case _:
                 assert_never(ran)
 
 
-def _failed(c: Conversation, state: ExtractState, ran: ReviewFailed) -> None:
-    """The cursor stays: what was not reviewed is part of the next range."""
+def _record_failure(c: Conversation, state: ExtractState, ran: ReviewFailed) -> None:
+    """Record the failure. The cursor stays, so the next range includes the messages that were not reviewed."""
     if ran.error is not None:
         failed(c, EXTRACTION, ran.error)
     if ran.outcome is not None:
         ended(c, EXTRACTION, ran.outcome, 0.0)
-    written = _written(ran.written, ran.outcome.denied if ran.outcome is not None else 0) if ran.written is not None else {}
+    written = (
+        _describe_written(ran.written, ran.outcome.denied if ran.outcome is not None else 0) if ran.written is not None else {}
+    )
     c.record_event(EXTRACTION, {"failed": ran.why, "cursor": state.cursor, **written})
     c.notify_once(*(ran.written.notices if ran.written is not None else ()))
     state.failures += not ran.stopped
     if state.failures == MOST_FAILURES and PAUSED not in c.notices:
-        c.notify(f"{PAUSED} The last reason: {ran.why}")
+        c.notify(f"{PAUSED} Last reason: {ran.why}")
 
 
-def _written(written: MemoriesWritten, denied: int) -> Wire:
-    """The topic files, never the index; `denied` counts what permissions and what the guard refused."""
+def _describe_written(written: MemoriesWritten, denied: int) -> Wire:
+    """Describe the saved topic files, without the index. `denied` counts refusals by permissions and by the guard."""
     told: Wire = {"files": list(written.saved), "names": list(written.saved.values()), "denied": denied + len(written.refused)}
     if written.waiting:
         told["waiting"] = written.waiting

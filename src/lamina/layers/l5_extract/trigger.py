@@ -1,4 +1,4 @@
-"""The cheap look before layer 5 is loaded: most conversations have no memory lent to them, or nobody is there."""
+"""The cheap check before layer 5 is loaded: most conversations have no memory attached or run without a user."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ EXTRACTION: Literal["extraction"] = "extraction"  # the background job, the purp
 
 
 def begin_extraction(c: Conversation) -> None:
-    """At the end of a turn; what it takes is loaded where a review may be made."""
+    """Start a review at the end of a turn. The layer is loaded only if one may be made."""
     lent = c.host.memory
     if lent is None or c.host.tool_runner is None or not c.settings.extraction:
         return

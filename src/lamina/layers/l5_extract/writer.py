@@ -1,9 +1,9 @@
-"""The keeper that a review's Write and Edit ask about every file: guard first, then the store.
+"""The keeper that approves every Write and Edit of a review: guard first, then the store.
 
-Owns what one run may write: memory files only, no index, no removal, at most MOST_FILES files and MOST_BYTES in all. Invariants: it
-answers for every path, so the tools never write by themselves; every refusal is one sentence for the model, and is counted; what the
-run itself has looked up is data like everything that was before it; what it tells holds no secret. Crashes:
-each file is written by the store, whole or not at all; what a killed run had saved stays saved.
+Owns what one run may write: memory files only, no index, no removals, at most MOST_FILES files and MOST_BYTES in total. Invariants: it
+decides about every path, so the tools never write by themselves; every refusal is one sentence for the model, and is counted; what the
+run itself looked up is data like everything before it; its reports contain no secrets. Crashes: the store writes each file completely
+or not at all, and files saved by a killed run stay saved.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from .guard import GONE, AcceptedMemory, ExistingMemory, RefusedMemory, WantedMe
 from .sources import Sources, strip_line_numbers
 from .trigger import EXTRACTION
 
-# A turn says one or two things worth keeping; more files are a model that copies.
+# A turn contains one or two things worth keeping; a model that writes more files is copying.
 MOST_FILES = 8
 # Eight pages: a memory is a paragraph or two.
 MOST_BYTES = 32 << 10
-# What is refused may be said better once or twice; looking at it costs too.
+# A refused memory may be improved once or twice, but checking it costs too.
 MOST_TRIES = 4
 
 _WRITERS = frozenset({"Write", "Edit"})
-ELSEWHERE = "Only memory files are written here: names that end in .md, in the memory directory."
-NO_INDEX = f"{INDEX} is not written here: a memory's line in it is made from its name and description."
-NO_REMOVAL = "A review removes no memory: the person does, or asks for it. Correct it instead, or leave it."
-TOO_MANY = f"A review writes at most {MOST_FILES} files; that was the last."
-TOO_OFTEN = "Too much was refused in this review; leave it."
-TOO_LARGE = f"A review writes at most {MOST_BYTES >> 10} KiB in all; say it in a few sentences."
+ELSEWHERE = "A review may only write memory files: names that end in .md, in the memory directory."
+NO_INDEX = f"A review cannot write {INDEX}: its lines are generated from each memory's name and description."
+NO_REMOVAL = "A review cannot remove memories; only the user can. Correct the memory or leave it."
+TOO_MANY = f"The limit of {MOST_FILES} files per review is reached."
+TOO_OFTEN = "Too many changes were refused in this review. Stop here."
+TOO_LARGE = f"A review may write at most {MOST_BYTES >> 10} KiB in total. Shorten the memory to a few sentences."
 
 Store: TypeAlias = Callable[[FileChange, ChangeReason], WriteOutcome | None]
 
 
 class MemoriesWritten(NamedTuple):
-    """What a run has written: the name of each memory by its file, what waits for a yes, what was refused and why, what to tell."""
+    """The result of a run: the saved memories' names by file, the number of pending changes, the refusals, and the notices."""
 
     saved: dict[str, str]
     waiting: int
@@ -79,7 +79,7 @@ class ReviewWriter:
         self._waiting = 0
 
     def __call__(self, change: FileChange) -> KeeperVerdict:
-        verdict = self._judged(change)
+        verdict = self._judge(change)
         if isinstance(verdict, RefusedMemory):
             why_not = redact(verdict.why).text
             self._refused.append(why_not)
@@ -90,16 +90,16 @@ class ReviewWriter:
             return KeeperVerdict(ELSEWHERE, is_error=True)
         self._files.add(change.path)
         self._size += len(verdict.text.encode("utf-8", "replace"))
-        self._note(change, verdict, done)
+        self._record(change, verdict, done)
         return KeeperVerdict(done.said, done.data, done.is_error, done.beside)
 
-    def _judged(self, change: FileChange) -> AcceptedMemory | RefusedMemory:
+    def _judge(self, change: FileChange) -> AcceptedMemory | RefusedMemory:
         found = find_memory_file(self._place, change.path) if ".." not in change.path.parts else None
         if found is None:
             return RefusedMemory(ELSEWHERE)
-        if (problem := self._limit(change, found)) is not None:
+        if (problem := self._check_limits(change, found)) is not None:
             return RefusedMemory(problem)
-        file = _listed(found)
+        file = _listed_name(found)
         if change.before is None and file in self._first:
             return RefusedMemory(GONE.format(file=file))
         self._tried += len(change.data)
@@ -109,8 +109,8 @@ class ReviewWriter:
         return judge(WantedMemory(file, text, before), heard, self._there, self._is_gone)
 
     def saw(self, ran: CompletedCall) -> None:
-        """What the run looked up, from any thread. A memory is known already; so is what may hold one, however it was looked up: only
-        Read says which file it showed."""
+        """Note what the run looked up; callable from any thread. Only Read tells which file it showed. All other results may
+        contain memories, so they count as known, like the memory files."""
         if ran.call.name in _WRITERS:
             return
         text = strip_line_numbers(ran.result.text)
@@ -126,7 +126,7 @@ class ReviewWriter:
         path = team / file.removeprefix(f"{TEAM}/") if team is not None and inside else self._place.path / file
         return not path.exists()
 
-    def _limit(self, change: FileChange, found: MemoryFile) -> str | None:
+    def _check_limits(self, change: FileChange, found: MemoryFile) -> str | None:
         if fold(found.file) == fold(INDEX):
             return NO_INDEX
         if not change.data.strip():
@@ -137,7 +137,7 @@ class ReviewWriter:
             return TOO_OFTEN
         return TOO_LARGE if self._size + len(change.data) > MOST_BYTES else None
 
-    def _note(self, change: FileChange, accepted: AcceptedMemory, done: WriteOutcome) -> None:
+    def _record(self, change: FileChange, accepted: AcceptedMemory, done: WriteOutcome) -> None:
         if done.is_error:
             self._refused.append(redact(done.said).text)
         elif done.data is None:
@@ -152,6 +152,6 @@ class ReviewWriter:
         return MemoriesWritten(dict(self._saved), self._waiting, tuple(self._refused), tuple(self._notices))
 
 
-def _listed(found: MemoryFile) -> str:
-    """A file as the list of memories names it."""
+def _listed_name(found: MemoryFile) -> str:
+    """Return the file's name as the list of memories shows it."""
     return f"{TEAM}/{found.file}" if found.scope == "team" else found.file

@@ -1,13 +1,13 @@
-"""A dream's plan made real (B4, B5): file by file through the store, inside the lock's fence.
+"""Applies a dream's plan to memory, file by file through the store, inside the lock's fence.
 
-Owns the order. First everything is looked at that can be looked at without writing; then the copies in `before/` and the record
-"applying", both durable; then texts, removals, texts whose name was another memory's until then, what waits for a yes, and the index;
-then the record "applied". Invariants: every change goes through the store with who="dream" and the dream's id, so the journal, the
-redaction, the modes and the index count as for anybody; a file that somebody changed is theirs; a change is never made without those
-it rests on.
+Owns the order. First come all checks that need no writing. Then the copies in `before/` and the record "applying" are written, both
+durable. Then come new texts, removals, texts that take over another memory's name, changes that need approval, and the index.
+The record "applied" comes last. Invariants: every change goes through the store with who="dream" and the dream's id, so the journal,
+redaction, modes and index rules apply as for anyone else; a file that someone else changed is left alone; a change is never made without
+the changes it depends on.
 
-A crash at any line before "applied" is taken back by `recover`: memory is as it was or as the dream left it. So is an error here, if
-the disk allows it at once, else by `recover`. A dream that lost its lock writes nothing more.
+After a crash at any line before "applied", `recover` takes the dream back: memory is as it was, or as the dream left it. An error here is
+taken back at once if the disk allows it, else by `recover`. A dream that lost its lock writes nothing more.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ from .record import ChangedFile, DreamRecord, SkippedChange, dream_home, is_kill
 from .stage import FOUND, MADE, DreamStage, read_copy, read_topics
 from .undo import take_back
 
-# What a record names; a dream of which more is left undone has gone wrong as a whole.
+# Limit for the record. A dream that skips more changes than this has gone wrong as a whole.
 MOST_SKIPPED = 100
 DAY_SECONDS = 24 * 3_600.0
 
 
 def plan_changes(gated: GatedStore, stage: DreamStage, *, now: float, new: int = NEW_BEYOND_REMOVED) -> DreamPlan:
-    """What of the copy would become real now. Nothing is changed. `new`: how many memories may be added beyond those that go."""
+    """Return the changes of the copy that would be applied now, without applying them. `new` limits the memories added beyond removals."""
     work, real = read_copy(stage), read_topics(gated)
     digests = {file: digest_of(text.encode()) for file, text in real.items()}
     authors = find_authors(gated.store.history.lines(), digests)
-    # Many small dreams in a row are one large one.
+    # Many small dreams in a row count as one large one.
     day = [one for one in read_records(gated.store.root) if one.status == "completed" and abs(now - one.started) < DAY_SECONDS]
     lately = sum(len(one.removed) for one in day)
     judged = plan_dream(stage.base, real, work.texts, authors=authors, ignored=work.ignored, new=new, lately=lately)
     listing = work.listing if work.listing is not None and work.listing.encode() != stage.listing else None
     skipped = (*judged.skipped, *(SkippedChange(file, why) for file, why in work.ignored.items()))
-    return _checked(gated, judged._replace(listing=listing, skipped=skipped))
+    return _drop_invalid(gated, judged._replace(listing=listing, skipped=skipped))
 
 
-def _checked(gated: GatedStore, wanted: DreamPlan) -> DreamPlan:
-    """Without what the store would refuse anyway: no front matter, a path that may not be, too long."""
+def _drop_invalid(gated: GatedStore, wanted: DreamPlan) -> DreamPlan:
+    """Drop changes that the store would refuse: no front matter, a forbidden path, too long."""
     refused = dict[str, str]()
     for change in wanted.changes:
         if change.text is None:
@@ -58,39 +58,41 @@ def _checked(gated: GatedStore, wanted: DreamPlan) -> DreamPlan:
             check_child(gated.store.root.path, change.file)
             read_draft(change.file, change.text, gated.store.get(change.file))
         except (InputError, DiskError) as error:
-            refused[change.file] = _problem(change.file, error)
+            refused[change.file] = _problem_text(change.file, error)
     return without(wanted, refused)
 
 
-def _problem(file: str, error: LaminaError) -> str:
-    """For a sentence that names the file already."""
+def _problem_text(file: str, error: LaminaError) -> str:
+    """Return the error without the file name, for a message that already names the file."""
     return str(error).removeprefix(f"{file}: ")
 
 
 def apply_dream(
     gated: GatedStore, stage: DreamStage, record: DreamRecord, hold: HeldDreamLock, *, now: float, new: int = NEW_BEYOND_REMOVED
 ) -> DreamRecord:
-    """From the copy to memory: looks, decides and does. The record that comes back says what became of it."""
+    """Plan the copy's changes and apply them to memory. The returned record tells the outcome."""
     wanted = plan_changes(gated, stage, now=now, new=new)
     gated.check("dream")
     if is_kill_requested(gated.store.root, record.id):
         return msgspec.structs.replace(record, status="killed", ended=now)
     with hold.fence():
-        wanted, record = _prepared(gated, stage, wanted, record)
-    doing = _Doing(gated, stage, record, hold)
+        wanted, record = _write_rollback(gated, stage, wanted, record)
+    doing = _Application(gated, stage, record, hold)
     try:
         doing.all(wanted)
         return doing.applied(now)
     except Fenced:
-        raise  # another dream has the lock, and puts this one right before it begins
+        raise  # another dream holds the lock, and recovers this one before it begins
     except LaminaError as error:
         with hold.fence():
             take_back(gated, record, now=now, why=str(error))
         raise
 
 
-def _prepared(gated: GatedStore, stage: DreamStage, wanted: DreamPlan, record: DreamRecord) -> tuple[DreamPlan, DreamRecord]:
-    """What goes back if anything goes wrong is on the disk before anything changes."""
+def _write_rollback(
+    gated: GatedStore, stage: DreamStage, wanted: DreamPlan, record: DreamRecord
+) -> tuple[DreamPlan, DreamRecord]:
+    """Write everything that a rollback needs to disk before anything changes."""
     root, changes = gated.store.root, list[ChangedFile]()
     found = {change.file: (root.read_bytes(change.file, MOST_READ), root.stat(change.file)) for change in wanted.changes}
     wanted = without(wanted, {file: THEIRS for file, (data, _) in found.items() if digest_of(data) != stage.base.get(file, "")})
@@ -107,12 +109,12 @@ def _prepared(gated: GatedStore, stage: DreamStage, wanted: DreamPlan, record: D
     return wanted, record
 
 
-class _Doing:
-    """One application, and what came of it."""
+class _Application:
+    """Applies one plan and collects the results."""
 
     def __init__(self, gated: GatedStore, stage: DreamStage, record: DreamRecord, hold: HeldDreamLock) -> None:
         self._gated = gated
-        # What waits for a yes does so in every mode.
+        # Changes that need approval need it in every mode.
         self._asking = GatedStore(gated.store, "confirm")
         self._writes = plan_write(gated.mode, "dream") == "write"
         self._root = gated.store.root
@@ -130,18 +132,18 @@ class _Doing:
         later = [change for change in wanted.done if self._has_other_owner(change)]
         for change in (*(each for each in wanted.done if each not in later), *later, *wanted.waiting):
             with self._hold.fence():
-                self._one(change)
+                self._apply_change(change)
         if self._writes and wanted.listing is not None:
-            self._index(wanted.listing)
+            self._apply_index(wanted.listing)
 
     def _has_other_owner(self, change: DreamChange) -> bool:
-        """Whether its name is still another memory's, which goes first."""
+        """Whether the name still belongs to another memory, which is removed first."""
         if change.text is None:
             return False
         owner = self._gated.store.named(read_topic(change.file, change.text, 0).name)
         return owner is not None and fold_name(owner.file) != fold_name(change.file)
 
-    def _one(self, change: DreamChange) -> None:
+    def _apply_change(self, change: DreamChange) -> None:
         asks = bool(change.waits) or not self._writes
         if asks and len(self._waiting) >= MOST_WAITING:
             self._skip(change.file, TOO_MANY)
@@ -153,55 +155,55 @@ class _Doing:
             put, file = change.text, change.file
             done = gated.drop(file, why=why, expected=data) if put is None else gated.put(file, put, expected=data, why=why)
         except InputError as error:
-            self._not_done(change, _problem(change.file, error))
+            self._skip_or_fail(change, _problem_text(change.file, error))
         except DiskError:
-            if not self._is_theirs(change.file, data):
+            if not self._was_changed(change.file, data):
                 raise
-            self._not_done(change, THEIRS)
+            self._skip_or_fail(change, THEIRS)
         else:
             if isinstance(done, Proposed):
                 self._waiting.append(done.id)
             elif done is False:
-                self._skip(change.file, "is gone already")
+                self._skip(change.file, "was already removed")
             else:
                 self._done[change.file] = change
 
-    def _is_theirs(self, file: str, data: bytes | None) -> bool:
+    def _was_changed(self, file: str, data: bytes | None) -> bool:
         try:
             return self._root.read_bytes(file, MOST_READ) != data
         except DiskError:
             return False
 
-    def _not_done(self, change: DreamChange, why: str) -> None:
-        """One change less is fine, unless others that may be done already rest on it."""
+    def _skip_or_fail(self, change: DreamChange, why: str) -> None:
+        """Skip a change, unless changes that may already be applied depend on it."""
         if change.file in self._needed and not change.waits:
-            raise DiskError(change.file, "could not be changed, and other changes of the dream rest on it", why.rstrip("."))
+            raise DiskError(change.file, "could not be changed, but other changes of the dream depend on it", why.rstrip("."))
         self._skip(change.file, why)
 
     def _skip(self, file: str, why: str) -> None:
         self._skipped.append(SkippedChange(file, why))
 
-    def _index(self, work: str) -> None:
+    def _apply_index(self, work: str) -> None:
         base = index_text(self._stage.listing)
         before = index_text(self._root.read_bytes(kept_copy(self._record, INDEX), MOST_INDEX))
         texts = [change.text for change in self._done.values() if change.text is not None]
         if not only_added(base, before):
             self._skip(INDEX, THEIRS)
         elif (prose := find_lost_prose(base, work, texts)) is not None:
-            self._skip(INDEX, f"its line {prose[:60]!r} would be lost")
+            self._skip(INDEX, f"would lose its line {prose[:60]!r}")
         else:
-            self._put_index(work, base)
+            self._write_index(work, base)
 
-    def _put_index(self, work: str, base: str) -> None:
+    def _write_index(self, work: str, base: str) -> None:
         with self._hold.fence():
             now = self._root.read_bytes(INDEX, MOST_INDEX)
             files = [found.file for found in self._gated.store.topic_files.files()]
             text = merge_index(work, base=base, now=index_text(now), files=files, changed=list(self._done))
-            # First what it will be: whatever stops this, an undo knows the dream's lines from those of others.
+            # Write the expected result first: whatever stops this, an undo can tell the dream's lines from others.
             made = rewrite_index(text, index_text(now), files, known=True).text.encode("utf-8", "surrogateescape")
             self._root.replace(f"{dream_home(self._record.id)}/{FOUND}", now or b"")
             self._root.replace(f"{dream_home(self._record.id)}/{MADE}", made)
-            why = ChangeReason("dream", "put the index in order", self._record.session, dream=self._record.id)
+            why = ChangeReason("dream", "tidied the index", self._record.session, dream=self._record.id)
             self._gated.put_index(text, expected=now, why=why)
             self._reordered = self._root.read_bytes(INDEX, MOST_INDEX) != now
 
@@ -216,7 +218,7 @@ class _Doing:
             removed=tuple(change.file for change in removed if not change.merged),
             merged=tuple(change.file for change in removed if change.merged),
             waiting=tuple(self._waiting),
-            skipped=_some(self._skipped),
+            skipped=_truncate(self._skipped),
             changes=tuple(self._with_after(changed) for changed in self._record.changes),
         )
         with self._hold.fence():
@@ -229,16 +231,16 @@ class _Doing:
         return msgspec.structs.replace(changed, after=digest_of(self._root.read_bytes(changed.file, MOST_READ)))
 
 
-def _some(skipped: list[SkippedChange]) -> tuple[SkippedChange, ...]:
+def _truncate(skipped: list[SkippedChange]) -> tuple[SkippedChange, ...]:
     more = len(skipped) - MOST_SKIPPED
     return (*skipped[:MOST_SKIPPED], *((SkippedChange("", f"and {more} more"),) if more > 0 else ()))
 
 
 def _reason(change: DreamChange) -> str:
     if change.text is not None:
-        said = "added" if change.new else "brought in order"
+        said = "added" if change.new else "tidied"
     elif change.needs:
         said = f"merged into {', '.join(change.needs)}"
     else:
-        said = "said elsewhere already" if change.merged else "removed"
+        said = "already covered by another memory" if change.merged else "removed"
     return f"{said}; {change.waits}" if change.waits else said

@@ -1,9 +1,9 @@
-"""What a dream is asked and shown at its beginning (D3): the copy, the list of memories, what a first look found, where else it may look.
+"""The instructions for a dream: the copy, the list of memories, the findings of a first scan, and other places to look at.
 
-Owns the choice of what is listed (the memories the first look found something about, then the newest) and the sentences of the first
-look: memories that are nearly the same, relative dates, evidence that has changed, faulty lines of the index. The same memory gives the
-same sentences, and never many. Reads only; bounded, whatever the memory holds. The words are in `prompts/`; the lines with the copy and
-the day, and the list, have a fixed form, which the offline rules read.
+Owns the choice of listed memories (those with findings, then the newest) and the sentences of the first scan: near duplicates, relative
+dates, evidence that has changed, faulty index lines. The same memory always gives the same few sentences. Reads only, and is bounded
+whatever the memory contains. The texts are in `prompts/`. The lines with the copy and the date, and the list, have a fixed form,
+because the offline rules parse them.
 """
 
 from __future__ import annotations
@@ -34,44 +34,44 @@ from ...memory.store.topic_files import MOST_IN_MANIFEST, TopicHeader
 from ...prompt.instruction_files import shown
 from .bounds import MOST_BYTES, MOST_FILES, MOST_HITS, MOST_SEARCHES, AboutPerson
 
-# As many answers as are shown of a dream (D4), so that all of it can be watched; the phases take a handful each.
+# The record shows this many answers, so a user can watch all of them. Each phase takes a handful.
 ROUNDS = 30
 FINDING_CHARS = 300
-# Looking at so many memories takes a fraction of a second; of more the newest are looked at.
+# Scanning this many memories takes a fraction of a second. If there are more, the newest are scanned.
 MOST_LOOKED_AT = 2_000
-# Two months of days: who was away longer has older logs left as they are.
+# Two months of daily logs. Older ones are left as they are after a longer absence.
 MOST_LOGS = 60
-# Of one kind, and so that all kinds have room in one look.
+# Limit per kind of finding, so that every kind gets room.
 MOST_OF_A_KIND = 15
-# The last moment a date can be of.
+# The latest representable timestamp.
 LAST = 253_402_300_799.0
-# Characters of a phrase that is quoted.
+# Maximum length of a quoted phrase.
 _QUOTED = 40
 
 _FAULTS = {
-    "dead": "points at {file}, which is not there",
-    "double": "is a second line for {file}",
+    "dead": "points at {file}, which does not exist",
+    "double": "is a duplicate line for {file}",
     "long": "is {chars} characters long",
     "long and fixed": "is {chars} characters long",
-    "content": "is {chars} characters long and leads to no memory",
-    "outside": "leads out of memory",
+    "content": "is {chars} characters long and does not point at a memory",
+    "outside": "points outside the memory directory",
 }
 _WORK = re.compile(r"^- You work on a copy of the memory directory: (?P<path>.+)$", re.MULTILINE)
 _LOG = re.compile(r"^- A daily log that no dream has seen: (?P<path>.+\.md)$", re.MULTILINE)
 _LISTED = re.compile(r"^<memory-index>\n(?P<list>.*?)\n</memory-index>$", re.MULTILINE | re.DOTALL)
-_MORE = re.compile(r"^\(\d+ more are not in this list;", re.MULTILINE)
+_MORE = re.compile(r"^\(Not in this list: \d+ more\.", re.MULTILINE)
 _LINE = re.compile(r"^- \[(?P<type>\w+)\] (?P<file>.+?\.md) \((?P<day>\d{4}-\d\d-\d\d)[^()]*\): (?P<about>.*)$", re.MULTILINE)
 
 
 class DreamScene(NamedTuple):
-    """What there is to look at."""
+    """The input of a dream's directive."""
 
     work: Path
     project: Path
     today: str
-    listed: Sequence[str] = ()  # a line for each memory
-    left: int = 0  # memories that are not in the list
-    found: Sequence[str] = ()  # what a look without a model found
+    listed: Sequence[str] = ()  # one line per memory
+    left: int = 0  # number of memories that are not listed
+    found: Sequence[str] = ()  # findings of the scan without a model
     logs: Path | None = None
     transcripts: Sequence[Path] = ()
     team: Path | None = None
@@ -79,11 +79,11 @@ class DreamScene(NamedTuple):
 
 
 class DreamDirective(NamedTuple):
-    """A directive, read again by who answers without a model."""
+    """A directive parsed back from its text, for the offline dream."""
 
     work: str
-    listed: Mapping[str, str]  # file → the day it was written
-    more: bool  # there are memories that are not listed
+    listed: Mapping[str, str]  # file → the date it was written
+    more: bool  # some memories are not listed
     logs: tuple[str, ...] = ()  # daily logs that no dream has seen
 
 
@@ -92,9 +92,9 @@ def render_directive(scene: DreamScene) -> str:
     return texts["directive"].format(
         work=shown(scene.work),
         today=scene.today,
-        places="".join(f"{line}\n" for line in _places(scene, texts)),
-        manifest=_manifest(scene, texts),
-        findings=_findings(scene, texts),
+        places="".join(f"{line}\n" for line in _list_places(scene, texts)),
+        manifest=_render_manifest(scene, texts),
+        findings=_render_findings(scene, texts),
         rounds=ROUNDS,
         hits=MOST_HITS,
         searches=MOST_SEARCHES,
@@ -106,7 +106,7 @@ def render_directive(scene: DreamScene) -> str:
     )
 
 
-def _places(scene: DreamScene, texts: Mapping[str, str]) -> list[str]:
+def _list_places(scene: DreamScene, texts: Mapping[str, str]) -> list[str]:
     lines = [texts["project"].format(project=shown(scene.project))]
     if scene.logs is not None:
         lines.append(texts["logs"].format(logs=shown(scene.logs)))
@@ -117,14 +117,14 @@ def _places(scene: DreamScene, texts: Mapping[str, str]) -> list[str]:
     return lines
 
 
-def _manifest(scene: DreamScene, texts: Mapping[str, str]) -> str:
+def _render_manifest(scene: DreamScene, texts: Mapping[str, str]) -> str:
     if not scene.listed:
         return texts["nothing"]
     said = str(fence("memory-index", "\n".join(scene.listed)))
     return f"{said}\n\n{texts['more'].format(left=scene.left)}" if scene.left else said
 
 
-def _findings(scene: DreamScene, texts: Mapping[str, str]) -> str:
+def _render_findings(scene: DreamScene, texts: Mapping[str, str]) -> str:
     if not scene.found:
         return ""
     rows = "\n".join(f"- {escape(printable(each, FINDING_CHARS))}" for each in scene.found)
@@ -153,11 +153,11 @@ def read_scene(
     since: float | None = None,
     by_hand: bool = False,
 ) -> DreamScene:
-    """`since` is when the last dream was; one by hand looks at the log of today too."""
+    """Collect the input of a directive. `since` is the time of the last dream; a dream started by hand includes today's log."""
     headers = store.topic_files.headers()
     topics = [topic for header in headers[:MOST_LOOKED_AT] if (topic := store.topic_files.topic(header.file)) is not None]
-    found = find_faults(topics, store.index(), _stale(topics, project))
-    listed = _listed(headers, found)
+    found = find_faults(topics, store.index(), _find_stale(topics, project))
+    listed = _choose_listed(headers, found)
     logs = place.path / LOGS
     return DreamScene(
         work,
@@ -169,12 +169,12 @@ def read_scene(
         logs if logs.is_dir() else None,
         transcripts,
         place.team if place.team is not None and place.team.is_dir() else None,
-        [place.path / each.file for each in _unseen(store, since, "" if by_hand else today)],
+        [place.path / each.file for each in _list_unseen(store, since, "" if by_hand else today)],
     )
 
 
 def read_about_person(store: DirectoryStore, place: MemoryLocation, scene: DreamScene) -> AboutPerson:
-    """What is known of the person: their memories, and the daily logs this dream is to look at."""
+    """Collect what is known about the user: their memories, and the daily logs this dream covers."""
     personal = [header.file for header in store.topic_files.headers() if header.type in PERSONAL][:MOST_LOOKED_AT]
     texts = [data.decode("utf-8", "replace") for file in personal if (data := store.root.read_bytes(file, MOST_READ)) is not None]
     logs = [store.root.read_bytes(path.relative_to(place.path), LOG_BYTES) for path in scene.unseen]
@@ -182,14 +182,14 @@ def read_about_person(store: DirectoryStore, place: MemoryLocation, scene: Dream
     return AboutPerson(texts, bullets)
 
 
-def _unseen(store: DirectoryStore, since: float | None, before: str) -> list[DailyLog]:
-    """The daily logs no dream has seen whole, newest first (W2)."""
+def _list_unseen(store: DirectoryStore, since: float | None, before: str) -> list[DailyLog]:
+    """Return the daily logs that no dream has seen completely, newest first."""
     first = date.min if since is None else date.fromtimestamp(since)
     found = [each for each in list_logs(store.root) if each.day >= first and (not before or each.day.isoformat() < before)]
     return found[:MOST_LOGS]
 
 
-def _stale(topics: Sequence[Topic], project: Path) -> Iterator[str]:
+def _find_stale(topics: Sequence[Topic], project: Path) -> Iterator[str]:
     for topic in topics:
         if anchors := evidence_of(topic):
             freshness = check_evidence(read_evidence(list(anchors)), project)
@@ -197,7 +197,7 @@ def _stale(topics: Sequence[Topic], project: Path) -> Iterator[str]:
                 yield f"{topic.file}: {freshness.why}"
 
 
-def _listed(headers: Sequence[TopicHeader], found: Sequence[str]) -> list[TopicHeader]:
+def _choose_listed(headers: Sequence[TopicHeader], found: Sequence[str]) -> list[TopicHeader]:
     if len(headers) <= MOST_IN_MANIFEST:
         return list(headers)
     words = {word.rstrip(":,") for each in found for word in each.split()}
@@ -206,33 +206,33 @@ def _listed(headers: Sequence[TopicHeader], found: Sequence[str]) -> list[TopicH
     return [*first, *rest[: MOST_IN_MANIFEST - len(first)]]
 
 
-# The first look
+# The first scan
 
 
 def find_faults(topics: Sequence[Topic], index: str, stale: Iterable[str]) -> list[str]:
-    """`stale`: what is said of memories whose evidence has changed."""
-    kinds = (_twins(topics), stale, chain.from_iterable(map(_dates, topics)), _lines(topics, index))
+    """Return the findings of the first scan. `stale` are sentences about memories whose evidence has changed."""
+    kinds = (_find_duplicates(topics), stale, chain.from_iterable(map(_find_dates, topics)), _find_line_faults(topics, index))
     return [found for kind in kinds for found in islice(kind, MOST_OF_A_KIND)]
 
 
-def _twins(topics: Sequence[Topic]) -> Iterator[str]:
+def _find_duplicates(topics: Sequence[Topic]) -> Iterator[str]:
     for pair in find_near_pairs([topic.body for topic in topics]):
-        yield f"{topics[pair.second].file} and {topics[pair.first].file} say nearly the same"
+        yield f"{topics[pair.second].file} and {topics[pair.first].file} are nearly the same"
 
 
-def _dates(topic: Topic) -> Iterator[str]:
+def _find_dates(topic: Topic) -> Iterator[str]:
     phrases = relative_dates(topic.body, day_of(topic.modified))
     if phrases:
         said = ", ".join(f'"{" ".join(phrase.text.split())[:_QUOTED]}" ({phrase.says})' for phrase in phrases[:3])
-        yield f"{topic.file}: relative dates, by the day it was written: {said}"
+        yield f"{topic.file}: relative dates, counted from the day it was written: {said}"
 
 
 def day_of(moment: float) -> date:
-    """The day a memory was written; one whose time is beyond all days was written today at the latest."""
+    """Return the date a memory was written. Timestamps outside the valid range are clamped."""
     return datetime.fromtimestamp(min(max(moment, 0.0), LAST), UTC).date()
 
 
-def _lines(topics: Sequence[Topic], index: str) -> Iterator[str]:
+def _find_line_faults(topics: Sequence[Topic], index: str) -> Iterator[str]:
     files = {topic.file for topic in topics}
     plan = plan_index(index, exists=files.__contains__, topics=topics)
     for fault in plan.faults:

@@ -1,10 +1,10 @@
-"""What a memory says, fact by fact, and whether another text still says it (B4, B15).
+"""Splits a memory into facts, and checks whether another text still contains them.
 
-A fact is a sentence, or a line of a list, of a table or of code. Two folds make it comparable: letters as in file names, and only
-words and the signs that carry meaning. What is spelled exactly (paths, options, names with an underscore or capitals inside) is compared
-besides as it is. A fact is said where its words stand in a row, in their order, in one sentence that adds no
-"not": so a merge that keeps sentences keeps facts, and one that rewords them does not count as keeping them. Signs of scripts without
-spaces are words of their own. Pure; time goes by the length of the texts.
+A fact is a sentence, or a line of a list, table or code. Two kinds of folding make facts comparable: letters fold as in file names, and
+only words and meaningful signs are kept. Exact spellings (paths, options, names with an underscore or inner capitals) are also compared
+as they are. A text contains a fact if one of its sentences has the fact's words in a row, in order, and adds no "not". So a merge that
+keeps sentences keeps facts, and one that rewords them does not count as keeping them. In scripts without spaces every character is a
+word. Pure; the time depends on the length of the texts.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from typing import NamedTuple
 from ...core.front_matter import read_front_matter
 from ...disk.paths.file_names import fold
 
-# A heading of fewer words names a part and says nothing.
+# A shorter heading names a section and states nothing.
 HEADING_WORDS = 5
-# Fewer words stand in a sentence by chance: such a fact must be a sentence there too.
+# Fewer words occur in a sentence by chance, so such a fact must match a whole sentence.
 SHORT_WORDS = 3
-# Of the words of a fact, this share in the new text tells that it was worded anew and not dropped.
+# If this share of a fact's words is in the new text, the fact was reworded and not dropped.
 WORDED_ANEW = 0.6
 
 _CJK = "\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
 _TOKEN = re.compile(rf"[{_CJK}]|(?:(?<=\s)|^)-(?=\d)|[^\W_{_CJK}]+(?:['’_]+[^\W_{_CJK}]+)*|!(?==)|[%@&/\\+=<>~$^|≠≤≥≈→]")
-# A path, an option of a command, a name of code: there a letter or a sign more is another thing.
+# A path, a command option or a code name: one more letter or sign makes it something else.
 _EXACT = re.compile(
     r"(?<![\w/\\.~-])(?:--?[A-Za-z][\w-]*|[\w./\\~-]*(?:[^\W_][_/\\]+[^\W_]|[/\\][^\W_]|[a-z0-9][A-Z])[\w./\\-]*)", re.ASCII
 )
@@ -40,18 +40,18 @@ _NEGATING_SIGNS = re.compile("[不没沒非无無未勿别別莫否않못없]|�
 
 
 class Facts(NamedTuple):
-    """The facts of a text in its order, folded; and all its sentences as one line each, to look facts up in."""
+    """The folded facts of a text in order, and all its sentences as one line each, to look facts up in."""
 
     each: tuple[str, ...]
     lines: str
 
 
-# A merge asks for the same few texts again and again.
+# A merge looks up the same few texts again and again.
 @lru_cache(maxsize=512)
 def facts_of(text: str) -> Facts:
-    """Of a topic file. A body that says nothing leaves its description to say it."""
+    """Return the facts of a topic file. If the body is empty, the description is the only fact."""
     matter = read_front_matter(text)
-    sentences = list(_sentences(matter.body))
+    sentences = list(_split_sentences(matter.body))
     description = matter.fields.get("description")
     lines = [folded for folded, _ in sentences]
     if isinstance(description, str) and (said := folded_words(description)):
@@ -60,8 +60,8 @@ def facts_of(text: str) -> Facts:
     return Facts(each or tuple(lines[-1:]), "".join(f"\n {line} \n" for line in lines))
 
 
-def _sentences(body: str) -> Iterator[tuple[str, bool]]:
-    """Each folded, and whether it counts as a fact."""
+def _split_sentences(body: str) -> Iterator[tuple[str, bool]]:
+    """Yield each folded sentence, and whether it counts as a fact."""
     for line in body.splitlines():
         heading = _HEADING.match(line) is not None
         for part in _SENTENCE.split(line.lstrip(" #") if heading else _LINE_START.sub("", line, count=1)):
@@ -70,7 +70,7 @@ def _sentences(body: str) -> Iterator[tuple[str, bool]]:
 
 
 def folded_words(text: str) -> str:
-    """The words and meaningful signs, folded, with single spaces."""
+    """Return the folded words and meaningful signs, with single spaces."""
     return " ".join(_words(text))
 
 
@@ -80,16 +80,16 @@ def _words(text: str) -> list[str]:
 
 @lru_cache(maxsize=512)
 def exact_words(text: str) -> frozenset[str]:
-    """What a topic file's body spells exactly."""
+    """Return the exact spellings in a topic file's body."""
     return frozenset(match[0].rstrip("_.-/") for match in _EXACT.finditer(read_front_matter(text).body))
 
 
 def is_said(fact: str, text: str) -> bool:
-    """Whether a text says a fact, word for word and without taking it back."""
-    return _stands(fact, facts_of(text).lines)
+    """Whether a text contains a fact, word for word and not negated."""
+    return _contains(fact, facts_of(text).lines)
 
 
-def _stands(fact: str, lines: str) -> bool:
+def _contains(fact: str, lines: str) -> bool:
     if f"\n {fact} \n" in lines:
         return True
     if fact.count(" ") + 1 < SHORT_WORDS:
@@ -104,13 +104,13 @@ def _stands(fact: str, lines: str) -> bool:
 
 
 def negates(words: str) -> bool:
-    """Whether a folded sentence says what is not, or words around a fact may turn it into its opposite."""
+    """Whether a folded sentence is negated, or these words around a fact may negate it."""
     return not _NEGATIONS.isdisjoint(words.split()) or _NEGATING_SIGNS.search(words) is not None
 
 
 class FactIndex:
-    """Many texts, to be asked which of them says a fact. The first question takes note of every word; only a text that has the words of
-    a fact in a row is taken apart."""
+    """An index over many texts that finds one which contains a fact. The first lookup indexes every word. Only a text with the fact's
+    words in a row is parsed."""
 
     def __init__(self, texts: Mapping[str, str]) -> None:
         self._texts = texts
@@ -118,14 +118,14 @@ class FactIndex:
         self._files: dict[str, set[str]] = {}
 
     def of(self, fact: str, fits: Callable[[str], bool] = bool) -> str | None:
-        """The first file whose text says it, among those whose text `fits`."""
+        """Return the first file whose text contains the fact and `fits`."""
         if not self._words:
-            self._take_note()
+            self._build()
         having = sorted((self._files.get(word, set()) for word in set(fact.split(" "))), key=len)
         likely = (file for file in sorted(set.intersection(*having)) if f" {fact} " in self._words[file])
         return next((file for file in likely if is_said(fact, self._texts[file]) and fits(self._texts[file])), None)
 
-    def _take_note(self) -> None:
+    def _build(self) -> None:
         for file, text in self._texts.items():
             words = _words(text)
             self._words[file] = f" {' '.join(words)} "
@@ -134,17 +134,17 @@ class FactIndex:
 
 
 def is_emptied(old: str, new: Iterable[str]) -> bool:
-    """Whether most facts of the old text are gone from the new ones, however they are worded there."""
+    """Whether most facts of the old text are missing from the new ones, even in other words."""
     return 2 * dropped(old, new) > len(facts_of(old).each)
 
 
 def dropped(old: str, new: Iterable[str]) -> int:
-    """How many facts of the old text are gone from the new ones."""
+    """Count the facts of the old text that are missing from the new ones."""
     words = {word for text in new for word in facts_of(text).lines.split()}
     return sum(not is_mostly_in(fact, words) for fact in facts_of(old).each)
 
 
 def is_mostly_in(folded: str, words: Collection[str]) -> bool:
-    """Whether most words of a folded sentence are among these."""
+    """Whether most words of a folded sentence are among `words`."""
     own = set(folded.split())
     return len(own.intersection(words)) >= WORDED_ANEW * len(own)

@@ -1,7 +1,7 @@
-"""The index after a dream, and the index after its undo (S3, B4). Pure.
+"""Computes the index after a dream, and after its undo. Pure.
 
-Only lines count: a line belongs to the file it points at. Invariants: what others added to the index or worded anew meanwhile stays;
-a memory that is there keeps its line, unless the index is longer than what is loaded; prose that nobody else says is not dropped.
+Only lines count, and a line belongs to the file it points at. Invariants: lines that others added or reworded in the meantime stay; an
+existing memory keeps its line, unless the index exceeds the part that is loaded; text that is found nowhere else is not dropped.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def index_text(data: bytes | None) -> str:
 
 
 def rows_of(text: str) -> dict[str, str]:
-    """File, folded → its line; the first one where there are two."""
+    """Map each folded file name to its line, or to the first line if there are several."""
     found: dict[str, str] = {}
     for row in text.split("\n"):
         for entry in read_entries(row):
@@ -29,12 +29,12 @@ def rows_of(text: str) -> dict[str, str]:
 
 
 def only_added(before: str, now: str) -> bool:
-    """Whether every line that stood there still does: then nobody but who adds memories was at the index."""
+    """Whether every old line is still there, so the index was changed only by adding memories."""
     return not Counter(before.split("\n")) - Counter([*now.split("\n"), ""])
 
 
 def find_lost_prose(before: str, wanted: str, texts: Iterable[str]) -> str | None:
-    """A line of the index that is no entry and no heading, and that neither the new index nor any of the texts says."""
+    """Return a line of the index that is neither an entry nor a heading, and that neither the new index nor any of the texts contains."""
     there = [wanted, *texts]
     for row in before.split("\n"):
         if read_entries(row) or row.lstrip().startswith("#") or not (fact := folded_words(row.lstrip("-*+> \t"))):
@@ -45,15 +45,15 @@ def find_lost_prose(before: str, wanted: str, texts: Iterable[str]) -> str | Non
 
 
 def merge_index(work: str, *, base: str, now: str, files: Collection[str], changed: Collection[str]) -> str:
-    """The dream's index with what it does not know of: lines of memories that others or the dream itself put there.
+    """Return the dream's index plus the lines it does not know: those of memories that others or the dream itself added.
 
-    `now` is the index after the dream's files were written, `files` all topic files, `changed` those the dream wrote.
+    `now` is the index after the dream's files were written, `files` are all topic files, `changed` those the dream wrote.
     """
     ours, then, there = rows_of(work), rows_of(base), rows_of(now)
     kept, written = {fold_name(file) for file in files}, {fold_name(file) for file in changed}
     text, behind = work, ""
     for file, row in there.items():
-        stale = file in written and ours.get(file) == then.get(file)  # the line it had, of a memory that says something else now
+        stale = file in written and ours.get(file) == then.get(file)  # the old line of a memory whose content has changed
         missing = file not in ours and file in kept and (file not in then or work.count("\n") < MOST_LINES)
         if stale or missing:
             text = _with_row(text, file, row, behind)
@@ -62,7 +62,7 @@ def merge_index(work: str, *, base: str, now: str, files: Collection[str], chang
 
 
 class IndexRewrite(NamedTuple):
-    """The index right before the dream wrote it as a whole, and as it wrote it."""
+    """The index right before and right after the dream rewrote it."""
 
     found: str
     made: str
@@ -71,10 +71,10 @@ class IndexRewrite(NamedTuple):
 def restore_index(
     before: str, now: str, back: Collection[str], stay: Collection[str] = (), own: IndexRewrite | None = None
 ) -> str:
-    """The index as it was `before` the dream, with whatever others did to it since.
+    """Return the index as it was `before` the dream, with the changes others made since.
 
-    `back` are the files that went back: their lines do, too. `stay` are those of the dream that did not: they keep the line they have.
-    Of other files a line is the dream's where it is as the dream worded it (`own`; None: it did not come to that).
+    `back` are restored files, whose lines are restored too. `stay` are the dream's files that were not restored; they keep their line.
+    For other files a line is the dream's if it is worded as in `own` (None: the dream did not get to rewriting the index).
     """
     then, there, found, made = (rows_of(text) for text in (before, now, *(own or ("", ""))))
     files, others, text = {fold_name(file) for file in back}, {fold_name(file) for file in stay}, before
@@ -108,21 +108,21 @@ def _with_prose(text: str, *, removed: Counter[str], added: Counter[str]) -> str
 
 
 def _with_row(text: str, file: str, row: str, behind: str = "") -> str:
-    """The text with this very line for a file: in the place of the one it has, else behind that of another, else where a new one goes."""
+    """Return the text with this line for a file. It replaces the file's old line, else follows `behind`, else goes where new lines go."""
     rows, done = list[str](), False
     for old in text.split("\n"):
-        if not _is_of(file, old):
+        if not _points_at(file, old):
             rows.append(old)
         elif not done:
             rows.append(row)
             done = True
     if done:
         return "\n".join(rows)
-    if (at := next((at for at, old in enumerate(rows) if behind and _is_of(behind, old)), None)) is not None:
+    if (at := next((at for at, old in enumerate(rows) if behind and _points_at(behind, old)), None)) is not None:
         return "\n".join([*rows[: at + 1], row, *rows[at + 1 :]])
     entry: IndexEntry = read_entries(row)[0]
     return _with_row(put_entry(text, entry), file, row)
 
 
-def _is_of(file: str, row: str) -> bool:
+def _points_at(file: str, row: str) -> bool:
     return any(fold_name(entry.file) == file for entry in read_entries(row))

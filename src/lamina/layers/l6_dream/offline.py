@@ -1,13 +1,13 @@
-"""A dream without a model: memories are tidied and daily logs distilled by rules, with the calls a model would make (O1, W2).
+"""The dream without a model: rules tidy memories and distil daily logs, through the tool calls a model would make.
 
-A pure function of the request. It reads the index, the memories and the daily logs that wait, then writes what `tidy_pages` and
-`distil_logs` make of them, then the index, then says what it did; how far it has come is read from the calls behind the directive. A
-file that was not shown whole is left alone.
+A pure function of the request. It reads the index, the memories and the pending daily logs, writes the output of `tidy_pages` and
+`distil_logs`, then the index, and then reports. The calls after the directive show how far it has come. A file that was not shown
+completely is left alone.
 
-A bullet of a log that reads like a rule, a preference or a date becomes a memory of its own, in the words it was noted in, by the rules
-that also serve "Remember: …". What is plainly none to keep (code, a path, the task of the moment) or what a memory says already is
-passed over. A bullet that gives another value to what can have but one takes the place of the old sentence, with the reason given for
-it; all else the memory says stays. The same logs and memories give the same files, and logs that were dealt with give none.
+A log line that looks like a rule, a preference or a date becomes its own memory in its original words, by the same rules as
+"Remember: …". Lines not worth keeping (code, a path, the current task) and lines that a memory already covers are skipped. A line with
+a new value for something that has only one value replaces the old sentence, together with its reason; the rest of the memory stays. The
+same logs and memories give the same files, and logs that were already processed give none.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from ...core.blocks import Wire
 from ...core.terms import terms
+from ...core.wording import counted
 from ...fork.offline_run import run_so_far, tool_call
 from ...memory.store.daily_logs import log_day
 from ...memory.store.topic import INDEX, Topic, read_topic, write_topic
@@ -35,13 +36,13 @@ from .plan import NEW_A_LOG
 from .tidy import MemoryPage, Tidied, tidy_pages
 from .trigger import DREAM
 
-# Of one answer: all memories of most projects.
+# Reads in one answer: enough for all memories of most projects.
 READS = 60
 NOTHING = "Memory is in order; nothing was changed. (These are rules, not a language model.)"
 _LOG_FILE = re.compile(r"logs/\d{4}/\d\d/[\d-]{10}\.md$")
 _ROW = re.compile(r"^\s*\d+\t", re.MULTILINE)
 _BULLET = re.compile(r"^- \d\d:\d\d (?P<words>\S.*)$", re.MULTILINE)
-# A sentence of its own: up to its full stop, or to the end of its line.
+# A sentence: up to its full stop, or to the end of its line.
 _SENTENCE = re.compile(r"[^\s.!?。！？][^\n]*?(?:[.!?](?=\s|$)|[。！？]|(?=\n|$))")
 _OF_THE_OLD = re.compile(r"^(?:\*\*Why:\*\*|Said on \d).*\n*", re.MULTILINE)
 
@@ -52,7 +53,7 @@ class DailyLog(NamedTuple):
 
 
 class _DatedTopic(NamedTuple):
-    """A memory, its text, and the day on which it said so."""
+    """A memory, its text, and the day it was written."""
 
     topic: Topic
     text: str
@@ -60,27 +61,27 @@ class _DatedTopic(NamedTuple):
 
 
 def distil_logs(logs: Sequence[DailyLog], pages: Sequence[MemoryPage]) -> dict[str, str]:
-    """File → its text, new or changed. `pages` are all memories; of the logs the oldest speaks first, so the newest wins."""
-    known = {page.file: _known(page.file, page.text, page.day) for page in pages}
+    """Return the new or changed files with their texts. `pages` are all memories. Logs apply oldest first, so the newest wins."""
+    known = {page.file: _date_topic(page.file, page.text, page.day) for page in pages}
     made = dict[str, str]()
-    for day, note in _notes(logs):
-        if len(made) >= NEW_A_LOG * len(logs) or any(_says(each.topic, note) for each in known.values()):
+    for day, note in _read_notes(logs):
+        if len(made) >= NEW_A_LOG * len(logs) or any(_covers(each.topic, note) for each in known.values()):
             continue
         old = next((each for each in known.values() if says_instead(note.rule, each.topic.description)), None)
-        text = _replaced(note, old, day) if old is not None else None
+        text = _replace_sentence(note, old, day) if old is not None else None
         if old is not None and old.day > day:
-            continue  # it was said otherwise since
-        file = old.topic.file if old is not None and text is not None else _free(note.name, known)
+            continue  # superseded since
+        file = old.topic.file if old is not None and text is not None else _free_file(note.name, known)
         made[file] = text or note.file(name=file.removesuffix(".md"))
-        known[file] = _known(file, made[file], day)
+        known[file] = _date_topic(file, made[file], day)
     return made
 
 
-def _known(file: str, text: str, day: date) -> _DatedTopic:
+def _date_topic(file: str, text: str, day: date) -> _DatedTopic:
     return _DatedTopic(read_topic(file, text, 0), text, day)
 
 
-def _notes(logs: Sequence[DailyLog]) -> Iterator[tuple[date, Note]]:
+def _read_notes(logs: Sequence[DailyLog]) -> Iterator[tuple[date, Note]]:
     for log in sorted(logs):
         for bullet in _BULLET.finditer(log.text):
             note = noted(bullet["words"], log.day.isoformat())
@@ -88,16 +89,16 @@ def _notes(logs: Sequence[DailyLog]) -> Iterator[tuple[date, Note]]:
                 yield log.day, note
 
 
-def _says(topic: Topic, note: Note) -> bool:
-    """Whether a memory says it: as it is, or in nearly the same words and with all that it names."""
+def _covers(topic: Topic, note: Note) -> bool:
+    """Whether a memory already covers the note: literally, or in nearly the same words and with every name in it."""
     if all(is_said(fact, topic.body) for fact in facts_of(note.rule).each):
         return True
     same = alike(note.rule, topic.description) and not says_instead(note.rule, topic.description)
     return same and set(terms(note.rule)) <= set(terms(f"{topic.description} {topic.body}"))
 
 
-def _replaced(note: Note, old: _DatedTopic, day: date) -> str | None:
-    """The memory with the note in the place of the sentence it takes back; None where that is not to be found, or not to be read."""
+def _replace_sentence(note: Note, old: _DatedTopic, day: date) -> str | None:
+    """Return the memory with the note in place of the sentence it replaces. None if there is no such sentence or it cannot be parsed."""
     topic = old.topic
     there = next((found for found in _SENTENCE.finditer(topic.body) if says_instead(note.rule, found[0])), None)
     if topic.problems or old.day > day or there is None:
@@ -105,15 +106,15 @@ def _replaced(note: Note, old: _DatedTopic, day: date) -> str | None:
     fresh = read_topic(topic.file, note.file(), 0)
     rest = f"{topic.body[: there.start()]}{fresh.body.strip()}\n\n{_OF_THE_OLD.sub('', topic.body[there.end() :]).strip()}"
     body = f"{rest.strip()}\n"
-    return write_topic(replace(topic, name=_name(note, topic), description=fresh.description, body=body), before=old.text)
+    return write_topic(replace(topic, name=_choose_name(note, topic), description=fresh.description, body=body), before=old.text)
 
 
-def _name(note: Note, old: Topic) -> str:
-    """A name that was made of the old sentence would contradict the new one."""
+def _choose_name(note: Note, old: Topic) -> str:
+    """Return the memory's name; one derived from the old sentence would contradict the new one."""
     return note.name if old.name == named(old.description) else old.name
 
 
-def _free(name: str, known: Mapping[str, object]) -> str:
+def _free_file(name: str, known: Mapping[str, object]) -> str:
     taken = {file.casefold() for file in known}
     names = (f"{name}{suffix}.md" for suffix in ("", *(f"-{number}" for number in range(2, len(taken) + 3))))
     return next(file for file in names if file.casefold() not in taken)
@@ -126,38 +127,38 @@ def answer(request: Wire) -> list[Wire]:
     wanted += asked.logs
     if left := [path for path in wanted if path not in read]:
         return [tool_call(DREAM, "Read", number + len(read), file_path=path) for number, path in enumerate(left[:READS])]
-    texts = {file: _whole(read.get(f"{asked.work}/{file}")) for file in asked.listed}
+    texts = {file: _complete_text(read.get(f"{asked.work}/{file}")) for file in asked.listed}
     pages = [MemoryPage(file, text, date.fromisoformat(asked.listed[file])) for file, text in texts.items() if text is not None]
-    index = _whole(read.get(f"{asked.work}/{INDEX}"))
-    # What is not in the list may be there all the same: only a list that is whole says that a file is gone.
+    index = _complete_text(read.get(f"{asked.work}/{INDEX}"))
+    # Unlisted files may exist too: only a complete list shows that a file is gone.
     change = tidy_pages(pages, index or "", lambda file: file in asked.listed or asked.more)
-    new = _distilled(asked, pages, read, change)
+    new = _distil(asked, pages, read, change)
     writes = {f"{asked.work}/{file}": text for file, text in {**change.texts, **new}.items()}
     if change.index is not None:
         writes[f"{asked.work}/{INDEX}"] = change.index
     if left := [path for path in writes if path not in wrote][: MOST_FILES - len(wrote)]:
         return [tool_call(DREAM, "Write", number, file_path=path, content=writes[path]) for number, path in enumerate(left)]
-    return [{"type": "text", "text": _told(change, len(new)) if wrote else NOTHING}]
+    return [{"type": "text", "text": _describe(change, len(new)) if wrote else NOTHING}]
 
 
-def _distilled(asked: DreamDirective, pages: Sequence[MemoryPage], read: Mapping[str, Done], change: Tidied) -> dict[str, str]:
-    """What the daily logs say and no memory does; where not all memories were read, nothing is sure. The memories are those that were
-    tidied: a log is looked at once, and what it says of one of them must not wait for another time."""
+def _distil(asked: DreamDirective, pages: Sequence[MemoryPage], read: Mapping[str, Done], change: Tidied) -> dict[str, str]:
+    """Return memories for what the daily logs say and no memory does; nothing if some memories were not read. The memories are the
+    tidied ones: a log is processed once, so what it says about one of them must not be postponed."""
     if asked.more or len(pages) < len(asked.listed):
         return {}
-    texts = {path: _whole(read.get(path)) for path in asked.logs}
+    texts = {path: _complete_text(read.get(path)) for path in asked.logs}
     now = [page._replace(text=change.texts.get(page.file, page.text)) for page in pages]
-    logs = [DailyLog(day, text) for path, text in texts.items() if text and (day := _day(path))]
+    logs = [DailyLog(day, text) for path, text in texts.items() if text and (day := _log_day(path))]
     return distil_logs(logs, [page for page in now if page.text])
 
 
-def _day(path: str) -> date | None:
+def _log_day(path: str) -> date | None:
     found = _LOG_FILE.search(path)
     return log_day(found[0]) if found else None
 
 
-def _whole(read: Done | None) -> str | None:
-    """A file as Read showed it; None where it showed only a part."""
+def _complete_text(read: Done | None) -> str | None:
+    """Return a file as Read showed it, or None if it showed only a part."""
     if read is None or read.failed:
         return None
     lines = read.said.split("\n")
@@ -166,12 +167,12 @@ def _whole(read: Done | None) -> str | None:
     return "".join(f"{_ROW.sub('', line, count=1)}\n" for line in lines)
 
 
-def _told(change: Tidied, new: int) -> str:
-    counted = (
-        (new, "memories made of daily logs"),
-        (change.merged, "memories merged into others"),
-        (change.dated, "relative dates made absolute"),
-        (change.lines, "lines of the index mended"),
+def _describe(change: Tidied, new: int) -> str:
+    parts = (
+        (new, f"{counted(new, 'memory')} made from daily logs"),
+        (change.merged, f"{counted(change.merged, 'memory')} merged"),
+        (change.dated, f"{counted(change.dated, 'relative date')} made absolute"),
+        (change.lines, f"{counted(change.lines, 'index line')} repaired"),
     )
-    said = ", ".join(f"{what}: {count}" for count, what in counted if count)
-    return f"Memory was put in order by rules ({said or 'its index'})."
+    said = ", ".join(text for count, text in parts if count)
+    return f"Memory was tidied by rules ({said or 'its index'})."

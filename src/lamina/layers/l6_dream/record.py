@@ -1,11 +1,10 @@
-"""What is kept of a dream: one record while it runs and after it, in `<memory>/.dreams/<id>/record.json` (D4, B4).
+"""The record of a dream, kept while it runs and afterwards in `<memory>/.dreams/<id>/record.json`.
 
-Owns the record's form and file, and the request to stop beside it. Invariants: a record is replaced as a whole, so whoever watches
-reads the old one or the new one; it is bounded, whatever a model says; secrets are taken out of what a turn said. Before the first
-file of memory changes, the record names every one that will, with its bytes in `before/` beside it: that is what a recovery and an
-undo go by.
+Owns the record's format and file, and the stop request next to it. Invariants: a record is replaced as a whole, so a reader sees the old
+one or the new one; it is bounded, whatever a model writes; secrets are removed from the text of answers. Before the first memory file
+changes, the record names every file that will change, and `before/` contains their bytes. Recovery and undo rely on that.
 
-A crash at any line leaves the record before it or after it.
+A crash at any line leaves the old or the new record.
 """
 
 from __future__ import annotations
@@ -23,18 +22,18 @@ from ...disk.trees.rootdir import RootDir
 from ...memory.store.topic import INDEX
 
 DIRECTORY = ".dreams"
-# What D4 shows of a dream.
+# The number of answers shown for a dream.
 MOST_TURNS = 30
-# A turn's words are there to be watched, not to be read.
+# An answer's text is there to follow along, not to be read in full.
 TURN_CHARS = 500
-# A dream that touched more names the first ones; the journal has them all.
+# A dream that touched more files names the first ones. The journal has them all.
 MOST_NAMED = 1_000
-# Thirty turns, and the names of all files of a large memory.
+# Thirty answers, and the names of all files in a large memory.
 _RECORD_BYTES = 4 << 20
 _ID = re.compile(r"\d{8}T\d{4}-[0-9a-f]{4}")
 
 Status: TypeAlias = Literal["running", "completed", "failed", "killed", "undone"]
-# "undoing": files go back; a crash there is finished by the next recovery, as one while "applying" is taken back.
+# "undoing": files are being restored. The next recovery finishes that after a crash, and rolls back a crash while "applying".
 Phase: TypeAlias = Literal["starting", "updating", "applying", "applied", "undoing"]
 
 
@@ -44,16 +43,16 @@ class DreamTurn(msgspec.Struct, frozen=True):
 
 
 class SkippedChange(msgspec.Struct, frozen=True):
-    """A change that was not made, and why."""
+    """A change that was not made, and the reason."""
 
     file: str
     why: str
 
 
 class ChangedFile(msgspec.Struct, frozen=True):
-    """A file of memory the dream changes, or wants to: `before` is its digest (empty: there is none), `mtime_ns` its time then.
+    """A memory file that the dream changes or wants to change. `before` is its old digest (empty: it did not exist), `mtime_ns` its time.
 
-    `after` is what the dream left, known once all is applied: None before that, and for what waits for a yes.
+    `after` is the digest the dream left. It is None until everything is applied, and for changes that need approval.
     """
 
     file: str
@@ -63,8 +62,8 @@ class ChangedFile(msgspec.Struct, frozen=True):
 
 
 class DreamRecord(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`files` are those touched in the copy while it runs, and those changed for real once it is applied; `removed` and `merged` are
-    topic files that are gone, the latter with every fact kept elsewhere; `waiting` are ids in the inbox."""
+    """The state of a dream. While it runs, `files` are those touched in the copy; once applied, those changed in memory. `removed` and
+    `merged` are deleted topic files, the latter with every fact kept elsewhere. `waiting` are ids in the inbox."""
 
     id: str
     started: float
@@ -81,25 +80,25 @@ class DreamRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     waiting: tuple[str, ...] = ()
     skipped: tuple[SkippedChange, ...] = ()
     changes: tuple[ChangedFile, ...] = ()
-    index: str = ""  # the digest of the index before; empty: there was none
+    index: str = ""  # the index's digest before the dream; empty: there was no index
     why: str = ""
     tokens: int = 0
     cost: float = 0.0
 
 
 def new_id(now: float) -> str:
-    """Sorts by time to the minute; two of one minute differ by chance."""
+    """Return an id that sorts by time to the minute, with a random part to keep two of one minute apart."""
     return f"{time.strftime('%Y%m%dT%H%M', time.gmtime(now))}-{os.urandom(2).hex()}"
 
 
 def write_record(root: RootDir, record: DreamRecord) -> None:
-    """Durable against a power loss from the moment it is about real memories."""
+    """Write the record. It survives a power loss from the phase on in which real memories change."""
     durability: Durability = "process" if record.phase in ("starting", "updating") else "full"
     root.replace(_path(record.id), msgspec.json.encode(record), durability=durability)
 
 
 def read_record(root: RootDir, dream: str) -> DreamRecord | None:
-    """None where there is none, or none that can be read."""
+    """Return the record, or None if it does not exist or cannot be read."""
     if not _ID.fullmatch(dream):
         return None
     try:
@@ -111,29 +110,29 @@ def read_record(root: RootDir, dream: str) -> DreamRecord | None:
 
 
 def read_records(root: RootDir) -> list[DreamRecord]:
-    """All dreams that are kept, newest first; what is no record is passed over."""
+    """Return the records of all kept dreams, newest first. Invalid records are skipped."""
     found = (read_record(root, name) for name in dream_ids(root))
-    # By the time they began: two ids of one minute are in no order.
+    # Sort by start time, since two ids of the same minute have no order.
     return sorted((record for record in found if record is not None), key=lambda record: (-record.started, record.id))
 
 
 def dream_ids(root: RootDir) -> list[str]:
-    """The ids of all directories of dreams, also of those without a record."""
+    """Return the ids of all dream directories, including those without a record."""
     return [entry.name for entry in root.listdir(DIRECTORY) if entry.is_dir and _ID.fullmatch(entry.name)]
 
 
 def is_real(record: DreamRecord) -> bool:
-    """Whether it changed memory, or asked to: then there is something to undo."""
+    """Whether the dream changed memory or asked to, so that there is something to undo."""
     return bool(record.changes) or INDEX in record.files
 
 
 def is_open(record: DreamRecord) -> bool:
-    """Whether it runs, or was stopped in the middle."""
+    """Whether the dream is running, or was interrupted."""
     return record.status == "running" or record.phase == "undoing"
 
 
 def request_kill(root: RootDir, dream: str) -> bool:
-    """Asks a running dream to stop; False when it does not run."""
+    """Ask a running dream to stop. Returns False if it is not running."""
     record = read_record(root, dream)
     if record is None or record.status != "running":
         return False
@@ -146,12 +145,12 @@ def is_kill_requested(root: RootDir, dream: str) -> bool:
 
 
 def dream_home(dream: str) -> str:
-    """A dream's own directory, from the memory directory on."""
+    """Return a dream's directory, relative to the memory directory."""
     return f"{DIRECTORY}/{dream}"
 
 
 def kept_copy(record: DreamRecord, file: str) -> str:
-    """Where a file lies as it was before the dream."""
+    """Return the path of a file's copy from before the dream."""
     return f"{dream_home(record.id)}/before/{file}"
 
 

@@ -1,12 +1,12 @@
-"""One dream, from the lock to its end (D1-D5). It runs in a job's thread, or in a user's by hand, on frozen values.
+"""Runs a dream, from the lock to its end. It runs in a job's thread, or in the user's if started by hand, on frozen values.
 
-Owns the order: what a dead dream left is put right, the lock, the copy, the run, the difference applied, the lock committed. While it
-runs its record is replaced after each answer, by this thread alone; `DreamWatch` looks from a thread of its own whether somebody asked
-the dream to stop, or whether it has held the lock for too long, and then sets the one Event that ends it. Invariants: memory changes
-only in `apply`, under the lock's fence; whatever ends a dream before that leaves memory and the time of the last dream as they were;
-nothing is raised for what a model, a provider or a disk does: it is a reason in the record.
+Owns the order: recover a dead dream, take the lock, copy, run, apply the difference, commit the lock. This thread alone replaces the
+record after each answer. `DreamWatch` checks from its own thread whether the dream should stop, or has held the lock for too long, and
+then sets the one Event that ends it. Invariants: memory changes only in `apply`, under the lock's fence; a dream that ends earlier
+leaves memory and the time of the last dream unchanged; failures of a model, a provider or a disk are never raised, but become a reason
+in the record.
 
-A dream that is killed at any line leaves a lock with a dead holder and a copy; the next session, or the next dream, puts both right.
+A dream killed at any line leaves a copy and a lock whose owner is dead. The next session or the next dream cleans up both.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ from .stage import DreamStage, end_dream, stage_copy
 from .trigger import DREAM
 from .undo import recover
 
-# A person who stops it waits this long at most; a look is one stat.
+# The longest wait after a stop request. A check costs one stat.
 LOOK_SECONDS = 0.5
 
-DIED = "A dream was stopped before it began; nothing was changed."
+DIED = "A dream was stopped before it began. Nothing was changed."
 
 Heard: TypeAlias = Callable[[DreamRecord], None]
 
@@ -76,7 +76,7 @@ class DreamProgress:
         self.record = record
 
     def said(self, reply: Reply, model: str) -> None:
-        """The model gave an answer."""
+        """Record an answer of the model."""
         self._usage += reply.usage if reply.usage is not None and reply.model != LOCAL else Usage()
         spent = cost(reply.model or model, self._usage)
         turn = DreamTurn(one_line(redact(reply.text[: 10 * TURN_CHARS]).text, TURN_CHARS), len(reply.tool_uses))
@@ -84,7 +84,7 @@ class DreamProgress:
         self._keep(replace(self.record, turns=turns, tokens=self._usage.total, cost=spent.usd or 0.0))
 
     def touched(self, files: Collection[str]) -> None:
-        """Its calls were carried out; these files of the copy it has changed until now. The first one turns it to "updating"."""
+        """Record the files of the copy changed so far, after the calls have run. The first one sets the phase "updating"."""
         phase: Phase = "updating" if files and self.record.phase == "starting" else self.record.phase
         named = tuple(dict.fromkeys((*self.record.files, *files)))[:MOST_NAMED]
         if (record := replace(self.record, files=named, phase=phase)) != self.record:
@@ -97,7 +97,7 @@ class DreamProgress:
 
 
 class DreamWatch:
-    """While the block runs, `abort` is set where the dream must end; `why` says which it was."""
+    """While the block runs, sets `abort` when the dream must end; `why` holds the reason."""
 
     def __init__(self, root: RootDir, dream: str, hold: HeldDreamLock, abort: Event) -> None:
         self._root = root
@@ -105,22 +105,22 @@ class DreamWatch:
         self._hold = hold
         self._abort = abort
         self._over = Event()
-        self._thread = Thread(target=self._look, name="lamina-dream-watch", daemon=True)
+        self._thread = Thread(target=self._watch, name="lamina-dream-watch", daemon=True)
         self.why: Literal["", "killed", "overdue"] = ""
 
-    def _look(self) -> None:
+    def _watch(self) -> None:
         while not self._over.wait(LOOK_SECONDS):
-            self.why = self._asked()
+            self.why = self._stop_reason()
             if self.why:
                 self._abort.set()
                 return
 
-    def _asked(self) -> Literal["", "killed", "overdue"]:
+    def _stop_reason(self) -> Literal["", "killed", "overdue"]:
         try:
             if is_kill_requested(self._root, self._dream):
                 return "killed"
         except DiskError:
-            return ""  # who put something else there did not ask for anything
+            return ""  # not a valid stop request
         return "overdue" if self._hold.overdue() else ""
 
     def __enter__(self) -> Self:
@@ -137,19 +137,19 @@ class DreamEnd(NamedTuple):
     why: str
 
 
-# How a dream that was told to end has ended, by who told it: a session that closes tells it without a reason.
+# How a dream ended, by the reason it was stopped for. A closing session gives no reason.
 ENDED: Mapping[str, DreamEnd] = {
-    "": DreamEnd("killed", "its session stopped it"),
-    "killed": DreamEnd("killed", "somebody stopped it"),
-    "overdue": DreamEnd("failed", "it took longer than a dream may"),
+    "": DreamEnd("killed", "its session ended"),
+    "killed": DreamEnd("killed", "stopped on request"),
+    "overdue": DreamEnd("failed", "it exceeded the time limit for dreams"),
 }
 
-# Makes what carries out a dream's effects within these bounds, until the Event.
+# Returns the function that performs a dream's effects within these bounds, until the Event is set.
 PerformWith: TypeAlias = Callable[[DreamBounds, Event], Callable[[Effect], Any]]
 
 
 class DreamOrder(msgspec.Struct, frozen=True, kw_only=True):
-    """All that a dream works with, as it was when it was started."""
+    """The input of a dream: a snapshot from the moment it was started."""
 
     handover: Handover
     place: MemoryLocation
@@ -161,13 +161,13 @@ class DreamOrder(msgspec.Struct, frozen=True, kw_only=True):
     by: Literal["session", "hand"]
     session: str | None = None
     transcripts: tuple[Path, ...] = ()
-    # The time gate, asked again where a dead dream was put right.
+    # The time gate, checked again after a dead dream was recovered.
     too_soon: Callable[[int | None], DreamStop | None] = lambda _: None
-    spent: Callable[[], str | None] = lambda: None  # why no more is asked of a model; None: there is something left
+    spent: Callable[[], str | None] = lambda: None  # why no more model calls are allowed; None: budget is left
 
 
 class DreamOutcome(NamedTuple):
-    """`stop`: the gate it did not pass; then there is no record. `fork`: what the run used, where it came that far."""
+    """The result of a dream. `stop` is the gate that stopped it; then there is no record. `fork` is what the run used, if it ran."""
 
     record: DreamRecord | None
     stop: DreamStop | None = None
@@ -180,7 +180,7 @@ def run_dream(order: DreamOrder, perform_with: PerformWith, abort: Event, heard:
     with Memory.open(order.cwd, home=order.home, settings=order.settings) as memory:
         gated = memory.store("private")
         lock = DreamLock(gated.store.root)
-        recovered = tuple(_recovered(gated, lock))
+        recovered = tuple(_recover(gated, lock))
         last = lock.last_ns()
         if (stop := order.too_soon(last)) is not None:
             return DreamOutcome(None, stop, recovered=recovered)
@@ -188,26 +188,26 @@ def run_dream(order: DreamOrder, perform_with: PerformWith, abort: Event, heard:
         if isinstance(hold, NotWon):
             return DreamOutcome(None, DreamStop("lock", hold.why), recovered=recovered)
         with hold:
-            # Once more, now that nobody else can: an undo may have died while the dream before this one had the lock.
+            # Again, now under the lock: an undo may have died while the previous dream held it.
             recovered += tuple(recover(gated, lock, now=time.time(), hold=hold))
             return _Dream(order, gated, hold, heard).run(perform_with, abort)._replace(recovered=recovered)
 
 
 def recover_memory(cwd: Path, home: Path | None, settings: Settings) -> list[str]:
-    """What a dream left whose process died; for the beginning of a session."""
+    """Recover from a crashed dream at the start of a session, and return what was done as sentences."""
     with Memory.open(cwd, home=home, settings=settings) as memory:
         gated = memory.store("private")
-        return _recovered(gated, DreamLock(gated.store.root))
+        return _recover(gated, DreamLock(gated.store.root))
 
 
-def _recovered(gated: GatedStore, lock: DreamLock) -> list[str]:
+def _recover(gated: GatedStore, lock: DreamLock) -> list[str]:
     said = recover(gated, lock, now=time.time())
-    # One that died before it had a copy left only the lock.
+    # A dream that died before it had a copy left only the lock.
     return [*said, DIED] if lock.recover() and not said else said
 
 
 class _Dream:
-    """One dream that holds the lock."""
+    """A dream that holds the lock."""
 
     def __init__(self, order: DreamOrder, gated: GatedStore, hold: HeldDreamLock, heard: Heard) -> None:
         self._order = order
@@ -217,18 +217,18 @@ class _Dream:
         now = time.time()
         record = DreamRecord(id=new_id(now), started=now, pid=os.getpid(), by=order.by, session=order.session)
         self._progress = DreamProgress(self._root, record, heard)
-        self._cut = ""  # why it was cut short
+        self._cut = ""  # why the dream was cut short
         self._new = NEW_BEYOND_REMOVED
 
     def run(self, perform_with: PerformWith, abort: Event) -> DreamOutcome:
-        """Whatever goes wrong is a reason, never an error; the lock is the caller's to put back."""
+        """Run the dream. Every problem becomes a reason in the record; nothing is raised. The caller restores the lock."""
         fork, watch = None, DreamWatch(self._root, self._progress.record.id, self._hold, abort)
         status: Status = "failed"
         why, changed = "", None
         try:
             with watch:
                 stage = stage_copy(self._gated, self._progress.record)
-                fork = self._asked(stage, perform_with, abort)
+                fork = self._run_fork(stage, perform_with, abort)
             if not fork.done and not self._cut:
                 why = "the answer was cut off or declined"
             elif not abort.is_set():
@@ -241,16 +241,16 @@ class _Dream:
         except Aborted:
             pass
         except KeyboardInterrupt:
-            self._ended(*ENDED["killed"])
+            self._finish(*ENDED["killed"])
             raise
-        except Exception as error:  # noqa: BLE001  # a dream that comes to nothing is nobody's problem
+        except Exception as error:  # noqa: BLE001  # a failed dream must not disturb the conversation
             why, changed = str(error) or type(error).__name__, error if isinstance(error, PrefixChanged) else None
         if abort.is_set() and status != "completed":
             status, why = ENDED[watch.why]
-        record = self._ended(status, why)
+        record = self._finish(status, why)
         return DreamOutcome(record, fork=fork, error=changed)
 
-    def _asked(self, stage: DreamStage, perform_with: PerformWith, abort: Event) -> ForkOutcome:
+    def _run_fork(self, stage: DreamStage, perform_with: PerformWith, abort: Event) -> ForkOutcome:
         order = self._order
         scene = read_scene(
             self._gated.store,
@@ -280,16 +280,16 @@ class _Dream:
         flow = run_fork(order.handover, render_directive(scene), purpose=DREAM, rounds=ROUNDS, enough=self._enough)
         outcome = drive(flow, perform)
         if not outcome.done and not self._cut and outcome.rounds >= ROUNDS:
-            self._cut = f"its {ROUNDS} answers were used up"
+            self._cut = f"the limit of {ROUNDS} answers was reached"
         return outcome
 
     def _enough(self) -> bool:
         self._cut = self._order.spent() or ""
         return bool(self._cut)
 
-    def _ended(self, status: Status, why: str) -> DreamRecord:
-        """The copy goes however it ended. Where that fails, or memories are half changed and could not be put back, the lock stays as a
-        dead dream's: by that the next session sees that there is something to put right."""
+    def _finish(self, status: Status, why: str) -> DreamRecord:
+        """Remove the copy and record the end. If that fails, or half-changed memories could not be restored, the lock is left as a dead
+        dream's. The next session then sees that there is something to recover."""
         record = self._progress.record
         try:
             record = end_dream(self._root, record, status=status, now=time.time(), why=why)

@@ -1,10 +1,10 @@
-"""Layer 6 in a turn: memory is put in order in the background, when it is due (D1-D5).
+"""Layer 6 in a turn: tidies up memory in the background, when it is due.
 
-    after_turn   at the end of a turn, behind the gate of time: the gates that cost more, then the dream is started
-    landed       it came back: what it changed, what it cost, or why it came to nothing
+    after_turn     end of a turn, past the time gate: check the more expensive gates, then start the dream
+    _take_result   result of the dream: what it changed and cost, or why it failed
 
-The conversation never waits for it: the lock, the copy and the run belong to the job's thread, which holds nothing of the conversation.
-What a dream has changed is memory's own to tell (`.dreams/`); the log keeps an event.
+The conversation never waits for a dream. The lock, the copy and the run belong to the job's thread, which has no reference to the
+conversation. The changes of a dream are recorded in memory itself (`.dreams/`); the log gets an event.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from ...conversation.forks import ForkDriver, cache_figures, ended, failed, hand
 from ...conversation.state import Conversation, seconds_between
 from ...core.blocks import ToolUse, Wire
 from ...core.budget import limits_of
+from ...core.wording import plural
 from ...disk.locks.dream_lock import DreamLock
 from ...disk.trees.rootdir import RootDir
 from ...fork.background import LOCAL, AskSide, JobResult, Meter
@@ -49,27 +50,31 @@ from .record import DreamRecord
 from .run import DreamOrder, DreamOutcome, PerformWith, run_dream
 from .trigger import DREAM, ENDING_SECONDS, DreamState, tell_once
 
-PAUSED = f"Memory is not put in order any more in this session: it failed {MOST_FAILURES} times in a row."
-HALF = "The dream failed while it changed memories ({why}). What it changed is put back by the next session, or by `lamina dream --kill`."
-# Files named in an event; the record has them all.
+PAUSED = f"Dreams are off for the rest of this session: they failed {MOST_FAILURES} times in a row."
+HALF = (
+    "The dream failed while changing memories ({why}). The next session restores them, or run `lamina dream --kill` to do it now."
+)
+# Number of files named in an event; the record names them all.
 MOST_TOLD = 20
 
 
 def after_turn(c: Conversation, lent: MemoryAccess) -> None:
-    stop = _stopped(c, lent)
+    stop = _find_gate(c, lent)
     if stop is not None:
         if stop.gate != "throttle":
             tell_once(c, stop)
         return
     tool_runner = c.host.tool_runner
     assert tool_runner is not None
-    order = _order(c, lent)
+    order = _make_order(c, lent)
     perform_with = dream_tool_runner(tool_runner, c.ask_side, order.cwd)
-    c.background.start(DREAM, lambda abort: run_dream(order, perform_with, abort), partial(_take, c), settles=ENDING_SECONDS)
+    c.background.start(
+        DREAM, lambda abort: run_dream(order, perform_with, abort), partial(_take_result, c), settles=ENDING_SECONDS
+    )
 
 
-def _stopped(c: Conversation, lent: MemoryAccess) -> DreamStop | None:
-    """The gates behind that of time, the cheapest first."""
+def _find_gate(c: Conversation, lent: MemoryAccess) -> DreamStop | None:
+    """Check the gates after the time gate, cheapest first."""
     state, settings = c.layer_state(DreamState), c.settings
     mode = settings.memory_mode["private"]
     if (stop := find_stop(on=True, remote=settings.remote, lent=True, mode=mode, failures=state.failures)) is not None:
@@ -79,20 +84,20 @@ def _stopped(c: Conversation, lent: MemoryAccess) -> DreamStop | None:
     if (stop := check_throttle(since, minutes=settings.dream_scan_minutes)) is not None:
         return stop
     state.looked_at = now
-    if (stop := check_empty(lent.place.path) or _nothing_new(c, lent)) is not None:
+    if (stop := check_empty(lent.place.path) or _check_new(c, lent)) is not None:
         return stop
     return None if c.background.allows(DREAM) else DreamStop("budget", "today's budget for background work is used up")
 
 
-def _nothing_new(c: Conversation, lent: MemoryAccess) -> DreamStop | None:
-    """Enough sessions; in assistant mode (W2) a daily log of a day that is over."""
+def _check_new(c: Conversation, lent: MemoryAccess) -> DreamStop | None:
+    """Stop unless there were enough sessions or, in assistant mode, a daily log of a past day."""
     wanted = c.settings.dream_sessions
     with RootDir.open(lent.place.path, create=False) as root:
         last = DreamLock(root).last_ns()
         if c.settings.assistant:
             now = datetime.fromisoformat(c.clock()).timestamp()
             logs = days_to_distil(root, last / 1e9 if last is not None else None, now)
-            return None if logs else DreamStop("nothing", "there is no daily log since the last one")
+            return None if logs else DreamStop("nothing", "there is no daily log since the last dream")
         found = count_newer(transcript_places(root, _own_transcripts(c)), last, own=c.store.path, enough=wanted)
     return check_sessions(found, wanted=wanted)
 
@@ -101,8 +106,8 @@ def _own_transcripts(c: Conversation) -> Path | None:
     return c.store.path.parent if c.store.path is not None else None
 
 
-def _order(c: Conversation, lent: MemoryAccess) -> DreamOrder:
-    """Everything a dream needs is taken now; nothing of the conversation goes with it."""
+def _make_order(c: Conversation, lent: MemoryAccess) -> DreamOrder:
+    """Copy everything a dream needs. The job gets no reference to the conversation."""
     meter, limits, settings, now = c.ask_side, limits_of(c.settings), c.settings, datetime.fromisoformat(c.clock())
     local = c.prompt.model == LOCAL
 
@@ -114,8 +119,8 @@ def _order(c: Conversation, lent: MemoryAccess) -> DreamOrder:
         return out.sentence() if out is not None else None
 
     return DreamOrder(
-        # The tools and the system prompt, which are cached, and nothing that was said: a dream has no use for it, would pay for it with
-        # every answer, and what tools returned there is not to speak to it.
+        # Send the tools and the system prompt, which are cached, but no messages: a dream does not need them, would pay for them with
+        # every answer, and must not be influenced by tool results in them.
         handover=altered(hand_over(c), (), "branch"),
         place=lent.place,
         settings=settings,
@@ -132,7 +137,7 @@ def _order(c: Conversation, lent: MemoryAccess) -> DreamOrder:
 
 
 def dream_tool_runner(tool_runner: ToolRunner, ask: AskSide | Meter, cwd: Path) -> PerformWith:
-    """Where a dream works: what any fork may do (X6), with the copy as its memory directory, less what its bounds say."""
+    """Return a tool runner for dreams: a fork's permissions, with the copy as memory directory, within the dream's bounds."""
 
     def within(bounds: DreamBounds, abort: Abort) -> ForkDriver:
         copy = bounds.copy
@@ -151,12 +156,12 @@ def dream_tool_runner(tool_runner: ToolRunner, ask: AskSide | Meter, cwd: Path) 
     return within
 
 
-# What came back
+# Results
 
 
-def _take(c: Conversation, one: JobResult) -> None:
-    if one.error is not None:  # a fault of ours, or a disk's before there was a record
-        _failed(c, {"failed": str(one.error) or type(one.error).__name__}, stopped=False)
+def _take_result(c: Conversation, one: JobResult) -> None:
+    if one.error is not None:  # our own fault, or a disk error before there was a record
+        _record_failure(c, {"failed": str(one.error) or type(one.error).__name__}, stopped=False)
         return
     outcome: DreamOutcome = one.value
     c.notify(*outcome.recovered)
@@ -172,28 +177,28 @@ def _take(c: Conversation, one: JobResult) -> None:
     match record.status:
         case "completed":
             c.layer_state(DreamState).failures = 0
-            c.record_event(DREAM, _told(record, outcome))
+            c.record_event(DREAM, _event_data(record, outcome))
             c.notify(describe_dream(record))
         case "killed":
-            _failed(c, {"killed": record.why, "id": record.id}, stopped=True)
-            c.notify(f"The dream was stopped: {record.why}. Memory is as it was.")
+            _record_failure(c, {"killed": record.why, "id": record.id}, stopped=True)
+            c.notify(f"The dream was stopped: {record.why}. Memory is unchanged.")
         case "failed" | "running" | "undone":
-            _failed(c, {"failed": record.why, "id": record.id}, stopped=False)
+            _record_failure(c, {"failed": record.why, "id": record.id}, stopped=False)
             if record.phase == "applying":
                 c.notify(HALF.format(why=record.why.rstrip(".")))
         case _:
             assert_never(record.status)
 
 
-def _failed(c: Conversation, told: Wire, *, stopped: bool) -> None:
+def _record_failure(c: Conversation, told: Wire, *, stopped: bool) -> None:
     state = c.layer_state(DreamState)
     state.failures += not stopped
     c.record_event(DREAM, told)
     if state.failures == MOST_FAILURES and PAUSED not in c.notices:
-        c.notify(f"{PAUSED} The last reason: {told['failed']}")
+        c.notify(f"{PAUSED} Last reason: {told['failed']}")
 
 
-def _told(record: DreamRecord, outcome: DreamOutcome) -> Wire:
+def _event_data(record: DreamRecord, outcome: DreamOutcome) -> Wire:
     told: Wire = {
         "id": record.id,
         "files": list(record.files[:MOST_TOLD]),
@@ -209,16 +214,16 @@ def _told(record: DreamRecord, outcome: DreamOutcome) -> Wire:
 
 
 def describe_dream(record: DreamRecord) -> str:
-    """What a dream has done, for the person."""
+    """Summarise a dream for the user."""
     gone, waiting = len(record.removed) + len(record.merged), len(record.waiting)
-    counted = (
+    parts = (
         (len(record.merged), "merged {}"),
         (sum(file != INDEX for file in record.files) - gone, "changed {}"),
         (len(record.removed), "removed {}"),
-        (int(INDEX in record.files), "mended the index"),
-        (waiting, f"{{}} wait{'s' if waiting == 1 else ''} for a yes in `lamina inbox`"),
+        (int(INDEX in record.files), "repaired the index"),
+        (waiting, f"{{}} {plural(waiting, 'needs', 'need')} your approval (`lamina inbox`)"),
     )
-    parts = [said.format(count) for count, said in counted if count > 0]
-    if not parts:
-        return "Dreamt: memory is in order, nothing was changed."
-    return f"Dreamt: {', '.join(parts)}; `lamina dream --undo` takes it back."
+    shown = [text.format(count) for count, text in parts if count > 0]
+    if not shown:
+        return "Dream finished: memory is in order, nothing was changed."
+    return f"Dream finished: {', '.join(shown)}. Undo with `lamina dream --undo`."

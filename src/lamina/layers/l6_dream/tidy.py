@@ -1,10 +1,10 @@
-"""Putting a memory in order without understanding it (O1): what a dream changes where no model answers. Pure.
+"""Tidies up memories by rules, for dreams without a model. Pure.
 
-Owns the rules. Memories that say nearly the same become one that keeps every fact of both; a day that was relative gets its date, by the
-day the memory was written; the index loses lines that lead nowhere or stand twice, and long ones are shortened. Invariants: no sentence
-is lost, nor what it belongs to (its place in a list, a table, code or under a heading); what is not sure stays as it is, and two
-sentences that may contradict each other never come into one memory; the same memory gives the same changes, and a memory in order gives
-none.
+Owns the rules. Memories that say nearly the same are merged into one that keeps every fact of both. A relative day becomes a date,
+counted from the day the memory was written. The index loses dead and duplicate lines, and long lines are shortened. Invariants: no
+sentence is lost, nor its context (its place in a list, a table, code or under a heading); anything uncertain stays as it is, and two
+sentences that may contradict each other never end up in one memory; the same memory always gives the same changes, and an orderly memory
+gives none.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from ...memory.store.topic import Topic, evidence_of, fold_name, read_topic, wri
 from .facts import WORDED_ANEW, exact_words, facts_of, folded_words, is_mostly_in, is_said, negates
 from .plan import MOST_CHARS
 
-# A shorter description is about many things.
+# A shorter description may fit many subjects.
 _ABOUT_CHARS = 20
-# A shorter fact may be that of many things.
+# A shorter fact may hold for many things.
 _FACT_WORDS = 5
-# What more memories than this say is a phrase.
+# A fact that more memories than this share is just a phrase.
 _MOST_HAVING = 8
-# Facts about a project happen on a day; rules and preferences speak of any day.
+# Facts about a project belong to a day. Rules and preferences hold on any day.
 _OF_A_DAY = "project"
 
-# Words without which a sentence still says the same.
+# Words that do not change the meaning of a sentence.
 _FILLING = frozenset(("a", "an", "and", "also", "the"))
 
-# A line whose sense is in its place: heading, row, code, something below something, something that is followed by what it is about.
+# A line whose meaning depends on its position: heading, table row, code, nested item, or an introduction to what follows.
 _PLACED = re.compile(r"^(?:\s*(?:#|\||```|~~~)|[ \t]{2,}\S|.*[:：]\s*$)", re.MULTILINE)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；])")
 _BULLET = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+")
 
 
 class MemoryPage(NamedTuple):
-    """A memory as it was read; `day` is when it was written."""
+    """A memory as it was read, and the day it was written."""
 
     file: str
     text: str
@@ -51,7 +51,7 @@ class MemoryPage(NamedTuple):
 
 
 class Tidied(msgspec.Struct, frozen=True):
-    """`texts` are files as they should be, empty where a file goes; `index` is None where it may stay."""
+    """The result. `texts` are the new file contents, empty to remove a file. `index` is None if it stays."""
 
     texts: Mapping[str, str]
     index: str | None
@@ -61,7 +61,7 @@ class Tidied(msgspec.Struct, frozen=True):
 
 
 class _DatedPage(NamedTuple):
-    """A memory with its dates put in."""
+    """A memory after its relative dates were replaced."""
 
     page: MemoryPage
     topic: Topic
@@ -69,19 +69,19 @@ class _DatedPage(NamedTuple):
 
 
 def tidy_pages(pages: Sequence[MemoryPage], index: str, exists: Callable[[str], bool]) -> Tidied:
-    """`exists`: whether a file is there at all, read or not."""
-    ones = [_dated(page) for page in sorted(pages, key=lambda page: page.file)]
+    """Compute all changes. `exists` tells whether a file exists, even if it was not read."""
+    ones = [_replace_dates(page) for page in sorted(pages, key=lambda page: page.file)]
     listed = {entry.file for entry in read_entries(index)}
-    beside, ranked = _beside(ones), sorted(range(len(ones)), key=lambda at: _rank(ones[at], listed))
+    beside, ranked = _find_partners(ones), sorted(range(len(ones)), key=lambda at: _rank(ones[at], listed))
     texts, wholes, into = dict[str, str](), dict[int, Topic](), dict[int, int]()
     for at in ranked:
         near = {into[other]: wholes[into[other]] for other in beside.get(at, ()) if other in into}
-        into[at], whole = _into(ones[at], near) or (at, ones[at].topic)
+        into[at], whole = _merge_into(ones[at], near) or (at, ones[at].topic)
         wholes[into[at]] = whole
     for at in ranked:
         if into[at] != at:
             texts[ones[at].page.file] = ""
-        elif text := _text(ones[at], wholes[at]):
+        elif text := _new_text(ones[at], wholes[at]):
             texts[ones[at].page.file] = text
     gone = [file for file, text in texts.items() if not text]
     left = [read_topic(one.page.file, texts.get(one.page.file, one.page.text), 0) for one in ones if one.page.file not in gone]
@@ -90,7 +90,7 @@ def tidy_pages(pages: Sequence[MemoryPage], index: str, exists: Callable[[str], 
     return Tidied(texts, plan.text if plan.text != index else None, len(gone), dates, len(plan.removed) + len(plan.shortened))
 
 
-def _dated(page: MemoryPage) -> _DatedPage:
+def _replace_dates(page: MemoryPage) -> _DatedPage:
     topic = read_topic(page.file, page.text, 0)
     sure = [phrase for phrase in relative_dates(topic.body, page.day) if phrase.certain]
     if topic.type != _OF_A_DAY or topic.problems or not sure:
@@ -99,14 +99,14 @@ def _dated(page: MemoryPage) -> _DatedPage:
 
 
 def _rank(one: _DatedPage, listed: set[str]) -> tuple[bool, int, date, str]:
-    """The one to keep first: in the index, saying more, older."""
+    """Sort key for the memory to keep: listed in the index, more facts, older."""
     return one.page.file not in listed, -len(facts_of(one.page.text).each), one.page.day, one.page.file
 
 
-def _beside(ones: Sequence[_DatedPage]) -> dict[int, list[int]]:
-    """Each memory with those it may be one with; most have none."""
+def _find_partners(ones: Sequence[_DatedPage]) -> dict[int, list[int]]:
+    """Map each memory to the ones it may be merged with. Most have none."""
     beside = dict[int, list[int]]()
-    for one, other in _pairs([one.topic for one in ones]):
+    for one, other in _find_similar([one.topic for one in ones]):
         if _may_join(ones[one], ones[other]):
             beside.setdefault(one, []).append(other)
             beside.setdefault(other, []).append(one)
@@ -114,24 +114,24 @@ def _beside(ones: Sequence[_DatedPage]) -> dict[int, list[int]]:
 
 
 class _MergedTopic(NamedTuple):
-    """A memory that is kept, with what it took over."""
+    """A memory that is kept, including what it took over."""
 
     at: int
     topic: Topic
 
 
-def _into(one: _DatedPage, wholes: Mapping[int, Topic]) -> _MergedTopic | None:
-    """The first of these memories that can say all of this one besides its own; None: it stays."""
+def _merge_into(one: _DatedPage, wholes: Mapping[int, Topic]) -> _MergedTopic | None:
+    """Merge the memory into the first one that can take over all of it. None: it stays."""
     for at, whole in wholes.items():
         if _agree(one.topic, whole):
-            joined = _joined(whole, one.topic)
-            if _says_all(write_topic(joined), one):
+            joined = _merge(whole, one.topic)
+            if _keeps_all(write_topic(joined), one):
                 return _MergedTopic(at, joined)
     return None
 
 
-def _pairs(topics: Sequence[Topic]) -> list[tuple[int, int]]:
-    """Alike by their words, by all their facts, or by what they say they are about."""
+def _find_similar(topics: Sequence[Topic]) -> list[tuple[int, int]]:
+    """Return similar pairs: by their words, by all their facts, or by their description."""
     pairs = [(pair.first, pair.second) for pair in find_near_pairs([topic.body for topic in topics])]
     pairs += [(pair.first, pair.second) for pair in find_near_pairs([f"{topic.description}\n{topic.body}" for topic in topics])]
     same = dict[object, int]()
@@ -140,11 +140,11 @@ def _pairs(topics: Sequence[Topic]) -> list[tuple[int, int]]:
         for key in (frozenset(facts_of(topic.body).each), about):
             if key:
                 pairs.append((same.setdefault(key, at), at))
-    return [*(pair for pair in pairs if pair[0] != pair[1]), *_within([facts_of(topic.body).each for topic in topics])]
+    return [*(pair for pair in pairs if pair[0] != pair[1]), *_find_contained([facts_of(topic.body).each for topic in topics])]
 
 
-def _within(facts: Sequence[Sequence[str]]) -> list[tuple[int, int]]:
-    """Memories all of whose facts stand in another one as they are; looked up by the fact that fewest have."""
+def _find_contained(facts: Sequence[Sequence[str]]) -> list[tuple[int, int]]:
+    """Return memories whose facts are all contained in another one, looked up by the rarest fact."""
     having = dict[str, list[int]]()
     for at, each in enumerate(facts):
         for fact in each:
@@ -159,38 +159,38 @@ def _within(facts: Sequence[Sequence[str]]) -> list[tuple[int, int]]:
 
 
 def _may_join(one: _DatedPage, other: _DatedPage) -> bool:
-    """What cannot be read well is nothing to be sure of. One whose dates were just put in is joined by the next dream: until then its
-    words are not those of its twin."""
+    """Whether both can be parsed and have the same type. A memory whose dates were just replaced is merged by the next dream, because
+    until then its words differ from its duplicate's."""
     sound = not (one.topic.problems or other.topic.problems or one.dates or other.dates)
     return sound and one.topic.type is not None and one.topic.type == other.topic.type
 
 
 def _agree(topic: Topic, whole: Topic) -> bool:
-    """Whether nothing one says can be taken for another value of what the other says, and no line loses its place."""
+    """Whether no fact of one may contradict a fact of the other, and no line loses its position."""
     mine, theirs = facts_of(topic.body), facts_of(whole.body)
     if _PLACED.search(topic.body) and mine.lines not in theirs.lines:
         return False
-    own, said = ((*facts.each, *_told(each.description)) for facts, each in ((mine, topic), (theirs, whole)))
-    return not any(_contend(fact, other) for fact in own for other in said)
+    own, said = ((*facts.each, *_description_facts(each.description)) for facts, each in ((mine, topic), (theirs, whole)))
+    return not any(_contradict(fact, other) for fact in own for other in said)
 
 
-def _told(description: str) -> list[str]:
-    """What a description says; a few words only name something."""
+def _description_facts(description: str) -> list[str]:
+    """Return the description as a fact. A few words are only a name."""
     said = folded_words(description)
     return [said] if said.count(" ") + 1 >= _FACT_WORDS else []
 
 
-def _contend(fact: str, other: str) -> bool:
-    """Nearly the same words, but each has some of its own (another day, number or name), or one has a "not" more."""
+def _contradict(fact: str, other: str) -> bool:
+    """Whether two facts share most words, but each also has its own (another day, number or name), or one has an extra "not"."""
     own, theirs = set(fact.split()) - _FILLING, set(other.split()) - _FILLING
     if len(own & theirs) < WORDED_ANEW * max(len(own), len(theirs)):
         return False
     return not (own <= theirs or own >= theirs) or negates(" ".join(own ^ theirs))
 
 
-def _joined(kept: Topic, other: Topic) -> Topic:
+def _merge(kept: Topic, other: Topic) -> Topic:
     body, evidence = kept.body.rstrip(), list(evidence_of(kept))
-    for line in _unsaid(_with_description(other, kept), body):
+    for line in _missing_lines(_with_description(other, kept), body):
         gap = "\n" if _BULLET.match(line) and _BULLET.match(body.rsplit("\n", 1)[-1]) else "\n\n"
         body = f"{body}{gap}{line}"
     evidence += [anchor for anchor in evidence_of(other) if anchor not in evidence]
@@ -199,14 +199,14 @@ def _joined(kept: Topic, other: Topic) -> Topic:
 
 
 def _with_description(topic: Topic, kept: Topic) -> str:
-    """A description is a part of what is said where it says more than the texts it stands for."""
+    """Return the body, with the description if it says more than the texts."""
     there = folded_words(f"{topic.body} {kept.body} {kept.description}").split()
-    is_there = is_mostly_in(" ".join(_told(topic.description)), there)
+    is_there = is_mostly_in(" ".join(_description_facts(topic.description)), there)
     return topic.body if is_there else f"{topic.body.rstrip()}\n{topic.description}"
 
 
-def _unsaid(text: str, there: str) -> list[str]:
-    """The sentences and lines of a text that are not said there, as they are; those of one line stay on one."""
+def _missing_lines(text: str, there: str) -> list[str]:
+    """Return the sentences and lines of a text that are not contained in `there`, verbatim. Sentences of one line stay on one line."""
     found = list[str]()
     for line in text.splitlines():
         parts = [part for part in _SENTENCE.split(line) if not all(is_said(fact, there) for fact in facts_of(part).each)]
@@ -217,14 +217,14 @@ def _unsaid(text: str, there: str) -> list[str]:
     return found
 
 
-def _says_all(text: str, one: _DatedPage) -> bool:
-    """Whether a text may stand for a memory: nothing of it is lost, and it is still one page."""
+def _keeps_all(text: str, one: _DatedPage) -> bool:
+    """Whether a text may replace a memory: it loses nothing and is not too long."""
     said = all(is_said(fact, text) for fact in facts_of(one.page.text).each) and exact_words(one.page.text) <= exact_words(text)
     return said and len(text) <= MOST_CHARS
 
 
-def _text(one: _DatedPage, topic: Topic) -> str:
-    """The file as it should be, empty where it may stay: a line end alone is no change."""
+def _new_text(one: _DatedPage, topic: Topic) -> str:
+    """Return the new file content, or "" if the file stays. A different line ending alone is not a change."""
     old = read_topic(one.page.file, one.page.text, 0)
     same = old.body.rstrip() == topic.body.rstrip() and old.fields == topic.fields
     return "" if same else write_topic(topic, before=one.page.text)

@@ -1,4 +1,4 @@
-"""The cheap look before layer 6 is loaded: most turns end long before the next dream is due, and pay one stat for knowing it (D1)."""
+"""The cheap check before layer 6 is loaded: most turns end long before the next dream is due, and one stat tells so."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ if TYPE_CHECKING:
 
 DREAM: Literal["dream"] = "dream"  # the background job, the purpose of its calls, and its event
 LAYER = "l6_dream"
-# A dream that was told to end puts back what it holds: a few small writes.
+# A dream that is told to stop only restores its lock and record: a few small writes.
 ENDING_SECONDS = 5.0
 
 
 class DreamState:
-    """What a session remembers of its looks and its dreams."""
+    """A session's own record of its checks and its dreams."""
 
     def __init__(self) -> None:
         self.registered = False
         self.looked_at = ""  # when sessions were last counted
         self.failures = 0  # in a row
-        self.told = ""  # the gate that was told last
+        self.told = ""  # the last gate that was recorded
 
 
 def begin_dream(c: Conversation) -> None:
-    """At the end of a turn of a main agent with memory; what it takes is loaded where a dream may be due."""
+    """Start a dream if one is due, at the end of a main agent's turn. The layer is loaded only if it may be."""
     lent = c.host.memory
     if lent is None or c.host.tool_runner is None or not c.settings.dream:
         return
-    run_behind_turn(c, LAYER, lambda: _look(c, lent))
+    run_behind_turn(c, LAYER, lambda: _check(c, lent))
 
 
-def _look(c: Conversation, lent: MemoryAccess) -> None:
+def _check(c: Conversation, lent: MemoryAccess) -> None:
     state = c.layer_state(DreamState)
     if not state.registered and c.store.path is not None:
         from .gates import register_place
@@ -48,7 +48,7 @@ def _look(c: Conversation, lent: MemoryAccess) -> None:
         return
     from .gates import check_time
 
-    lock, now_ns = _lock(lent), int(datetime.fromisoformat(c.clock()).timestamp() * 1e9)
+    lock, now_ns = _stat_lock(lent), int(datetime.fromisoformat(c.clock()).timestamp() * 1e9)
     last_ns = lock.st_mtime_ns if lock is not None else None
     stop = check_time(last_ns, now_ns, hours=c.settings.dream_hours, daily=c.settings.assistant)
     if stop is not None:
@@ -59,9 +59,9 @@ def _look(c: Conversation, lent: MemoryAccess) -> None:
     after_turn(c, lent)
 
 
-def _lock(lent: MemoryAccess) -> os.stat_result | None:
-    """The one stat: the mtime is the time of the last dream, the size tells whether somebody holds it (D2). What the lock makes of an
-    odd file is asked when a dream begins."""
+def _stat_lock(lent: MemoryAccess) -> os.stat_result | None:
+    """The single stat: the mtime is the time of the last dream, and a size above zero means the lock is held. The lock itself handles
+    unusual files when a dream begins."""
     try:
         return os.stat(lent.place.path / DREAM_LOCK, follow_symlinks=False)
     except OSError:
@@ -69,7 +69,7 @@ def _lock(lent: MemoryAccess) -> os.stat_result | None:
 
 
 def tell_once(c: Conversation, stop: DreamStop) -> None:
-    """K5: the gate that stopped a dream, where it is another one than before."""
+    """Record the gate that stopped a dream, unless it is the same as before."""
     state = c.layer_state(DreamState)
     if state.told != stop.gate:
         state.told = stop.gate
@@ -77,9 +77,8 @@ def tell_once(c: Conversation, stop: DreamStop) -> None:
 
 
 def recover_dreams(c: Conversation) -> None:
-    """At the beginning of a session: what a dream left whose process died is put right, and said (Z12). One stat where there is
-    nothing to do."""
-    lock = _lock(c.host.memory) if c.host.memory is not None else None
+    """Recover from a crashed dream at the start of a session, and notify the user. Costs one stat if there is nothing to do."""
+    lock = _stat_lock(c.host.memory) if c.host.memory is not None else None
     if lock is not None and lock.st_size > 0:
         with isolate(c, LAYER):
             from .run import recover_memory

@@ -1,18 +1,18 @@
-"""A dream taken back as one (B4, D5): on a user's word, after a crash (Z5, Z12), and when applying it fails.
+"""Undoes a dream as a whole: on request, after a crash, and when applying it fails.
 
-Owns what goes back, by the dream's record and the copies in its `before/`. A file goes back, byte for byte and with its time, if it is
-still as the dream left it: as the record says, or as a line of the journal with the dream's id does, which is so for a dream that was
-stopped and for what a user accepted later. A file that somebody changed since is left and named. What still waits in the inbox for
-this dream is withdrawn: it rested on what is gone.
+Owns what is restored, based on the dream's record and the copies in its `before/`. A file is restored byte for byte, with its timestamp,
+if it is still as the dream left it. That is the digest in the record, or in a journal line with the dream's id; the latter covers dreams
+that were stopped and changes approved later. A file changed since then is left alone and named. Changes of this dream that still need
+approval are withdrawn, because they depend on what is undone.
 
-`undo` puts right what a dead dream left, then takes back the newest dream before those it rests on. It holds the lock of dreams
-meanwhile, so that none begins on what is going back. Beside a dream that works on its copy it needs no lock: whatever goes back is then
-no longer what that dream has copied, and stays as it is. `recover` works only under the lock, so a living dream is never touched: a
-dream that only worked on its copy is over, one that was stopped while memories changed is taken back as a whole, one whose undo was
-stopped is undone. Everything it did is one sentence; what fails is reported and tried again next time.
+`undo` first recovers what a dead dream left, then undoes the newest dream before the ones it depends on. It holds the dream lock, so that
+no dream begins on files that are being restored. It needs no lock against a dream that works on its copy: that dream will find the
+restored files changed and leave them alone. `recover` works only under the lock, so it never touches a running dream. It closes a dream
+that only worked on its copy, takes back one that was stopped while memories changed, and finishes an interrupted undo. It describes each
+action in one sentence; failures are reported and retried next time.
 
-A crash or an error at any line leaves a record that says so and a lock whose holder is dead: the next session sees it, and `recover`
-finishes it.
+A crash or an error at any line leaves a record that shows it and a lock whose owner is dead. The next session notices, and `recover`
+finishes the work.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from typing import NamedTuple
 import msgspec
 
 from ...core.errors import DiskError, InputError, UndoOrder
+from ...core.wording import counted, plural
 from ...disk.locks.dream_lock import DreamLock, HeldDreamLock, NotWon
 from ...memory.store.contract import MOST_READ, ChangeReason
 from ...memory.store.directory import DirectoryStore
@@ -48,14 +49,14 @@ from .record import (
 )
 from .stage import FOUND, KEPT, MADE, WORK, prune_dreams, remove_copy
 
-SINCE = "was changed since; it stays as it is"
-FORGOTTEN = "what it said before is not kept any more; it stays as it is"
-_LIST = "`lamina dream --status` lists those that are kept"
-_RUNS = "`lamina dream --kill` ends it, and nothing is changed then"
+SINCE = "was changed since, so it was not restored"
+FORGOTTEN = "has no earlier version any more, so it was not restored"
+_LIST = "run `lamina dream --status` to see which dreams are kept"
+_RUNS = "run `lamina dream --kill` to stop it; nothing is changed then"
 
 
 class UndoneDream(NamedTuple):
-    """`back`: as they were before the dream; `left`: not put back, and why. `said`: what a dead dream had left, put right on the way."""
+    """The result of an undo: restored files, files not restored with the reason, and sentences about a crashed dream recovered before."""
 
     record: DreamRecord
     back: tuple[str, ...]
@@ -64,21 +65,21 @@ class UndoneDream(NamedTuple):
 
 
 def take_back(gated: GatedStore, record: DreamRecord, *, now: float, why: str) -> UndoneDream:
-    """Undoes what a dream had applied so far; its record says that it failed."""
-    done = _returned(gated.store, record, why=ChangeReason("dream", f"took back dream {record.id}: {why}", dream=record.id))
-    ended = _finished(gated, record, now=now)
+    """Undo what a dream has applied so far, and mark its record as failed."""
+    done = _restore(gated.store, record, why=ChangeReason("dream", f"reverted dream {record.id}: {why}", dream=record.id))
+    ended = _mark_undone(gated, record, now=now)
     ended = msgspec.structs.replace(ended, status="failed", why=why, files=(), removed=(), merged=(), waiting=(), changes=())
     write_record(gated.store.root, ended)
     return done._replace(record=ended)
 
 
-def _undone(gated: GatedStore, record: DreamRecord, now: float) -> UndoneDream:
-    done = _returned(gated.store, record, why=ChangeReason("user", f"undid dream {record.id}", dream=record.id))
-    return done._replace(record=_finished(gated, record, now=now))
+def _undo_dream(gated: GatedStore, record: DreamRecord, now: float) -> UndoneDream:
+    done = _restore(gated.store, record, why=ChangeReason("user", f"undid dream {record.id}", dream=record.id))
+    return done._replace(record=_mark_undone(gated, record, now=now))
 
 
-def _finished(gated: GatedStore, record: DreamRecord, *, now: float) -> DreamRecord:
-    """What waits for this dream is withdrawn, and its record says that it is undone."""
+def _mark_undone(gated: GatedStore, record: DreamRecord, *, now: float) -> DreamRecord:
+    """Withdraw the dream's pending changes and mark its record as undone."""
     for proposal in gated.inbox.waiting():
         if proposal.why.dream == record.id:
             gated.inbox.reject(proposal.id)
@@ -87,9 +88,9 @@ def _finished(gated: GatedStore, record: DreamRecord, *, now: float) -> DreamRec
     return record
 
 
-def _returned(store: DirectoryStore, record: DreamRecord, *, why: ChangeReason) -> UndoneDream:
-    """Puts back all files of a dream that are as it left them, and their lines in the index."""
-    known = _left_by(store, record)
+def _restore(store: DirectoryStore, record: DreamRecord, *, why: ChangeReason) -> UndoneDream:
+    """Restore all files that are still as the dream left them, and their lines in the index."""
+    known = _dream_digests(store, record)
     wanted, lacking = list[FileToRestore](), list[SkippedChange]()
     for change in record.changes:
         data = store.root.read_bytes(kept_copy(record, change.file), MOST_READ) if change.before else None
@@ -97,13 +98,13 @@ def _returned(store: DirectoryStore, record: DreamRecord, *, why: ChangeReason) 
             wanted.append(FileToRestore(change.file, data, known[change.file], change.mtime_ns))
         elif digest_of(store.root.read_bytes(change.file, MOST_READ)) != change.before:
             lacking.append(SkippedChange(change.file, FORGOTTEN))
-    done = restore_files(store, wanted, index=lambda now, back: _index(store, record, now, back), why=why)
+    done = restore_files(store, wanted, index=lambda now, back: _restored_index(store, record, now, back), why=why)
     left = (*(SkippedChange(file, SINCE) for file in done.left), *lacking)
     return UndoneDream(record, done.back, left)
 
 
-def _left_by(store: DirectoryStore, record: DreamRecord) -> dict[str, set[str]]:
-    """File → the digests the dream gave it."""
+def _dream_digests(store: DirectoryStore, record: DreamRecord) -> dict[str, set[str]]:
+    """Map each file to the digests the dream gave it."""
     known = {change.file: set[str]() if change.after is None else {change.after} for change in record.changes}
     for line in store.history.lines():
         if line.file in known and line.why is not None and line.why.dream == record.id and line.why.who == "dream":
@@ -111,7 +112,7 @@ def _left_by(store: DirectoryStore, record: DreamRecord) -> dict[str, set[str]]:
     return known
 
 
-def _index(store: DirectoryStore, record: DreamRecord, now: str, back: Collection[str]) -> str | None:
+def _restored_index(store: DirectoryStore, record: DreamRecord, now: str, back: Collection[str]) -> str | None:
     data = store.root.read_bytes(kept_copy(record, INDEX), MOST_INDEX)
     found, made = (store.root.read_bytes(f"{dream_home(record.id)}/{name}", MOST_INDEX) for name in (FOUND, MADE))
     own = IndexRewrite(index_text(found), index_text(made)) if found is not None and made is not None else None
@@ -119,7 +120,7 @@ def _index(store: DirectoryStore, record: DreamRecord, now: str, back: Collectio
         stay = [change.file for change in record.changes if change.file not in back]
         wanted = restore_index(index_text(data), now, back, stay, own)
         return None if data is None and not wanted.strip() and not store.topic_files.files() else wanted
-    # Its copy was forgotten: every file that is back has a line, and that is all.
+    # The index's copy was forgotten, so only make sure that every restored file has a line.
     listed = {fold_name(entry.file) for entry in read_entries(now)}
     for file in back:
         if fold_name(file) not in listed and (topic := store.get(file)) is not None:
@@ -128,14 +129,14 @@ def _index(store: DirectoryStore, record: DreamRecord, now: str, back: Collectio
 
 
 def recover(gated: GatedStore, lock: DreamLock, *, now: float, hold: HeldDreamLock | None = None) -> list[str]:
-    """What was done, in sentences. With `hold` under that hold; else the lock is taken for it, and where a dream lives nothing is done."""
+    """Recover from crashed dreams and describe it in sentences. Takes the lock unless `hold` is given; a running dream is left alone."""
     try:
-        return _recovered(gated, lock, now, hold)
+        return _recover_dreams(gated, lock, now, hold)
     except DiskError as error:
-        return [f"What dreams left in {gated.store.root.path} could not be looked at: {error}"]
+        return [f"Could not check {gated.store.root.path} for interrupted dreams: {error}"]
 
 
-def _recovered(gated: GatedStore, lock: DreamLock, now: float, hold: HeldDreamLock | None) -> list[str]:
+def _recover_dreams(gated: GatedStore, lock: DreamLock, now: float, hold: HeldDreamLock | None) -> list[str]:
     root = gated.store.root
     if root.stat(DIRECTORY) is None:
         return []
@@ -148,8 +149,8 @@ def _recovered(gated: GatedStore, lock: DreamLock, now: float, hold: HeldDreamLo
     if isinstance(won, NotWon):
         return []
     with won if hold is None else nullcontext():
-        # Newest first: what rests on what.
-        said = [_put_right(gated, record, now) for record in unfinished]
+        # Newest first, because later dreams depend on earlier ones.
+        said = [_recover_dream(gated, record, now) for record in unfinished]
         for dream in copies:
             remove_copy(root, dream)
         prune_dreams(root)
@@ -158,63 +159,67 @@ def _recovered(gated: GatedStore, lock: DreamLock, now: float, hold: HeldDreamLo
     return said
 
 
-def _put_right(gated: GatedStore, record: DreamRecord, now: float) -> str:
+def _recover_dream(gated: GatedStore, record: DreamRecord, now: float) -> str:
     try:
         if record.phase == "undoing":
-            done = _undone(gated, record, now)
-            return f"The undo of dream {record.id} was stopped half way and is finished now{_left(done)}."
+            done = _undo_dream(gated, record, now)
+            return f"The undo of dream {record.id} was interrupted and has now been finished{_describe_left(done)}."
         if record.phase == "applying":
-            done = take_back(gated, record, now=now, why="it was stopped while it changed memories")
-            return f"Dream {record.id} was stopped while it changed memories; {len(done.back)} of them are as they were{_left(done)}."
-        ended = msgspec.structs.replace(record, status="failed", ended=now, why="its process ended before it did")
+            done = take_back(gated, record, now=now, why="it was stopped while changing memories")
+            back = f"{counted(len(done.back), 'memory')} {plural(len(done.back), 'was', 'were')} restored"
+            return f"Dream {record.id} was stopped while changing memories; {back}{_describe_left(done)}."
+        ended = msgspec.structs.replace(record, status="failed", ended=now, why="its process ended early")
         write_record(gated.store.root, ended)
-        return f"Dream {record.id} was stopped before it changed anything; its copy was removed."
+        return f"Dream {record.id} was stopped before it changed anything. Its copy was removed."
     except DiskError as error:
-        return f"Dream {record.id} was stopped half way and could not be put right yet: {error}"
+        return f"Dream {record.id} was interrupted and could not be recovered yet: {error}"
 
 
-def _left(done: UndoneDream) -> str:
-    return f"; somebody changed {', '.join(skipped.file for skipped in done.left[:5])} since, which stay" if done.left else ""
+def _describe_left(done: UndoneDream) -> str:
+    if not done.left:
+        return ""
+    files = ", ".join(skipped.file for skipped in done.left[:5])
+    return f"; not restored, because {plural(len(done.left), 'it was', 'they were')} changed since: {files}"
 
 
 def undo(gated: GatedStore, dream: str | None = None, *, now: float) -> UndoneDream:
-    """Takes back this dream, or the newest. UndoOrder where a later one rests on it; InputError where there is nothing to take back,
-    or another dream changes memories. Where the one that is meant was stopped half way, putting that right is all."""
+    """Undo this dream, or the newest. Raises UndoOrder if a later dream depends on it, and InputError if there is nothing to undo or
+    another dream is changing memories. If the dream was interrupted, recovering it is all that is done."""
     gated.check("user")
     root = gated.store.root
     lock, half = DreamLock(root), next((record for record in read_records(root) if is_open(record)), None)
     said = tuple(recover(gated, lock, now=now)) if half is not None else ()
     if half is not None and half.phase in ("applying", "undoing") and said and dream in (None, half.id):
         return UndoneDream(read_record(root, half.id) or half, (), (), said)
-    record = _asked(read_records(root), dream)
+    record = _choose_dream(read_records(root), dream)
     hold = lock.acquire(lock.last_ns())
     if isinstance(hold, NotWon) and half is not None and half.phase == "applying":
-        raise InputError(f"dream {record.id}", "cannot be taken back while another one changes memories", "try again in a moment")
+        raise InputError(f"dream {record.id}", "cannot be undone while another dream changes memories", "try again in a moment")
     with hold if isinstance(hold, HeldDreamLock) else nullcontext():
         write_record(root, msgspec.structs.replace(record, phase="undoing"))
         try:
-            return _undone(gated, record, now)._replace(said=said)
+            return _undo_dream(gated, record, now)._replace(said=said)
         except BaseException:
             if isinstance(hold, HeldDreamLock):
                 hold.leave()
             raise
 
 
-def _asked(known: list[DreamRecord], dream: str | None) -> DreamRecord:
+def _choose_dream(known: list[DreamRecord], dream: str | None) -> DreamRecord:
     undoable = [record for record in known if record.status == "completed" and is_real(record)]
     if dream is None:
         if not undoable:
-            raise InputError("dream", f"there is none to undo (the last {KEPT} are kept)", _LIST)
+            raise InputError("dream", f"there is nothing to undo (the last {KEPT} dreams are kept)", _LIST)
         return undoable[0]
     record = next((record for record in known if record.id == dream), None)
     if record is None:
-        raise InputError(f"dream {dream}", f"is not kept (the last {KEPT} are)", _LIST)
+        raise InputError(f"dream {dream}", f"not found (the last {KEPT} dreams are kept)", _LIST)
     if record.status == "undone":
-        raise InputError(f"dream {dream}", "was undone already", _LIST)
+        raise InputError(f"dream {dream}", "is already undone", _LIST)
     if record.status == "running":
-        raise InputError(f"dream {dream}", "still runs", _RUNS)
+        raise InputError(f"dream {dream}", "is still running", _RUNS)
     if record not in undoable:
-        raise InputError(f"dream {dream}", f"{record.status} and changed nothing", _LIST)
+        raise InputError(f"dream {dream}", f"has no changes to undo (status: {record.status})", _LIST)
     if undoable[0] != record:
         raise UndoOrder(f"dream {dream}", f"dream {undoable[0].id}")
     return record

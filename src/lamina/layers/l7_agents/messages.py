@@ -1,12 +1,13 @@
-"""A message from one agent to another: its parts and limits, its form on a line, and how it enters a conversation.
+"""Messages between agents: their parts and limits, their format on a line, and how they enter a conversation.
 
-The text of a message is data (G3): it stands in one reminder, between tags it cannot close. Three structured kinds are understood
-besides: a request to end, the answer to one, and the answer to a plan. Only the first has an effect by itself, and only when the
-conversation that started an agent sends it.
+The text of a message is data: it is put into one reminder, between tags it cannot close. Three structured kinds are understood as well:
+a shutdown request, the response to one, and the response to a plan. Only the first has an effect by itself, and only if the
+conversation that started the agent sends it.
 
 `MessageQueues` holds one bounded queue for each agent of the process, read at the reader's next round of tools. Invariants: a message is
-put to an open queue or refused with the reason; it is taken once, in the order it came; no queue holds more than MOST_WAITING messages
-or MOST_CHARACTERS, answers to a request to end aside. A process that ends takes what nobody read along, with the agents it was for.
+put into an open queue or refused with a reason; it is taken once, in order; no queue holds more than MOST_WAITING messages or
+MOST_CHARACTERS, except for responses to a shutdown request. When a process ends, its unread messages and the agents they were for are
+lost.
 """
 
 from __future__ import annotations
@@ -26,20 +27,20 @@ from ...core.prompt_files import prompt_text
 from ...core.settings.kinds import printable
 from .types import MAIN
 
-# How it came. Names of this process are sure; what comes by a mailbox or a socket is from another process of the same person.
+# How a message arrived. Names within this process are certain; a mailbox or a socket connects other processes of the same user.
 Way: TypeAlias = Literal["agent", "mailbox", "socket", "bridge"]
 
-# About 5,000 tokens: more than that lies in a file, and the message names it.
+# About 5,000 tokens. Put longer content into a file and name the file in the message.
 MOST_TEXT = 20_000
 MOST_SUMMARY = 200
-# Of a name, or of a name with the place it can be answered at.
+# Limit for a name, or for a name with a reply address.
 MOST_NAME = 200
-# Twice as long as needed to be alone in a home.
+# Twice as long as needed to be unique in a home directory.
 ID = re.compile(r"[0-9a-f]{16}")
 KIND = "mail"
-# Of a sender's words before its message, each.
+# Limit for each header line before a message.
 MOST_HEAD = 300
-# What another process calls itself or its request stands outside the tags only where it can be no sentence.
+# Outside the tags, the name of another process or request is shown only if it cannot be a sentence.
 _NAME = re.compile(r"[A-Za-z0-9_.@/-]{1,80}")
 
 
@@ -48,7 +49,7 @@ class AgentMessage(msgspec.Struct, frozen=True, kw_only=True):
     sender: str
     text: str
     summary: str = ""
-    answer_to: str = ""  # where an answer goes, if not to the sender's name
+    answer_to: str = ""  # the reply address, if it is not the sender's name
 
     @classmethod
     def new(cls, sender: str, text: str, *, summary: str = "", answer_to: str = "") -> AgentMessage:
@@ -86,24 +87,24 @@ class UnreadableMessage(msgspec.Struct, frozen=True):
 
 
 def read_structured(text: str) -> Structured | UnreadableMessage | None:
-    """None: it is plain text. A JSON object whose type is none of ours is plain text too."""
+    """Parse a structured message. None: it is plain text, which includes JSON objects of other types."""
     if not text.lstrip().startswith("{"):
         return None
     try:
         raw = msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):  # the last: nested deeper than anybody reads
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):  # the last: too deeply nested
         return None
     if not isinstance(raw, dict) or raw.get("type") not in KINDS:
         return None
     try:
         read: Structured = msgspec.convert(raw, Structured)
     except msgspec.ValidationError as error:
-        return UnreadableMessage(f"the {raw['type']} can't be read ({error}); send it again with approve as true or false.")
+        return UnreadableMessage(f"the {raw['type']} is invalid ({error}). Send it again with approve as true or false.")
     return read
 
 
 def _sendable(text: str) -> str:
-    """Half of a character, as a shell's argument or a model's JSON may hold it, becomes a question mark."""
+    """Replace lone surrogates, which a shell argument or a model's JSON may contain, with question marks."""
     return text.encode("utf-8", "replace").decode()
 
 
@@ -112,12 +113,12 @@ def encode_structured(message: Structured) -> str:
 
 
 def encode_message(message: AgentMessage) -> bytes:
-    """As it stands in a mailbox and on a socket: one line."""
+    """Return the message as one line, for a mailbox or a socket."""
     return msgspec.json.encode(message)
 
 
 def read_message(data: bytes) -> AgentMessage | None:
-    """Whoever wrote it, it is within the limits or it is no message."""
+    """Parse a message from any process. None if it is invalid or exceeds the limits."""
     try:
         message = msgspec.json.decode(data, type=AgentMessage)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -133,24 +134,24 @@ def read_message(data: bytes) -> AgentMessage | None:
 
 
 def render_messages(arrived: Sequence[ArrivedMessage], about: Sequence[str] = ()) -> str:
-    """`about` is what each sender does, where that is known."""
-    parts = [part for one, doing in zip(arrived, about or [""] * len(arrived), strict=True) for part in _shown(one, doing)]
+    """Render messages as one reminder. `about` holds each sender's task, if known."""
+    parts = [part for one, doing in zip(arrived, about or [""] * len(arrived), strict=True) for part in _render(one, doing)]
     return reminder([Fenced("# Messages"), Fenced(prompt_text(__file__, "mail")), *parts])
 
 
-def _shown(one: ArrivedMessage, about: str) -> list[Fenced]:
-    """Before the tags stands only what we know; what a model or another process wrote is between them, all of it."""
+def _render(one: ArrivedMessage, about: str) -> list[Fenced]:
+    """Return the header, which contains only verified facts, and the fenced text, with everything a model or another process wrote."""
     message = one.message
-    told = (("task", about), ("in short", message.summary), ("an answer goes to", message.answer_to))
+    told = (("task", about), ("summary", message.summary), ("reply to", message.answer_to))
     sender = () if _NAME.fullmatch(message.sender) else (("sender", message.sender),)
     lines = [f"[{what}: {printable(words, MOST_HEAD)}]" for what, words in (*sender, *told) if words]
     return [
-        escape(f"Message {message.id} from {_from(one)}{_kind(message)}:"),
+        escape(f"Message {message.id} from {_describe_sender(one)}{_describe_kind(message)}:"),
         fence("agent-message", "\n".join([*lines, message.text])),
     ]
 
 
-def _from(one: ArrivedMessage) -> str:
+def _describe_sender(one: ArrivedMessage) -> str:
     sender = one.message.sender if _NAME.fullmatch(one.message.sender) else ""
     match one.way:
         case "agent" if sender == MAIN:
@@ -158,33 +159,33 @@ def _from(one: ArrivedMessage) -> str:
         case "agent":
             return f"the agent {sender}"
         case "mailbox":
-            return f"{sender or 'somebody'}, another session, in the mailbox"
+            return f"{sender or 'an unknown sender'}, another session, in the mailbox"
         case "socket":
-            return f"{sender or 'somebody'}, another session, by socket"
+            return f"{sender or 'an unknown sender'}, another session, by socket"
         case "bridge":
-            return f"{sender or 'somebody'}, by a bridge of the host"
+            return f"{sender or 'an unknown sender'}, by a bridge of the host"
         case _:
             assert_never(one.way)
 
 
-def _kind(message: AgentMessage) -> str:
-    """What a message that is no plain text comes to. A plan is approved by somebody, a call never."""
+def _describe_kind(message: AgentMessage) -> str:
+    """Describe a structured message. A message can approve a plan, but never a tool call."""
     match read_structured(message.text):
         case ShutdownRequest():
-            return ", which asks for an end"
+            return ", a shutdown request"
         case ShutdownResponse(approve, request):
-            return f", which answers the request to end{_to(request)}: {'it ends' if approve else 'it goes on'}"
+            return f", a response to the shutdown request{_request_suffix(request)}: {'it ends' if approve else 'it continues'}"
         case PlanApproval(approve, request):
-            return f", which answers a plan{_to(request)}: {'approved' if approve else 'rejected'}"
+            return f", a response to a plan{_request_suffix(request)}: {'approved' if approve else 'rejected'}"
         case _:
             return ""
 
 
-def _to(request: str) -> str:
+def _request_suffix(request: str) -> str:
     return f" {request}" if _NAME.fullmatch(request) else ""
 
 
-# A reader takes them all at its next round of tools, so together they must fit into its window: some 25,000 tokens.
+# A reader takes all of them at its next round of tools, so together they must fit into its window: about 25,000 tokens.
 MOST_WAITING = 50
 MOST_CHARACTERS = 100_000
 
@@ -192,14 +193,14 @@ Put: TypeAlias = Literal["sent", "unknown", "full"]
 
 
 class AskedToEnd(LaminaError):
-    """The conversation that started this agent wants it to end; raised at the agent's own round of tools."""
+    """The conversation that started this agent wants it to end. Raised at the agent's next round of tools."""
 
     def __init__(self) -> None:
         super().__init__("The agent was asked to end.")
 
 
 class MessageQueues:
-    """Any thread may put and take."""
+    """The message queues of a process. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -212,13 +213,13 @@ class MessageQueues:
             self._about[name] = about
 
     def close(self, name: str) -> list[ArrivedMessage]:
-        """Nothing more is taken for it; what it never read is handed back."""
+        """Close the queue and return the messages that were never read."""
         with self._lock:
             self._about.pop(name, None)
             return list(self._queues.pop(name, ()))
 
     def put(self, name: str, message: AgentMessage, way: Way = "agent", *, always: bool = False) -> Put:
-        """`always`: however full the queue is."""
+        """Put a message into a queue. With `always`, even into a full one."""
         with self._lock:
             queue = self._queues.get(name)
             if queue is None:
@@ -238,7 +239,7 @@ class MessageQueues:
             return found
 
     def give_back(self, name: str, left: Sequence[ArrivedMessage]) -> None:
-        """What was taken and is not read after all, before what came since."""
+        """Return messages that were taken but not read to the front of the queue."""
         with self._lock:
             if (queue := self._queues.get(name)) is not None:
                 queue.extendleft(reversed(left))

@@ -1,6 +1,6 @@
-"""What is said of agents: to the parent's model when one was started, when its report came, and after a compaction. Pure.
+"""Texts about agents: for the parent's model when an agent starts, when its report arrives, and after a compaction. Pure.
 
-A report is another model's words, so it is data: it stands between tags and can't end them (G3).
+A report is another model's text, so it is data: it stands between tags that it cannot close.
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ from ...core.blocks import Wire
 from ...core.fence import Fenced, escape, fence, reminder
 from ...core.prompt_files import prompt_text
 from ...core.usage import Usage
+from ...core.wording import counted
 from ...fork.host import Restorable
 from .tools import list_types
 from .types import Catalog
 
-# lost: the session that started it ended without its report.
+# lost: the session that started the agent ended before its report arrived.
 Status: TypeAlias = Literal["running", "done", "failed", "stopped", "lost"]
 
-# Of a report that comes as context: 7,500 tokens. A longer one is moved to a file, or cut where there are no files.
+# Limit for a report that arrives as context: 7,500 tokens. A longer one is moved to a file, or truncated if there are no files.
 MOST_REPORTED = 30_000
-# Of the background agents that are named after a compaction.
+# Number of background agents named after a compaction.
 MOST_NAMED = 20
 KIND = "agents"
 NOTHING_SAID = "The agent ended without a report."
@@ -31,13 +32,13 @@ _ENDED: Mapping[Status, str] = {
     "running": "is running.",
     "done": "is done. Its report:",
     "failed": "failed:",
-    "stopped": "was stopped before it was done.",
-    "lost": "was lost when the session that started it ended; no report of it will come. Start it again if it is needed.",
+    "stopped": "was stopped before it finished.",
+    "lost": "was lost when the session that started it ended. Its report will not arrive. Start the agent again if you need it.",
 }
 
 
 class AgentState(msgspec.Struct, frozen=True, kw_only=True):
-    """An agent as it stands now."""
+    """The current state of an agent."""
 
     id: str
     type: str
@@ -45,21 +46,21 @@ class AgentState(msgspec.Struct, frozen=True, kw_only=True):
     background: bool
     status: Status = "running"
     seconds: float = 0.0
-    calls: int = 0  # of tools
+    calls: int = 0  # tool calls
     rounds: int = 0  # answers of its model
     usage: Usage = Usage()
     usd: float | None = 0.0
-    why: str = ""  # it failed
-    call: str = ""  # the call that started it
-    summary: str = ""  # what it was doing when it was last asked (A7)
+    why: str = ""  # the reason of a failure
+    call: str = ""  # the tool call that started it
+    summary: str = ""  # its activity when last asked
 
     @property
     def name(self) -> str:
-        """Of its job, its session and its files."""
+        """The name of its job, its session and its files."""
         return f"agent-{self.id}"
 
     def event(self) -> Wire:
-        """As it stands in the log (K5)."""
+        """Return the state as an event for the log."""
         usage = self.usage
         return {
             "id": self.id,
@@ -82,7 +83,7 @@ class AgentState(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def line(self) -> str:
         tail = f": {self.why}" if self.why else f": {self.summary}" if self.summary and self.status == "running" else ""
-        calls = f"{self.calls} call{'' if self.calls == 1 else 's'}"
+        calls = counted(self.calls, "call")
         return f"{self.id} ({self.description}): {self.status}, {self.seconds:.0f} s, {calls}{tail}"
 
 
@@ -92,35 +93,35 @@ def fork_directive(prompt: str) -> str:
 
 def describe_launch(state: AgentState) -> str:
     return (
-        f"Agent {state.id} ({state.description}) works in the background. Its report comes by itself, when it is done: go on with "
-        "something else meanwhile, and neither wait for it nor make up what it may say."
+        f"Agent {state.id} ({state.description}) works in the background. Its report arrives by itself when it is done. Continue with "
+        "something else in the meantime. Do not wait for the report or make up its content."
     )
 
 
 def describe_loss(agent: str, description: str) -> str:
-    """For the person."""
+    """Describe a lost agent for the user."""
     return f"The background agent {agent} ({description}) was lost when the session that started it ended."
 
 
 def render_report(state: AgentState, text: str, *, preview: str | None = None, most: int = MOST_REPORTED) -> str:
-    """A background agent's end, as context. `preview`: the report lies in a file, and this is what layer 1 shows of it."""
+    """Render the end of a background agent as context. `preview` is layer 1's preview of a report that was moved to a file."""
     head = escape(f"The background agent {state.id} ({state.description}) {_ENDED[state.status]}")
     if preview is not None:
         return reminder([Fenced("# Agents"), head, Fenced(f"<agent-message>\n{preview}\n</agent-message>")])
     left = len(text) - most
-    note = f"\n[{left:,} more characters are left out.]" if left > 0 else ""
+    note = f"\n[{counted(left, 'character')} left out.]" if left > 0 else ""
     return reminder([Fenced("# Agents"), head, *([fence("agent-message", text[:most] + note)] if text else [])])
 
 
 def list_restorables(catalog: Catalog, states: Sequence[AgentState]) -> list[Restorable]:
-    """C4: what a compaction took out of view, as plain texts: who puts them back fences them. The types that are ours alone stand in
-    the tool's description, which stays."""
+    """Return what a compaction took out of view, as plain texts; the caller fences them. Built-in types are not included, since they
+    are part of the tool's description, which stays."""
     back: list[Restorable] = []
     background = [state for state in states if state.background]
     if background:
         lines = "\n".join(f"- {state.line}" for state in background[-MOST_NAMED:])
-        said = "Background agents as they stand; the report of one that runs comes by itself:"
+        said = "Background agents and their state; the report of a running agent arrives by itself:"
         back.append(Restorable(KIND, "background", f"{said}\n{lines}"))
     if catalog.own:
-        back.append(Restorable(KIND, "types", f"What the Agent tool can start.\n{list_types(catalog)}"))
+        back.append(Restorable(KIND, "types", f"Agent types for the Agent tool.\n{list_types(catalog)}"))
     return back

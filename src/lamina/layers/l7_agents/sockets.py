@@ -1,13 +1,13 @@
-"""Messages between sessions of one person by Unix socket: who listens, who calls, and the few lines they say.
+"""Messages between sessions of one user over Unix sockets: the listener, the caller, and their short protocol.
 
-    listener   {"lamina":1,"session":"…"}     so that nothing is ever written to a socket that is not a session's
+    listener   {"lamina":1,"session":"…"}     so that a caller never writes to a socket that is not a session's
     caller     one message, a line            within MOST_LINE bytes and SECONDS, all of it
     listener   {"ok":true}                    or {"error":"…"}
 
-Both ask the kernel whose process is at the other end and hang up on any but the same person's. A caller that is slow, says too much or
-no message at all gets an answer or none and is hung up on; MOST_CALLERS are heard at once, and more are hung up on unheard. So no
-caller takes more than a thread for a few seconds. After `close` no message is taken, and who is still connected is hung up on. Where
-the system has no Unix sockets, or can't say whose a process is, there are no calls: that is one sentence.
+Both sides ask the kernel who owns the process at the other end, and disconnect unless it is the same user. A caller that is slow, sends
+too much or sends an invalid message is disconnected, with or without an answer. At most MOST_CALLERS are connected at once; further ones
+are disconnected immediately. So a caller costs at most one thread for a few seconds. After `close` no message is accepted, and open
+connections are closed. On a system without Unix sockets or peer credentials, calls are refused with one sentence.
 """
 
 from __future__ import annotations
@@ -28,25 +28,23 @@ from ...core.errors import DiskError
 from ...disk.home import sockets
 from .messages import AgentMessage, encode_message, read_message
 
-# A message of the longest text, each character escaped.
+# A message with the longest text, every character escaped.
 MOST_LINE = 160 << 10
 MOST_ANSWER = 4_096
-# For a whole call. A session answers in milliseconds; a machine under load in a second or two.
+# Timeout of a whole call. A session answers in milliseconds, or in a second or two under load.
 SECONDS = 10.0
 MOST_CALLERS = 8
-# How often a listener looks whether it is to end, and a caller whether it is to stop.
+# How often a listener and a caller check whether to stop.
 GLANCE = 0.2
 _PART = 16 << 10
-# Of a session's id: its end is random, and a socket's path is short.
+# Characters of a session's id used in the path. The end of the id is random, and socket paths must be short.
 OF_NAME = 12
 
-ENDING = "The session is ending."
-NO_SOCKETS = "This system has no Unix sockets, so sessions can't call each other; use a mailbox."
-NOBODY_KNOWN = (
-    "This system can't say whose process is at the other end of a socket, so sessions can't call each other; use a mailbox."
-)
+ENDING = "The session is closing."
+NO_SOCKETS = "This system has no Unix sockets, so sessions cannot call each other. Use a mailbox instead."
+NOBODY_KNOWN = "This system cannot identify the user behind a socket, so sessions cannot call each other. Use a mailbox instead."
 
-# Takes a message that came; what is wrong with it, or None.
+# Accepts a message that arrived. Returns None, or the problem.
 Take = Callable[[AgentMessage], str | None]
 
 
@@ -64,11 +62,11 @@ T = TypeVar("T", _Greeting, _SocketAnswer)
 
 
 class _Hangup(Exception):
-    """This call goes no further."""
+    """Ends this connection."""
 
 
 def peer_uid(connected: socket.socket) -> int | None:
-    """Whose process is at the other end; None where the system does not say."""
+    """Return the user id of the process at the other end, or None if the system does not provide it."""
     if hasattr(socket, "SO_PEERCRED"):
         data = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
         return int(struct.unpack("3i", data)[1])
@@ -79,10 +77,10 @@ def peer_uid(connected: socket.socket) -> int | None:
 
 
 class Listener:
-    """Listens until `close`, in a thread of its own."""
+    """Listens in its own thread until `close`."""
 
     def __init__(self, home: Path, session: str, take: Take, *, seconds: float = SECONDS) -> None:
-        """DiskError where there is no listening here."""
+        """Raises DiskError if listening is not possible here."""
         if not sockets.supported():
             raise DiskError(str(home / sockets.DIRECTORY), NO_SOCKETS.rstrip("."))
         sockets.sweep(home, now=time.time())
@@ -90,7 +88,7 @@ class Listener:
         self._seconds = seconds
         self._greeting = msgspec.json.encode(_Greeting(1, session)) + b"\n"
         self._callers: set[socket.socket] = set()
-        self._lock = threading.Lock()  # of the callers, and of whether it is over
+        self._lock = threading.Lock()  # guards the callers and the closing
         self._over = threading.Event()
         self._process = os.getpid()
         self._socket, self.path = sockets.bind(home, session[-OF_NAME:])
@@ -101,7 +99,7 @@ class Listener:
         except RuntimeError as error:
             self._socket.close()
             sockets.remove(self.path)
-            raise DiskError(str(self.path), "can't be listened at: the system has no thread to give", "end a program") from error
+            raise DiskError(str(self.path), "cannot listen: the system has no threads left", "close another program") from error
 
     @property
     def address(self) -> str:
@@ -116,52 +114,52 @@ class Listener:
             except OSError:  # out of descriptors, or closed
                 self._over.wait(GLANCE)
                 continue
-            if not self._let_in(caller):
+            if not self._admit(caller):
                 caller.close()
                 continue
             try:
-                threading.Thread(target=self._hear, args=(caller,), name="lamina-caller", daemon=True).start()
-            except RuntimeError:  # no thread to be had
-                self._gone(caller)
+                threading.Thread(target=self._serve, args=(caller,), name="lamina-caller", daemon=True).start()
+            except RuntimeError:  # no threads left
+                self._disconnect(caller)
 
-    def _let_in(self, caller: socket.socket) -> bool:
+    def _admit(self, caller: socket.socket) -> bool:
         with self._lock:
             if self._over.is_set() or len(self._callers) >= MOST_CALLERS:
                 return False
             self._callers.add(caller)
             return True
 
-    def _gone(self, caller: socket.socket) -> None:
+    def _disconnect(self, caller: socket.socket) -> None:
         with self._lock:
             self._callers.discard(caller)
             caller.close()
 
-    def _hear(self, caller: socket.socket) -> None:
+    def _serve(self, caller: socket.socket) -> None:
         try:
             with suppress(OSError, _Hangup):
                 if peer_uid(caller) != os.geteuid():
                     return
                 until = time.monotonic() + self._seconds
-                _say(caller, self._greeting, until)
-                message = read_message(_heard(caller, MOST_LINE, until))
-                problem = self._taken(message) if message is not None else "That is no message."
-                _say(caller, msgspec.json.encode(_SocketAnswer(problem is None, problem or "")) + b"\n", until)
+                _send(caller, self._greeting, until)
+                message = read_message(_receive_line(caller, MOST_LINE, until))
+                problem = self._accept(message) if message is not None else "This is not a valid message."
+                _send(caller, msgspec.json.encode(_SocketAnswer(problem is None, problem or "")) + b"\n", until)
         finally:
-            self._gone(caller)
+            self._disconnect(caller)
 
-    def _taken(self, message: AgentMessage) -> str | None:
+    def _accept(self, message: AgentMessage) -> str | None:
         with self._lock:
             return ENDING if self._over.is_set() else self._take(message)
 
     def close(self) -> None:
-        if os.getpid() != self._process:  # a forked child: the socket and its file are its parent's
+        if os.getpid() != self._process:  # a forked child: the socket and its file belong to the parent
             self._socket.close()
             return
         with self._lock:
             self._over.set()
             for caller in self._callers:
                 with suppress(OSError):
-                    caller.shutdown(socket.SHUT_RD)  # one that was answered still reads the answer
+                    caller.shutdown(socket.SHUT_RD)  # a caller that was answered can still read the answer
         with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as waking:
             waking.settimeout(GLANCE)
             waking.connect(str(self.path))
@@ -173,14 +171,14 @@ class Listener:
 def call_session(
     path: str, message: AgentMessage, *, seconds: float = SECONDS, abort: threading.Event | None = None
 ) -> str | None:
-    """Sends one message to the session that listens at `path`; what went wrong as a sentence, None: it has it. An abort leaves one
-    that says nothing."""
+    """Send one message to the session that listens at `path`. Returns None on success, else the problem as a sentence. An abort ends a
+    call that gets no answer."""
     if not sockets.supported():
         return NO_SOCKETS
     if not os.path.isabs(path) or "\0" in path or len(os.fsencode(path)) > sockets.LONGEST:
-        return f"{path[:200]!r} is no full path of a socket."
-    if (real := os.path.realpath(path)) != path:  # rules speak of the path in the call
-        return f"{path} leads elsewhere, so nothing was sent; the socket's own path is {real}."
+        return f"{path[:200]!r} is not an absolute socket path."
+    if (real := os.path.realpath(path)) != path:  # permission rules match the path in the call
+        return f"{path} is a link, so nothing was sent. Use the socket's own path: {real}."
     until, sent = time.monotonic() + seconds, False
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as calling:
         calling.settimeout(seconds)
@@ -190,38 +188,38 @@ def call_session(
             if uid is None:
                 return NOBODY_KNOWN
             if uid != os.geteuid():
-                return f"The socket {path} belongs to somebody else, so nothing was sent."
-            if _decoded(_heard(calling, MOST_ANSWER, until, abort), _Greeting) is None:
-                return f"What listens at {path} is no session, so nothing was sent."
+                return f"The socket {path} belongs to another user, so nothing was sent."
+            if _decode(_receive_line(calling, MOST_ANSWER, until, abort), _Greeting) is None:
+                return f"The program at {path} is not a Lamina session, so nothing was sent."
             sent = True
-            _say(calling, encode_message(message) + b"\n", until)
-            answer = _decoded(_heard(calling, MOST_ANSWER, until, abort), _SocketAnswer)
+            _send(calling, encode_message(message) + b"\n", until)
+            answer = _decode(_receive_line(calling, MOST_ANSWER, until, abort), _SocketAnswer)
         except (FileNotFoundError, ConnectionRefusedError):
             return f"No session listens at {path}."
         except OSError as error:
-            return f"The call to {path} failed: {os.strerror(error.errno) if error.errno else 'it took too long'}."
+            return f"The call to {path} failed: {os.strerror(error.errno) if error.errno else 'timeout'}."
         except _Hangup:
-            how = "the message may not have been taken" if sent else "nothing was sent; others may be calling, so try again"
-            return f"What listens at {path} hung up or took too long, so {how}."
+            how = "the message may be lost" if sent else "nothing was sent. It may be busy; try again"
+            return f"The session at {path} disconnected or timed out; {how}."
     if answer is None:
-        return f"What listens at {path} gave no answer, so the message may not have been taken."
-    return None if answer.ok else answer.error or f"The session at {path} did not take the message."
+        return f"The session at {path} gave no valid answer; the message may be lost."
+    return None if answer.ok else answer.error or f"The session at {path} refused the message."
 
 
-def _decoded(line: bytes, kind: type[T]) -> T | None:
+def _decode(line: bytes, kind: type[T]) -> T | None:
     try:
         return msgspec.json.decode(line, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 
 
-def _say(to: socket.socket, line: bytes, until: float) -> None:
+def _send(to: socket.socket, line: bytes, until: float) -> None:
     to.settimeout(max(0.01, until - time.monotonic()))
     to.sendall(line)
 
 
-def _heard(from_: socket.socket, most: int, until: float, abort: threading.Event | None = None) -> bytes:
-    """One line. The time is for all of it: a caller that sends a byte now and then is hung up on like one that sends none."""
+def _receive_line(from_: socket.socket, most: int, until: float, abort: threading.Event | None = None) -> bytes:
+    """Read one line. The timeout is for the whole line, so a caller that sends single bytes slowly is disconnected too."""
     held = bytearray()
     while len(held) <= most:
         left = until - time.monotonic()

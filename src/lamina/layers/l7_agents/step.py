@@ -1,7 +1,7 @@
-"""Messages of other agents as they enter a conversation: context behind what has not left yet, once each (A6).
+"""Adds messages of other agents to a conversation, each once, as context after everything that was already sent.
 
-Those of a mailbox stand in the transcript before they leave the mailbox (disk/home/mailbox.py): their ids are in the text, so that whoever
-finds a claim behind a crash can tell.
+Messages from a mailbox are written to the transcript before they are removed from the mailbox (disk/home/mailbox.py). Their ids are in
+the text, so that after a crash a leftover claim can be resolved.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def enter(c: Conversation, arrived: Sequence[ArrivedMessage], about: Sequence[st
 
 
 def from_mailbox(c: Conversation, mailbox: Mailbox, transcript: Path) -> None:
-    """What waits there, as much of it as is taken at once. Messages stay where they are while the mailbox can't be read, which is
-    told, or the transcript can't be written: what stands in memory alone would be lost with it."""
+    """Take pending messages, up to the limit. They stay in the mailbox while it cannot be read, which is reported, or while the
+    transcript cannot be written: held in memory only, they could be lost."""
     if not mailbox.waits() or c.store.trouble is not None:
         return
     with isolate(c, "mailbox"):

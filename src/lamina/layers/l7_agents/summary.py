@@ -1,8 +1,8 @@
-"""What a background agent is doing, in three to five words (A7): when it is asked, what is shown to who answers, and which answers
-count; and the answer without a model (O1), told from its newest call. Pure; the clock is an argument.
+"""Describes in three to five words what a background agent is doing: when to ask, what the model sees, and which answers are valid.
 
-Invariant: a text that is shown was said of something the agent has before it: it begins with what is being done, and names a file or a
-function of the calls and results it saw. Anything else is rejected, and what was shown before stays.
+Includes the answer without a model, made from the agent's newest call. Pure; the clock is an argument. Invariant: a text that is shown
+refers to something the agent has seen. It begins with an activity and names a file or function from its calls and results. Any other
+answer is rejected, and the previous text stays.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ from ...core.policy import AgentPolicy
 from ...core.prompt_files import prompt_sections
 
 PURPOSE = "agent_summary"
-# Five words and what a model may put around them.
+# Five words, and whatever a model may put around them.
 MOST_TOKENS = 64
 FEWEST_WORDS, MOST_WORDS = 3, 5
-# Of an answer that is looked at, and of one that is shown: five long names.
+# Maximum length of an answer: five long names.
 LONGEST = 80
-# A token of code is three bytes or more; where it is fewer the tail is somewhat longer than it should be, never unbounded.
+# A token of code has three bytes or more. If it has fewer, the tail gets somewhat longer, but stays bounded.
 BYTES_PER_TOKEN = 3
-# Of one call or result: its beginning says what it is about.
+# Limit for one call or result. Its beginning shows the subject.
 MOST_OF_ONE = 2_000
-# A shorter one stands in any text by chance.
+# Shorter names occur in any text by chance.
 SHORTEST_NAME = 3
-# `.json` and the like: what kind of file it is names no file.
+# `.json` and the like: a file extension does not name a file.
 LONGEST_ENDING = 4
-# Of a path, from its end: nobody spells out more.
+# Trailing parts of a path. Nobody spells out more.
 MOST_PARTS = 4
-# Names are looked for in this much of a text.
+# Limit for the text that is searched for names.
 MOST_SEARCHED = 200_000
 
 _FIRST = re.compile(r"[A-Za-z][a-z-]+ing")
-# They end in -ing and say nothing of what is done.
+# These end in -ing but do not describe an activity.
 _EMPTY = """working doing continuing proceeding going being having trying helping handling processing performing executing
     progressing nothing something anything everything thing string during king ring spring morning evening"""
 _VAGUE = frozenset(_EMPTY.split())
-# What a file or a function looks like: a dot, an underscore or a slash inside, capitals inside, a bracket right behind. Nothing is
-# given back, so that a long line of dashes costs no more than its length.
+# What a file or a function looks like: an inner dot, underscore, slash or capital, or a bracket right after it. The pattern does not
+# backtrack, so a long line of dashes takes linear time.
 _WORD = re.compile(r"(?P<word>[\w./-]++)(?P<called>\(?)")
 _INSIDE = re.compile(r"\w[._/]\w|[a-z][A-Z]")
 _PLAIN = re.compile(r"[\w-]{3,}")
@@ -53,7 +53,7 @@ _CALL = re.compile(r"^\[calls (?P<tool>[\w-]{1,64})\] (?P<given>\{.*\})$", re.MU
 
 
 class LastExchange(NamedTuple):
-    """Of an agent: the newest request it sent and what was answered, and when."""
+    """An agent's newest request, the answer to it, and the time."""
 
     request: Wire
     answer: tuple[Wire, ...]
@@ -61,8 +61,8 @@ class LastExchange(NamedTuple):
 
 
 def seconds_until_due(*, now: float, last: float, seen: float | None, policy: AgentPolicy) -> float | None:
-    """0.0: it is due; None: not before the agent does something, since what has not changed is not asked about again. `last`: when it
-    was asked before, or the agent began; `seen`: when the agent last did anything, None for nothing yet."""
+    """Return the seconds until the next summary: 0.0 if it is due, None if the agent has done nothing since the last one. `last` is the
+    time of the last summary, or the agent's start. `seen` is the time of its last activity, None if there was none."""
     return max(0.0, last + policy.summary_seconds - now) if seen is not None and seen > last else None
 
 
@@ -71,7 +71,7 @@ def summary_directive() -> str:
 
 
 def summary_query(seen: LastExchange, model: str, policy: AgentPolicy) -> Wire:
-    """For another model than the agent's: the end of what it did, as data."""
+    """Build the query for a model other than the agent's: the end of its work, as data."""
     return {
         "model": model,
         "max_tokens": MOST_TOKENS,
@@ -81,12 +81,12 @@ def summary_query(seen: LastExchange, model: str, policy: AgentPolicy) -> Wire:
 
 
 def render_tail(seen: LastExchange, policy: AgentPolicy) -> str:
-    """The newest messages, whole ones, as text; the oldest is cut where it is too much."""
+    """Render the newest messages as text. The oldest one is truncated if they are too long."""
     messages = [*seen.request.get("messages", ()), {"role": "assistant", "content": list(seen.answer)}]
     left = policy.summary_tokens * BYTES_PER_TOKEN
     parts: list[str] = []
     for message in reversed(messages[-policy.summary_messages :]):
-        said = "\n".join(_shown(message))
+        said = "\n".join(_render_blocks(message))
         data = said.encode("utf-8", "replace")
         if len(data) > left:
             parts.append(data[len(data) - left :].decode("utf-8", "ignore"))
@@ -96,7 +96,7 @@ def render_tail(seen: LastExchange, policy: AgentPolicy) -> str:
     return "\n".join(part for part in reversed(parts) if part)
 
 
-def _shown(message: Wire) -> Iterator[str]:
+def _render_blocks(message: Wire) -> Iterator[str]:
     for block in message["content"]:
         match block.get("type"):
             case "text":
@@ -107,7 +107,7 @@ def _shown(message: Wire) -> Iterator[str]:
                 said = "\n".join(_texts_in(block.get("content")))
                 yield f"[result] {said[:MOST_OF_ONE]}"
             case _:
-                pass  # thinking and pictures
+                pass  # thinking and images
 
 
 def _texts_in(content: Any) -> Iterator[str]:
@@ -118,7 +118,7 @@ def _texts_in(content: Any) -> Iterator[str]:
 
 
 def accept_summary(text: str, seen: LastExchange, policy: AgentPolicy) -> str | None:
-    """The text as it is shown; None: it says nothing, or too much, or is of something the agent has not before it."""
+    """Return the text to show, or None if it is empty, too long, or not about something the agent has seen."""
     words = " ".join(text[: 2 * LONGEST].split()).strip("\"'`*_ ").rstrip(".…!").split()
     said = " ".join(words)
     if not FEWEST_WORDS <= len(words) <= MOST_WORDS or len(said) > LONGEST or not said.isprintable():
@@ -126,19 +126,19 @@ def accept_summary(text: str, seen: LastExchange, policy: AgentPolicy) -> str | 
     if not _FIRST.fullmatch(words[0]) or words[0].lower() in _VAGUE:
         return None
     known = find_names(seen, policy)
-    return said if any(_bare(word) in known for word in words[1:]) else None
+    return said if any(_strip_word(word) in known for word in words[1:]) else None
 
 
-def _bare(word: str) -> str:
+def _strip_word(word: str) -> str:
     return word.strip("\"'`,:;").removesuffix("()").casefold()
 
 
 def find_names(seen: LastExchange, policy: AgentPolicy) -> frozenset[str]:
-    """Files and functions the agent has before it, each also by its last part and without its ending."""
+    """Return the files and functions the agent has seen, each also by its last part and without extension."""
     text = render_tail(seen, policy)[:MOST_SEARCHED]
     words = (each["word"] for each in _WORD.finditer(text) if each["called"] or _INSIDE.search(each["word"]))
     found = {name for word in dict.fromkeys(words) for name in _spellings(word)}
-    for _, given in _calls(text):  # `Makefile`, `Dockerfile`: what a call names is a name, whatever it looks like
+    for _, given in _calls(text):  # `Makefile`, `Dockerfile`: an argument of a call counts as a name, whatever it looks like
         found |= {name for value in _values(given) for name in _PLAIN.findall(Path(value).name.casefold())}
     return frozenset(name for name in found if len(name) >= SHORTEST_NAME)
 
@@ -154,20 +154,20 @@ def _spellings(word: str) -> Iterator[str]:
 
 
 def _calls(text: str) -> Iterator[tuple[str, Wire]]:
-    """The calls in a tail."""
+    """Yield the calls in a tail."""
     for call in _CALL.finditer(text):
         with suppress(ValueError, RecursionError):
             yield call["tool"], json.loads(call["given"])
 
 
 def _values(given: Wire) -> list[str]:
-    """The words of a command, and of the other arguments those that are one word: paths, patterns, names."""
+    """Return the words of a command, and all other arguments that are a single word: paths, patterns, names."""
     texts = {key: value for key, value in given.items() if isinstance(value, str) and len(value) <= MOST_OF_ONE}
     return [word for key, value in texts.items() if key == "command" or " " not in value for word in value.split()]
 
 
 def find_calls(messages: Sequence[Wire]) -> Iterator[tuple[str, Wire]]:
-    """The calls of a request, newest first; those in the text of a query too."""
+    """Yield the calls of a request, newest first, including those in the text of a query."""
     for message in reversed(messages):
         content = message.get("content")
         for block in reversed(content) if isinstance(content, list) else ():
@@ -177,7 +177,7 @@ def find_calls(messages: Sequence[Wire]) -> Iterator[tuple[str, Wire]]:
                 yield from reversed([*_calls(str(block["text"]))])
 
 
-# What each tool's call is in a person's words, and the argument that names what it is about.
+# How each tool's activity is described, and the argument that names its subject.
 _DOING = {
     "Read": ("Reading the file", "file_path"),
     "Write": ("Writing the file", "file_path"),
@@ -191,17 +191,17 @@ NOTHING = "Nothing yet"
 
 
 def answer(request: Wire) -> list[Wire]:
-    """The first call, from the newest back, that names something; where there is none it says so, which nobody shows."""
+    """Describe the newest call that names something. Without one the answer is `NOTHING`, which is never shown."""
     for tool, given in find_calls(request.get("messages", ())):
         doing, argument = _DOING.get(tool, ("", ""))
-        about = _named(given.get(argument)) if doing else ""
+        about = _subject(given.get(argument)) if doing else ""
         if about:
             return [{"type": "text", "text": f"{doing} {about}"}]
     return [{"type": "text", "text": NOTHING}]
 
 
-def _named(value: object) -> str:
-    """The last part of a path, or of a command the first word that is a file's name, else the program's."""
+def _subject(value: object) -> str:
+    """Return the last part of a path. For a command, return the first word that is a file name, else the program."""
     if not isinstance(value, str) or not value.strip():
         return ""
     words = value.split()

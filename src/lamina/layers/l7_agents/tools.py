@@ -1,7 +1,7 @@
-"""The Agent and SendMessage tools: their schemas, and what a call of them asks for. Pure.
+"""The Agent and SendMessage tools: their schemas, and how their calls are parsed. Pure.
 
-Neither description changes while a session lives, since another text would be another prefix. That of Agent lists the types there are
-when a session begins; that of SendMessage names nobody, and a call with an unknown name is answered with the names there are.
+Neither description changes during a session, since that would change the prompt prefix. Agent's description lists the types that exist
+when the session begins. SendMessage's names no agents; a call with an unknown name gets an answer with the known ones.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from .messages import MOST_NAME, MOST_SUMMARY, MOST_TEXT, Structured, Unreadable
 from .types import AGENT, FORK, SEND, AgentType, Catalog
 
 MAX_DESCRIPTION = 200
-# The listing of a long catalog: half of what the other tools' descriptions take together.
+# Limit for the list of types: half of what the descriptions of the other tools take together.
 LISTING_CHARS = 12_000
 
 EVERYBODY = "*"
-# How an agent's files and jobs are called; its name is the rest.
+# The prefix of an agent's files and jobs; its name is the rest.
 PREFIX = "agent-"
 _JOB = re.compile(rf"{PREFIX}[0-9a-f]{{8}}")
-# Of the known names in an error.
+# Number of known names in an error.
 MOST_KNOWN = 20
 
 AGENT_SCHEMA: Wire = {
@@ -38,11 +38,11 @@ AGENT_SCHEMA: Wire = {
             "type": "string",
             "minLength": 1,
             "maxLength": MAX_DESCRIPTION,
-            "description": "The task in three to five words, for the person",
+            "description": "The task in three to five words, for the user",
         },
-        "prompt": {"type": "string", "minLength": 1, "description": "The whole task, and what the report is to say"},
+        "prompt": {"type": "string", "minLength": 1, "description": "The whole task, and what the report should contain"},
         "subagent_type": {"type": "string", "description": "One of the types above; absent or fork: a fork of this conversation"},
-        "run_in_background": {"type": "boolean", "description": "Go on at once; the report comes later by itself"},
+        "run_in_background": {"type": "boolean", "description": "Return at once; the report arrives later by itself"},
     },
     "required": ["description", "prompt"],
 }
@@ -61,7 +61,7 @@ class ForkCall(msgspec.Struct, frozen=True):
 
 
 class SubagentCall(msgspec.Struct, frozen=True):
-    """A subagent with a conversation of its own."""
+    """A subagent with its own conversation."""
 
     description: str
     prompt: str
@@ -82,42 +82,42 @@ Act: TypeAlias = Callable[[Wire, Context], ToolOutput]
 
 
 def read_call(given: Wire, catalog: Catalog) -> AgentCall | CallRefusal:
-    """`given` fits the schema."""
+    """Parse a call whose input already fits the schema."""
     words, prompt = " ".join(given["description"].split()), given["prompt"].strip()
     background = bool(given.get("run_in_background"))
     name = (given.get("subagent_type") or FORK).strip()
     if not words or not prompt:
-        return CallRefusal("description and prompt must hold words; send the call again with both.")
+        return CallRefusal("description and prompt must not be empty. Send the call again with both.")
     if name == FORK:
         return ForkCall(words, prompt, background)
     kind = catalog.find(name)
-    return SubagentCall(words, prompt, background, kind) if kind is not None else CallRefusal(_unknown(name, catalog))
+    return SubagentCall(words, prompt, background, kind) if kind is not None else CallRefusal(_unknown_type(name, catalog))
 
 
 def wants_fork(given: object) -> bool:
-    """Of input nobody has checked yet."""
+    """Whether the call asks for a fork. The input need not be validated."""
     return isinstance(given, dict) and str(given.get("subagent_type") or FORK).strip() == FORK
 
 
-def _unknown(name: str, catalog: Catalog) -> str:
+def _unknown_type(name: str, catalog: Catalog) -> str:
     known = [kind.name for kind in catalog.kinds]
     close = get_close_matches(name, known, n=1, cutoff=0.6)
     meant = f" Did you mean {close[0]}?" if close else ""
-    return f"There is no agent type {name[:100]!r}.{meant} The types are: {', '.join([*known, FORK])}."
+    return f"Unknown agent type {name[:100]!r}.{meant} The types are: {', '.join([*known, FORK])}."
 
 
 def agent_tool(catalog: Catalog, act: Act | None = None) -> Builtin:
-    """Without `act` it only describes itself."""
-    text, nobody = f"{prompt_text(__file__, 'agent')}\n\n{list_types(catalog)}", _refuses("No agent can be started here.")
+    """Return the Agent tool. Without `act` it only describes itself."""
+    text, nobody = f"{prompt_text(__file__, 'agent')}\n\n{list_types(catalog)}", _refuse_with("Agents cannot be started here.")
     return Builtin(name=AGENT, description=text, schema=AGENT_SCHEMA, read_only=False, act=act or nobody, together=True)
 
 
-def _refuses(sentence: str) -> Act:
+def _refuse_with(sentence: str) -> Act:
     return lambda given, context: failure(sentence)
 
 
 def list_types(catalog: Catalog) -> str:
-    """One line for each type, as many as there is room for; the names of the rest."""
+    """List the types, one per line as long as there is room, then only the names of the rest."""
     lines, left = ["Types:"], LISTING_CHARS
     for number, kind in enumerate(catalog.kinds):
         tools = "all tools but Agent" if kind.tools is None else f"tools: {', '.join(kind.tools) or 'none'}"
@@ -136,7 +136,7 @@ SEND_SCHEMA: Wire = {
             "type": "string",
             "minLength": 1,
             "maxLength": 4_096,
-            "description": "A name, * for everybody, uds:PATH for another session's socket, or bridge:ID",
+            "description": "A name, * for everyone, uds:PATH for another session's socket, or bridge:ID",
         },
         "message": {
             "type": "string",
@@ -152,21 +152,21 @@ SEND_SCHEMA: Wire = {
 Where: TypeAlias = Literal["name", "everybody", "uds", "bridge"]
 
 
-# Beyond this process: the prefix of an address.
+# Prefixes of addresses outside this process.
 _FAR: tuple[Where, ...] = ("uds", "bridge")
 
 
 class Sending(NamedTuple):
     where: Where
-    to: str  # a name, a path or an id; empty for everybody
+    to: str  # a name, a path or an id; empty for everyone
     text: str
     summary: str
     structured: Structured | None
 
 
 def send_tool(act: Act | None = None) -> Tool:
-    """Its message may come as the object itself. Without `act` it only describes itself."""
-    text, nobody = prompt_text(__file__, "send_message"), _refuses("No message can be sent here.")
+    """Return the SendMessage tool. Its message may also be a JSON object. Without `act` it only describes itself."""
+    text, nobody = prompt_text(__file__, "send_message"), _refuse_with("Messages cannot be sent here.")
     return guard(Builtin(name=SEND, description=text, schema=SEND_SCHEMA, read_only=False, act=act or nobody), _with_text)
 
 
@@ -177,11 +177,11 @@ def _with_text(arguments: Any) -> Any:
 
 
 def read_sending(given: Wire) -> Sending | CallRefusal:
-    """`given` fits the schema. A name is taken as it is spelled: rules speak of what stands in the call."""
+    """Parse a call whose input already fits the schema. The name is taken literally, because permission rules match the literal text."""
     to, text = given["to"], given["message"].strip()
     summary = " ".join((given.get("summary") or "").split())
     if not to.strip() or not text:
-        return CallRefusal("to and message must hold words; send the call again with both.")
+        return CallRefusal("to and message must not be empty. Send the call again with both.")
     structured = read_structured(text)
     if isinstance(structured, UnreadableMessage):
         return CallRefusal(f"The message was not sent: {structured.sentence}")
@@ -189,19 +189,19 @@ def read_sending(given: Wire) -> Sending | CallRefusal:
         if to.startswith(f"{where}:"):
             rest = to.removeprefix(f"{where}:")
             named = Sending(where, rest, text, summary, structured)
-            return named if rest.strip() else CallRefusal(f"{where}: must name somebody behind it.")
+            return named if rest.strip() else CallRefusal(f"The address after {where}: is missing.")
     if to == EVERYBODY:
         if structured is not None:
-            return CallRefusal("A request or an answer is for one agent: name it.")
+            return CallRefusal("A request or a response goes to one agent. Name it in `to`.")
         return Sending("everybody", "", text, summary, None)
     if len(to) > MOST_NAME:
-        return CallRefusal("The name is too long to be one.")
+        return CallRefusal(f"The name is too long (more than {MOST_NAME} characters).")
     return Sending("name", to.removeprefix(PREFIX) if _JOB.fullmatch(to) else to, text, summary, structured)
 
 
 def describe_unknown(name: str, agents: Sequence[str], members: Sequence[str]) -> str:
-    """An error that lists who can be written to."""
+    """Return the error for an unknown recipient, with the known ones."""
     found = [*agents, *members]
     more = f", and {len(found) - MOST_KNOWN} more" if len(found) > MOST_KNOWN else ""
-    known = f"These can be written to: {', '.join(found[:MOST_KNOWN])}{more}." if found else "Nobody can be written to now."
-    return f"Nobody here is called {name[:100]!r}. {known}"
+    known = f"Known recipients: {', '.join(found[:MOST_KNOWN])}{more}." if found else "Nobody is running at the moment."
+    return f"Unknown recipient {name[:100]!r}. {known}"

@@ -1,8 +1,8 @@
-"""Recall in a turn: memories that fit the user's message are placed beside it.
+"""Recall in a turn: adds memories that are relevant to the user's message.
 
-Decides  whether a message asks for memories, which fit, and whether a model or the local ranker chooses
-Does     appends them as context behind the message, once each
-Costs    milliseconds with the ranker; one side call in the background with a model
+Decides  whether a message needs memories, which ones are relevant, and whether a model or the local ranker chooses
+Does     appends each memory once, as context after the message
+Costs    milliseconds with the ranker; one background side call with a model
 Switch   `recall`
 Spec     Q1-Q8
 

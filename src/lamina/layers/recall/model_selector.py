@@ -1,12 +1,12 @@
-"""A model that chooses memories, in the background (Q4, Q7).
+"""Memory selection by a model, in the background (Q4, Q7).
 
-    begin         a call beside the conversation; nobody waits for it
-    landed        it has chosen: the choice is held for the turn it was made for
-    put_in_held   the choice behind the results that came since, or dropped where the turn ended first
+    begin         start a side call that nothing waits for
+    _take         hold the model's choice for the turn it was made for
+    append_held   append the held choice after the newest tool results, or drop it if the turn has ended
 
-Loaded only where a model is to choose. The job gets frozen values and a look of its own; what it brings is entered by the
-conversation's thread. A model that takes longer than the policy allows, counted from when the call can be made, is left, and the
-ranker chooses.
+This module is loaded only if a model is to choose. The job gets frozen values and its own view of the memories; the
+conversation's thread appends the result. If the model takes longer than the policy allows, counted from when the call can start,
+it is given up and the ranker chooses.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from ...memory.recall.library import MemoryLibrary
 from ...memory.recall.plan import RecallQuestion, SeenMemories
 from ...memory.recall.selection import RecallChoice, SelectorReply, choose_by_model
 from .state import EVENT, SELECT, TOO_LATE, RecallState, memory_scopes_of
-from .step import enter, seen_in, tell
+from .step import enter, record_recall, seen_in
 
 
 class ModelSelection(NamedTuple):
-    """What a job brings back."""
+    """The result of a selection job."""
 
     message: str
     choice: RecallChoice
@@ -41,7 +41,7 @@ class ModelSelection(NamedTuple):
 
 
 def begin(c: Conversation, state: RecallState, asked: RecallQuestion, seen: SeenMemories) -> bool:
-    """Whether a model was asked."""
+    """Start the selection job. Return whether it was started."""
     place, settings, project, policy = memory_scopes_of(c, state), c.settings, state.project, c.policy.surfacing
     model, ask_side = settings.small_model or c.prompt.model, c.ask_side
     turn = c.host.tool_runner.context.abort if c.host.tool_runner is not None else None
@@ -58,7 +58,7 @@ def begin(c: Conversation, state: RecallState, asked: RecallQuestion, seen: Seen
 
 
 class _Asking:
-    """One call beside the conversation; a failure is a reason, an abort of the person's ends the job."""
+    """One side call. A failure becomes the reason for falling back to the ranker; an abort by the user ends the job."""
 
     def __init__(self, ask_side: Callable[[Ask, Flag], Reply], until: Deadline) -> None:
         self._ask_side = ask_side
@@ -71,14 +71,14 @@ class _Asking:
         except Aborted:
             if self._until.stopped:
                 raise
-            return SelectorReply(failed="it took too long")
+            return SelectorReply(failed="the model call timed out")
         except (LaminaError, OSError) as error:
             return SelectorReply(failed=str(error) or type(error).__name__)
         return SelectorReply(self.reply.text)
 
 
 def _take(c: Conversation, one: JobResult) -> None:
-    """A job is done: what it used is told; what it chose is held for the turn it was made for."""
+    """Take the result of a job: record its token usage, and hold the choice for the turn it was made for."""
     state, chosen = c.layer_state(RecallState), one.value
     if one.error is not None:
         if not isinstance(one.error, Aborted):
@@ -93,18 +93,18 @@ def _take(c: Conversation, one: JobResult) -> None:
     if state.message == chosen.message:
         state.held = chosen
     else:
-        tell(c, chosen.message, RecallChoice(by=chosen.choice.by), skipped=TOO_LATE)
+        record_recall(c, chosen.message, RecallChoice(by=chosen.choice.by), skipped=TOO_LATE)
 
 
-def put_in_held(c: Conversation, state: RecallState, asked: RecallQuestion | None) -> None:
-    """Behind the results that came since, for as long as the conversation is about that message."""
+def append_held(c: Conversation, state: RecallState, asked: RecallQuestion | None) -> None:
+    """Append the held choice after the newest tool results, if the conversation is still about the same message."""
     held = state.held
     if held is None or (asked is not None and asked.message == held.message):
         return
     state.held = None
     there = any(item.uuid == held.message for item in reversed(c.log.view.items))
     if asked is not None or not there:
-        tell(c, held.message, RecallChoice(by=held.choice.by), skipped=TOO_LATE)
+        record_recall(c, held.message, RecallChoice(by=held.choice.by), skipped=TOO_LATE)
         return
     seen = seen_in(c, state)
     left = tuple(each for each in held.choice.brought if each.path not in seen.surfaced | seen.read)

@@ -1,6 +1,6 @@
-"""What recall keeps of one conversation, and the cheap looks that come before it is loaded.
+"""The recall state of one conversation, and the cheap checks made before the rest of recall is loaded.
 
-Nothing here is needed after a resume: what was surfaced stands in the view.
+Nothing here has to survive a resume: the view shows which memories were surfaced.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ...core.errors import DiskError
 from ...core.view import Item
 from ...disk.settings_files import user_home
 
-if TYPE_CHECKING:  # a conversation without memories loads nothing of this
+if TYPE_CHECKING:  # a conversation without memories loads none of these
     from ...memory.recall.library import MemoryLibrary
     from ...memory.recall.plan import SeenMemoriesTracker
     from ...memory.store.scopes import MemoryLocation
@@ -25,15 +25,15 @@ if TYPE_CHECKING:  # a conversation without memories loads nothing of this
 
 SELECT = "select"  # the background job, and the purpose of its call
 EVENT = "recall"
-TOO_LATE = "the turn ended before a model had chosen"
+TOO_LATE = "the turn ended before the model had chosen"
 _NO_TOPICS = frozenset({"logs"})
 
 
 class RecallState:
     def __init__(self) -> None:
-        self.message = ""  # the person's message that was looked at last
-        self.held: ModelSelection | None = None  # what a model chose, until results stand that it can follow
-        self.looked: MemoryLibrary | None = None  # the look before, closed: what it prepared serves the next one
+        self.message = ""  # id of the last user message that recall handled
+        self.held: ModelSelection | None = None  # a model's choice, until there are tool results to append it to
+        self.looked: MemoryLibrary | None = None  # the previous library, closed; the next one reuses what it has loaded
         self.noticed: SeenMemoriesTracker | None = None
         self.place: MemoryLocation | None = None
         self.project = Path()
@@ -41,7 +41,7 @@ class RecallState:
 
 
 def bring_memories(c: Conversation) -> None:
-    """Before a call; what it takes is loaded where there are memories."""
+    """Recall memories before a call. The recall code is loaded only if there are memories."""
     with isolate(c, "recall"):
         if may_bring(c):
             from .step import bring
@@ -50,7 +50,7 @@ def bring_memories(c: Conversation) -> None:
 
 
 def may_bring(c: Conversation) -> bool:
-    """Whether there can be anything to bring now; costs the listing of a directory for each message of the person."""
+    """Return whether there may be memories to recall. Costs one directory listing per user message."""
     if not c.settings.recall or c.home is None or c.directory is None or c.host.subagent:
         return False
     state = c.layer_state(RecallState)
@@ -58,7 +58,7 @@ def may_bring(c: Conversation) -> bool:
 
 
 def unanswered(items: Sequence[Item]) -> bool:
-    """Whether something was said that no answer has seen."""
+    """Return whether there is a user message after the last answer."""
     for item in reversed(items):
         if item.role == "assistant" or item.kind in ("summary", "partial"):
             return False
@@ -68,7 +68,7 @@ def unanswered(items: Sequence[Item]) -> bool:
 
 
 def memory_scopes_of(c: Conversation, state: RecallState) -> MemoryLocation | None:
-    """Where memory lies, found once; a place that may not be used is one sentence."""
+    """Return the location of the memories, found once. If it cannot be used, the user is notified."""
     if not state.placed and c.home is not None:
         from ...memory.store.scopes import locate_memory, project_root
 
@@ -92,7 +92,7 @@ def _has_topics(path: Path) -> bool:
     except FileNotFoundError:
         return False
     except OSError:
-        return True  # what is wrong with it is said by who reads it
+        return True  # reading the memories will report the error
 
 
 def _may_be_topic(entry: os.DirEntry[str]) -> bool:
@@ -103,7 +103,7 @@ def _may_be_topic(entry: os.DirEntry[str]) -> bool:
 
 
 def leave_selection(c: Conversation) -> None:
-    """The turn is over: what a model would still choose comes too late, and counts as never surfaced (Q7)."""
+    """Drop the selection when the turn is over: a choice that comes later does not count as surfaced."""
     state = c.layer_state(RecallState)
     if state.held is not None:
         c.record_event(EVENT, {"message": state.held.message, "files": [], "by": state.held.choice.by, "skipped": TOO_LATE})

@@ -1,10 +1,11 @@
-"""Recall in a turn: memories that help stand beside the person's message (Q1–Q8).
+"""Recall in a turn: add relevant memories to the user's message (Q1–Q8).
 
-    bring    before a call: the ranker's choice beside a message no answer has seen; a model's choice behind the results that came since
+    bring    before a call: add the ranker's choice to a new user message, or a model's choice after the newest tool results
 
-The ranker is awaited: it takes milliseconds. A model never is (selecting.py). What is brought is one attachment, entered with its event
-in one write before the request leaves, always behind everything that was said, so nothing that was sent changes. A crash leaves both,
-neither, or the attachment without the event: then only why it is there is not known. What cannot be read is one sentence for the person.
+The ranker takes milliseconds, so the call waits for it; it never waits for a model (model_selector.py). The memories are one
+attachment, appended with its event in one write before the request is sent. It always comes last, so nothing that was already
+sent changes. A crash leaves both records, neither, or the attachment without the event, which loses only the reason for the
+recall. If memories cannot be read, the user is notified.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ def bring(c: Conversation) -> None:
     items = c.log.view.items
     asked = find_question(items)
     if state.held is not None:
-        from .model_selector import put_in_held
+        from .model_selector import append_held
 
-        put_in_held(c, state, asked)
+        append_held(c, state, asked)
     if asked is None or has_surfaced(items, asked.message):
         return
     again = state.message == asked.message
@@ -48,13 +49,13 @@ def bring(c: Conversation) -> None:
     seen = seen_in(c, state)
     if (why := reason_to_skip(asked, seen, c.policy.surfacing)) is not None:
         if not again:
-            tell(c, asked.message, RecallChoice(), skipped=why)
+            record_recall(c, asked.message, RecallChoice(), skipped=why)
     elif c.settings.recall_selector == "local" or not (again or _begin(c, state, asked, seen)):
-        _now(c, state, asked, seen, silent=again)
+        _recall_by_ranker(c, state, asked, seen, silent=again)
 
 
 def _begin(c: Conversation, state: RecallState, asked: RecallQuestion, seen: SeenMemories) -> bool:
-    """Whether a model was asked; what that takes is loaded then."""
+    """Start the selection by a model, loading its code first. Return whether it was started."""
     from .model_selector import begin
 
     return begin(c, state, asked, seen)
@@ -68,10 +69,7 @@ def seen_in(c: Conversation, state: RecallState) -> SeenMemories:
     return state.noticed.follow(c.log.view, cwd=str(c.cwd), within=within)
 
 
-# The ranker, at once
-
-
-def _now(c: Conversation, state: RecallState, asked: RecallQuestion, seen: SeenMemories, *, silent: bool) -> None:
+def _recall_by_ranker(c: Conversation, state: RecallState, asked: RecallQuestion, seen: SeenMemories, *, silent: bool) -> None:
     place, began = memory_scopes_of(c, state), time.perf_counter()
     if place is None:
         return
@@ -80,29 +78,26 @@ def _now(c: Conversation, state: RecallState, asked: RecallQuestion, seen: SeenM
             choice = choose_by_ranker(memory, asked, seen, c.policy.surfacing)
             state.looked = memory
     except (DiskError, OSError) as error:
-        c.notify_once(f"{error} No memories are brought to messages until then.")
+        c.notify_once(f"{error} Until this is fixed, no memories are recalled.")
         return
     if choice.brought or not silent:
         enter(c, asked.message, choice, seconds=time.perf_counter() - began)
 
 
-# What is entered
-
-
 def enter(c: Conversation, message: str, choice: RecallChoice, *, seconds: float | None = None) -> None:
-    brought = _that_fit(c, choice.brought)
+    brought = _fitting(c, choice.brought)
     if not brought:
-        tell(c, message, choice._replace(brought=()), seconds=seconds)
+        record_recall(c, message, choice._replace(brought=()), seconds=seconds)
         return
     uuid, parent, now = c.head()
     facts = {"memories": [each.facts for each in brought]}
     attachment = Attachment(uuid, parent, now, KIND, tuple(text(each.text) for each in brought), facts=facts)
-    told = _told(message, choice._replace(brought=brought), seconds=seconds) | {"attachment": uuid}
-    c.append([attachment, Event(new_id(), uuid, now, EVENT, told)])
+    data = _event_data(message, choice._replace(brought=brought), seconds=seconds) | {"attachment": uuid}
+    c.append([attachment, Event(new_id(), uuid, now, EVENT, data)])
 
 
-def _that_fit(c: Conversation, brought: tuple[SurfacedMemory, ...]) -> tuple[SurfacedMemory, ...]:
-    """A small window takes fewer: what helps must not be what fills it."""
+def _fitting(c: Conversation, brought: tuple[SurfacedMemory, ...]) -> tuple[SurfacedMemory, ...]:
+    """Return the memories that fit, in order. In a small window these are fewer, so that recall never fills it."""
     count, kept = c.count, list[SurfacedMemory]()
     for each in brought:
         more = appended(count, measure_all((text(each.text),), c.memo))
@@ -112,12 +107,14 @@ def _that_fit(c: Conversation, brought: tuple[SurfacedMemory, ...]) -> tuple[Sur
     return tuple(kept)
 
 
-def tell(c: Conversation, message: str, choice: RecallChoice, *, skipped: str = "", seconds: float | None = None) -> None:
-    c.record_event(EVENT, _told(message, choice, skipped=skipped, seconds=seconds))
+def record_recall(
+    c: Conversation, message: str, choice: RecallChoice, *, skipped: str = "", seconds: float | None = None
+) -> None:
+    c.record_event(EVENT, _event_data(message, choice, skipped=skipped, seconds=seconds))
 
 
-def _told(message: str, choice: RecallChoice, *, skipped: str = "", seconds: float | None = None) -> Wire:
-    told: Wire = {
+def _event_data(message: str, choice: RecallChoice, *, skipped: str = "", seconds: float | None = None) -> Wire:
+    data: Wire = {
         "message": message,
         "files": [each.file for each in choice.brought],
         "why": [each.why for each in choice.brought],
@@ -125,5 +122,5 @@ def _told(message: str, choice: RecallChoice, *, skipped: str = "", seconds: flo
         "by": choice.by,
     }
     more = {"model": choice.model, "instead_of_model": choice.instead, "skipped": skipped}
-    told |= {name: value for name, value in more.items() if value}
-    return told if seconds is None else told | {"ms": round(seconds * 1000, 1)}
+    data |= {name: value for name, value in more.items() if value}
+    return data if seconds is None else data | {"ms": round(seconds * 1000, 1)}
