@@ -108,7 +108,7 @@ def patient_git() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         for function in (git_status, root_commits, sync_git):
-            patch.setitem(function.__kwdefaults__, "seconds", 120.0)
+            patch.setattr(function, "__kwdefaults__", {"seconds": 120.0})
         patch.setattr(start_checks, "WAIT", 120.0)
         yield
 
