@@ -97,7 +97,7 @@ def test_what_is_remembered_offline_goes_into_the_log_and_is_found_there(
 ) -> None:
     agent = opened(provider=OfflineProvider(), settings=ASSISTANT)
     assert agent.run("Remember: 1) deploys happen on Thursdays 2) Anna leads the team").text.startswith(
-        "I noted that in today's log"
+        "I added this to today's log"
     )
     text = (memory.path / "logs/2026/03/2026-03-31.md").read_text()
     assert text == "- 21:00 deploys happen on Thursdays\n- 21:00 Anna leads the team\n"

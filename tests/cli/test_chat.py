@@ -154,7 +154,7 @@ def test_a_full_disk_is_told_in_one_line_and_the_question_answered(tmp_path: Pat
     assert done.returncode == 0
     assert "Postgres" in done.stdout
     assert one_line(done.stderr)
-    assert "could not be written and is lost" in done.stderr
+    assert "could not be written and " in done.stderr
     assert len(written(tmp_path)) == 1
 
 
@@ -175,7 +175,7 @@ def test_another_programs_session_goes_on_in_a_file_of_ours(tmp_path: Path) -> N
     done = lamina("--resume", str(source), "-p", "hello", "--model", "offline")
     assert done.returncode == 0
     assert one_line(done.stderr)
-    assert f"Session {source.stem} is continued as {written(tmp_path)[0].stem}" in done.stderr
+    assert f"Session {source.stem} continues as {written(tmp_path)[0].stem}" in done.stderr
     assert source.read_bytes() == before
 
 
@@ -186,7 +186,7 @@ def test_a_session_of_a_newer_lamina_is_refused(tmp_path: Path) -> None:
     before = path.read_bytes()
     done = here("--continue", "-p", ASKED)
     assert failed(done)
-    assert "written in format 99 by a newer Lamina" in done.stderr
+    assert "written in format 99 by a newer version of Lamina" in done.stderr
     assert path.read_bytes() == before
     assert written(tmp_path) == [path]
 

@@ -69,7 +69,7 @@ def test_what_ran_out_is_said_with_the_limit_in_force(home: Path, monkeypatch: p
     for _ in range(2):
         add(home, "notes", "/w", usd=0.0)
     shown = here("stats", "--ledger").stdout
-    assert "Background work rests until tomorrow: it has used 2 of 2 calls" in shown
+    assert "Background work is paused until tomorrow: today's budget is used up (2 of 2 calls)" in shown
     assert "lamina.budgetCalls" in shown
     assert json.loads(here("stats", "--ledger", "--json").stdout)["ran_out"] == "calls"
 

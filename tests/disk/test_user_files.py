@@ -1,4 +1,4 @@
-"""Files of the person's own tree: whole or not at all, in the state the caller has seen, and looking as before."""
+"""The user's own files are replaced whole or not at all, only in the state the caller has seen, and keep their mode."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_a_file_in_another_state_than_expected_is_not_replaced(tmp_path: Path) -
         replace(path, b"y", expect=FileVersion(0, 0, 0, 0))
     path.write_bytes(b"x")
     seen = state(path)
-    with pytest.raises(DiskError, match="was made by another program"):
+    with pytest.raises(DiskError, match="was created by another program"):
         replace(path, b"y", expect=None)
     path.write_bytes(b"other")
     with pytest.raises(DiskError, match="was changed by another program"):
@@ -168,7 +168,7 @@ class TestLinks:
 
     def test_a_link_to_nothing_is_refused(self, tmp_path: Path) -> None:
         (tmp_path / "link").symlink_to("gone")
-        with pytest.raises(PathRefused, match="is a symbolic link to nothing"):
+        with pytest.raises(PathRefused, match="is a broken symbolic link"):
             replace(tmp_path / "link", b"y", expect=None, roots=[tmp_path])
         assert not (tmp_path / "gone").exists()
 

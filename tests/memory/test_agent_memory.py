@@ -97,7 +97,7 @@ def test_a_link_that_appears_after_the_look_is_not_followed(tmp_path: Path, tree
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (tree / ".claude").symlink_to(elsewhere)
-    with pytest.raises(PathRefused, match="not a directory of ours"):
+    with pytest.raises(PathRefused, match="is not a directory"):
         open_agent_memory(place, settings=Settings(), cwd=tree)
     assert list(elsewhere.iterdir()) == []
 

@@ -365,7 +365,7 @@ def test_a_rule_with_broken_front_matter_holds_everywhere_and_is_reported(place:
     place.project_file(".claude/rules/a.md", "---\npaths: [a\n---\nrule")
     found = place.load()
     assert "rule" in found.files[0].text
-    assert "front matter is no YAML" in found.findings[0]
+    assert "front matter is not valid YAML" in found.findings[0]
 
 
 def test_the_same_files_give_the_same_value(place: Place) -> None:

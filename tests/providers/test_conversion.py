@@ -1,4 +1,4 @@
-"""Messages ⇄ Chat Completions: nothing is lost on the way there and back."""
+"""Conversion between Messages and Chat Completions is lossless in both directions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lamina.providers.stream import UNPARSED
 
 Wire = dict[str, Any]
 
-# Our own tags in texts are the hard case; they are made likely on purpose.
+# Lamina's tags in texts are the hard case, so they are made likely on purpose.
 TAGS = [
     "<lamina:",
     "<lamina:block>",
@@ -132,7 +132,7 @@ chat_parts = st.one_of(
 
 @st.composite
 def chats(draw: st.DrawFn) -> list[Wire]:
-    """Lists as callers own them, in normal form: no empty texts, one text as a string, compact arguments."""
+    """Message lists of callers in normal form: no empty texts, a single text as a string, compact arguments."""
     content = words | st.lists(chat_parts, min_size=2, max_size=3)
     names = st.sampled_from([{}, {"name": "ada"}])
     out: list[Wire] = []

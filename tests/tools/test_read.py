@@ -155,7 +155,7 @@ def test_a_missing_file_names_what_may_have_been_meant(here: Context) -> None:
     assert f"Similar: {here.cwd / 'config.yaml'}." in refused("Read", here, file_path="config.yml")
     assert f"Similar: {here.cwd / 'settings.py'}." in refused("Read", here, file_path="Settings.py")
     assert f"Similar: {here.cwd / 'settings.py'}." in refused("Read", here, file_path="sub/settings.py")
-    assert f"what exists of it: {here.cwd}" in refused("Read", here, file_path="no/such/x.txt")
+    assert f"nearest existing directory: {here.cwd}" in refused("Read", here, file_path="no/such/x.txt")
 
 
 @pytest.mark.parametrize("path", ["~/x", "a\0b", "x" * 5_000, " "])

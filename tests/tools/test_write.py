@@ -59,7 +59,7 @@ def test_a_file_made_by_another_program_in_the_meantime_wins(here: Context) -> N
             (here.cwd / "f").write_text("theirs")
 
     with crash.watched(make):
-        assert "was made by another program in the meantime" in refused("Write", here, file_path="f", content="ours")
+        assert "was created by another program in the meantime" in refused("Write", here, file_path="f", content="ours")
     assert (here.cwd / "f").read_text() == "theirs"
     assert os.listdir(here.cwd) == ["f"]
 

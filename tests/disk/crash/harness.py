@@ -134,7 +134,7 @@ Tell = Callable[[str, str], None]
 
 
 def _child_of(directory: Path, act: Act, watching: Callable[[Tell], crash.Watcher]) -> tuple[list[tuple[str, str]], int]:
-    """The action in a forked child: what it told, in order, and how it ended."""
+    """Run the action in a forked child and return its reports, in order, and how it ended."""
     reader, writer = os.pipe()
     pid = fork()
     if pid == 0:

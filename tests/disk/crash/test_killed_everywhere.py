@@ -144,7 +144,7 @@ def test_a_killed_holder_frees_its_life_lock(tmp_path: Path) -> None:
 
 
 def leave_a_temp(directory: Path) -> None:
-    """What a writer killed before its rename leaves."""
+    """The file that a writer leaves if it is killed before its rename."""
     for run in every(directory, write_old, do_replace, Kill()):
         if run.point == "temp.rename":
             run.directory.rename(directory / "left")

@@ -1,4 +1,4 @@
-"""Spools: bounded, private, and gone unless somebody keeps them."""
+"""Spools are bounded and private, and are removed unless kept."""
 
 from __future__ import annotations
 
