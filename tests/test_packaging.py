@@ -21,7 +21,7 @@ import lamina
 
 # A library user adds these to an agent of theirs: the list grows only with a decision.
 BASE = {"click", "msgspec", "prompt-toolkit", "pyyaml", "rich"}
-EXTRAS = {"anthropic", "openai", "flags", "all", "test", "dev"}
+EXTRAS = {"anthropic", "openai", "flags", "all", "test", "docs", "dev"}
 
 # Where the name to import is not the name to install.
 IMPORTED_AS = {
@@ -121,7 +121,7 @@ def test_every_requirement_names_its_oldest_version(project: dict[str, Any]) -> 
 def test_the_extras_are_the_documented_ones_and_all_brings_all(project: dict[str, Any]) -> None:
     extras = project["optional-dependencies"]
     assert set(extras) == EXTRAS
-    features = EXTRAS - {"all", "test", "dev"}
+    features = EXTRAS - {"all", "test", "docs", "dev"}
     assert set(expand("all", extras)) == {package for extra in features for package in expand(extra, extras)}
 
 
@@ -132,7 +132,7 @@ def test_the_test_extra_brings_every_package_the_tests_import(project: dict[str,
 
 def test_the_package_imports_only_its_base_and_its_extras(project: dict[str, Any], root: Path) -> None:
     extras = project["optional-dependencies"]
-    installed = BASE | {package for extra in EXTRAS - {"dev"} for package in expand(extra, extras)}
+    installed = BASE | {package for extra in EXTRAS - {"docs", "dev"} for package in expand(extra, extras)}
     assert third_party(imported_by((root / "src").rglob("*.py")), root) - importable(installed) == set()
 
 
@@ -140,7 +140,7 @@ def test_every_extra_is_imported_by_some_module(project: dict[str, Any], root: P
     """An extra exists once there is code that uses it. The SDKs are imported by a name that is put together at run time."""
     extras = project["optional-dependencies"]
     code = "\n".join(path.read_text("utf-8") for path in (root / "src").rglob("*.py"))
-    for extra in EXTRAS - {"all", "test", "dev"}:
+    for extra in EXTRAS - {"all", "test", "docs", "dev"}:
         names = {IMPORTED_AS.get(package, package) for package in expand(extra, extras)}
         assert any(f"import {name}" in code or f"from {name}" in code or f'"{name}' in code for name in names), extra
 

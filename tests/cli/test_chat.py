@@ -24,7 +24,10 @@ from .running import LAMINA, PATIENCE, failed, here, lamina, misused, on_a_termi
 TOLD = "Our tests run against Postgres."
 ASKED = "What do our tests run against?"
 KEYS = {"result", "session_id", "is_error", "num_turns", "usage", "total_cost_usd"}
-OFFLINE = "lamina: no provider is configured (ANTHROPIC_API_KEY or OPENAI_API_KEY), so the offline stand-in answers\n"
+OFFLINE = (
+    "lamina: No provider is configured, so the offline stand-in answers. "
+    "Set ANTHROPIC_API_KEY or OPENAI_API_KEY to use a model.\n"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -322,7 +325,7 @@ def test_a_turn_that_is_interrupted_ends_in_one_line(keyed: MessagesServer, tmp_
     heard, told = process.communicate(timeout=PATIENCE)
     never.set()
     assert (process.returncode, heard) == (130, "")
-    assert told == "lamina: stopped\n"
+    assert told == "lamina: Stopped.\n"
     assert [texts(path) for path in written(tmp_path)] == [[TOLD]]
 
 

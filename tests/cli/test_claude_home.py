@@ -1,4 +1,4 @@
-"""A home in the layout of Claude Code: its memories, sessions and settings work where they lie, and stay as they are."""
+"""A home in the layout of Claude Code: its memories, sessions and settings work in place and stay unchanged."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from lamina.providers.offline.sentence_rules import says_instead
 
 from .talk import INDEX, MEMORY, Talk, called
 
-SAVED = "Saved the memory 'x' in y; its line in MEMORY.md is in place."
+SAVED = "Saved the memory 'x' in y; its line in MEMORY.md is up to date."
 TEA = "- [anna-tea](anna-tea.md) — Anna likes tea\n- [billing](billing.md) — the billing service is owned by Anna"
 
 
@@ -290,8 +290,8 @@ def test_a_name_holds_nothing_that_may_be_a_secret(said: str) -> None:
     assert not any(piece in name for piece in ("hunter22x", "abcdefgh", "akia"))
     talk = Talk()
     talk.say(f"Remember: {said}")
-    told = talk.result(f"{SAVED} A secret was left out (assigned secret).")["text"]
-    assert "A secret was left out (assigned secret)." in told
+    told = talk.result(f"{SAVED} A secret was removed (assigned secret).")["text"]
+    assert "A secret was removed (assigned secret)." in told
     assert said not in told
 
 

@@ -27,7 +27,7 @@ def test_a_wish_to_remember_is_a_file_with_front_matter() -> None:
         "---\nname: integration-tests-real-database\ndescription: integration tests run against a real database\ntype: feedback\n"
         "---\n\nIntegration tests run against a real database.\n\n**Why:** Mocks once hid a broken migration.\n"
     )
-    done = talk.result("Saved the memory 'integration-tests-real-database' in x; its line in MEMORY.md is in place.")
+    done = talk.result("Saved the memory 'integration-tests-real-database' in x; its line in MEMORY.md is up to date.")
     assert done["text"] == "I will remember that: integration tests run against a real database"
 
 
@@ -48,7 +48,7 @@ def test_the_same_again_updates_and_keeps_the_reason() -> None:
 def test_a_file_that_is_there_after_all_is_read_first() -> None:
     talk = Talk()
     talk.say(SAID)
-    call = talk.result("x exists and has not been read in this conversation: Read it first, then try again.", is_error=True)
+    call = talk.result("x exists but has not been read in this conversation. Read it first, then try again.", is_error=True)
     assert call["name"] == "Read"
     assert talk.result("1\told")["name"] == "Write"
     assert talk.result("The disk is full.", is_error=True)["text"] == "Not saved: The disk is full."
@@ -57,7 +57,7 @@ def test_a_file_that_is_there_after_all_is_read_first() -> None:
 def test_what_waits_for_a_yes_is_told_as_it_is() -> None:
     talk = Talk()
     talk.say(SAID)
-    said = "x is not changed yet: the change waits for the person's yes. Tell them: lamina inbox accept 12"
+    said = "x is not changed yet: the change waits for the user's approval. Tell them: lamina inbox accept 12"
     assert talk.result(said)["text"] == said
 
 

@@ -71,7 +71,7 @@ def test_an_edit_that_fails_is_told_once_and_can_be_mended(tmp_path: Path) -> No
     assert len(ended.outcomes) == 2
     assert path.read_text() == NEW
     assert "- went on" in model.asked[1]
-    assert "stands nowhere" in model.asked[1]
+    assert "was not found in the file" in model.asked[1]
 
 
 ALTERING: dict[str, Callable[[Path], list[Reply]]] = {

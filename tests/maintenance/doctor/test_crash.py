@@ -1,4 +1,4 @@
-"""A fix that is stopped before every one of its system calls: each file old or new, and the next run finishes it."""
+"""A fix interrupted before each of its system calls leaves every file old or new, and the next run finishes it."""
 
 from __future__ import annotations
 

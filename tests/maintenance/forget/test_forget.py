@@ -226,7 +226,7 @@ def test_names_of_files_and_directories_are_named(home: Path, cwd: Path) -> None
     odd = path.with_suffix("") / "anna lee"
     odd.mkdir()
     (odd / "x.txt").write_text("Bob")
-    assert [(left.path, left.why) for left in forgotten(home, cwd).left] == [(str(odd), "its name holds it")]
+    assert [(left.path, left.why) for left in forgotten(home, cwd).left] == [(str(odd), "its name contains it")]
 
 
 def test_lines_of_json_in_the_home_stay_json(home: Path, cwd: Path) -> None:

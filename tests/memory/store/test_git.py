@@ -1,4 +1,4 @@
-"""Git follows the journal of a memory, in a repository of its own."""
+"""Git mirrors the journal of a memory in a separate repository."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from .turn_context import FRONT, ONLY_HERE, Done, KnownMemory, TurnContext, body
 # Two sentences that share this part of their words have the same meaning.
 SAME = 0.6
 
-_LEFT_OUT = re.compile(r"A secret was left out \([^)\n]*\)\.")
+_LEFT_OUT = re.compile(r"A secret was (?:removed|left out) \([^)\n]*\)\.")
 _WHY = re.compile(r"^\*\*Why:\*\*\s*(?P<why>.+)$", re.MULTILINE)
 
 
@@ -129,7 +129,7 @@ def text_of(note: Note, path: str, read: Done | None) -> str:
 def _outcome(note: Note, there: KnownMemory | None, wrote: Done) -> str:
     if wrote.failed:
         return f"Not saved: {wrote.said}"
-    if not wrote.said.startswith(("Saved", "Updated")) and "says that already" not in wrote.said:
+    if not wrote.said.startswith(("Saved", "Updated")) and "already has this content" not in wrote.said:
         return wrote.said
     changed = (
         wrote.said.startswith("Updated") and there is not None and there.hook and normal(there.hook) != normal(note.description)
