@@ -59,7 +59,7 @@ def put_together(
         way=_way(c, by),
         budget=budget_of(c, room),
         tokens=tokens,
-        made=SummaryOrigin(wanted.partial, got.mechanical, got.dropped, go_on=wanted.trigger == "auto"),
+        made=SummaryOrigin(wanted.partial, got.mechanical, 0 if got.mechanical else got.dropped, go_on=wanted.trigger == "auto"),
     )
     size = tokens(written)
     put = put_back(c, items, by=by, parent=parent, kept=kept, room=max(0, ceiling(c) - stays - size), fresh=fresh)
@@ -86,7 +86,6 @@ def apply_summary(
     was = c.count.fixed + size_of(c, [block for item in items for block in item.blocks])
     if parts.after >= was:
         why = f"the conversation would not get smaller ({was:,} tokens before, {parts.after:,} after)"
-        c.record_event("compaction_failed", {"trigger": wanted.trigger, "why": why})
         return Compacted(why=why, usage=got.usage, tokens_before=wanted.before)
     part = items[made.start : made.end]
     new = Replacement(
@@ -99,6 +98,7 @@ def apply_summary(
         fates={item.uuid: Told("left_out") for item in part if _is_left_out(item, got, parts)},
         usage=got.usage,
         left_out=got.dropped,
+        instead=got.instead,
         saved=max(0, was - parts.after),
     )
     return commit(c, items, new, wanted)
