@@ -16,7 +16,6 @@ import msgspec
 from ...conversation import forks
 from ...conversation.compaction.cuts import rounds
 from ...conversation.compaction.restoration import size_of, tokens_of
-from ...conversation.compaction.user_messages import shortened
 from ...conversation.state import Conversation, seconds_between
 from ...core.effects import Flow, Sleep
 from ...core.errors import Aborted, LaminaError, PromptTooLong, ProviderError
@@ -169,7 +168,7 @@ def without_model(c: Conversation, items: Sequence[Item], made: SummaryPlan, why
     model did not write it."""
     part = items[made.start : made.end]
     whole = size_of(c, [block for item in part for block in item.blocks])
-    text = shortened(mechanical(part), min(reserve(c), max(1, whole // 2)), lambda words: tokens_of(c, words), least=200)
+    text = mechanical(part, min(reserve(c), max(1, whole // 2)), lambda words: tokens_of(c, words))
     answers = len([one for one in rounds(part) if any(item.role == "assistant" for item in part[one.start : one.end])])
     return SummaryMade(text, usage, answers, frozenset(item.uuid for item in part), instead=why)
 
