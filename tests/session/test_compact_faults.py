@@ -214,6 +214,21 @@ def test_a_summary_of_200_000_tokens_does_not_end_the_conversation(messages_serv
         assert not session.window_state.above_autocompact
 
 
+@pytest.mark.spec("C3")
+def test_a_huge_summary_is_cut_to_the_reserve_even_where_it_would_fit(messages_server: MessagesServer, tmp_path: Path) -> None:
+    messages_server.answer_with(summarising(f"<summary>{SECTIONS} {'word ' * 200_000} the end</summary>"))
+    messages_server.window = 1_000_000
+    with opened(messages_server, tmp_path, window=1_000_000) as session:
+        for number in range(5):
+            session.add_user(f"Text {number}: {LONG * 100}")
+            session.ask()
+        done = session.compact()
+        assert done.how == "summary", done.why
+        assert done.tokens_after < 60_000 < 200_000 < done.tokens_before
+        assert "Primary request and intent" in words(session)
+        assert "the end" in words(session)
+
+
 @pytest.mark.spec("B1", "B15")
 def test_a_summary_in_another_language_is_a_summary(messages_server: MessagesServer, tmp_path: Path) -> None:
     names = ("主要请求", "关键概念", "文件", "错误", "解决", "", "待办事项", "当前工作")
