@@ -33,6 +33,7 @@ class MicroState:
         self.applied = 0  # tokens that the provider last reported as cleared
         self.trouble = ""  # the last reported reason why originals could not be saved
         self.marker_tokens = 0
+        self.unsupported = False  # whether the user knows that the provider has no cache edits
 
 
 def updated_state(c: Conversation) -> MicroState:

@@ -21,6 +21,7 @@ from ...conversation.compaction.cuts import FOLDED, is_said, rounds
 from ...conversation.compaction.hooks import CompactHooks
 from ...conversation.compaction.restoration import size_of
 from ...conversation.state import Conversation
+from ...conversation.triggers import base, compaction_at, has_room, nearly_full
 from ...core.effects import Flow
 from ...core.errors import PromptTooLong
 from ...core.records import Boundary
@@ -28,7 +29,7 @@ from ...core.usage import Usage
 from ...core.view import Item
 from . import prefetch as ahead
 from .apply import apply_summary, put_together
-from .breaker import ANSWERS_A_TURN, EVENT, NEAR, BreakerLedger, explanation, failed, filled, read_ledger, turns_since, worked
+from .breaker import ANSWERS_A_TURN, EVENT, BreakerLedger, explanation, failed, filled, read_ledger, turns_since, worked
 from .plan import Pivot, SummaryPlan, plan
 from .summary_call import SummaryFailed, SummaryMade, reserve, summarise, without_model
 
@@ -62,7 +63,9 @@ def if_needed(c: Conversation, quick: QuickCompaction) -> Flow[None]:
     if not c.autocompact or c.settings.collapse:
         return
     count = c.count.judged
-    if count < c.limits.autocompact:
+    if count < compaction_at(c):
+        if not has_room(c):
+            _tell_no_room(c)
         ahead.begin(c, count)
         return
     ledger = _ledger(c)
@@ -73,6 +76,24 @@ def if_needed(c: Conversation, quick: QuickCompaction) -> Flow[None]:
         _write(c, ledger)
     else:
         yield from _compact_automatically(c, ledger, quick)
+
+
+class NoRoomNotice:
+    """Whether the user knows that the first request leaves no room for compaction."""
+
+    def __init__(self) -> None:
+        self.sent = False
+
+
+def _tell_no_room(c: Conversation) -> None:
+    notice = c.layer_state(NoRoomNotice)
+    if not notice.sent and c.count.judged >= c.limits.autocompact:
+        notice.sent = True
+        c.notify(
+            f"The first request has {base(c):,} of {c.limits.effective:,} tokens (system prompt, tools, instruction files), and no "
+            "compaction can remove them. Automatic compaction waits until the window is nearly full. Shorten the instructions or "
+            "the list of tools, or use a model with a larger window."
+        )
 
 
 def _compact_automatically(
@@ -177,14 +198,15 @@ def _is_unchanged(items: Sequence[Item], now: Sequence[Item]) -> bool:
 
 def _plan(c: Conversation, items: Sequence[Item], pivot: Pivot | None) -> SummaryPlan:
     policy, limits = c.policy.compact, c.limits
-    # The tail leaves room for the summary and the fixed part before the messages.
-    most = max(0, ceiling(c) - c.count.fixed - reserve(c) // 2)
+    # The tail leaves room for the summary and the base.
+    fixed = base(c)
+    most = max(0, ceiling(c) - fixed - reserve(c) // 2)
     return plan(
         items,
         size=lambda blocks: size_of(c, tuple(blocks)),
         tail_min=min(limits.scaled(policy.tail_min), most),
         tail_max=min(limits.scaled(policy.tail_max), most),
-        most_kept=limits.autocompact * MOST_KEPT_PERCENT // 100,
+        most_kept=(compaction_at(c) - fixed) * MOST_KEPT_PERCENT // 100,
         open_calls=c.log.view.flat.open_calls,
         pivot=pivot,
     )
@@ -199,7 +221,7 @@ def _ledger(c: Conversation) -> BreakerLedger:
 def _paused(c: Conversation, ledger: BreakerLedger, count: int) -> bool:
     """Return whether compaction is paused after an undo: the user wanted the messages back, so only the blocking limit ends
     it."""
-    return ledger.boundary in c.log.revoked and count < c.limits.blocking - c.limits.scaled(NEAR)
+    return ledger.boundary in c.log.revoked and count < nearly_full(c)
 
 
 def _is_vetoed(c: Conversation, ledger: BreakerLedger) -> bool:
@@ -223,5 +245,5 @@ def _turns_since_compaction(c: Conversation) -> int | None:
 def _write(c: Conversation, ledger: BreakerLedger, why: str = "") -> None:
     """Log the state of the breaker, and notify the user if automatic compaction has stopped."""
     c.record_event(EVENT, ledger.to_json())
-    if sentence := explanation(ledger, c.policy.compact):
+    if sentence := explanation(ledger, c.policy.compact, base=0 if has_room(c) else base(c)):
         c.notify(f"{sentence} Last reason: {why}." if why else sentence)

@@ -25,7 +25,7 @@ from ...fork.handover import Handover, PrefixChanged, altered
 from ...providers.models import known
 from .offline import mechanical
 from .plan import SummaryPlan
-from .summary_text import Rejected, directive, read_summary, shown, to_drop
+from .summary_text import Rejected, directive, read_summary, shown, to_drop, without_media
 
 PURPOSE = "summary"
 # The reserve is at most a quarter of the window (T5), which is a third of the effective window.
@@ -95,7 +95,7 @@ class _Attempt:
         self._shortened = 0
         self._from = 0  # index of the first round that is still sent
         self.size = size_of(c, [block for item in items[made.start : made.end] for block in item.blocks])
-        self.handover: Handover = forks.hand_over(c)
+        self.handover: Handover = without_media(forks.hand_over(c), items)
         self.usage = Usage()
 
     def directive(self) -> str:
