@@ -8,6 +8,8 @@ first reminder, which follows every summary. Thresholds and targets of compactio
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from .state import Conversation
 from .window.estimate import estimate
 from .window.features import measure_all
@@ -45,17 +47,24 @@ def base(c: Conversation) -> int:
     return c.count.before_messages + estimate(measure_all(reminder, c.memo), c.count.calibration)
 
 
-def has_room(c: Conversation) -> bool:
-    """Return whether the base and the kept messages leave enough room in the window that a compaction is worth its call."""
+class Room(NamedTuple):
+    """What a compaction has to work with."""
+
+    base: int
+    at: int  # the count at which automatic compaction starts
+    enough: bool  # whether it is worth its call; if not, it starts just before blocking
+
+
+def room(c: Conversation) -> Room:
     policy, limits, fixed = c.policy.compact, c.limits, base(c)
-    enough = limits.scaled(policy.tail_min) + limits.scaled(policy.least_room)
-    return limits.starts_at(fixed) - fixed >= min(enough, limits.autocompact)
+    starts = limits.starts_at(fixed)
+    least = limits.scaled(policy.tail_min) + limits.scaled(policy.least_room)
+    enough = starts - fixed >= min(least, limits.autocompact)
+    return Room(fixed, starts if enough else max(starts, nearly_full(c)), enough)
 
 
 def compaction_at(c: Conversation) -> int:
-    """Return the count at which automatic compaction starts: the threshold, or just before blocking if there is no room."""
-    starts = c.limits.starts_at(base(c))
-    return starts if has_room(c) else max(starts, nearly_full(c))
+    return room(c).at
 
 
 def nearly_full(c: Conversation) -> int:

@@ -25,7 +25,7 @@ from ...core.usage import Usage
 from ...core.view import Item
 from ...core.wording import plural
 from ..state import Conversation, seconds_between
-from ..triggers import base, compaction_at
+from ..triggers import room
 from .compose import SummaryBudget
 from .probes import Fidelity, fidelity
 from .restoration import HOOK, NotRestored, Restoration, said_by, tell_restored
@@ -90,8 +90,8 @@ class Replacement(msgspec.Struct, frozen=True):
 
 def ceiling(c: Conversation) -> int:
     """Return how many tokens the window may hold after a compaction."""
-    fixed = base(c)
-    return fixed + (compaction_at(c) - fixed) * FULL_PERCENT // 100
+    found = room(c)
+    return found.base + (found.at - found.base) * FULL_PERCENT // 100
 
 
 def budget_of(c: Conversation, room: int) -> SummaryBudget:

@@ -21,7 +21,7 @@ from ...conversation.compaction.cuts import FOLDED, is_said, rounds
 from ...conversation.compaction.hooks import CompactHooks
 from ...conversation.compaction.restoration import size_of
 from ...conversation.state import Conversation
-from ...conversation.triggers import base, compaction_at, has_room, nearly_full
+from ...conversation.triggers import Room, nearly_full, room
 from ...core.effects import Flow
 from ...core.errors import PromptTooLong
 from ...core.records import Boundary
@@ -63,9 +63,10 @@ def if_needed(c: Conversation, quick: QuickCompaction) -> Flow[None]:
     if not c.autocompact or c.settings.collapse:
         return
     count = c.count.judged
-    if count < compaction_at(c):
-        if not has_room(c):
-            _tell_no_room(c)
+    found = room(c)
+    if count < found.at:
+        if not found.enough:
+            _tell_no_room(c, found)
         ahead.begin(c, count)
         return
     ledger = _ledger(c)
@@ -85,14 +86,13 @@ class NoRoomNotice:
         self.sent = False
 
 
-def _tell_no_room(c: Conversation) -> None:
+def _tell_no_room(c: Conversation, found: Room) -> None:
     notice = c.layer_state(NoRoomNotice)
     if not notice.sent and c.count.judged >= c.limits.autocompact:
         notice.sent = True
         c.notify(
-            f"The first request has {base(c):,} of {c.limits.effective:,} tokens (system prompt, tools, instruction files), and no "
-            "compaction can remove them. Automatic compaction waits until the window is nearly full. Shorten the instructions or "
-            "the list of tools, or use a model with a larger window."
+            f"The first request has {found.base:,} of {c.limits.effective:,} tokens, which no compaction can remove, so automatic "
+            "compaction waits until the window is nearly full. Shorten the instructions or the list of tools."
         )
 
 
@@ -199,14 +199,14 @@ def _is_unchanged(items: Sequence[Item], now: Sequence[Item]) -> bool:
 def _plan(c: Conversation, items: Sequence[Item], pivot: Pivot | None) -> SummaryPlan:
     policy, limits = c.policy.compact, c.limits
     # The tail leaves room for the summary and the base.
-    fixed = base(c)
-    most = max(0, ceiling(c) - fixed - reserve(c) // 2)
+    found = room(c)
+    most = max(0, ceiling(c) - found.base - reserve(c) // 2)
     return plan(
         items,
         size=lambda blocks: size_of(c, tuple(blocks)),
         tail_min=min(limits.scaled(policy.tail_min), most),
         tail_max=min(limits.scaled(policy.tail_max), most),
-        most_kept=(compaction_at(c) - fixed) * MOST_KEPT_PERCENT // 100,
+        most_kept=(found.at - found.base) * MOST_KEPT_PERCENT // 100,
         open_calls=c.log.view.flat.open_calls,
         pivot=pivot,
     )
@@ -245,5 +245,6 @@ def _turns_since_compaction(c: Conversation) -> int | None:
 def _write(c: Conversation, ledger: BreakerLedger, why: str = "") -> None:
     """Log the state of the breaker, and notify the user if automatic compaction has stopped."""
     c.record_event(EVENT, ledger.to_json())
-    if sentence := explanation(ledger, c.policy.compact, base=0 if has_room(c) else base(c)):
+    found = room(c)
+    if sentence := explanation(ledger, c.policy.compact, base=0 if found.enough else found.base):
         c.notify(f"{sentence} Last reason: {why}." if why else sentence)
