@@ -21,6 +21,7 @@ from ...conversation.compaction.cuts import FOLDED, is_said, rounds
 from ...conversation.compaction.hooks import CompactHooks
 from ...conversation.compaction.restoration import size_of
 from ...conversation.state import Conversation
+from ...conversation.triggers import Room, nearly_full, room
 from ...core.effects import Flow
 from ...core.errors import PromptTooLong
 from ...core.records import Boundary
@@ -31,7 +32,6 @@ from .apply import apply_summary, put_together
 from .breaker import (
     ANSWERS_A_TURN,
     EVENT,
-    NEAR,
     BreakerLedger,
     explanation,
     failed,
@@ -74,8 +74,10 @@ def if_needed(c: Conversation, quick: QuickCompaction) -> Flow[None]:
     first."""
     if not c.autocompact or c.settings.collapse:
         return
-    count, ledger = c.count.judged, _ledger(c)
-    if count < c.limits.autocompact:
+    count, ledger, found = c.count.judged, _ledger(c), room(c)
+    if count < found.at:
+        if not found.enough:
+            _tell_no_room(c, found)
         if not gave_up_on_model(ledger, c.policy.compact):
             ahead.begin(c, count)
         return
@@ -89,6 +91,23 @@ def if_needed(c: Conversation, quick: QuickCompaction) -> Flow[None]:
         _write(c, ledger)
     else:
         yield from _compact_automatically(c, ledger, quick, full=full)
+
+
+class NoRoomNotice:
+    """Whether the user knows that the first request leaves no room for compaction."""
+
+    def __init__(self) -> None:
+        self.sent = False
+
+
+def _tell_no_room(c: Conversation, found: Room) -> None:
+    notice = c.layer_state(NoRoomNotice)
+    if not notice.sent and c.count.judged >= c.limits.autocompact:
+        notice.sent = True
+        c.notify(
+            f"The first request has {found.base:,} of {c.limits.effective:,} tokens, which no compaction can remove, so automatic "
+            "compaction waits until the window is nearly full. Shorten the instructions or the list of tools."
+        )
 
 
 def _compact_automatically(
@@ -224,14 +243,15 @@ def _is_unchanged(items: Sequence[Item], now: Sequence[Item]) -> bool:
 
 def _plan(c: Conversation, items: Sequence[Item], pivot: Pivot | None) -> SummaryPlan:
     policy, limits = c.policy.compact, c.limits
-    # The tail leaves room for the summary and the fixed part before the messages.
-    most = max(0, ceiling(c) - c.count.fixed - reserve(c) // 2)
+    # The tail leaves room for the summary and the base.
+    found = room(c)
+    most = max(0, ceiling(c) - found.base - reserve(c) // 2)
     return plan(
         items,
         size=lambda blocks: size_of(c, tuple(blocks)),
         tail_min=min(limits.scaled(policy.tail_min), most),
         tail_max=min(limits.scaled(policy.tail_max), most),
-        most_kept=limits.autocompact * MOST_KEPT_PERCENT // 100,
+        most_kept=(found.at - found.base) * MOST_KEPT_PERCENT // 100,
         open_calls=c.log.view.flat.open_calls,
         pivot=pivot,
     )
@@ -246,7 +266,7 @@ def _ledger(c: Conversation) -> BreakerLedger:
 def _paused(c: Conversation, ledger: BreakerLedger, count: int) -> bool:
     """Return whether compaction is paused after an undo: the user wanted the messages back, so only the blocking limit ends
     it."""
-    return ledger.boundary in c.log.revoked and count < c.limits.blocking - c.limits.scaled(NEAR)
+    return ledger.boundary in c.log.revoked and count < nearly_full(c)
 
 
 def _is_vetoed(c: Conversation, ledger: BreakerLedger) -> bool:
@@ -270,5 +290,6 @@ def _turns_since_compaction(c: Conversation) -> int | None:
 def _write(c: Conversation, ledger: BreakerLedger, why: str = "") -> None:
     """Log the state of the breaker, and notify the user if it has just tripped."""
     c.record_event(EVENT, ledger.to_json())
-    if sentence := explanation(ledger, c.policy.compact):
+    found = room(c)
+    if sentence := explanation(ledger, c.policy.compact, base=0 if found.enough else found.base):
         c.notify(f"{sentence} Last reason: {why}." if why else sentence)
