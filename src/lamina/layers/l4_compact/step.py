@@ -142,7 +142,7 @@ def _full(
 ) -> Flow[Compacted]:
     wanted = CompactionRequest(hooks.trigger, c.clock(), c.count.tokens, pivot is not None)
     items = tuple(c.log.view.items)
-    made = _plan(c, items, pivot)
+    made = _plan(c, items, pivot, refused)
     if made.empty and not hooks.refused:
         return Compacted(why=NOTHING, tokens_before=wanted.before)
     if not hooks.ask():
@@ -175,7 +175,9 @@ def _is_unchanged(items: Sequence[Item], now: Sequence[Item]) -> bool:
     return same and not any(item.kind in FOLDED for item in now[len(items) :])
 
 
-def _plan(c: Conversation, items: Sequence[Item], pivot: Pivot | None) -> SummaryPlan:
+def _plan(
+    c: Conversation, items: Sequence[Item], pivot: Pivot | None, refused: PromptTooLong | None = None
+) -> SummaryPlan:
     policy, limits = c.policy.compact, c.limits
     # The tail leaves room for the summary and the fixed part before the messages.
     most = max(0, ceiling(c) - c.count.fixed - reserve(c) // 2)
@@ -185,9 +187,19 @@ def _plan(c: Conversation, items: Sequence[Item], pivot: Pivot | None) -> Summar
         tail_min=min(limits.scaled(policy.tail_min), most),
         tail_max=min(limits.scaled(policy.tail_max), most),
         most_kept=limits.autocompact * MOST_KEPT_PERCENT // 100,
+        most_round=_most_round(c, refused),
         open_calls=c.log.view.flat.open_calls,
         pivot=pivot,
     )
+
+
+def _most_round(c: Conversation, refused: PromptTooLong | None) -> int:
+    """Return the maximum tokens of an unanswered round that is kept: with a summary before it, it must still fit.
+
+    If the server rejected the conversation, its limit counts, with room to spare because our count was wrong."""
+    if refused is not None:
+        return max(1, (c.count.tokens - (refused.gap or 0)) * MOST_KEPT_PERCENT // 100)
+    return max(1, c.limits.blocking - c.count.fixed - reserve(c) - c.limits.scaled(c.policy.compact.users_tokens))
 
 
 def _ledger(c: Conversation) -> BreakerLedger:
