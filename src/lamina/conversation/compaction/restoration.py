@@ -224,9 +224,7 @@ def _reserved(c: Conversation, texts: Mapping[str, Sequence[RestoredText]]) -> i
     return reserve_whole((one for group in texts.values() for one in group), lambda words: tokens_of(c, words))
 
 
-def _from_host(
-    c: Conversation, chain: _Chain, kept: Sequence[Item], room: int, texts: dict[str, list[RestoredText]]
-) -> None:
+def _from_host(c: Conversation, chain: _Chain, kept: Sequence[Item], room: int, texts: dict[str, list[RestoredText]]) -> None:
     """Restore the host's texts, kind by kind in a fixed order. Texts that are still in view are skipped."""
     policy, limits, left = c.policy.compact, c.limits, room
     still = {block.text for item in kept for block in item.blocks if isinstance(block, Text)}

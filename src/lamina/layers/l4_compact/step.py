@@ -175,9 +175,7 @@ def _is_unchanged(items: Sequence[Item], now: Sequence[Item]) -> bool:
     return same and not any(item.kind in FOLDED for item in now[len(items) :])
 
 
-def _plan(
-    c: Conversation, items: Sequence[Item], pivot: Pivot | None, refused: PromptTooLong | None = None
-) -> SummaryPlan:
+def _plan(c: Conversation, items: Sequence[Item], pivot: Pivot | None, refused: PromptTooLong | None = None) -> SummaryPlan:
     policy, limits = c.policy.compact, c.limits
     # The tail leaves room for the summary and the fixed part before the messages.
     most = max(0, ceiling(c) - c.count.fixed - reserve(c) // 2)
