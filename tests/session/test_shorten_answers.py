@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,7 +29,7 @@ def write(session: Session, number: int, *, tool: str = "Write", failed: bool = 
     return session.before_call()
 
 
-def begun(home: Path, **options: object) -> Session:
+def begun(home: Path, **options: Any) -> Session:
     session = opened(home, tools=[WRITE], **options)
     session.add_user("Write all the files.")
     session.before_call()
@@ -109,8 +110,7 @@ def test_an_undo_shows_the_answers_again_and_they_are_never_shortened_again(tmp_
 @pytest.mark.spec("B1")
 def test_a_resumed_session_sends_the_same_bytes(tmp_path: Path) -> None:
     with begun(tmp_path) as session:
-        for number in range(12):
-            last = write(session, number)
+        last = [write(session, number) for number in range(12)][-1]
         name = session.id
     with opened(tmp_path, tools=None, resume=name) as session:
         assert session.before_call()["messages"] == last["messages"]
@@ -136,8 +136,7 @@ def test_shortened_answers_that_a_compaction_keeps_stay_short_after_a_resume(tmp
 def test_a_failed_write_is_not_said_to_be_in_its_file(tmp_path: Path) -> None:
     with begun(tmp_path) as session:
         write(session, 0, failed=True)
-        for number in range(1, 12):
-            last = write(session, number)
+        last = [write(session, number) for number in range(1, 12)][-1]
         assert "The file has them" not in inputs(last)["w0"]["content"]
         assert "The file has them" in inputs(last)["w1"]["content"]
 
@@ -148,8 +147,8 @@ def test_long_texts_of_the_model_are_shortened_too(tmp_path: Path) -> None:
             words = {"type": "text", "text": f"Explanation {number}. {BODY}"}
             session.after_call(answer(f"m{number}", words, usage={"input_tokens": session.tokens, "output_tokens": 3_700}))
             session.add_user(f"Go on {number}.")
-            last = session.before_call()
-        text = str(last["messages"])
+            session.before_call()
+        text = str(session.messages)
         assert "Explanation 0. a line" in text
         assert "characters were cleared from this text" in text
         assert session.tokens < WINDOW * 3 // 4
@@ -158,8 +157,7 @@ def test_long_texts_of_the_model_are_shortened_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize("tool", ["mcp__files__write", "TodoWrite"])
 def test_inputs_of_other_tools_stay(tmp_path: Path, tool: str) -> None:
     with begun(tmp_path) as session:
-        for number in range(10):
-            last = write(session, number, tool=tool)
+        last = [write(session, number, tool=tool) for number in range(10)][-1]
         assert clears(session) == []
         assert all(BODY in given["content"] for given in inputs(last).values())
 

@@ -1,5 +1,6 @@
 """Layer 4 in a turn: a summary replaces old messages, and important context is restored after it (C1-C9, B1-B3).
 
+    for_model   before a call: compact because the model asked for it (`answer_request`)
     if_needed   before a call: compact with notes if possible (layer 3), else with a summary; a prefetched one needs no waiting
     compact     compact on request: everything, from a message on, or up to a message
     too_long    compact after the provider rejected the conversation as too long
@@ -39,6 +40,9 @@ QuickCompaction: TypeAlias = Callable[[Conversation, CompactHooks], Flow[Compact
 EXPECTED = 3_000
 # An unanswered message larger than this percentage of the threshold is summarised instead of kept.
 MOST_KEPT_PERCENT = 50
+# A model's request is turned down below this percentage of the threshold, or if less was added since the last compaction.
+LEAST_REQUESTED_PERCENT = 25
+LEAST_GROWTH_PERCENT = 15
 NOTHING = "there is nothing to summarise yet"
 CHANGED = "the conversation changed while the summary was being written"
 
@@ -76,18 +80,61 @@ def if_needed(c: Conversation, quick: QuickCompaction) -> Flow[None]:
 
 
 def _compact_automatically(
-    c: Conversation, ledger: BreakerLedger, quick: QuickCompaction, refused: PromptTooLong | None = None
-) -> Flow[bool]:
+    c: Conversation,
+    ledger: BreakerLedger,
+    quick: QuickCompaction,
+    refused: PromptTooLong | None = None,
+    instructions: str = "",
+) -> Flow[Compacted]:
     """Try `quick` first, then a summary, and record the result in the breaker's state."""
-    hooks = CompactHooks(c, "auto")
-    done = (yield from quick(c, hooks)) or (yield from _full(c, hooks, refused=refused))
+    hooks = CompactHooks(c, "auto", instructions)
+    by_notes = None if hooks.instructions else (yield from quick(c, hooks))
+    done = by_notes or (yield from _full(c, hooks, refused=refused))
     if hooks.refused:
         c.notify(f"The conversation was not compacted: {hooks.refused.rstrip('.')}. Lamina tries again after your next message.")
         _write(c, msgspec.structs.replace(ledger, refused=_last_said(c)))
     else:
         judged = worked(ledger, done.boundary, by_hand=False) if done.done else failed(ledger, c.policy.compact)
         _write(c, judged, done.why)
-    return done.done
+    return done
+
+
+def answer_request(c: Conversation, instructions: str) -> str:
+    """Note the model's request for a compaction, and return what to tell the model.
+
+    Nothing is appended here: a tool may run in another thread. A request is turned down if too little was added since the last
+    compaction, so a model that keeps asking costs no calls."""
+    count, event = c.count.judged, c.log.events.get("compaction")
+    least = c.limits.autocompact * LEAST_REQUESTED_PERCENT // 100
+    after = event.data.get("tokens_after") if event is not None else None
+    if isinstance(after, int):
+        least = max(least, after + c.limits.autocompact * LEAST_GROWTH_PERCENT // 100)
+    if not c.settings.compaction:
+        return "Compaction is turned off in this session. Continue without it."
+    if stopped := explanation(_ledger(c), c.policy.compact):
+        return f"Not possible. {stopped}"
+    if count < least:
+        return f"Not needed: the conversation has {count:,} tokens, and a compaction is worth it from {least:,} on. Continue."
+    c.request_compaction(instructions.strip())
+    return (
+        "The conversation will be compacted before your next step: a summary replaces the earlier messages. The user's messages, "
+        "the names of the files used and this round are kept."
+    )
+
+
+def for_model(c: Conversation, quick: QuickCompaction) -> Flow[None]:
+    """Carry out the compaction that the model asked for, and tell the user."""
+    instructions = c.requested or ""
+    c.request_compaction(None)
+    c.record_event("compaction_requested", {"instructions": instructions, "tokens": c.count.judged})
+    ledger = _ledger(c)
+    if ledger.stopped or _is_vetoed(c, ledger):
+        return
+    done = yield from _compact_automatically(c, ledger, quick, instructions=instructions)
+    if done.done:
+        c.notify(f"The model asked for a compaction: {done.tokens_before:,} to {done.tokens_after:,} tokens.")
+    else:
+        c.notify(f"The model asked for a compaction, which was not possible: {done.why.rstrip('.')}.")
 
 
 def will_help(c: Conversation) -> bool:
@@ -112,7 +159,7 @@ def too_long(c: Conversation, error: PromptTooLong, quick: QuickCompaction) -> F
     ledger = _ledger(c)
     if not c.autocompact or ledger.stopped or _is_vetoed(c, ledger):
         return False
-    return (yield from _compact_automatically(c, ledger, quick, error))
+    return (yield from _compact_automatically(c, ledger, quick, error)).done
 
 
 def preview(c: Conversation, *, pivot: Pivot | None = None) -> CompactionPreview:
