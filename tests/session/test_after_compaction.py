@@ -21,9 +21,9 @@ from lamina.session.session import Session
 from lamina.testing import MessagesServer, Received
 from lamina.testing.script import Step
 
-from .compacting import READ, SECTIONS, SUMMARY
+from .compacting import SECTIONS, SUMMARY
 from .noting import by_rules, connected, purpose, settle
-from .words import Wire, answer, refused
+from .words import READ, Wire, answer, refused
 
 WINDOW = 60_000
 TASK = "Move the parser of the billing service to a package of its own. Keep every public name."
