@@ -12,7 +12,7 @@ from typing import Any, Literal
 import pytest
 
 from lamina.core.blocks import text
-from lamina.core.errors import UsageError
+from lamina.core.errors import InputError, UsageError
 from lamina.core.log import BY_RESUME
 from lamina.core.record_lines import Envelope, write_record
 from lamina.core.records import Boundary, Message
@@ -95,12 +95,26 @@ def test_it_cannot_be_undone_but_a_later_compaction_can(tmp_path: Path, large: P
         assert made.receipt["by"] == BY_RESUME
         with pytest.raises(UsageError, match="too large to load"):
             session.undo(made.uuid)
+        with pytest.raises(InputError, match="too large to show"):
+            session.expand(made.uuid)
         shown = session.messages
         assert session.compact().done
         assert session.messages != shown
         session.undo()
         assert session.messages == shown
         assert session.pins
+
+
+@pytest.mark.usefixtures("small")
+def test_what_is_not_loaded_is_not_loaded_for_an_undo_either(
+    tmp_path: Path, large: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(oversized, "MAX_WHOLE", 60_000)
+    with resumed(tmp_path) as session:
+        with pytest.raises(UsageError, match=r"large.jsonl is too large \(0 MB\)"):
+            session.undo("12345678")
+        session.add_user("go on")
+        assert refused(session.before_call()) == []
 
 
 @pytest.mark.usefixtures("small")

@@ -331,11 +331,11 @@ def test_a_fork_that_cannot_be_copied_keeps_its_lines_for_the_next_try(tmp_path:
     store = forked(path, source)
     with watched(full):
         store.append([message(2)])
-        assert store.trouble is not None
+    assert "waits in memory" in str(store.trouble)
     assert list(list_transcripts(path.parent)) == []
     assert uuids(store) == ["m1", "f", "m2"]
     store.append([message(3)])
-    assert store.trouble is None
+    assert str(store.trouble) == "None"
     assert uuids(store) == ["m1", "f", "m2", "m3"]
     store.close()
     assert [record.uuid for record in read_transcript(path)] == ["m1", "f", "m2", "m3"]

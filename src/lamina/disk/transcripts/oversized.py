@@ -19,6 +19,8 @@ from .resume import records_in
 
 # More than this is never loaded at once. A request holds at most 32 MB, and a record takes about three times its size in memory.
 MAX_LIVE = 48 << 20
+# A whole transcript of this size may be loaded if the user asks for a change in its compacted part.
+MAX_WHOLE = 256 << 20
 # Bytes of the end that are kept: more than a window of a million tokens holds.
 TAIL = 8 << 20
 MOST_TAILS = 4

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from ...core.errors import DiskError, InputError, LockHeld, NewerVersion
+from ...core.errors import DiskError, InputError, LockHeld, NewerVersion, UsageError
 from ...core.log import Log, seeded
 from ...core.record_lines import FORMAT, Envelope, read_record, write_record
 from ...core.records import Attachment, Boundary, Checkpoint, Forked, Message, Newer, Record
@@ -400,6 +400,14 @@ def load_live(store: TranscriptStore) -> LiveTranscript:
     """Load the live part of a transcript: everything since the last checkpoint, or the whole file if that is not enough."""
     start, checkpoint = store.resume_point()
     return _load_from(store, start, checkpoint) or LiveTranscript(Log.load(store.read), 0, {})
+
+
+def load_whole(store: TranscriptStore) -> Log:
+    """Load all records, for a change to a part that was compacted. Raises UsageError if they would not fit into memory."""
+    if store.size > oversized.MAX_WHOLE:
+        size = f"{store.size / 1e6:,.0f} MB"
+        raise UsageError(f"The earlier part of this session cannot be loaded: {store.path} is too large ({size}).")
+    return Log.load(store.read)
 
 
 def load_bounded(store: TranscriptStore) -> LiveTranscript | None:
