@@ -50,7 +50,7 @@ class Head(NamedTuple):
 def read_head(source: Source) -> Head:
     """Cut the transcript and read what must be known of the part before the cut."""
     cut = find_cut(source.lines_back())
-    first = _first_message(source.read())
+    first = _first_message(source.read(0))
     before = dropwhile(lambda line: line[0] >= cut, source.lines_back())
     near, state = _before_cut(before, cut)
     return Head(cut, state, first, near)
