@@ -19,6 +19,7 @@ from ..core.log import Log
 from ..core.records import Boundary, Clear, Pin, Span, Spill, new_id
 from ..core.view import Item
 from ..core.wording import counted
+from ..disk.transcripts.store import load_whole
 
 if TYPE_CHECKING:  # layer 4 is imported on first use
     from pathlib import Path
@@ -143,7 +144,7 @@ class SessionEdits:
         matching = [one for one in (*known, *pins) if one.id.startswith(wanted) and len(wanted) >= SHORTEST]
         if not matching and self._c.start and len(wanted) >= SHORTEST:
             # A later compaction may have dropped it from memory. Then the undo fails and names the one to undo first.
-            matching = [one for one in _standing(Log.load(self._c.store.read)) if one.id.startswith(wanted)]
+            matching = [one for one in _standing(load_whole(self._c.store)) if one.id.startswith(wanted)]
         if len(matching) != 1:
             problem = f"{wanted!r} matches more than one change" if matching else f"no change with id {wanted!r}"
             spilled = any(uuid.startswith(wanted) for uuid, one in self._c.log.decisions.items() if isinstance(one, Spill))
