@@ -231,7 +231,7 @@ def ending_of(answer: TurnResult) -> tuple[Ending, str]:
             return "error_max_turns", answer.text or f"The turn was not done after {answer.rounds} calls of the model."
         case "refused":
             return "error_during_execution", answer.text or REFUSED
-        case "answered" | "cut off":
+        case "answered" | "cut off" | "stopped":
             return "success", answer.text
         case _:
             assert_never(answer.ended)

@@ -214,6 +214,8 @@ class Chat:
                 self.screen.note(CUT_OFF, "yellow")
             case "refused" if answer is not None:
                 self.screen.note(REFUSED if answer.rounds else answer.text, "yellow")
+            case "stopped" if answer is not None:
+                self.screen.note(f"A hook ended the turn: {answer.text}", "yellow")
             case "rounds" if answer is not None:
                 if self.questions.yes_or_no(f"{answer.rounds} calls of the model and not done yet. Go on?"):
                     self.turn(self.agent.go_on)
