@@ -11,7 +11,8 @@ import threading
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
+from tests.disk.crash.harness import Extent
 
 ROOT = Path(__file__).parent.parent
 
@@ -34,18 +35,34 @@ for _signal in (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-# A run must give the same answer twice and must not depend on how busy the machine is. `explore` is for looking for new cases:
-# HYPOTHESIS_PROFILE=explore pytest tests/core
+# A run must give the same answer twice and must not depend on how busy the machine is. The exhaustive run tries more examples, and
+# `explore` looks for new ones: HYPOTHESIS_PROFILE=explore pytest tests/core
 settings.register_profile(
     "repeatable",
+    max_examples=50,
     derandomize=True,
     deadline=None,
     database=None,
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
 )
+settings.register_profile("thorough", settings.get_profile("repeatable"), max_examples=200)
 settings.register_profile("explore", max_examples=2_000, deadline=None, print_blob=True)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Before any test module is imported: some take their number of examples from the profile."""
+    usual = "thorough" if config.option.markexpr == "exhaustive" else "repeatable"
+    settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", usual))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Property tests belong to both runs, with more examples in the exhaustive one."""
+    if config.option.markexpr == "exhaustive":
+        for item in items:
+            if is_hypothesis_test(getattr(item, "obj", None)):
+                item.add_marker("exhaustive")
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -78,6 +95,12 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("USERPROFILE", str(home))
     monkeypatch.setenv("LAMINA_HOME", str(home / ".lamina"))
+
+
+@pytest.fixture(params=["some points", pytest.param("every point", marks=pytest.mark.exhaustive)])
+def crash_points(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test that stops writers does so at a few of their crash points, and in the exhaustive run at every one."""
+    monkeypatch.setattr(Extent, "every", request.param == "every point")
 
 
 @pytest.fixture(scope="session")

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import ast
+import os
 import re
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import lamina
+from lamina import testing
 from lamina.testing import MessagesServer
 
 ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"^```python\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
-WHOLE = ("README.md", "README.zh-CN.md", "docs/agents.md", "docs/memory.md", "docs/session.md")
+WHOLE = (
+    *("README.md", "README.zh-CN.md", "docs/agents.md", "docs/memory.md", "docs/multi-tenant.md", "docs/quickstart.md"),
+    *("docs/session.md", "docs/settings.md"),
+)
+PAGES = sorted(path.relative_to(ROOT).as_posix() for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+SHELL = re.compile(r"^```sh\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def blocks(document: str) -> list[str]:
@@ -66,3 +77,51 @@ def test_what_the_page_on_compaction_shows_can_be_called(tmp_path: Path) -> None
         }
         for block in blocks("docs/compaction.md"):
             exec(compile(block, "docs/compaction.md", "exec"), given)
+
+
+def private_names(code: str) -> Iterator[str]:
+    """The names of Lamina that a program uses and that no `__all__` offers."""
+    public = {"lamina": {*lamina.__all__, "testing"}, "lamina.testing": {*testing.__all__, "memory_conformance", "plugin"}}
+    for node in ast.walk(ast.parse(code)):
+        match node:
+            case ast.Import(names=names):
+                yield from (name.name for name in names if name.name.startswith("lamina.") and name.name not in public)
+            case ast.ImportFrom(module=str(module), names=names) if module.split(".")[0] == "lamina":
+                yield from (f"{module}.{name.name}" for name in names if name.name not in public.get(module, ()))
+            case ast.Attribute(value=ast.Name(id="lamina"), attr=name) if name not in public["lamina"]:
+                yield f"lamina.{name}"
+            case _:
+                pass
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_no_page_uses_a_private_name(page: str) -> None:
+    assert [name for block in blocks(page) for name in private_names(block)] == []
+
+
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        ("import lamina\nlamina.Session('offline')", []),
+        ("from lamina import Pivot\nfrom lamina.testing import MessagesServer", []),
+        ("from lamina.core.flags import openfeature_flags", ["lamina.core.flags.openfeature_flags"]),
+        ("import lamina.turn", ["lamina.turn"]),
+        ("import lamina\nlamina.turn", ["lamina.turn"]),
+    ],
+)
+def test_a_private_name_is_found(code: str, found: list[str]) -> None:
+    assert [*private_names(code)] == found
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the page is for a POSIX shell")
+def test_the_quick_start_runs_as_it_is_printed(tmp_path: Path) -> None:
+    printed = [found["body"] for found in SHELL.finditer((ROOT / "docs/quickstart.md").read_text("utf-8"))]
+    script = "".join(body for body in printed if not body.startswith("pip "))
+    assert script.count("lamina ") > 10
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("LAMINA_", "ANTHROPIC_", "OPENAI_"))}
+    shell = f'set -eu\nlamina() {{ "{sys.executable}" -m lamina "$@"; }}\n{script}'
+    environ = {**clean, "HOME": str(tmp_path), "PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run(["bash", "-c", shell], cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "(memory: integration-tests-real-database)" in done.stdout
+    assert [*tmp_path.iterdir()] == []

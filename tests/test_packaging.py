@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 import lamina
 
 # A library user adds these to an agent of theirs: the list grows only with a decision.
 BASE = {"click", "msgspec", "prompt-toolkit", "pyyaml", "rich"}
-EXTRAS = {"anthropic", "openai", "flags", "all", "test", "dev"}
+EXTRAS = {"anthropic", "openai", "flags", "all", "test", "docs", "dev"}
 
 # Where the name to import is not the name to install.
 IMPORTED_AS = {
@@ -120,7 +121,7 @@ def test_every_requirement_names_its_oldest_version(project: dict[str, Any]) -> 
 def test_the_extras_are_the_documented_ones_and_all_brings_all(project: dict[str, Any]) -> None:
     extras = project["optional-dependencies"]
     assert set(extras) == EXTRAS
-    features = EXTRAS - {"all", "test", "dev"}
+    features = EXTRAS - {"all", "test", "docs", "dev"}
     assert set(expand("all", extras)) == {package for extra in features for package in expand(extra, extras)}
 
 
@@ -131,7 +132,7 @@ def test_the_test_extra_brings_every_package_the_tests_import(project: dict[str,
 
 def test_the_package_imports_only_its_base_and_its_extras(project: dict[str, Any], root: Path) -> None:
     extras = project["optional-dependencies"]
-    installed = BASE | {package for extra in EXTRAS - {"dev"} for package in expand(extra, extras)}
+    installed = BASE | {package for extra in EXTRAS - {"docs", "dev"} for package in expand(extra, extras)}
     assert third_party(imported_by((root / "src").rglob("*.py")), root) - importable(installed) == set()
 
 
@@ -139,7 +140,7 @@ def test_every_extra_is_imported_by_some_module(project: dict[str, Any], root: P
     """An extra exists once there is code that uses it. The SDKs are imported by a name that is put together at run time."""
     extras = project["optional-dependencies"]
     code = "\n".join(path.read_text("utf-8") for path in (root / "src").rglob("*.py"))
-    for extra in EXTRAS - {"all", "test", "dev"}:
+    for extra in EXTRAS - {"all", "test", "docs", "dev"}:
         names = {IMPORTED_AS.get(package, package) for package in expand(extra, extras)}
         assert any(f"import {name}" in code or f"from {name}" in code or f'"{name}' in code for name in names), extra
 
@@ -154,3 +155,60 @@ def test_the_checks_are_programs(root: Path) -> None:
     for script in (root / ".ci" / "run", root / "scripts" / "check"):
         assert script.read_text("utf-8").startswith("#!/usr/bin/env bash\n")
         assert script.stat().st_mode & 0o100, f"{script} is not executable"
+
+
+# What is automated around the repository
+
+
+def read_yaml(path: Path) -> dict[Any, Any]:
+    loaded: dict[Any, Any] = yaml.safe_load(path.read_text("utf-8"))
+    return loaded
+
+
+@pytest.fixture(scope="module")
+def jobs(root: Path) -> dict[str, Any]:
+    found: dict[str, Any] = read_yaml(root / ".github" / "workflows" / "ci.yml")["jobs"]
+    return found
+
+
+def test_the_hosted_checks_cover_every_supported_python(jobs: dict[str, Any], project: dict[str, Any]) -> None:
+    named = [re.fullmatch(r"Programming Language :: Python :: (3\.\d+)", one) for one in project["classifiers"]]
+    supported = [found[1] for found in named if found is not None]
+    assert project["requires-python"] == f">={supported[0]}"
+    matrix = jobs["tests"]["strategy"]["matrix"]
+    assert matrix["os"] == ["ubuntu-latest"]
+    assert matrix["python"] == supported
+    assert matrix["include"] == [{"os": "macos-latest", "python": version} for version in (supported[0], supported[-1])]
+
+
+def test_the_hosted_checks_run_the_documented_commands(jobs: dict[str, Any]) -> None:
+    runs = {name: [step["run"] for step in job["steps"] if "run" in step] for name, job in jobs.items()}
+    assert runs["tests"] == ['pip install ".[test]"', "pytest"]
+    assert runs["static"][-1] == "scripts/check static"
+    assert runs["exhaustive"][-1] == "pytest -m exhaustive"
+    assert jobs["windows"]["runs-on"] == "windows-latest"
+
+
+def test_a_commit_is_checked_with_local_tools_only(root: Path) -> None:
+    repositories = read_yaml(root / ".pre-commit-config.yaml")["repos"]
+    assert [one["repo"] for one in repositories] == ["local"]
+    hooks = repositories[0]["hooks"]
+    assert {hook["language"] for hook in hooks} == {"system"}
+    script = (root / "scripts" / "check").read_text("utf-8")
+    for hook in hooks:
+        tool = " ".join(hook["entry"].removeprefix("env PYTHONPATH=src ").replace("--fix", "").split()[:2])
+        assert tool in script, hook["id"]
+
+
+@pytest.mark.parametrize("name", ["bug.yml", "feature.yml"])
+def test_an_issue_form_asks_for_something(root: Path, name: str) -> None:
+    form = read_yaml(root / ".github" / "ISSUE_TEMPLATE" / name)
+    assert form["name"]
+    assert form["description"]
+    assert any(field.get("validations", {}).get("required") for field in form["body"])
+
+
+def test_the_changelog_has_a_section_for_this_version(root: Path) -> None:
+    assert re.search(
+        rf"^## \[{re.escape(lamina.__version__)}\] - \d{{4}}-\d\d-\d\d$", (root / "CHANGELOG.md").read_text("utf-8"), re.M
+    )

@@ -101,7 +101,7 @@ def test_every_module_imports(root: Path) -> None:
 
 def test_whole_turns_reach_the_disk_and_come_back(tmp_path: Path) -> None:
     told = json.loads(run(TURN, str(tmp_path)))
-    assert told["told"] == [f"Session first is continued as {told['fork']}: it is open in another process."]
+    assert told["told"] == [f"Session first continues as {told['fork']}, because it is open in another process."]
     assert [message["content"][0]["text"] for message in told["sent"]["messages"]] == ["a", "other", "c"]
     assert told["heard"]
     with Session(home=tmp_path, resume="first") as session:

@@ -1,10 +1,10 @@
-"""Lamina, a seven-layer memory for LLM agents: the public names, each imported when it is first used.
+"""Lamina, a seven-layer memory for LLM agents.
 
-Importing this module imports nothing else: a program that may need Lamina pays for it only when it does.
-What is not named here is not public.
+This module lists the public names and imports each one on first use, so `import lamina` itself is almost free.
+Names that are not listed here are private.
 """
 
-# Not typing.TYPE_CHECKING: type checkers know this spelling too, and it spares the import of typing.
+# Type checkers also recognise this spelling, and it avoids importing typing.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .agent.agent import Agent as Agent
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# Public name → the module it lives in; a module that bears the name itself is meant as a whole.
+# Maps each public name to its module. If the module has the same name, the name refers to the module itself.
 _PLACES = {
     "Agent": "agent.agent",
     "AsyncSession": "session.session",
@@ -50,7 +50,7 @@ _PLACES = {
 
 __all__ = ["__version__", *_PLACES]
 
-# Hidden from type checkers: with it, every misspelt name would pass as an object.
+# Hidden from type checkers, which would otherwise accept every misspelt name as an object.
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:

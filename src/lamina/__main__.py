@@ -1,7 +1,8 @@
-"""`python -m lamina` is `lamina`.
+"""Run `python -m lamina` as `lamina`.
 
-For `-m`, Python looks for modules in the working directory first. A repository may have a `yaml.py` or an `asyncio.py` there, and
-nothing of a repository runs unasked (Z10): the directory is taken off the path before anything else is imported.
+With `-m`, Python searches the working directory for modules first. A repository may contain a `yaml.py` or an `asyncio.py`, and
+code from a repository must never run without the user's consent. So this module removes the working directory from the path
+before it imports anything else.
 """
 
 import os
@@ -9,11 +10,11 @@ import sys
 
 try:
     here = os.getcwd()
-except OSError:  # it was removed
+except OSError:  # the working directory was removed
     here = ""
 if sys.path[:1] in ([""], [here]) and not sys.flags.safe_path:
     del sys.path[0]
 
-from .cli import run  # only now
+from .cli import run  # imported only after the path is safe
 
 run()

@@ -185,8 +185,8 @@ def test_while_a_command_runs(opened: Open, messages_server: MessagesServer, pro
     last = answers_next(agent, messages_server)
     assert results(last) == {
         "b1": "first",
-        "b2": "!Stopped by the person.\nbegun",
-        "b3": "!The call was stopped before it was done.",
+        "b2": "!Stopped by the user.\nbegun",
+        "b3": "!The call was stopped before it finished.",
     }
 
 
@@ -262,8 +262,8 @@ def test_a_command_that_has_begun_before_its_threads_start_returned_is_stopped_a
     assert (project / "log").read_text() == "begun\n"
     assert not (project / "second").exists()
     assert results(answers_next(agent, messages_server)) == {
-        "b1": "!Stopped by the person.\nbegun",
-        "b2": "!The call was stopped before it was done.",
+        "b1": "!Stopped by the user.\nbegun",
+        "b2": "!The call was stopped before it finished.",
     }
 
 

@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.clocks import UpWhenReady
 
 from lamina.agent.agent import Agent
 from lamina.testing import MessagesServer
+from lamina.tools import process
 
 from .agent_helpers import Pipe, Wire, accepted, results
 
@@ -31,13 +33,14 @@ def outcome(opened: Open, server: MessagesServer, *calls: tuple[str, Wire]) -> l
 
 
 def test_a_command_that_hangs_is_stopped_at_its_time_with_all_it_started(
-    opened: Open, messages_server: MessagesServer, project: Path
+    opened: Open, messages_server: MessagesServer, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The pipe ends when nobody holds it any more: then the last child is dead."""
     pipe = Pipe(project / "alive", lambda _: None)
-    command = "exec 9>alive; echo begun; (trap '' TERM; sleep 1000) & wait"
+    monkeypatch.setattr(process, "time", UpWhenReady(project / "ready"))
+    command = "exec 9>alive; echo begun; (trap '' TERM; touch ready; sleep 1000) & wait"
     [said] = outcome(opened, messages_server, ("Bash", {"command": command, "timeout": 300}))
-    assert said.startswith("!Stopped after 300 ms")
+    assert said.startswith("!Timed out after 300 ms")
     assert "begun" in said
     pipe.join()
 
@@ -49,9 +52,9 @@ def test_a_command_that_prints_a_gigabyte_is_stopped_and_bounded(
     [said] = outcome(
         opened, messages_server, ("Bash", {"command": "echo the beginning; head -c 1000000000 /dev/zero | tr '\\0' x"})
     )
-    assert said.startswith("!Stopped after it had printed 64 MB")
+    assert said.startswith("!Stopped after 64 MB of output")
     assert "the beginning" in said
-    assert "left out" in said
+    assert "omitted" in said
     assert len(said) < 40_000
     assert peak_memory() - before < 64 << 20
     kept = [path for path in Path(os.environ["LAMINA_HOME"]).rglob("tool-results/*") if path.is_file()]
@@ -74,7 +77,7 @@ def test_a_session_in_memory_leaves_no_file_behind(
     messages_server.reply(tool_use=[("Bash", {"command": "seq 1 50000; true"}, "b1"), ("Bash", {"command": "seq 1 50000"}, "b2")])
     opened(in_memory=True).run("Go.")
     said = results(accepted(messages_server)[1])
-    assert all("left out" in words and "The whole output" not in words for words in said.values())
+    assert all("omitted" in words and "The whole output" not in words for words in said.values())
     assert list((tmp_path / "temporary").iterdir()) == []
 
 
@@ -154,7 +157,7 @@ def test_a_file_the_person_changed_meanwhile_is_not_overwritten(
         ("Edit", {"file_path": "calc.py", "old_string": "a - b", "new_string": "a + b"}),
     )
     assert [words.startswith("!") for words in said] == [False, False, True, True, False, False]
-    assert "changed since it was read" in said[2]
+    assert "changed by the user or another program since it was read" in said[2]
     assert (project / "calc.py").read_text() == "def add(a, b):\n    return a + b\n# mine\n"
 
 

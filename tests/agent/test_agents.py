@@ -258,7 +258,7 @@ def test_a_subagent_starts_others_only_if_its_type_lists_the_tool_and_those_star
     names = [[tool["name"] for tool in received.body["tools"]] for received in of_subagent(messages_server)]
     assert (AGENT in names[0]) is may
     boss_heard = results([received for received in messages_server.requests if is_boss(received)][-1])["a2"]
-    assert boss_heard == "Worked." if may else boss_heard.startswith("!There is no tool 'Agent'.")
+    assert boss_heard == "Worked." if may else boss_heard.startswith("!Unknown tool 'Agent'.")
     below = [received for received in messages_server.requests if is_below(received)]
     assert len(below) == (1 if may else 0)
     assert all(AGENT not in [tool["name"] for tool in received.body["tools"]] for received in below)

@@ -75,7 +75,7 @@ def test_what_an_agent_remembers_the_next_of_its_type_knows(
     assert "task 1: Saved memory: edges." in agent.session.notices
     first = system(of_subagent(messages_server)[0])
     assert f"- Memory directory: {place}" in first
-    hint = {"user": "in all projects of this person", "project": "everyone who works on it", "local": "on this machine"}[scope]
+    hint = {"user": "in all projects of this user", "project": "everyone who works on it", "local": "on this machine"}[scope]
     assert hint in first
     for words in (
         "**user**",
@@ -203,12 +203,12 @@ def test_the_mode_of_its_scope_holds(opened: Open, messages_server: MessagesServ
     said = work(agent, messages_server, write(place / "e.md", TOPIC.format(name="e", more="")))
     assert not (place / "e.md").exists()
     if mode == "confirm":
-        assert "waits for the person's yes. Tell them: lamina inbox --agent reviewer accept" in said["w1"]
+        assert "waits for the user's approval. Tell them: lamina inbox --agent reviewer accept" in said["w1"]
         assert [each for each in agent.session.notices if "lamina inbox --agent reviewer accept" in each]
         assert list((place / ".inbox").glob("*.json"))
     else:
         assert said["w1"].startswith("!")
-        assert "can be read and not changed" in system(of_subagent(messages_server)[0])
+        assert "Memory is read-only here" in system(of_subagent(messages_server)[0])
 
 
 @pytest.mark.spec("B7")
@@ -216,7 +216,7 @@ def test_a_secret_is_taken_out_of_what_an_agent_remembers(opened: Open, messages
     own_type("project")
     place = directory(project, "project")
     said = work(opened(), messages_server, write(place / "e.md", TOPIC.format(name="e", more=f" The key is {KEY}.")))
-    assert "A secret was left out" in said["w1"]
+    assert "A secret was removed" in said["w1"]
     assert KEY not in "".join(path.read_text(errors="replace") for path in place.rglob("*") if path.is_file())
 
 

@@ -54,15 +54,15 @@ def outcomes(agent: Agent) -> list[ToolResult]:
     ("name", "given", "said"),
     [
         ("Rread", {"file_path": "calc.py"}, "Did you mean Read?"),
-        ("", {}, "There is no tool ''"),
-        ("Read\n\x00", {}, "There is no tool"),
+        ("", {}, "Unknown tool ''"),
+        ("Read\n\x00", {}, "Unknown tool"),
         ("Read", {}, "file_path is missing"),
-        ("Read", {"file_path": ["calc.py"]}, "file_path must be a text"),
+        ("Read", {"file_path": ["calc.py"]}, "file_path must be a string"),
         ("Read", {"file_path": "calc.py", "limit": "many"}, "limit must be a whole number"),
         ("Read", {"file_path": "calc.py", "limit": -5}, "limit must be a whole number"),
         ("Read", {"file_path": "a\x00b"}, "NUL"),
         ("Read", {"file_path": "x" * 10_000}, "longer than"),
-        ("Bash", {"command": {"run": "ls"}}, "command must be a text"),
+        ("Bash", {"command": {"run": "ls"}}, "command must be a string"),
         ("Bash", {"command": ""}, "command must not be empty"),
         ("Edit", {"file_path": "calc.py", "old_string": "a"}, "new_string is missing"),
         ("TodoWrite", {"todos": "all of them"}, "todos must be a list"),
@@ -115,7 +115,7 @@ def test_input_that_is_no_json_is_not_run_and_the_model_may_try_again(
 def test_empty_input_is_an_empty_object(opened: Open, messages_server: MessagesServer, wiretap: Wiretap) -> None:
     wiretap.say(begin(), *call_in_pieces(0, "c1"), *end("tool_use"))
     opened(wiretap).run("Go.")
-    assert "command must be a text" in results(accepted(messages_server)[1])["c1"]
+    assert "command must be a string" in results(accepted(messages_server)[1])["c1"]
 
 
 def test_the_same_id_twice_in_one_answer_is_two_calls(opened: Open, messages_server: MessagesServer, project: Path) -> None:

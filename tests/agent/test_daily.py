@@ -80,7 +80,7 @@ def test_the_model_notes_in_the_log_of_the_day_and_the_index_is_not_sent(
     messages_server.reply(text="Noted.")
     agent = opened(settings=ASSISTANT, mode="ask")
     answer = agent.run("We deploy on Thursdays, remember that.")
-    assert answer.notices == ("Noted in the log of 2026-03-31: 1 bullet.",)
+    assert answer.notices == ("Added 1 bullet to the log of 2026-03-31.",)
     assert path.read_text() == "- 21:00 Deploys happen on Thursdays\n"
     first, second, third = accepted(messages_server)
     text = json.dumps(first.body["system"])
@@ -97,7 +97,7 @@ def test_what_is_remembered_offline_goes_into_the_log_and_is_found_there(
 ) -> None:
     agent = opened(provider=OfflineProvider(), settings=ASSISTANT)
     assert agent.run("Remember: 1) deploys happen on Thursdays 2) Anna leads the team").text.startswith(
-        "I noted that in today's log"
+        "I added this to today's log"
     )
     text = (memory.path / "logs/2026/03/2026-03-31.md").read_text()
     assert text == "- 21:00 deploys happen on Thursdays\n- 21:00 Anna leads the team\n"
@@ -141,7 +141,7 @@ def test_a_turn_that_goes_past_midnight_is_told_behind_its_results_and_writes_to
     agent.run("Go on.")
     first, second, third = accepted(messages_server)
     assert not any("The date has changed" in text for text in reminders(first))
-    assert "only today's is added to; write to logs/2026/04/2026-04-01.md" in results(second)["w1"]
+    assert "only today's can be extended; write to logs/2026/04/2026-04-01.md" in results(second)["w1"]
     assert CHANGED.format("2026-03-31", "2026-04-01") in second.messages[-1]["content"][-1]["text"]
     assert "Added 1 bullet" in results(third)["w2"]
     assert len(said_dates(messages_server)) == 1

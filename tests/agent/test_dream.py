@@ -362,7 +362,7 @@ def test_what_was_done_when_the_budget_ends_counts(opened: Open, messages_server
     one.settle()
     [record] = kept(memory)
     assert (record.status, record.merged, len(record.turns)) == ("completed", ("importer.md",), 3)
-    assert "it has used 3 of 3 calls" in record.why
+    assert "today's budget is used up (3 of 3 calls)" in record.why
     assert one.events[0]["why"] == record.why
 
 

@@ -85,7 +85,7 @@ def test_a_model_forgets_by_writing_the_file_empty(opened: Open, messages_server
     messages_server.reply(tool_use=write(memory, "testing-db.md", ""))
     messages_server.reply(text="Forgotten.")
     answer = opened(mode="ask").run("Forget what you know about the test database.")
-    assert answer.notices == ("Removed memory: testing-db (lamina memory restore brings it back).",)
+    assert answer.notices == ("Removed memory: testing-db. To undo, run `lamina memory restore`.",)
     assert not Path(path).exists()
     assert memory.index() == ""
     assert last(memory.log())[:2] == ("agent", "asked for")
@@ -131,8 +131,8 @@ def test_a_secret_never_reaches_the_disk_of_memory(opened: Open, messages_server
     messages_server.reply(tool_use=write(memory, "testing-db.md", f"{TOPIC}\nThe key is {KEY}\n"))
     messages_server.reply(text="Saved.")
     answer = opened().run("Remember this.")
-    assert answer.notices == ("Saved memory: testing-db. A secret was left out (Anthropic key).",)
-    assert "A secret was left out" in results(messages_server.requests[-1])["w1"]
+    assert answer.notices == ("Saved memory: testing-db. A secret was removed (Anthropic key).",)
+    assert "A secret was removed" in results(messages_server.requests[-1])["w1"]
     assert not [path for path in memory.path.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
 
 
@@ -142,9 +142,9 @@ def test_in_confirm_mode_the_model_is_told_that_it_waits(opened: Open, messages_
     messages_server.reply(text="It waits for your yes.")
     answer: TurnResult = opened(settings=Settings(memory_mode={"private": "confirm"})).run("Remember this.")
     [proposal] = memory.waiting()
-    assert answer.notices == (f"A change to memory waits for your yes: lamina inbox accept {proposal.id}",)
+    assert answer.notices == (f"A memory change waits for your approval: lamina inbox accept {proposal.id}",)
     assert f"lamina inbox accept {proposal.id}" in results(messages_server.requests[-1])["w1"]
-    assert "waits for the person's yes" in system(messages_server.requests[0])
+    assert "waits for the user's approval" in system(messages_server.requests[0])
     assert memory.topics() == []
     memory.accept(proposal.id)
     assert [topic.name for topic in memory.topics()] == ["testing-db"]
@@ -187,8 +187,8 @@ def test_the_teams_memory_refuses_a_profile_and_a_secret(opened: Open, messages_
         assert f"- Team memory directory: {memory.path / 'team'}" in system(first)
         assert "Releases on Mondays" in "".join(reminders(first))
         said = results(second)
-        assert "stays private" in said["w1"]
-        assert "holds a secret" in said["w2"]
+        assert "stay private" in said["w1"]
+        assert "contains a secret" in said["w2"]
         assert said["w3"].startswith("Saved")
         assert sorted(topic.file for topic in memory.topics()) == ["team/release.md", "team/testing-db.md"]
 

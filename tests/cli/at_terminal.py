@@ -1,4 +1,4 @@
-"""A person at a terminal: starts `lamina` on a pseudo-terminal of its own, types, and waits for what appears."""
+"""Drive `lamina` on a pseudo-terminal: type text and wait for output."""
 
 from __future__ import annotations
 

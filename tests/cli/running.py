@@ -1,4 +1,4 @@
-"""The command line as a person runs it: a process of its own, with a terminal where one is needed."""
+"""Run the command line as a user does: in a separate process, with a terminal if needed."""
 
 from __future__ import annotations
 

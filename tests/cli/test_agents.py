@@ -1,4 +1,4 @@
-"""Agents on the command line: the list of types, what `-p` prints of them, and how the chat tells of one."""
+"""Agents on the command line: the list of types, the output of `-p`, and the display in the chat."""
 
 from __future__ import annotations
 
@@ -119,12 +119,12 @@ def test_how_far_an_agent_is_stands_in_the_passing_line(work: Path, monkeypatch:
     assert waited[-1] == "Agent find the bug (reviewer), 2 calls"
     telling.event({**progress, "background": True, "calls": 3})
     telling.event({**progress, "call": "gone", "calls": 4})
-    assert waited[-1] == "Agent find the bug (reviewer), 2 calls", "one in the background stands in the status line"
+    assert waited[-1] == "Agent find the bug (reviewer), 2 calls", "background agents are in the status line"
 
 
 def test_the_end_of_a_background_agent_is_a_line_of_its_own() -> None:
     ended = {"background": True, "description": "find the bug", "status": "failed", "why": "no key"}
-    assert describe_event("agent_ended", ended) == "Agent in the background, find the bug: failed: no key."
+    assert describe_event("agent_ended", ended) == "Background agent (find the bug): failed: no key."
     assert describe_event("agent_ended", {**ended, "background": False}) is None
 
 
@@ -135,7 +135,7 @@ def test_what_happens_beside_an_answer_waits_for_its_last_word(
     telling = TurnDisplay(Screen(StdoutSink(StopRequest())), work)
     ended = {"background": True, "description": "find the bug", "status": "done"}
     beside = {"type": "layer", "name": "agent_ended", "data": ended}
-    told = "Agent in the background, find the bug: done.\n"
+    told = "Background agent (find the bug): done.\n"
     for words in ("It is ", "at it."):
         telling.event({"type": "content_block_delta", "delta": {"type": "text_delta", "text": words}})
         telling.event(beside)
@@ -167,7 +167,7 @@ def test_the_memory_of_a_type_is_seen_and_its_proposals_are_accepted(tmp_path: P
     assert waiting.id in here("inbox", "--agent", "own").stdout
     assert here("inbox", "--agent", "own", "accept", waiting.id).returncode == 0
     assert (place.path / "waits.md").exists()
-    for name, words in (("nobody", "there is no agent type 'nobody'"), ("reviewer", "has no memory")):
+    for name, words in (("nobody", "Unknown agent type 'nobody'"), ("reviewer", "has no memory")):
         wrong = here("memory", "--agent", name, "list")
         assert wrong.returncode == 2
         assert words in wrong.stderr
@@ -188,7 +188,7 @@ def test_agents_at_work_are_listed_with_what_they_do_while_their_session_is_open
         assert (row["id"], row["summary"], row["session_id"]) == ("1a2b3c4d", "Reading add in calc.py", session.id)
     gone = here("agents", "--running")
     assert gone.stdout == ""
-    assert gone.stderr == "No agent works in the background here.\n"
+    assert gone.stderr == "No agents are running in the background here.\n"
     assert json.loads(here("agents", "--running", "--json").stdout) == []
 
 
@@ -196,7 +196,7 @@ def test_agents_at_work_are_listed_with_what_they_do_while_their_session_is_open
 def test_a_message_from_the_command_line_lies_in_the_mailbox(tmp_path: Path) -> None:
     nobody = here("agents", "send", "alice", "Hello.")
     assert nobody.returncode == 2
-    assert "no mailbox is called 'alice' in the team default; there is none yet" in nobody.stderr
+    assert "No mailbox 'alice' in team default. The team has no mailboxes yet" in nobody.stderr
     box = Mailbox.open(tmp_path / "home", MailboxAddress("alice", "build"))
     assert box is not None
     done = here(

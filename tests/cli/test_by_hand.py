@@ -1,4 +1,4 @@
-"""`lamina sessions undo | expand | pin` on a recorded session, as a person would."""
+"""`lamina sessions undo | expand | pin` on a recorded session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`lamina -p` with tools: what may run without a question, what is printed, what every event holds, how a turn is stopped."""
+"""`lamina -p` with tools: permissions, output, the content of events, and stopping a turn."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def test_a_pipe_on_which_nothing_comes_is_left_out(monkeypatch: pytest.MonkeyPat
         done = here("-p", "help", "--model", "offline")
     os.close(writing)
     assert done.returncode == 0
-    assert "nothing came through the pipe" in done.stderr
+    assert "No input from the pipe" in done.stderr
 
 
 def test_without_a_terminal_and_without_a_prompt_there_is_nothing_to_answer() -> None:
@@ -227,7 +227,7 @@ def test_a_signal_in_the_middle_of_a_turn_leaves_a_whole_transcript(keyed: Messa
     process.send_signal(getattr(signal, name))
     printed, told = process.communicate(timeout=PATIENCE)
     held.go.set()
-    assert (process.returncode, told) == (128 + getattr(signal, name), "lamina: stopped\n")
+    assert (process.returncode, told) == (128 + getattr(signal, name), "lamina: Stopped.\n")
     document = json.loads(printed)
     assert (document["is_error"], document["subtype"]) == (True, "error_during_execution")
     (path,) = sorted((tmp_path / "home").glob("projects/*/*.jsonl"))
@@ -303,7 +303,7 @@ def test_a_window_that_the_prompt_nearly_fills_is_told_of(keyed: MessagesServer,
     monkeypatch.setenv("LAMINA_CONTEXT_WINDOW", "8000")
     done = here("-p", "hello")
     assert done.returncode == 0
-    assert "of the 6,000 tokens of this window: little room is left for a conversation" in done.stderr
+    assert "of the 6,000 usable tokens, which leaves little room for the conversation" in done.stderr
     keyed.reply(text="Two.")
     monkeypatch.setenv("LAMINA_CONTEXT_WINDOW", "50000")
     assert here("-p", "hello").stderr == ""

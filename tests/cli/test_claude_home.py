@@ -1,4 +1,4 @@
-"""A home in the layout of Claude Code: its memories, sessions and settings work where they lie, and stay as they are."""
+"""A home in the layout of Claude Code: its memories, sessions and settings work in place and stay unchanged."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_memories_and_sessions_are_read_where_they_lie_and_nothing_is_changed(ho
     assert "Tuesdays" in answer.stdout
     went_on = here("--resume", session["session_id"], "-p", "And now?", "--model", "offline")
     assert went_on.returncode == 0
-    assert "is continued as" in went_on.stderr
+    assert "continues as" in went_on.stderr
     assert {path: path.read_bytes() for path in before} == before
 
 
@@ -74,7 +74,7 @@ def test_a_file_that_is_no_transcript_is_never_written_to(home: Path) -> None:
         path.write_text(text, "utf-8")
         for arguments in (("--resume", str(path), "-p", "hello", "--model", "offline"), ("sessions", "pin", str(path), "x")):
             assert misused(done := here(*arguments)), done
-            assert "is no transcript" in done.stderr
+            assert " transcript: " in done.stderr
         assert misused(here("stats", str(path)))
         assert path.read_text("utf-8") == text
     assert sorted(path.name for path in Path.cwd().iterdir()) == ["data.jsonl", "notes.jsonl"]
@@ -97,4 +97,4 @@ def test_a_home_that_is_no_absolute_path_is_said(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("LAMINA_HOME", "relative")
     done = here("-p", "hello", "--model", "offline")
     assert done.returncode == 0
-    assert f"LAMINA_HOME must be an absolute path; {tmp_path / 'me' / '.lamina'} is used instead." in done.stderr
+    assert f"LAMINA_HOME must be an absolute path. Using {tmp_path / 'me' / '.lamina'} instead." in done.stderr

@@ -133,7 +133,7 @@ def test_keys_passwords_and_tokens_are_never_printed(
     assert result.exit_code == 0
     assert "secret" not in result.stdout + result.stderr
     if not arguments:
-        assert "set, not shown" in result.stdout
+        assert "set (hidden)" in result.stdout
         assert "https://host.example/v1" in result.stdout
         assert "notify …" in result.stdout
 

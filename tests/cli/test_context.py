@@ -1,4 +1,4 @@
-"""`lamina context`: what fills the window, of a recorded session and of a live one; and the exact request of any call."""
+"""`lamina context`: the context window of recorded and live sessions, and the exact request of any call."""
 
 from __future__ import annotations
 
@@ -90,10 +90,10 @@ def test_a_person_gets_a_table_that_fits(
         rows = here("context", name).stdout.splitlines()
         said = " ".join(rows)
         assert said.startswith("claude-sonnet-5-5: about ")
-        assert "% left The window has " in said
-        assert any("results of Read" in line for line in rows)
+        assert "% left Context window: " in said
+        assert any("Read results" in line for line in rows)
         assert any("3 times" in line for line in rows)
-        assert all(len(line) <= columns for line in rows if not line.startswith(("Files read", "Results too"))), rows
+        assert all(len(line) <= columns for line in rows if not line.startswith(("Files read", "Large results"))), rows
 
 
 @pytest.mark.spec("T8")
@@ -106,13 +106,16 @@ def test_the_window_and_its_thresholds_are_named(work: Path, monkeypatch: pytest
     names = ("effective", "warning", "autocompact", "blocking")
     assert report(session.id)["window"] == asked | {name: getattr(limits, name) for name in names}
     said = " ".join(here("context", session.id).stdout.split())
-    assert "The window has 200,000 tokens (as the model has it); 20,000 are kept for the answer, the other 180,000 count." in said
-    assert f"Warning from {limits.warning:,}, compaction from {limits.autocompact:,}, full at {limits.blocking:,}." in said
+    assert (
+        "Context window: 200,000 tokens (known for this model). 20,000 of them are reserved for the answer, 180,000 are usable."
+        in said
+    )
+    assert f"Warning at {limits.warning:,}, automatic compaction at {limits.autocompact:,}, full at {limits.blocking:,}." in said
     monkeypatch.setenv("LAMINA_CONTEXT_WINDOW", "50000")
     monkeypatch.setenv("DISABLE_AUTO_COMPACT", "1")
     changed = report(session.id)["window"]
     assert (changed["size"], changed["source"], changed["auto_compact"]) == (50_000, "setting", False)
-    assert "no compaction by itself" in here("context", session.id).stdout
+    assert "automatic compaction is off" in here("context", session.id).stdout
 
 
 @pytest.mark.spec("T8")
@@ -229,6 +232,6 @@ def test_two_requests_are_compared_block_by_block(
     assert after["changed"]["removed"]
     assert [block["words"] for block in after["changed"]["added"]] == ["And now?"]
     text = here("context", name, "--turn", "5", "--against", "4").stdout
-    assert "the beginning changed (branch)" in text
+    assert "Expected cache break before this call: branch" in text
     assert "And now?" in text
     assert misused(here("context", name, "--against", "1"))

@@ -1,4 +1,4 @@
-"""`lamina context` names the results that lie in files."""
+"""`lamina context` lists the results stored in files."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def test_results_in_files_are_listed_newest_last(tmp_path: Path) -> None:
             session.add_tool_result(name, LINES)
         place = directory(session)
     done = here("context", "s", cwd=tmp_path)
-    assert f"Results too large to show, in files ({12 * len(LINES):,} bytes in all):" in done.stdout
+    assert f"Large results stored in files ({12 * len(LINES):,} bytes in total):" in done.stdout
     assert "c11.txt" in done.stdout
     assert "c1.txt" not in done.stdout
-    assert "and 2 before them" in done.stdout
+    assert "and 2 older" in done.stdout
     found = json.loads(here("context", "s", "--json", cwd=tmp_path).stdout)["spilled"]
     assert found == [{"tool_use_id": name, "path": str(place / f"{name}.txt"), "bytes": len(LINES)} for name in names]
 

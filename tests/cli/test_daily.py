@@ -31,7 +31,7 @@ def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.spec("W2")
 def test_the_days_are_listed_newest_first_and_one_is_shown(logs: Path) -> None:
-    assert here("memory", "daily").stdout == "2026-03-31     1 bullet\n2026-03-30     2 bullets\n"
+    assert here("memory", "daily").stdout == "2026-03-31     1 entry\n2026-03-30     2 entries\n"
     assert here("memory", "daily", "2026-03-30").stdout == "- 09:00 one\n- 10:00 two\n"
     assert "\x1b" not in here("memory", "daily", "2026-03-31").stdout
     newest, oldest = json.loads(here("memory", "daily", "--json").stdout)

@@ -35,7 +35,7 @@ def test_a_healthy_project_gets_one_friendly_sentence(tmp_path: Path) -> None:
     memory_of(tmp_path)
     done = here("doctor", "--cwd", str(tmp_path))
     assert done.returncode == 0
-    assert done.stdout.splitlines()[-1] == "All is well: 1 memory, instruction files, settings and sessions are in order."
+    assert done.stdout.splitlines()[-1] == "No problems found (1 memory, instruction files, settings and sessions checked)."
     assert "warning" not in done.stdout
 
 
@@ -47,7 +47,7 @@ def test_findings_are_no_failure(tmp_path: Path) -> None:
     done = here("doctor", "--cwd", str(tmp_path))
     assert done.returncode == 0
     assert "Memories that are not in the index" in done.stdout
-    assert done.stdout.splitlines()[-1].endswith("can be mended: lamina doctor --fix")
+    assert "Run `lamina doctor --fix` to fix " in done.stdout.splitlines()[-1]
     assert done.stderr == ""
 
 
@@ -88,9 +88,9 @@ def test_a_fix_says_what_was_done_and_what_is_left(tmp_path: Path) -> None:
     (memory / "lost.md").chmod(0o644)
     done = here("doctor", "--fix", "--cwd", str(tmp_path))
     assert done.returncode == 0
-    assert done.stdout.startswith("mended  ")
-    assert "Mended MEMORY.md: 1 line added." in done.stdout
-    assert done.stdout.splitlines()[-1].startswith("Left for you: ")
+    assert done.stdout.startswith("fixed  ")
+    assert "Repaired MEMORY.md: 1 line added." in done.stdout
+    assert done.stdout.splitlines()[-1].startswith("Remaining: ")
     again = doctor(tmp_path, "--fix")
     assert again["fixed"] == []
     assert again["counts"]["fixable"] == 0
@@ -102,7 +102,7 @@ def test_a_fix_is_undone_with_the_command_it_prints(tmp_path: Path) -> None:
     report = doctor(tmp_path, "--fix")
     [moved] = [each for each in report["fixed"] if each["kind"] == "identical"]
     assert not (memory / "copy.md").exists()
-    words = moved["undo"].removeprefix("To undo: lamina ").split()
+    words = moved["undo"].removeprefix("To undo, run `lamina ").removesuffix("`.").split()
     assert here(*words, "--cwd", str(tmp_path)).returncode == 0
     assert (memory / "copy.md").read_bytes() == (memory / "queue.md").read_bytes()
 
@@ -167,4 +167,4 @@ def test_on_a_narrow_terminal_sentences_are_broken_between_words(tmp_path: Path)
     assert code == 0
     lines = written.decode().splitlines()
     assert all(len(line) < 40 for line in lines if len(line.split()) > 1), lines
-    assert "All is well: 1 memory, instruction files, settings and sessions are in order." in " ".join(" ".join(lines).split())
+    assert "No problems found (1 memory, instruction files, settings and sessions checked)." in " ".join(" ".join(lines).split())

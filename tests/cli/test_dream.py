@@ -1,4 +1,4 @@
-"""`lamina dream`: by hand, watched, ended and taken back; `/dream` in the chat; the line in `lamina stats`."""
+"""`lamina dream`: run, watch, stop and undo dreams; `/dream` in the chat; the line in `lamina stats`."""
 
 from __future__ import annotations
 
@@ -102,17 +102,17 @@ def test_a_dream_by_hand_tells_each_answer_and_what_it_came_to_and_is_taken_back
     before = texts(memory)
     done = here("dream")
     assert done.returncode == 0
-    assert done.stdout.startswith("Dreamt: merged 1 (")
+    assert done.stdout.startswith("Dream completed: merged 1 (")
     assert "  1  " in done.stderr
-    assert "lamina dream --undo takes it back." in done.stderr
+    assert "Run `lamina dream --undo` to revert it." in done.stderr
     assert len(memory.topics()) == 1
     status = here("dream", "--status").stdout
     assert "Next: not yet, only 0.0 of 24 hours since the last dream" in status
     assert ": merged 1 (" in status or "  merged 1 (" in status
     undone = here("dream", "--undo")
-    assert (undone.returncode, undone.stdout.startswith("Took back dream ")) == (0, True)
+    assert (undone.returncode, undone.stdout.startswith("Undid dream ")) == (0, True)
     assert texts(memory) == before
-    assert "was taken back" in here("dream", "--status").stdout
+    assert "was undone" in here("dream", "--status").stdout
 
 
 @pytest.mark.spec("D5")
@@ -133,7 +133,7 @@ def test_programs_get_one_document(memory: Memory) -> None:
 
 def test_misuse_and_failure_are_one_line_with_their_codes(work: Path) -> None:
     nothing = here("dream", "--model", "offline")
-    assert (nothing.returncode, nothing.stderr) == (1, "lamina: no dream: there are no memories yet\n")
+    assert (nothing.returncode, nothing.stderr) == (1, "lamina: No dream was started: there are no memories yet\n")
     for wrong in (
         ("--status", "--kill"),
         ("--watch", "--undo"),
@@ -152,7 +152,7 @@ def test_the_status_names_the_gate_that_stands_in_the_way(memory: Memory, monkey
 
     assert gate() == "sessions"
     monkeypatch.setenv("LAMINA_ASSISTANT", "1")
-    assert document("--status")["why"] == "no daily log waits"
+    assert document("--status")["why"] == "there is no new daily log"
     log = memory.path / "logs/2020/01/2020-01-02.md"
     log.parent.mkdir(parents=True)
     log.write_text("- 09:00 x\n")
@@ -172,9 +172,9 @@ def test_a_dream_that_runs_is_seen_and_a_kill_leaves_memory_and_the_lock_as_they
     assert "Running: " in here("dream", "--status").stdout
     second = here("dream", "--model", "offline")
     assert second.returncode == 1
-    assert "no dream: " in second.stderr
+    assert "No dream was started: " in second.stderr
     done = here("dream", "--kill")
-    assert (done.returncode, "is ended; memory is as it was before it." in done.stdout) == (0, True)
+    assert (done.returncode, "Memory is as it was before." in done.stdout) == (0, True)
     slow[1].join(PATIENCE)
     assert texts(memory) == before
     root = memory.store().store.root
@@ -194,7 +194,7 @@ def test_watching_follows_to_the_end_and_ctrl_c_ends_only_the_watching(
     monkeypatch.setattr("lamina.cli.dream_actions.sleep", pressed)
     left = here("dream", "--watch")
     assert left.returncode == 130
-    assert "The dream goes on" in left.stderr
+    assert "The dream keeps running" in left.stderr
     assert document("--status")["running"] is not None
 
     def let_go(_: float) -> None:
@@ -203,7 +203,7 @@ def test_watching_follows_to_the_end_and_ctrl_c_ends_only_the_watching(
 
     monkeypatch.setattr("lamina.cli.dream_actions.sleep", let_go)
     watched = here("dream", "--watch")
-    assert (watched.returncode, watched.stdout.startswith("Dreamt: merged 1 (")) == (0, True)
+    assert (watched.returncode, watched.stdout.startswith("Dream completed: merged 1 (")) == (0, True)
     assert "  1  " in watched.stderr
     assert document("--status")["running"] is None
 
@@ -219,8 +219,8 @@ def test_a_dream_whose_process_died_is_told_apart_and_put_right(memory: Memory) 
             os._exit(0)
 
     os.waitpid(run_child(die), 0)
-    assert "is gone" in here("dream", "--status").stdout
-    assert "is gone" in here("dream", "--watch").stderr
+    assert "has died" in here("dream", "--status").stdout
+    assert "has died" in here("dream", "--watch").stderr
     done = here("dream", "--kill")
     assert done.returncode == 0
     assert "was stopped before it changed anything" in done.stderr
@@ -247,12 +247,12 @@ def test_the_chat_dreams_shows_and_takes_back(
     memory: Memory, chat: Callable[[str], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     for text, shown in (
-        ("/dream", "Dreamt: merged 1 ("),
+        ("/dream", "Dream completed: merged 1 ("),
         ("/dream status", "Last dream: 2"),
-        ("/dream undo", "Took back dream "),
+        ("/dream undo", "Undid dream "),
         ("/dream undo", "there is nothing to undo"),
-        ("/dream kill", "no dream runs here"),
-        ("/dream on", "There is no /dream on"),
+        ("/dream kill", "no dream is running"),
+        ("/dream on", "Unknown command /dream on"),
     ):
         chat(text)
         assert shown in capsys.readouterr().out, text
@@ -262,15 +262,15 @@ def test_the_chat_dreams_shows_and_takes_back(
 @pytest.mark.parametrize(
     ("back", "left", "said"),
     [
-        (("a.md",), (), "1 memory is"),
-        (("a.md", "b.md"), (), "2 memories are"),
-        ((), (), "the index is"),
-        ((), (SkippedChange("a.md", "was changed"),), "0 memories are"),
+        (("a.md",), (), "1 memory"),
+        (("a.md", "b.md"), (), "2 memories"),
+        ((), (), "the index"),
+        ((), (SkippedChange("a.md", "was changed"),), "0 memories"),
     ],
 )
 def test_what_was_taken_back_is_counted(back: tuple[str, ...], left: tuple[SkippedChange, ...], said: str) -> None:
     record = DreamRecord(id=new_id(0.0), started=0.0, pid=1, by="hand")
-    assert describe_undo(UndoneDream(record, back, left)) == f"Took back dream {record.id}: {said} as before."
+    assert describe_undo(UndoneDream(record, back, left)) == f"Undid dream {record.id}: restored {said}."
 
 
 @pytest.mark.spec("W2", "O1")

@@ -31,7 +31,7 @@ def test_it_reports_what_went_where_by_kind(home: Path, tmp_path: Path) -> None:
     assert (told["skipped"], told["left"]) == ([], [])
     assert NAME not in texts(home)
     again = here("forget", NAME, "--yes", cwd=tmp_path / "p")
-    assert again.stdout == "Nothing of it was found.\n"
+    assert again.stdout == "No matches found.\n"
 
 
 def test_without_a_yes_and_without_a_terminal_nothing_goes(home: Path, tmp_path: Path) -> None:
@@ -47,14 +47,14 @@ def test_without_a_yes_and_without_a_terminal_nothing_goes(home: Path, tmp_path:
 def test_on_a_terminal_nothing_to_remove_is_not_asked_about(home: Path, tmp_path: Path) -> None:
     written, code = on_a_terminal("forget", "Nobody Known", cwd=tmp_path)
     assert code == 0
-    assert b"Nothing of it was found" in written
+    assert b"No matches found" in written
 
 
 def test_what_is_left_in_other_projects_is_said(home: Path, tmp_path: Path) -> None:
     make_home(home, tmp_path / "p")
     (tmp_path / "q").mkdir()
     told = json.loads(here("forget", NAME, "--yes", "--json", cwd=tmp_path / "q").stdout)
-    assert all("--all-projects" in left["why"] or "name holds" in left["why"] for left in told["left"])
+    assert all("--all-projects" in left["why"] or "name contains" in left["why"] for left in told["left"])
     assert told["left"]
     assert here("forget", NAME, "--yes", cwd=tmp_path / "q").stdout.startswith("Nothing was removed.\nLeft: ")
     told = json.loads(here("forget", NAME, "--yes", "--json", "--all-projects", cwd=tmp_path / "q").stdout)

@@ -36,8 +36,8 @@ def test_today_by_purpose_and_project_and_what_is_left(home: Path) -> None:
     add(home, "notes", "/w/one", days_ago=3, usd=1.5, input=9)
     shown = here("stats", "--ledger").stdout
     assert "Background work today: 5 of 200 calls, 19,000 of 2,000,000 tokens, $0.0600 of $2.00." in shown
-    assert "150,000 tokens were read from the cache; each counts a tenth." in shown
-    assert "1 calls went to a model without known prices" in shown
+    assert "150,000 tokens read from the cache; each counts as a tenth." in shown
+    assert "1 call to models with unknown prices" in shown
     assert [line.split() for line in shown.splitlines()[1:4]] == [
         ["notes", "3", "18,600", "$0.0600", "/w/one"],
         ["recall", "1", "400", "?", "/w/two"],
@@ -69,7 +69,7 @@ def test_what_ran_out_is_said_with_the_limit_in_force(home: Path, monkeypatch: p
     for _ in range(2):
         add(home, "notes", "/w", usd=0.0)
     shown = here("stats", "--ledger").stdout
-    assert "Background work rests until tomorrow: it has used 2 of 2 calls" in shown
+    assert "Background work is paused until tomorrow: today's budget is used up (2 of 2 calls)" in shown
     assert "lamina.budgetCalls" in shown
     assert json.loads(here("stats", "--ledger", "--json").stdout)["ran_out"] == "calls"
 
@@ -78,4 +78,4 @@ def test_without_a_ledger_there_is_a_sentence_and_with_a_session_an_error() -> N
     assert here("stats", "--ledger").stdout.startswith("Background work today: 0 of 200 calls")
     refused = here("stats", "abc", "--ledger")
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert "leave the session out" in refused.stderr
+    assert "leave out SESSION" in refused.stderr

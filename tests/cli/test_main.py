@@ -1,4 +1,4 @@
-"""The top of the command line: help is cheap, misuse is one line and exit code 2, and no traceback ever reaches a person."""
+"""The top-level command: help is cheap, misuse gives one line and exit code 2, and users never see a traceback."""
 
 from __future__ import annotations
 
@@ -148,11 +148,11 @@ def test_a_group_alone_shows_what_is_in_it(group: str) -> None:
 @pytest.mark.parametrize(
     ("words", "hint"),
     [
-        (("memroy", "list"), "did you mean 'memory'?"),
-        (("memory", "lst"), "did you mean 'list'?"),
-        (("zzz",), "lamina --help lists those there are."),
-        (("sessions", "zzz"), "lamina sessions --help lists those there are."),
-        (("context",), "lamina context --help explains it."),
+        (("memroy", "list"), "Did you mean 'memory'?"),
+        (("memory", "lst"), "Did you mean 'list'?"),
+        (("zzz",), "Run `lamina --help` to list the commands."),
+        (("sessions", "zzz"), "Run `lamina sessions --help` to list the commands."),
+        (("context",), "Run `lamina context --help` for usage."),
     ],
 )
 def test_a_word_that_is_missing_or_wrong_is_met_with_what_to_do(words: tuple[str, ...], hint: str) -> None:
@@ -168,7 +168,7 @@ def test_an_interrupt_while_it_is_loaded_is_one_line(tmp_path: Path) -> None:
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=PATIENCE, check=False, env={**os.environ, "PYTHONPATH": path}
     )
-    assert (done.returncode, done.stderr) == (130, "lamina: stopped\n")
+    assert (done.returncode, done.stderr) == (130, "lamina: Stopped.\n")
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is full")
@@ -177,7 +177,7 @@ def test_an_output_that_takes_no_more_is_named_and_a_failure(arguments: str) -> 
     script = f"\"$0\" -c 'from lamina.cli.main import main; main()' {arguments} > /dev/full"
     done = subprocess.run(["sh", "-c", script, sys.executable], capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 1
-    assert "lamina: standard output: no space left on device" in done.stderr
+    assert "lamina: Standard output: no space left on device" in done.stderr
     assert "Traceback" not in done.stderr
     assert "Exception" not in done.stderr
 

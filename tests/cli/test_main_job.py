@@ -1,4 +1,4 @@
-"""The main job, as a person does it: say it once, in one process; ask in another. No key, no model."""
+"""The main use case: state a fact in one process and ask for it in another, without an API key or a model."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_in_confirm_mode_it_waits_in_the_inbox(project: Path) -> None:
     home.mkdir(parents=True)
     (home / "settings.json").write_text(json.dumps({"lamina": {"memoryMode": {"private": "confirm"}}}))
     done = lamina("-p", "Remember: tests use a real database", cwd=project)
-    assert "waits for the person's yes" in said(done)
+    assert "waits for the user's approval" in said(done)
     [proposal] = json.loads(said(here("inbox", "--json", cwd=project)))
     said(here("inbox", "accept", proposal["id"], cwd=project))
     assert "a real database" in said(here("-p", "What do tests use?", cwd=project))

@@ -1,4 +1,4 @@
-"""`lamina memory` and `lamina inbox`: see, save, trace, take back, from the command line."""
+"""`lamina memory` and `lamina inbox`: list, save, trace and restore memories."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_change_is_traced_shown_and_taken_back(tmp_path: Path) -> None:
 def test_a_secret_is_left_out_and_said(tmp_path: Path) -> None:
     key = "sk-ant-api03-" + "a1B2" * 23 + "AA"
     done = here("memory", "save", "keys", f"The key is {key}.", "--cwd", str(tmp_path))
-    assert "secret was left out" in done.stderr
+    assert "secret was removed from the text" in done.stderr
     assert key not in run(tmp_path, "show", "keys")
 
 
@@ -100,7 +100,7 @@ def test_a_search_lists_what_fits_with_scores_and_reasons(tmp_path: Path) -> Non
     assert (found["name"], found["why"]) == ("testing-db", "name: test; description: databas, test")
     assert found["score"] > 0
     assert "testing-db" in run(tmp_path, "search", "database")
-    assert "unverifiable: it names no file" in run(tmp_path, "search", "database", "--explain")
+    assert "unverifiable: the memory names no file" in run(tmp_path, "search", "database", "--explain")
     assert len(rows(tmp_path, "search", "database deploys", "-k", "1")) == 1
     assert rows(tmp_path, "search", "nothing of the kind") == []
     assert run(tmp_path, "search", "nothing of the kind") == ""
@@ -110,7 +110,7 @@ def test_a_search_lists_what_fits_with_scores_and_reasons(tmp_path: Path) -> Non
 def test_the_trash_is_listed_and_what_comes_back_leaves_it(tmp_path: Path) -> None:
     for name in ("C++", "kept"):
         run(tmp_path, "save", name, "--description", "d", name)
-    assert run(tmp_path, "rm", "C++").startswith("Removed 'C++'; lamina memory restore C++ ")
+    assert run(tmp_path, "rm", "C++").startswith("Removed 'C++'. Run `lamina memory restore C++` ")
     run(tmp_path, "save", "C#", "--description", "d", "It has the file now.")
     [removed] = rows(tmp_path, "log", "--removed")
     assert (removed["name"], removed["action"], removed["who"]) == ("C++", "remove", "user")

@@ -46,7 +46,7 @@ def moved(home: Path, tmp_path: Path) -> Path:
 @pytest.mark.spec("B12")
 def test_a_move_is_offered_at_the_start_listed_and_made(home: Path, tmp_path: Path, moved: Path) -> None:
     started = lamina("-p", "hello", cwd=moved)
-    assert f"The memory of {tmp_path / 'old'}, which is gone, may belong here" in started.stderr
+    assert f"The memory of {tmp_path / 'old'}, which no longer exists, may belong here" in started.stderr
     rows = {row["path"]: row for row in json.loads(here("migrate", "--list", "--json").stdout)}
     assert (rows[str(tmp_path / "old")]["exists"], rows[str(tmp_path / "old")]["memories"]) == (False, 1)
     asked = here("migrate", cwd=moved)
@@ -64,7 +64,7 @@ def test_by_name_and_only_where_the_old_path_is_gone(home: Path, tmp_path: Path,
     (tmp_path / "old").mkdir()
     refused = here("migrate", "--from", str(tmp_path / "old"), "--to", str(moved), "--yes")
     assert misused(refused)
-    assert "still there" in refused.stderr
+    assert "still exists" in refused.stderr
     (tmp_path / "old").rmdir()
     done = here("migrate", "--from", str(tmp_path / "old"), "--to", str(moved), "--yes")
     assert done.stdout.startswith("Moved 1 memory and 1 session")
@@ -80,11 +80,11 @@ def test_old_sessions_are_shown_removed_and_listed(home: Path, tmp_path: Path) -
     assert old.exists()
     assert here("sessions", "clean", "--older-than", "30d", cwd=tmp_path / "p").returncode == 2
     done = here("sessions", "clean", "--older-than", "30d", "--yes", cwd=tmp_path / "p")
-    assert "1 sessions went" in done.stdout
+    assert "1 session removed" in done.stdout
     assert list(project(home, tmp_path / "p").glob("*.jsonl")) == [young]
     assert old.stem in (home / "removed-sessions.jsonl").read_text()
     (home / "settings.json").write_text('{"cleanupPeriodDays": 30}')
     os.utime(young, (1_000_000_000, 1_000_000_000))
     started = lamina("-p", "hello", cwd=tmp_path / "p")
-    assert "1 session older than 30 days was removed" in started.stderr
+    assert "Removed 1 session older than 30 days" in started.stderr
     assert "removed" not in lamina("-p", "hello", cwd=tmp_path / "p").stderr

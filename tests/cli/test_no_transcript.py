@@ -1,4 +1,4 @@
-"""What is no transcript: one sentence that names the file and says what it is, in every command that takes one; nothing is changed."""
+"""Files that are not transcripts: every command names the file and the problem in one sentence, and changes nothing."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ COMMANDS = {
 }
 
 CONTENTS = {
-    "nothing": (b"", "is empty: nothing was said in it"),
-    "blank lines": (b"\n\n \n", "it holds only blank lines"),
+    "nothing": (b"", "is empty"),
+    "blank lines": (b"\n\n \n", "it has only blank lines"),
     "binary": (b"\x00\x01\xff\xfe" * 2_000, "it is binary"),
     "prose": (b"Dear diary,\nall is well.\n", "none of its lines is a JSON object"),
-    "another program's lines": (b'{"level": "info"}\n{"level": "warn"}\n', "none of its 2 records is a message"),
-    "one object": (b'{"name": "package"}', "its one record is no message"),
+    "another program's lines": (b'{"level": "info"}\n{"level": "warn"}\n', "it has 2 records but no messages"),
+    "one object": (b'{"name": "package"}', "it has 1 record but no messages"),
     "no objects": (b"[1, 2]\n3\n", "none of its lines is a JSON object"),
 }
 
@@ -61,9 +61,9 @@ def test_a_file_without_a_conversation_is_named_with_what_it_is(
 
 
 NO_FILES: dict[str, tuple[Callable[[Path], object], str]] = {
-    "a directory": (Path.mkdir, "is a directory, no transcript"),
-    "a pipe": (os.mkfifo, "is no file with a transcript"),
-    "nothing": (lambda path: None, "there is no file"),
+    "a directory": (Path.mkdir, "is a directory, not a transcript"),
+    "a pipe": (os.mkfifo, "is not a regular file"),
+    "nothing": (lambda path: None, "not found; run `lamina sessions list`"),
 }
 
 
@@ -86,7 +86,7 @@ def test_a_file_that_may_not_be_read_is_named(work: Path) -> None:
     for command in COMMANDS.values():
         done = here(*asked(command, "file.jsonl"))
         assert failed(done), done
-        assert f"{file}: you may not read it" in done.stderr
+        assert f"{file}: permission denied" in done.stderr
 
 
 def test_a_file_of_any_name_is_taken_where_no_session_has_it(work: Path) -> None:

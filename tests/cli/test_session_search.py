@@ -37,5 +37,5 @@ def test_nothing_found_is_said_and_is_no_failure(project: Path, tmp_path_factory
     for where in (project, tmp_path_factory.mktemp("elsewhere")):
         done = here("sessions", "search", "unheard of", cwd=where)
         assert (done.returncode, done.stdout) == (0, "")
-        assert "Nobody said" in done.stderr
+        assert "No message with" in done.stderr
     assert misused(here("sessions", "search", " ", cwd=project))

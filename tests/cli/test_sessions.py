@@ -1,4 +1,4 @@
-"""`lamina sessions`: our conversations and other programs', as tables and as JSON; what stands in a file is data, never a command."""
+"""`lamina sessions`: sessions of Lamina and other programs as tables and JSON; file contents are data, never control codes."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_without_sessions_the_list_says_where_to_look(tmp_path: Path) -> None:
     (tmp_path / "nothing").mkdir()
     done = here("sessions", "list", "--cwd", str(tmp_path / "nothing"))
     assert (done.returncode, done.stdout) == (0, "")
-    assert "--all lists those of other directories" in done.stderr
+    assert "Use --all to list the sessions of all directories" in done.stderr
     assert listed("--cwd", str(tmp_path / "nothing")) == []
 
 
@@ -115,7 +115,7 @@ def test_another_programs_session_is_shown_as_a_model_would_see_it() -> None:
     assert [text for text in words if text in TEXTS] == TEXTS
     assert "API Error" not in words
     text = here("sessions", "show", SESSION).stdout
-    assert "calls Grep" in text
+    assert "tool call Grep" in text
     assert "port: 8080" in text
 
 

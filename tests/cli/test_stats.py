@@ -45,8 +45,8 @@ def test_the_figures_of_one_session_and_of_all(work: Path, tmp_path: Path) -> No
     assert facts["answerable"] == 1 - facts["lost"] / facts["facts"]
     text = here("stats", long[:8]).stdout
     assert "30 turns, 30 calls" in text
-    assert f"facts of what was compacted: {facts['facts']} looked for, {facts['in_context']} in the context" in text
-    assert "1 compactions by summary" in text
+    assert f"facts in compacted text: {facts['facts']} checked, {facts['in_context']} in the context" in text
+    assert "1 compaction by summary" in text
     every = json.loads(here("stats", "--json").stdout)
     assert {row["session_id"] for row in every["sessions"]} == {long, short}
     assert every["total"]["turns"] == 32
@@ -55,12 +55,12 @@ def test_the_figures_of_one_session_and_of_all(work: Path, tmp_path: Path) -> No
     assert every["memory"] == {"topics": 0, "duplicates": 0, "dead_pointers": 0, "stale": 0, "contradicted": 0}
     table = here("stats").stdout
     assert long[:8] in table
-    assert "All 2 together:" in table
+    assert "Total of 2 sessions:" in table
     assert json.loads(here("stats", "--days", "0.0001", "-n", "1", "--json").stdout)["total"]["turns"] == 2
 
 
 def test_no_sessions_are_no_error_and_an_unknown_one_is() -> None:
     done = here("stats")
     assert (done.returncode, done.stdout) == (0, "")
-    assert "No sessions here." in done.stderr
+    assert "No sessions found." in done.stderr
     assert failed(here("stats", "00000000"))

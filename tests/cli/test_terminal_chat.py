@@ -1,4 +1,4 @@
-"""The chat as a person meets it, on a pseudo-terminal: typing, questions, commands, stopping, leaving, a window that is closed."""
+"""The chat on a pseudo-terminal: typing, questions, commands, stopping, leaving, and a closed terminal."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ def test_the_greeting_says_who_answers_where_and_that_nobody_was_chosen(chat: Te
     chat.expect("Noted")
     chat.prompt()
     chat.press("\x04")
-    chat.expect("goes on with this session.")
+    chat.expect("to continue this session.")
     assert chat.wait() == 0
     assert chat.text.count("No provider is configured") == 1
     with Terminal("--continue", cwd=work) as again:
         stood = again.prompt()
-        assert "Where this session stood:\n> Our tests run against Postgres.\nNoted" in stood
+        assert "Last messages of this session:\n> Our tests run against Postgres.\nNoted" in stood
         again.say("What do our tests run against?")
         again.expect("Postgres")
         again.say("/exit")
@@ -100,9 +100,9 @@ def test_a_no_with_words_reaches_the_model_and_nothing_is_done(chat: Terminal, w
 def test_an_always_is_kept_and_not_asked_about_again(chat: Terminal, work: Path) -> None:
     chat.say("write notes/one.txt: first")
     offered = chat.expect("\n  >")
-    assert "a always: Edit(./notes/**)" in offered
+    assert "a always allow: Edit(./notes/**)" in offered
     chat.say("a")
-    chat.expect("Kept in .claude/settings.local.json.")
+    chat.expect("Saved in .claude/settings.local.json.")
     chat.prompt()
     chat.say("write notes/two.txt: second")
     assert "?" not in chat.expect("✓ Write notes/two.txt")
@@ -112,7 +112,7 @@ def test_an_always_is_kept_and_not_asked_about_again(chat: Terminal, work: Path)
     chat.say("/permissions")
     chat.expect("allow  Edit(./notes/**)")
     chat.say("/clear")
-    chat.expect("New session")
+    chat.expect("Started session")
     chat.say("write notes/three.txt: third")
     assert "?" not in chat.expect("✓ Write notes/three.txt")
 
@@ -130,7 +130,7 @@ def test_ctrl_c_at_a_question_stops_the_turn(chat: Terminal, work: Path) -> None
     chat.say("write notes.txt: one line")
     chat.expect("\n  >")
     chat.press("\x03")
-    chat.expect("Stopped; what was said so far is kept")
+    chat.expect("Stopped. The conversation so far is kept")
     chat.prompt()
     assert not (work / "notes.txt").exists()
 
@@ -141,25 +141,25 @@ def test_undo_takes_back_the_last_turn_and_says_what_it_was(chat: Terminal, tmp_
         chat.expect("Noted")
         chat.prompt()
     chat.say("/undo")
-    chat.expect('Taken back: "Our tests run against MySQL.", 1 answer.')
+    chat.expect('Undid "Our tests run against MySQL.", 1 answer.')
     chat.prompt()
     chat.say("What do our tests run against?")
     assert "MySQL" not in chat.expect("Postgres")
     chat.prompt()
     for _ in range(2):
         chat.say("/undo")
-        chat.expect("Taken back")
+        chat.expect("Undid")
         chat.prompt()
     chat.say("/undo")
-    chat.expect("There is nothing to take back.")
+    chat.expect("Nothing to undo.")
     assert "MySQL" in written(tmp_path)[0].read_text(), "the log keeps what was taken back"
 
 
 def test_commands_do_what_they_say(chat: Terminal, tmp_path: Path) -> None:
     chat.say("/contxt")
-    chat.expect("There is no command /contxt; did you mean /context?")
+    chat.expect("Unknown command /contxt. Did you mean /context?")
     chat.say("/help")
-    listed = chat.expect("Shift-Tab changes the mode.")
+    listed = chat.expect("Shift-Tab changes the permission mode.")
     for name in ("context", "clear", "compact", "model", "resume", "memory", "pin", "undo", "permissions"):
         assert f"/{name}" in listed
     chat.say("/pin never touch the main branch")
@@ -174,12 +174,12 @@ def test_commands_do_what_they_say(chat: Terminal, tmp_path: Path) -> None:
     chat.say("/memory testing-db")
     chat.expect("A real one.")
     chat.say("/memory nothing")
-    chat.expect("Nothing of the name 'nothing' is remembered.")
+    chat.expect("Memory 'nothing' not found.")
     chat.say("/permissions accept-edits")
     chat.expect("Mode accept-edits")
     chat.expect("mode accept-edits · ")
     chat.say("/model nobody-knows-this")
-    chat.expect("does not say who serves this model")
+    chat.expect("the provider of this model is unknown")
     chat.say("/etc/hosts is a path.")
     chat.expect("Noted")
     chat.say("/context")
@@ -202,17 +202,17 @@ def test_a_conversation_is_compacted_opened_again_and_taken_back(chat: Terminal,
     chat.expect("would be summarised")
     chat.expect("tokens would become")
     chat.say("/compact keep the port")
-    shown = chat.expect("takes it back.")
-    found = re.search(r"/expand ([0-9a-f]{8}) shows what it stands for", shown)
+    shown = chat.expect("to undo it.")
+    found = re.search(r"/expand ([0-9a-f]{8}) to see the original", shown)
     assert found, shown
     chat.say(f"/expand {found[1]}")
     chat.expect("on port 5433")
     chat.say("/undo")
-    chat.expect(f"Undone: compaction {found[1]}")
+    chat.expect(f"Undid compaction {found[1]}")
     chat.say(f"/expand {found[1]}")
     chat.expect("on port 5433")
     chat.say("/undo")
-    chat.expect("Taken back")
+    chat.expect("Undid")
 
 
 @pytest.fixture
@@ -227,20 +227,20 @@ def test_a_new_session_keeps_the_old_one_which_can_be_chosen_again(mailbox: None
     chat.prompt()
     (old,) = written(tmp_path)
     chat.say("/clear")
-    chat.expect(f"The old one is kept: /resume {old.stem[:8]}")
+    chat.expect(f"Use /resume {old.stem[:8]}")
     chat.prompt()
     assert Mailbox.open(tmp_path / "home", MailboxAddress("alice", "default")) is None, "it goes along"
     chat.say("/resume")
     chat.expect(f"  1  {old.stem[:8]}")
-    chat.expect("Enter for none:")
+    chat.expect("(Enter for none):")
     chat.say("1")
-    chat.expect(f"Session {old.stem}.")
+    chat.expect(f"Resumed session {old.stem}.")
     chat.expect("> Our tests run against Postgres.")
     chat.prompt()
     chat.say("What do our tests run against?")
     chat.expect("You told me")
     chat.say(f"/resume {old.stem[:8]}")
-    chat.expect("That is the session you are in.")
+    chat.expect("This session is already open.")
 
 
 def test_a_line_may_go_on_in_the_next_one_and_is_remembered(chat: Terminal, work: Path, tmp_path: Path) -> None:
@@ -268,17 +268,17 @@ def test_names_are_completed(chat: Terminal, work: Path, tmp_path: Path) -> None
     chat.prompt()
     assert said(written(tmp_path)[0])[0] == "read @a_long_file_name.txt"
     chat.press("/und")
-    chat.expect("take back the last turn")
+    chat.expect("undo the last turn")
     chat.press("\t\r")
-    chat.expect("Taken back")
+    chat.expect("Undid")
     chat.say("/undo")
-    chat.expect("There is nothing to take back.")
+    chat.expect("Nothing to undo.")
 
 
 @pytest.mark.parametrize(("columns", "env"), [(22, {"NO_COLOR": "1"}), (80, {"TERM": "dumb"})], ids=["narrow", "dumb"])
 def test_a_poor_terminal_is_enough(work: Path, columns: int, env: dict[str, str]) -> None:
     with Terminal(cwd=work, columns=columns, **env) as terminal:
-        terminal.expect("leaves\n")
+        terminal.expect("to leave\n")
         terminal.say("write notes.txt: one line")
         terminal.expect("y yes")
         terminal.expect("\n  >")
@@ -323,14 +323,14 @@ def test_hooks_of_a_project_run_only_after_a_yes_and_it_is_asked_once(work: Path
         terminal.expect("Hook at SessionStart: touch hooked")
         terminal.expect("(y/n)")
         terminal.say("n")
-        assert "Not trusted, so ignored here: hooks, permissions." in terminal.prompt()
+        assert "Ignored, because this directory is not trusted: hooks, permissions." in terminal.prompt()
         assert not (work / "hooked").exists()
         terminal.say("/permissions")
-        terminal.expect("There are no rules")
+        terminal.expect("No rules yet")
     with Terminal(cwd=work) as terminal:
         terminal.expect("(y/n)")
         terminal.say("maybe")
-        terminal.expect("Say y or n.")
+        terminal.expect("Please answer y or n.")
         terminal.expect("(y/n)")
         terminal.say("yes")
         terminal.prompt()
@@ -368,7 +368,7 @@ def test_a_file_outside_the_project_is_included_only_after_a_yes(work: Path, tmp
     outside.write_text("The secret word is xylophone.")
     (work / "CLAUDE.md").write_text(f"Rules.\n@{outside}\n")
     with Terminal(cwd=work) as terminal:
-        terminal.expect("lies outside the project")
+        terminal.expect("is outside the project")
         terminal.expect("(y/n)")
         terminal.say("n")
         terminal.prompt()
@@ -417,7 +417,7 @@ def test_a_turn_with_a_model_from_the_first_word_to_the_status_line(keyed: Messa
         assert "cache " in status
         assert "$0.0" in status
         terminal.say("/undo")
-        terminal.expect('Taken back: "fix add", 3 answers, 2 tool calls. Files that were changed stay changed.')
+        terminal.expect('Undid "fix add", 3 answers, 2 tool calls. Changed files stay changed.')
         terminal.prompt()
         assert (work / "app.py").read_text() == "def add(a, b):\n    return a + b\n"
 
@@ -430,7 +430,7 @@ def test_ctrl_c_ends_the_turn_at_once_and_the_next_one_goes_on(keyed: MessagesSe
         assert held.arrived.wait(120)
         terminal.expect("waiting for the model")
         terminal.press("\x03")
-        terminal.expect("Stopped; what was said so far is kept")
+        terminal.expect("Stopped. The conversation so far is kept")
         terminal.prompt()
         held.go.set()
         keyed.reply(text="Here again.")

@@ -1,4 +1,4 @@
-"""A turn that the end of its terminal cut off: who comes back is told, and carries on or leaves it."""
+"""A turn interrupted by a closed terminal: on resume the user sees it and can continue it or not."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_turn_that_was_cut_off_is_told_and_carried_on(work: Path) -> None:
         terminal.close()
         terminal.wait()
     with Terminal("--continue", cwd=work) as terminal:
-        assert "Its last turn was not finished: /retry" in terminal.prompt()
+        assert "The last turn was not finished. Use /retry" in terminal.prompt()
         terminal.say("/retry")
         terminal.expect("begun")
         terminal.prompt()

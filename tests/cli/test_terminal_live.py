@@ -1,4 +1,4 @@
-"""What a running command prints, below the line that says it runs: its last lines, and gone when it is done."""
+"""The last output lines of a running command are shown below the progress line and removed when it ends."""
 
 from __future__ import annotations
 

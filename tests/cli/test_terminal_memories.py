@@ -1,4 +1,4 @@
-"""/memory: which memories came to this conversation, and why."""
+"""/memory shows which memories were recalled in this conversation, and why."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_the_chat_lists_what_came(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         chat.expect("(memory: testing-db)")
         chat.say("/memory")
         chat.expect("[feedback] Integration tests run against a real database")
-        chat.expect("Came to this conversation:")
+        chat.expect("Recalled in this conversation:")
         chat.expect(f"testing-db ({WHY})")
         chat.say("/exit")
         assert chat.wait() == 0

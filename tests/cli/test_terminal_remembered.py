@@ -1,4 +1,4 @@
-"""Memories that a chat leaves behind: the person is told, also when they go at once; a run without a person leaves none unasked."""
+"""Memories saved by a chat are announced, even if the user leaves at once; a non-interactive run saves none unasked."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_who_leaves_at_once_is_still_told(tmp_path: Path) -> None:
         chat.say(WORDS)
         chat.prompt()
         chat.press("\x04")
-        chat.expect("Remembered: ")
+        chat.expect("Saved to memory: ")
         assert chat.wait() == 0
     assert kept(tmp_path) == [WORDS]
     told = here("memory", "log", cwd=tmp_path).stdout

@@ -1,4 +1,4 @@
-"""Stopping: a signal is a wish in a turn and an end outside of it; output that goes away becomes a wish, never an exception."""
+"""A signal requests a stop during a turn and ends the program outside of one; a closed output requests a stop, never raises."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person reads: words broken between words, calls in half a line, the status line, names that are completed. All pure."""
+"""Text of the chat: wrapping, descriptions of calls, the status line, completion of names. All pure."""
 
 from __future__ import annotations
 
@@ -139,13 +139,13 @@ def test_a_call_is_told_in_one_line(name: str, arguments: Any, shown: str) -> No
         ("Bash", "collected 3\n\n3 passed\n", {"exit_code": 0}, False, "3 passed"),
         ("Bash", "1 failed\n[exit code 1]", {"exit_code": 1}, False, "exit code 1: 1 failed"),
         ("Bash", "tick", {"exit_code": -15, "why": "abort"}, True, "stopped: tick"),
-        ("Bash", "", {"exit_code": -9, "why": "timeout"}, True, "out of time"),
+        ("Bash", "", {"exit_code": -9, "why": "timeout"}, True, "timed out"),
         (
             "Bash",
             "xxx\n[The whole output is in /s/1; …]",
             {"exit_code": -15, "why": "full"},
             True,
-            "stopped: it printed too much",
+            "stopped: too much output",
         ),
         ("Bash", "2 failed\n[The whole output is in /s/1; …]", {"exit_code": 1}, True, "exit code 1: 2 failed"),
         ("Edit", "Not allowed: Denied by the user.", {"denied": True}, True, "Denied by the user."),
@@ -181,11 +181,13 @@ def test_a_command_is_shown_whole_before_it_is_asked_about() -> None:
 
 def test_what_is_not_shown_of_a_call_is_counted() -> None:
     long = preview_call("Bash", {"command": "x\n" * (MOST_COMMAND + 7)})
-    assert long[-1].text == "… and 7 more lines that are not shown here"
+    assert long[-1].text == "… and 7 more lines not shown here"
     assert preview_call("Bash", {"command": "x" * (LONGEST + 5)})[0].text.endswith("… and 5 more characters")
     written = preview_call("Write", {"content": "x\n" * (MOST_CHANGED + 2)})
-    assert written[-1].text == "… and 2 more lines that are not shown here"
-    assert preview_call("Edit", {"old_string": "a", "new_string": "b", "replace_all": True})[0].text == "everywhere in the file"
+    assert written[-1].text == "… and 2 more lines not shown here"
+    assert (
+        preview_call("Edit", {"old_string": "a", "new_string": "b", "replace_all": True})[0].text == "all occurrences in the file"
+    )
     assert preview_call("Read", {"file_path": "x"}) == []
 
 

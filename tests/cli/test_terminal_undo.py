@@ -1,4 +1,4 @@
-"""Taking back a turn: what leaves is the person's last message and all that followed it, and it is said in a sentence."""
+"""Undoing a turn removes the user's last message and everything after it, and reports that in a sentence."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_calls_and_results_of_the_turn_leave_with_it(tmp_path: Path) -> None:
             removed = undo_turn(conversation)
         assert removed is not None
         assert removed.calls == ("Write",)
-        assert removed.sentence().endswith("Files that were changed stay changed.")
+        assert removed.sentence().endswith("Changed files stay changed.")
         assert agent.session.messages == before
         assert (tmp_path / "notes.txt").exists()
         assert "Postgres" in agent.run("What do our tests run against?").text
@@ -38,7 +38,7 @@ def test_a_turn_that_got_no_answer_is_taken_back_too(tmp_path: Path) -> None:
         with working(session) as conversation:
             removed = undo_turn(conversation)
             assert removed is not None
-            assert removed.sentence().startswith('Taken back: "a question a question')
+            assert removed.sentence().startswith('Undid "a question a question')
             assert removed.sentence().endswith('…", no answer.')
             assert undo_turn(conversation) is None
         assert session.messages == []

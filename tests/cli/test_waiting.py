@@ -1,4 +1,4 @@
-"""Whoever waits longer than a second on a terminal is told for what; whoever does not watch is told nothing."""
+"""A progress line appears after a second on a terminal, and never elsewhere."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def _is_conversation(node: ast.expr) -> bool:
 
 
 def assigned(source: str) -> Iterator[str]:
-    """What a module assigns on a conversation, or changes in one of its collections."""
+    """Return what a module assigns on a conversation, or changes in one of its collections."""
     for node in ast.walk(ast.parse(source)):
         targets: list[ast.expr] = []
         if isinstance(node, ast.Assign):

@@ -1,4 +1,4 @@
-"""The API's rules for a message list, written down a second time and independently of the code that keeps them."""
+"""The API's rules for a message list, implemented a second time, independently of the code under test."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ PERSON_ONLY = ("tool_result", "image", "document")
 
 
 def complaints(messages: list[dict[str, Any]]) -> list[str]:
-    """Everything a Messages API would refuse; empty when the list may be sent."""
+    """Return everything that the Messages API would reject; empty if the list may be sent."""
     found: list[str] = []
     if messages and messages[0]["role"] != "user":
         found.append("the first message is not the user's")
@@ -90,8 +90,10 @@ def _pairs(messages: list[dict[str, Any]], index: int, used: set[str]) -> list[s
 
 
 def _server_pairs(content: list[dict[str, Any]], role: str, *, last: bool) -> list[str]:
-    """Tools that run at the provider: call and result stand in one answer, in this order, once each. Only the last answer may
-    end with a call that is still open, where the provider paused."""
+    """Check tools that run at the provider: call and result are in one answer, in this order, once each.
+
+    Only the last answer may end with an open call, if the provider paused.
+    """
     open_calls: list[Any] = []
     done: list[Any] = []
     found = []

@@ -1,10 +1,10 @@
 """Random histories, sensible and nonsensical, and small builders for written ones.
 
-A history is drawn as a list of steps, each an operation and three small numbers, and built from them without any further chance:
-that is quick, and hypothesis shrinks a failure to the few steps that matter. The numbers choose among what is there already (a
-parent, a call, a decision), most often what a real program would choose, now and then anything.
+A history is drawn as a list of steps, each an operation and three small numbers, and built from them without further randomness.
+This is fast, and hypothesis shrinks a failure to the few steps that matter. The numbers choose among existing records (a parent, a
+call, a decision): usually what a real program would choose, sometimes anything.
 
-`Builder` is what tests write by hand; `histories()` is what properties draw.
+Tests use `Builder` to write a history by hand, and `histories()` to draw random ones.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ PICTURE: Wire = {"type": "image", "source": {"type": "base64", "media_type": "im
 
 
 def examples(count: int) -> settings:
-    """So many examples in a normal run, in proportion more where HYPOTHESIS_PROFILE asks for more."""
+    """Set the number of examples in a normal run; it grows in proportion if HYPOTHESIS_PROFILE asks for more."""
     usual = settings.default
     return settings(max_examples=max(1, count * (usual.max_examples if usual is not None else 100) // 100))
 
@@ -68,7 +68,7 @@ def thought(value: str, signature: str | None = "signed") -> Wire:
 
 
 def grown(records: Sequence[Record]) -> Log:
-    """The log after the records came in one by one, as a live session does it."""
+    """Return a log to which the records were added one by one, as in a live session."""
     log = Log()
     for count in range(len(records)):
         grow(log, records, count)
@@ -76,7 +76,7 @@ def grown(records: Sequence[Record]) -> Log:
 
 
 def grow(log: Log, records: Sequence[Record], at: int) -> None:
-    """Add the record at this place, and fold again where the log asks for it."""
+    """Add the record at this position, and refold if the log requires it."""
     if not log.add(records[at]):
         log.refold(lambda: records[: at + 1])
 
@@ -86,7 +86,7 @@ def loaded(records: Sequence[Record]) -> Log:
 
 
 def reread(records: Iterable[Record]) -> list[Record]:
-    """Through bytes and back, as a resume sees them. Records only others write are passed through."""
+    """Write and read the records, as a resume does. Records that only other programs write are passed through."""
     ours = (Foreign, Newer)
     return [record if isinstance(record, ours) else read_record(msgspec.json.decode(written(record))) for record in records]
 
@@ -96,7 +96,7 @@ def written(record: Record) -> bytes:
 
 
 def texts(log: Log) -> list[str]:
-    """What is shown, in short: a letter for the role and the words, ids or markers."""
+    """Summarize the view: a letter for the role, and the words, ids or markers."""
     return [f"{message['role'][0]}: {_short(block)}" for message in log.view.messages() for block in message["content"]]
 
 
@@ -113,11 +113,11 @@ def _short(block: dict[str, Any]) -> str:
 
 
 class Builder:
-    """Records in the order they were written; each method adds one behind the last message and returns its id."""
+    """Records in the order of writing. Each method adds one after the last message and returns its id."""
 
     def __init__(self) -> None:
         self.records: list[Record] = []
-        self.last: str | None = None  # the message the next one stands behind
+        self.last: str | None = None  # the message that the next one follows
         self._count = 0
 
     def uuid(self) -> str:
@@ -139,7 +139,7 @@ class Builder:
         return self.put(Message(self.uuid(), self._parent(parent), self.time, "user", read_content(content), **more))
 
     def answer(self, *blocks: Wire, key: str | None = None, parent: Any = ..., **more: Any) -> str:
-        """One record; the blocks of one answer in several records share a key."""
+        """Add one record; several records of one answer share a key."""
         return self.put(
             Message(self.uuid(), self._parent(parent), self.time, "assistant", read_content(blocks), message_id=key, **more)
         )
@@ -188,7 +188,7 @@ class Builder:
 
 
 class Step(msgspec.Struct, frozen=True):
-    """One drawn operation; the numbers choose among what is there."""
+    """One drawn operation; the numbers choose among existing records."""
 
     name: str
     a: int
@@ -196,7 +196,7 @@ class Step(msgspec.Struct, frozen=True):
     c: int
 
 
-# What an answer's block may be, by number. The first ones are the common ones.
+# The possible blocks of an answer, by number; the common ones come first.
 def _answer_block(number: int, call: str, old_call: str) -> Wire:
     shapes: list[Callable[[], Wire]] = [
         lambda: words(f"words {number}"),
@@ -236,8 +236,11 @@ def _result_content(number: int) -> Any:
 
 
 class Chance(Builder):
-    """A builder driven by numbers. A tidy one puts everything behind the last message, gives results of calls that were made, not
-    again once a compaction lies between, decides about results that came, and writes a summary right behind its boundary."""
+    """A builder driven by numbers.
+
+    A tidy one adds everything after the last message. It answers only existing calls, and not again after a compaction. It decides
+    only about existing results, and writes a summary right after its boundary.
+    """
 
     def __init__(self, *, tidy: bool = False) -> None:
         super().__init__()
@@ -245,7 +248,7 @@ class Chance(Builder):
         self.nodes: list[str] = []
         self.calls: list[tuple[str, str]] = []  # tool_use id, record
         self.given: list[str] = []  # tool_use ids with a result
-        self.closed: set[str] = set()  # those of them that lie before a compaction
+        self.closed: set[str] = set()  # those of them before a compaction
         self.keys: list[str] = []
         self.decisions: list[str] = []
 
@@ -263,7 +266,7 @@ class Chance(Builder):
         return uuid
 
     def where(self, number: int) -> str | None:
-        """A parent: mostly the last message."""
+        """Choose a parent, usually the last message."""
         way, pick = number % 32, number // 32
         if self.tidy or way < 26 or not self.nodes:
             return self.last
@@ -276,7 +279,7 @@ class Chance(Builder):
         return None if pick % 2 else f"r{self._count + 2}"
 
     def call(self, number: int) -> str:
-        """A call that was made: mostly one of the last."""
+        """Choose an existing call, usually one of the last."""
         if not self.calls or number % 16 == 15:
             return f"t{len(self.calls) + 1}"  # not made yet, or never
         return self.calls[-1 - (number % 16) % min(4, len(self.calls))][0]
@@ -292,7 +295,7 @@ class Chance(Builder):
         self.said(_said_blocks(a if a % 2 else 0, self.call(b)), parent=self.where(c), **flags)
 
     def reply(self, a: int, b: int, c: int) -> None:
-        """A new answer of one to three blocks: in one record or in one record each."""
+        """Add an answer of one to three blocks, in one record or in one record each."""
         self.keys.append(f"m{len(self.keys)}")
         key = self.keys[-1] if b % 16 else None
         numbers = [a, a // 16 + b, b][: 1 + c % 3]
@@ -302,7 +305,7 @@ class Chance(Builder):
             parent = self._reply_part(part, key, parent, b)
 
     def more(self, a: int, b: int, c: int) -> None:
-        """A further block of an answer that was there."""
+        """Add another block to an existing answer."""
         key = self.keys[-1 - b % min(3, len(self.keys))] if self.keys else "m0"
         self._reply_part([a], key, self.where(c), b)
 
@@ -319,7 +322,7 @@ class Chance(Builder):
         return self.answer(*blocks, key=key, parent=parent, usage=usage, stop_reason=reason, silent=b % 64 == 63)
 
     def give(self, a: int, b: int, c: int) -> None:
-        """A result: behind the last message, behind its own call, or anywhere; made up, doubled, with words, for nothing."""
+        """Add a result after the last message, after its call, or anywhere; synthetic, repeated, with text, or without a call."""
         call = self.call(a)
         own = dict(self.calls).get(call)
         if self.tidy and (own is None or call in self.closed):
@@ -338,7 +341,7 @@ class Chance(Builder):
         self.attached("" if a % 8 == 7 else f"reminder {a}", parent=self.where(c), by=by)
 
     def other(self, a: int, b: int, c: int) -> None:
-        """Records no view depends on: some are links, some share an id with what is there."""
+        """Add records that never affect the view: some are links, some reuse an existing id."""
         parent = self.where(c)
         uuid = self.node(a) if b % 16 == 0 else self.uuid()
         records: list[Record] = [
@@ -354,7 +357,7 @@ class Chance(Builder):
         self.put(record, moves=isinstance(record, Foreign) and record.uuid is not None)
 
     def side(self, a: int, b: int, c: int) -> None:
-        """A subagent's message in the same file."""
+        """Add the message of a subagent to the same file."""
         uuid = self.node(a) if b % 16 == 0 else self.uuid()
         record = Message(uuid, self.where(c), self.time, "user", read_content(f"aside {a}"), sidechain=True)
         self.put(record, moves=b % 4 == 0)
@@ -364,7 +367,7 @@ class Chance(Builder):
         return [uuid for index, uuid in enumerate(newest) if index != b % 7]
 
     def compact(self, a: int, b: int, c: int) -> None:
-        """A whole compaction: ours names its boundary in what belongs to it, other programs' does not."""
+        """Add a complete compaction. Lamina's records name their boundary, those of other programs do not."""
         self.closed.update(self.given)
         boundary = self.boundary(*self.kept(a, b), parent=self.where(c))
         by = boundary if b % 2 else None
@@ -375,7 +378,7 @@ class Chance(Builder):
             self.attached("a file", kind="file", by=by)
 
     def half(self, a: int, b: int, c: int) -> None:
-        """A compaction that was cut off behind its boundary; what comes next stands on it or passes it by."""
+        """Add a compaction that was cut off after its boundary; the next record may depend on it or not."""
         before = self.last
         self.boundary(*self.kept(a, b), parent=self.where(c))
         if b % 2:
@@ -411,7 +414,7 @@ class Chance(Builder):
         self.rewind(targets.get(c % 16, self.node(a)))
 
     def again(self, a: int, b: int, c: int) -> None:
-        """An id that was there: the same record, one changed, or one of another kind."""
+        """Reuse an existing id for the same record, a changed one, or one of another kind."""
         if not self.records:
             return
         old = self.records[-1 - a % min(8, len(self.records))]
@@ -446,7 +449,7 @@ OPERATIONS: dict[str, Operation] = {
     "side": Chance.side,
     "again": Chance.again,
 }
-# How often each comes up. Conversation dominates, or there would be nothing for the rest to act on.
+# The frequency of each operation. Conversation dominates, so that the other operations have something to act on.
 WEIGHTS = {
     "say": 3,
     "reply": 6,
@@ -468,7 +471,7 @@ _NUMBERS = st.integers(0, 255)
 
 
 def steps(names: Sequence[str] = _NAMES, *, most: int = 30) -> st.SearchStrategy[list[Step]]:
-    """Few steps or many: left alone, hypothesis draws about six of them, too few for one decision to meet another."""
+    """Draw few or many steps. By default hypothesis draws about six, too few for decisions to interact."""
     one = st.builds(Step, st.sampled_from(names), _NUMBERS, _NUMBERS, _NUMBERS)
     return st.lists(one, min_size=1, max_size=most // 4) | st.lists(one, min_size=most // 2, max_size=most)
 
@@ -479,6 +482,6 @@ def histories(*, most: int = 30, names: Sequence[str] = _NAMES) -> st.SearchStra
 
 
 def plain_histories(*, most: int = 30) -> st.SearchStrategy[list[Record]]:
-    """Histories as one program writes them: no branches, no broken links, nothing taken back; results may come late or twice."""
+    """Histories as a single program writes them: no branches, broken links or undos; results may arrive late or twice."""
     names = [name for name in _NAMES if name in ("say", "reply", "more", "give", "attach", "decide", "compact")]
     return steps(names, most=most).map(lambda drawn: Chance(tidy=True).run(drawn))

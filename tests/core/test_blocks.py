@@ -1,4 +1,4 @@
-"""Content blocks: whatever comes in, what is kept is plain, private and the same each time."""
+"""Content blocks: any input becomes a plain, private and deterministic value."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from lamina.core.blocks import (
 )
 from lamina.core.errors import InputError
 
-# Every character there is, lone surrogates too.
+# Every possible character, including lone surrogates.
 anything = st.text(st.characters(exclude_categories=()), max_size=8)
 json_like: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | anything,
@@ -115,7 +115,7 @@ def test_a_block_read_again_from_its_own_wire_is_the_same(raw: dict[str, Any]) -
 def test_every_lone_surrogate_becomes_one_replacement_character(value: str) -> None:
     clean = scrub(value)
     assert surrogates(clean) == 0
-    # A pair that lies split in two halves is one character, as it is for every other program.
+    # A surrogate pair that is split into two halves is one character, as in every other program.
     expected = value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     assert clean == expected
     assert len(clean.encode("utf-16-le")) == len(value.encode("utf-16-le", "surrogatepass"))
@@ -242,12 +242,12 @@ def test_a_block_of_the_wrong_shape_is_refused_by_name(raw: dict[str, Any]) -> N
 def test_a_block_that_holds_itself_is_refused(seed: str) -> None:
     loop: list[Any] = [seed]
     loop.append(loop)
-    with pytest.raises(InputError, match="no plain JSON"):
+    with pytest.raises(InputError, match="not plain JSON"):
         read_block({"type": "novelty", "value": loop})
 
 
 class Name(str):
-    """As template engines and ORMs hand out."""
+    """A string subclass, as template engines and ORMs return it."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""What a day of background work comes to, and which of its limits ran out."""
+"""The daily total of background work, and the limits that are exhausted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a request is read into pieces: order, marks, counts, and what the model is not shown."""
+"""Reading a request into pieces: order, marks, counts, and the blocks that the model does not see."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_mark_on_the_request_goes_to_the_last_block_that_can_carry_it() -> Non
         (request(user(text("a", cache_control={"type": "eternal"}))), "ephemeral"),
         (request(user(text("a", cache_control={**MARK, "ttl": "2h"}))), "'5m' or '1h'"),
         (request({"role": "assistant", "content": [{"type": "thinking", "thinking": "x", "cache_control": MARK}]}), "thinking"),
-        (request(user(text("a", cache_control=MARK)), cache_control={**MARK, "ttl": "1h"}), "another lifetime"),
+        (request(user(text("a", cache_control=MARK)), cache_control={**MARK, "ttl": "1h"}), "different lifetime"),
         (request(user(text("a")), cache_edits={"delete": "toolu_1"}), "list of tool_use ids"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Relative dates: which words are found, what they meant on the day of writing, what is left alone."""
+"""Relative dates: which phrases are found, what they meant on the day of writing, and which are ignored."""
 
 from __future__ import annotations
 

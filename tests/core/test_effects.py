@@ -1,4 +1,4 @@
-"""Effects: one flow, two drivers, the same story."""
+"""Effects: one flow gives the same result with both drivers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Lost(Exception):
 
 
 def script(plan: list[tuple[int, bool, bool]], seen: list[Any]) -> Flow[str]:
-    """Each step: which effect, whether it fails, whether the flow handles that."""
+    """A flow from a list of steps, each with an effect, whether it fails, and whether the flow handles the failure."""
     try:
         for which, _, handled in plan:
             try:

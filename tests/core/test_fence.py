@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from lamina.core.fence import TAGS, Tag, escape, fence, reminder
 
-# Pieces a hostile text would be made of.
+# Pieces of a hostile text.
 PIECES = st.sampled_from(
     [
         *TAGS,
@@ -23,7 +23,7 @@ HOSTILE = st.lists(st.one_of(PIECES, st.text(max_size=3)), max_size=12).map("".j
 
 
 def seen(text: str) -> str:
-    """The text as a careless reader takes it: wide letters plain, case folded, nothing invisible."""
+    """Return the text as a careless reader sees it: wide letters plain, case folded, invisible characters removed."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     return "".join(char for char in folded if unicodedata.category(char) != "Cf")
 

@@ -1,4 +1,4 @@
-"""Remote flags: a mapping, a function, and OpenFeature where it is installed."""
+"""Remote flags: a mapping, a function, and OpenFeature if it is installed."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_openfeature_that_is_not_installed_is_one_sentence(monkeypatch: pytest.M
 
 
 class TestOpenFeature:
-    """Against the SDK's own provider in memory."""
+    """Tests against the in-memory provider of the SDK."""
 
     @staticmethod
     def flags(**values: Any) -> Settings:

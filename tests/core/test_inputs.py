@@ -1,4 +1,4 @@
-"""What callers hand in becomes plain values of our own, or is refused by name."""
+"""Arguments of callers become private plain values, or raise an error that names them."""
 
 from __future__ import annotations
 

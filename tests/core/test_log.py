@@ -1,4 +1,4 @@
-"""The log: every way of reading it shows the same, and what is taken back leaves no trace."""
+"""The log: every way of reading it gives the same view, and a revoked decision leaves no trace."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from lamina.core.records import Attachment, Boundary, Clear, Message, Record, Re
 
 
 def state(log: Log) -> dict[str, Any]:
-    """Everything a reader of the log can see."""
+    """Return everything that a reader of the log can see."""
     view = log.view
     return {
         "messages": view.messages(),
@@ -51,7 +51,7 @@ def refolded(records: Sequence[Record]) -> Log:
     return log
 
 
-# What holds for every history
+# Properties of every history
 
 
 @examples(220)
@@ -82,7 +82,7 @@ def test_a_log_read_back_from_bytes_shows_the_same(records: list[Record]) -> Non
     assert state(loaded(reread(records))) == state(grown(records))
 
 
-# Taking back
+# Undo
 
 
 @pytest.mark.spec("B1")
@@ -101,7 +101,7 @@ def test_a_decision_taken_back_leaves_the_view_it_would_be_without_it(records: l
 
 
 def _without(records: Sequence[Record], target: Boundary | Clear | Span) -> list[Record]:
-    """The records as they would be had the decision never been made; what stood on it stands on what is above it."""
+    """Return the records as if the decision had never been made; its children move to its parent."""
     gone: dict[str, str | None] = {target.uuid: target.logical_parent if isinstance(target, Boundary) else target.parent}
     summary_due = isinstance(target, Boundary)
     behind = False

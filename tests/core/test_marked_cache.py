@@ -1,4 +1,4 @@
-"""The marked cache, rule by rule as documented, and against a slow model that keeps whole prefixes."""
+"""The cache with marks: each documented rule, and a comparison with a slow model that stores whole prefixes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MARK = {"type": "ephemeral"}
 LONG = {"type": "ephemeral", "ttl": "1h"}
 # One block of these is 1,000 tokens, so every prefix of two is long enough to be cached.
 WORDS = 4_000
-# As documented: the mark's own block and 19 before it.
+# As documented: the block with the mark and 19 before it.
 LOOK_BACK = 20
 
 
@@ -28,7 +28,7 @@ def block(name: str, mark: dict[str, str] | None = None) -> dict[str, Any]:
 def ask(
     names: str, *, marks: dict[int, dict[str, str]] | None = None, system: dict[str, str] | None = LONG, **more: Any
 ) -> dict[str, Any]:
-    """A request with a tool, a system prompt and one message per letter; the last is marked unless said otherwise."""
+    """A request with a tool, a system prompt and one message per letter; by default the last one is marked."""
     chosen = {len(names) - 1: MARK} if marks is None else marks
     messages = [
         {"role": "user" if at % 2 == 0 else "assistant", "content": [block(name, chosen.get(at))]}
@@ -174,7 +174,7 @@ CHANGES: list[tuple[str, Callable[[dict[str, Any]], dict[str, Any]], int]] = [
 
 @pytest.mark.parametrize(("change", "levels"), [case[1:] for case in CHANGES], ids=[case[0] for case in CHANGES])
 def test_a_change_loses_its_level_and_those_behind_it(change: Callable[[dict[str, Any]], dict[str, Any]], levels: int) -> None:
-    """Levels: tools, system, messages; each closed by a mark of its own."""
+    """A request with three levels (tools, system, messages), each with a mark at its end."""
     cache = CacheModel(minimum=0)
     body = ask("ab")
     body["tools"] = [{**body["tools"][0], "cache_control": LONG}]
@@ -284,7 +284,7 @@ def test_a_cleared_cache_has_forgotten_everything() -> None:
 
 
 class Slow:
-    """The same rules on whole prefixes: a list of (prefix, expiry, lifetime), nothing hashed, nothing clever."""
+    """The same rules on whole prefixes: a plain list of (prefix, expiry, lifetime) without hashing."""
 
     def __init__(self) -> None:
         self.entries: list[tuple[tuple[str, ...], float, int]] = []

@@ -1,4 +1,4 @@
-"""Flattening: every rule of C11, one by one, and what holds for all of them."""
+"""Flattening: every rule of C11 one by one, and their common properties."""
 
 from __future__ import annotations
 
@@ -256,11 +256,11 @@ def _result(call: str, content: str) -> ToolResult:
     return block
 
 
-# What holds for all
+# Common properties
 
 
 def chained(messages: list[Wire]) -> list[bytes]:
-    """The chain from scratch, out of the messages alone."""
+    """Compute the chain from the messages alone."""
     chain, last = [], ROOT
     for message in messages:
         for block in message["content"]:

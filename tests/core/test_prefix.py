@@ -1,4 +1,4 @@
-"""The prefix rule: the digest chain says exactly what a comparison of all bytes would say."""
+"""The prefix rule: the digest chain gives the same answer as a comparison of all bytes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SYSTEM = [words("be brief"), words("be kind")]
 
 
 class Request:
-    """A request twice: as the session remembers it, and as the full row of what the provider's cache sees."""
+    """A request in two forms: as the session remembers it, and as the full sequence that the provider's cache sees."""
 
     def __init__(self, log: Log, tools: list[Wire], system: list[Wire]) -> None:
         self.tools, self.base = len(tools), base_chain(tools, system)
@@ -39,7 +39,7 @@ def _plain(row: Wire) -> Wire:
 
 
 def truly(old: Request, new: Request) -> int | None:
-    """Where the rows part, found the slow way; None where the new one starts with all of the old."""
+    """Find the first difference the slow way; None if the new sequence starts with the whole old one."""
     if new.row[: len(old.row)] == old.row:
         return None
     pairs = zip(old.row, new.row, strict=False)
@@ -112,7 +112,7 @@ def test_a_shorter_request_differs_where_it_ends() -> None:
 
 
 def test_results_that_arrive_behind_a_request_that_failed_are_found_at_their_place() -> None:
-    """The request with a made-up result left and was not answered; the real one takes its place in the same message."""
+    """A request with a synthetic result was sent but not answered; the real result replaces it in the same message."""
     b = Builder()
     b.said("go")
     b.answer({"type": "tool_use", "id": "t1", "name": "Read", "input": {}}, key="m1")

@@ -1,4 +1,4 @@
-"""A message list that was copied ahead of its request is the list that would have been made for it."""
+"""A message list that was copied ahead of its request equals one that is made for the request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Receipts: each record that was in view has exactly one fate, or the receipt is refused."""
+"""Receipts: each record in view has exactly one fate, or the receipt is rejected."""
 
 from __future__ import annotations
 
@@ -81,11 +81,11 @@ def test_a_record_without_a_fate_and_a_fate_without_a_record_are_refused_when_wr
     "raw", [{"ranges": None}, {"ranges": [["lost", "", "a", "a"]]}, {"ranges": [["kept", "a"]]}, {"ranges": 5}]
 )
 def test_a_stored_receipt_of_the_wrong_shape_is_refused(raw: dict[str, object]) -> None:
-    with pytest.raises(InputError, match="receipt of d1: can't be read"):
+    with pytest.raises(InputError, match="receipt of d1: is invalid"):
         read_receipt("d1", raw)
 
 
 def test_a_decision_without_a_receipt_covers_nothing() -> None:
     assert open_receipt(read_receipt("d1", {}), []) == {}
-    with pytest.raises(InputError, match="leaves 1 records without a fate"):
+    with pytest.raises(InputError, match="has no fate for 1 record"):
         open_receipt(read_receipt("d1", {}), ["a"])

@@ -1,4 +1,4 @@
-"""Records: written and read back they are equal; any line is read as something."""
+"""Records survive a round trip unchanged, and any line can be read."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def test_a_foreign_record_is_never_written() -> None:
         write_record(Foreign("progress", "a"), ENVELOPE)
 
 
-# As other programs write them and want to read them
+# The format of other programs
 
 
 def test_an_answer_of_another_program_is_read() -> None:

@@ -1,4 +1,4 @@
-"""Repair of a refused message list: what is left out, what stays, and that the result is one the API takes."""
+"""Repair of a rejected message list: which blocks are left out, and that the API accepts the result."""
 
 from __future__ import annotations
 

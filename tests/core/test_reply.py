@@ -1,4 +1,4 @@
-"""Replies: an SDK's object or its JSON in one shape, and which calls may be executed."""
+"""Replies: SDK objects and their JSON in one format, and which calls may be executed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_response_is_read() -> None:
 
 
 class Dumped:
-    """As the SDKs' objects behave."""
+    """An object that behaves like those of the SDKs."""
 
     _request_id = "req_1"
 

@@ -1,4 +1,4 @@
-"""What a tool returned, before it is decided whether it may stay: nothing is copied that need not be."""
+"""The output of a tool before it enters the conversation: no unnecessary copies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of a session: each answer counted once, each layer's doing where it belongs, sums over sessions."""
+"""Statistics of a session: each answer is counted once, actions count for their layer, and sessions add up."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from lamina.core.policy import CLASSIC, LEAN
 from lamina.core.settings import SETTINGS, Resolved, Secret, Settings, find, resolve
 from lamina.core.settings.table import NUMBERS, VARIABLES
 
-# F1, word for word: what is on and what is off when nobody says anything.
+# The defaults of all switches, exactly as in F1.
 ON = {
     "spill": True,
     "size_clearing": True,
@@ -269,21 +269,21 @@ class TestFindings:
             ({"lamina": {"policy": "fast"}}, "must be one of classic, lean"),
             ({"lamina": {"durability": "none"}}, "must be one of full, process"),
             ({"lamina": {"memoryMode": {"team": "maybe"}}}, 'entry "team"'),
-            ({"lamina": {"memoryMode": {"everybody": "auto"}}}, 'has no scope "everybody"'),
+            ({"lamina": {"memoryMode": {"everybody": "auto"}}}, 'unknown scope "everybody"'),
             ({"lamina": {"results": {"perTool": {"Bash": "many"}}}}, 'entry "Bash"'),
-            ({"lamina": {"baseUrl": "ftp://me:pass@host"}}, "begins with https://"),
+            ({"lamina": {"baseUrl": "ftp://me:pass@host"}}, "starts with https://"),
             ({"lamina": []}, "must be an object"),
             ({"lamina": {"recal": True}}, "did you mean lamina.recall?"),
             ({"lamina": {"notes": {"zzz": 1}}}, "lamina.notes.zzz"),
-            ({"recall": False}, 'belongs into the object "lamina"'),
+            ({"recall": False}, 'move it into the object "lamina"'),
             ({"autoMemoryDirectory": "notes"}, "must be an absolute path"),
             ({"cleanupPeriodDays": 0}, "from 1 to 36,500"),
             ({"hooks": {"Stop": "rm"}}, 'entry "Stop"'),
-            ({"hooks": {"Stop": ["rm"]}}, "a group must be an object"),
+            ({"hooks": {"Stop": ["rm"]}}, "each group must be an object"),
             ({"permissions": {"deny": "Bash"}}, "deny: must be a list"),
             ({"env": {"A": 1}}, 'entry "A"'),
-            ({"env": {"LAMINA_SPIL": "0"}}, "is not known"),
-            ({"env": {"LAMINA_HOME": "/x"}}, "read from the process environment only"),
+            ({"env": {"LAMINA_SPIL": "0"}}, "is not a known variable"),
+            ({"env": {"LAMINA_HOME": "/x"}}, "is read only from the process environment"),
         ],
     )
     def test_a_bad_setting_is_one_sentence_and_the_default_stays(self, user: Mapping[str, Any], said: str) -> None:
@@ -321,7 +321,7 @@ class TestFindings:
     def test_a_file_full_of_mistakes_gives_few_findings(self) -> None:
         settings = resolve(project={"lamina": {f"x{number}": 1 for number in range(5_000)}})
         assert len(settings.findings) == 26
-        assert "4,975 more findings" in settings.findings[-1].text
+        assert "4,975 more problems" in settings.findings[-1].text
 
     def test_null_says_nothing(self) -> None:
         assert resolve(user={"lamina": {"spill": None}, "env": None}, arguments={"spill": None}) == Settings()
@@ -463,4 +463,4 @@ class TestFlags:
 
         settings = Settings().with_remote(flags)
         assert (settings.recall, settings.spill) == (False, True)
-        assert "asking for it failed (ConnectionError)" in texts(settings)
+        assert "reading the flag failed (ConnectionError)" in texts(settings)

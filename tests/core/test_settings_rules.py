@@ -122,7 +122,7 @@ class TestWhoStandsFirst:
         assert resolve(environ={"LAMINA_REMOTE": "1", "LAMINA_REMOTE_MEMORY_DIR": "relative"}).memory is False
 
 
-# Off in bare mode: the names in Python, and those of them that a file must turn on first.
+# Settings that are off in bare mode by their Python names, and those of them that are off by default.
 OPTIONAL = ("memory", "recall", "index_in_prompt", "past_search", "extraction", "dream", "session_notes", "notes_compaction")
 FURTHER = ("agent_summaries", "idle_clearing", "cache_edits", "api_clearing", "collapse", "team", "assistant")
 

@@ -1,4 +1,4 @@
-"""F2: what files in the working tree may set. A repository is somebody else's until a person trusts it."""
+"""F2: which settings files in the working tree may change, before and after the user trusts the directory."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from lamina.core.settings import SETTINGS, Setting, Settings, Source, resolve
 
-# A value other than the default for every setting that a file may hold.
+# A value other than the default for every setting that a file may contain.
 OTHER: dict[str, Any] = {
     "lamina.policy": "lean",
     "lamina.contextWindow": 50_000,
@@ -108,14 +108,14 @@ def test_a_repository_can_turn_memory_and_spending_off_and_never_on_over_a_perso
     for trusted in (False, True):
         on = with_tree("project", {row.key: True}, trusted=trusted, user={row.key: False})
         assert on.resolved(row.key)[:2] == (False, "user")
-        assert "more than your own settings say" in on.findings[0].text
+        assert "more than your own settings allow" in on.findings[0].text
 
 
 @pytest.mark.spec("F2")
 def test_what_is_off_by_default_is_turned_on_only_by_a_trusted_repository() -> None:
     team = {"lamina": {"team": True}}
     assert with_tree("project", team).team is False
-    assert "before you trust" in with_tree("project", team).findings[0].text
+    assert "requires trusting this directory" in with_tree("project", team).findings[0].text
     assert with_tree("project", team, trusted=True).team is True
 
 

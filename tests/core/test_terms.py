@@ -1,4 +1,4 @@
-"""One form for every text, and stems by which words meet."""
+"""Normalization of texts, and stems that let related words match."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lamina.core.terms import normal, sought, stem
 
 
 def without_shortcut(text: str) -> str:
-    """As `normal` says it, for any text at all."""
+    """Compute `normal` for any text without shortcuts."""
     apart = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", text).casefold())
     return unicodedata.normalize("NFC", "".join(char for char in apart if not "\u0300" <= char <= "\u036f"))
 

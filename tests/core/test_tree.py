@@ -1,4 +1,4 @@
-"""The tree: which records are the conversation, whatever their links, ids and order."""
+"""The tree: which records belong to the conversation, for any links, ids and order."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _of_members(members: dict[str, None], records: Sequence[Record]) -> Iterator
 
 
 def _cut_by(rewind: Rewind, members: list[str], records: Sequence[Record]) -> set[str]:
-    """What a rewind leaves out: the members written behind its target."""
+    """Return the records that a rewind cuts off: the members written after its target."""
     place: dict[str, int] = {}
     for at, record in enumerate(records):
         if isinstance(record, Message | Attachment | Boundary):
@@ -58,7 +58,7 @@ def _cut_by(rewind: Rewind, members: list[str], records: Sequence[Record]) -> se
 
 
 def _definition(log: Log, records: Sequence[Record], cut: set[str]) -> set[str]:
-    """Ancestors of the leaf, their siblings, and the results of all their calls: from the records, in the plainest way."""
+    """Compute the members in the simplest way: ancestors of the leaf, their siblings, and the results of all their calls."""
     tree = log.tree
     path: set[str] = set()
     at = tree.leaf

@@ -1,4 +1,4 @@
-"""The view: what each decision does to what is shown, and which reported usage still measures it."""
+"""The view: the effect of each decision, and which reported usage is still valid."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REPORTED = Usage(1_000, output_tokens=50)
 
 
 def shown(b: Builder) -> list[object]:
-    """All blocks in order, results as their content."""
+    """Return all blocks in order, results as their content."""
     blocks = [block for message in grown(b.records).view.messages() for block in message["content"]]
     return [block.get("text") or block.get("content") or block.get("id") for block in blocks]
 
@@ -119,7 +119,7 @@ def test_a_span_of_nothing_in_view_changes_nothing() -> None:
     assert (shown(b), view.generation) == (["one"], 0)
 
 
-# What is kept beside the messages
+# State other than messages
 
 
 def test_pins_and_the_last_snapshot_are_kept() -> None:
@@ -149,7 +149,7 @@ def test_internal_messages_are_not_shown() -> None:
 
 
 def counted(b: Builder) -> list[str]:
-    """Answers whose usage still measures the view, by message id."""
+    """Return the message ids of answers whose usage is still valid for the view."""
     view = grown(b.records).view
     return [item.key or "" for item in view.items[view.measured_from :] if item.usage is not None]
 

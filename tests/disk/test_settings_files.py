@@ -164,16 +164,16 @@ def directory(path: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        (broken_json, "is no JSON at line 2, column"),
-        (list_instead, "must hold a JSON object"),
-        (not_utf8, "is no UTF-8 text (byte 12)"),
-        (utf16, "is no UTF-8 text"),
+        (broken_json, "is not valid JSON at line 2, column"),
+        (list_instead, "must contain a JSON object"),
+        (not_utf8, "is not UTF-8 text (byte 12)"),
+        (utf16, "is not UTF-8 text"),
         (too_big, "is larger than 1,000,000 bytes"),
         (too_deep, "is nested more than 32 levels deep"),
         (far_too_deep, "is nested more than 32 levels deep"),
-        (not_a_number, "holds NaN"),
-        (endless_number, "holds a number that can't be read"),
-        (directory, "is no regular file"),
+        (not_a_number, "contains NaN"),
+        (endless_number, "contains an invalid number"),
+        (directory, "is not a regular file"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_one_sentence_and_the_others_count(
@@ -193,7 +193,7 @@ def test_a_file_that_cannot_be_used_is_one_sentence_and_the_others_count(
 @unix_only
 def test_a_pipe_in_place_of_a_file_is_refused_without_waiting(place: Place) -> None:
     os.mkfifo(place.project)
-    assert "is no regular file" in place.load().findings[0].text
+    assert "is not a regular file" in place.load().findings[0].text
 
 
 @unix_only
@@ -201,13 +201,13 @@ def test_a_pipe_in_place_of_a_file_is_refused_without_waiting(place: Place) -> N
 def test_a_file_that_may_not_be_read_is_one_sentence(place: Place) -> None:
     write(place.user, {})
     place.user.chmod(0)
-    assert "can't be read" in place.load().findings[0].text
+    assert "cannot be read" in place.load().findings[0].text
 
 
 @unix_only
 def test_a_link_that_leads_to_itself_is_one_sentence(place: Place) -> None:
     place.user.symlink_to(place.user)
-    assert "can't be read" in place.load().findings[0].text
+    assert "cannot be read" in place.load().findings[0].text
 
 
 @unix_only
@@ -235,7 +235,7 @@ def test_of_two_equal_keys_the_last_counts_and_it_is_said(place: Place) -> None:
     place.user.write_text('{"lamina": {"recall": true, "recall": false}}', "utf-8")
     settings = place.load()
     assert settings.recall is False
-    assert 'has the key "recall" twice; the last one counts' in settings.findings[0].text
+    assert 'has the key "recall" twice; the last one applies' in settings.findings[0].text
 
 
 def test_a_hundred_thousand_equal_keys_are_read_in_one_pass(place: Place) -> None:
@@ -273,7 +273,7 @@ class TestHome:
 
     def test_only_the_environment_that_is_given_counts(self, place: Place) -> None:
         settings = load_settings(cwd=place.cwd, environ={}, managed_path=place.managed)
-        assert "No home directory is known" in settings.findings[0].text
+        assert "No home directory found" in settings.findings[0].text
 
     def test_one_that_is_relative_is_passed_over_with_a_sentence(self, place: Place) -> None:
         settings = place.load(environ={"LAMINA_HOME": "here"})

@@ -1,4 +1,4 @@
-"""Where fcntl, msvcrt or directory-relative calls are missing everything still works, with weaker promises."""
+"""Without fcntl, msvcrt or directory-relative calls everything still works, with weaker guarantees."""
 
 from __future__ import annotations
 

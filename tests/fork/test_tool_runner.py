@@ -261,7 +261,7 @@ def test_a_deny_rule_is_not_asked_about(cwd: Path) -> None:
 def test_an_unknown_tool_is_named_with_the_ones_there_are(cwd: Path) -> None:
     talk = Talk(cwd, says=[])
     [ran] = talk.run(call("raed", file_path="a.txt"))
-    assert "There is no tool 'raed'" in text_of(ran)
+    assert "Unknown tool 'raed'" in text_of(ran)
     assert "Did you mean Read?" in text_of(ran)
 
 
@@ -281,7 +281,7 @@ def test_what_a_reading_command_prints_is_bounded_and_plain(cwd: Path) -> None:
     words = text_of(big)
     assert len(words.encode()) <= 31_000
     assert words.startswith("xxxx")
-    assert "left out" in words
+    assert "omitted" in words
     cut, _, where = words.rpartition("\n[The whole output is in ")
     assert cut.endswith("the end")
     assert Path(where.partition(";")[0]).read_bytes() == (cwd / "big.txt").read_bytes()
@@ -400,7 +400,7 @@ def test_an_abort_ends_a_command_that_hangs(cwd: Path) -> None:
     stopper = when_ready(cwd / "ready", talk.context.abort.set)
     [ran] = talk.run(call("Bash", command="echo begun; echo > ready; exec sleep 1000"))
     stopper.join(PATIENCE)
-    assert text_of(ran) == "Stopped by the person.\nbegun"
+    assert text_of(ran) == "Stopped by the user.\nbegun"
 
 
 def test_ctrl_c_ends_the_command_and_every_call_still_has_its_result(cwd: Path) -> None:
@@ -416,6 +416,6 @@ def test_ctrl_c_ends_the_command_and_every_call_still_has_its_result(cwd: Path) 
     presser.join(PATIENCE)
     assert talk.context.abort.is_set()
     assert not done.result.is_error
-    assert "Stopped by the person" in text_of(hung)
+    assert "Stopped by the user" in text_of(hung)
     assert behind.result.is_error
     assert not (cwd / "behind").exists()

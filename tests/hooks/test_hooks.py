@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.clocks import UpWhenReady
 
 from lamina.core.settings import Settings
 from lamina.hooks.answers import INLINE, SHOWN, HookOutcome
@@ -83,8 +84,9 @@ def test_a_failing_hook_is_reported_and_passed_over(tmp_path: Path) -> None:
     assert "code 3: broken" in found.faults[0]
 
 
-def test_a_hook_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None:
-    hangs = "sleep 1000 & echo $! > child.pid; wait"
+def test_a_hook_that_hangs_is_ended_with_its_children(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lamina.hooks.run.time", UpWhenReady(tmp_path / "ready"))
+    hangs = "sleep 1000 & echo $! > child.pid; touch ready; wait"
     found = run("Stop", hooks("Stop", hangs, timeout=1.0), tmp_path)
     assert "exceeded its timeout" in found.faults[0]
     assert ends(int((tmp_path / "child.pid").read_text()))

@@ -1,4 +1,4 @@
-"""Sessions are kept for ever unless somebody says otherwise, and never go silently."""
+"""Sessions are kept forever by default, and never removed silently."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_without_the_setting_nothing_ever_goes(home: Path, cwd: Path) -> None:
 def test_with_the_setting_old_sessions_go_with_their_spills_and_it_is_said_once(home: Path, cwd: Path) -> None:
     old, young = talk(home, cwd, 31), talk(home, cwd, 29)
     [said] = start(home, cwd, KEEP)
-    assert "1 session older than 30 days was removed" in said
+    assert "Removed 1 session older than 30 days" in said
     assert ids(home, cwd) == {young}
     assert not (project(home, cwd) / old).exists()
     assert (project(home, cwd) / young / "tool-results" / "x.txt").exists()
@@ -137,6 +137,7 @@ def test_what_is_no_age_is_refused(text: str) -> None:
 
 @needs_fork
 @pytest.mark.spec("Z1")
+@pytest.mark.usefixtures("crash_points")
 def test_stopped_anywhere_a_session_is_whole_or_gone_and_what_went_is_listed(tmp_path: Path) -> None:
     cwd, made = tmp_path / "project", tmp_path / "made"
     cwd.mkdir()
@@ -182,7 +183,7 @@ def test_old_ledgers_are_removed_when_a_session_starts_and_that_is_said(home: Pa
     ledgers(home, 0, 1, LEDGER_DAYS - 1, LEDGER_DAYS + 2, LEDGER_DAYS + 3)
     (home / "ledger" / "notes of mine.txt").write_text("mine")
     [said] = start(home, cwd, Settings())
-    assert said.startswith("The ledgers of background work of 2 days up to ")
+    assert said.startswith("Removed background-work ledgers of 2 days up to ")
     assert len(ledger_days(home)) == 3
     assert (home / "ledger" / "notes of mine.txt").exists()
     assert start(home, cwd, Settings()) == []
@@ -191,6 +192,7 @@ def test_old_ledgers_are_removed_when_a_session_starts_and_that_is_said(home: Pa
 
 
 @needs_fork
+@pytest.mark.usefixtures("crash_points")
 def test_killed_while_ledgers_go_the_rest_goes_next_time(tmp_path: Path) -> None:
     def act(directory: Path, say: Say) -> None:
         assert clear_ledgers(directory, now=NOW, keep=None)
@@ -210,7 +212,7 @@ def test_a_full_journal_loses_its_older_half_and_what_was_told_stays_told(
         talk(home, cwd, 31 - number)
         said += start(home, cwd, KEEP, days=number)
     assert len(said) == 20
-    assert all(sentence.startswith("1 session ") for sentence in said), "no removal is told twice"
+    assert all(sentence.startswith("Removed 1 session ") for sentence in said), "no removal is told twice"
     assert (home / JOURNAL).stat().st_size < 2_000
     assert 0 < len(read_journal(home)) < 20
 

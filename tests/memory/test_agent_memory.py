@@ -1,4 +1,4 @@
-"""Where an agent type's memory lies, and what may not be its place (A5, G1)."""
+"""The location of an agent type's memory, and refused locations (A5, G1)."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_a_link_that_appears_after_the_look_is_not_followed(tmp_path: Path, tree
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (tree / ".claude").symlink_to(elsewhere)
-    with pytest.raises(PathRefused, match="not a directory of ours"):
+    with pytest.raises(PathRefused, match="is not a directory"):
         open_agent_memory(place, settings=Settings(), cwd=tree)
     assert list(elsewhere.iterdir()) == []
 
@@ -165,5 +165,5 @@ def test_what_an_agent_is_told_is_the_same_bytes_each_time_and_names_what_it_may
     texts = [agent_instructions(place, mode=mode, tools=["Read", "Write"], index="- [a](a.md)\n") for _ in range(2)]  # type: ignore[arg-type]
     assert texts[0] == texts[1]
     assert ("Saving takes two steps" in texts[0]) == (mode in ("auto", "confirm"))
-    assert ("waits for the person's yes" in texts[0]) == (mode == "confirm")
+    assert ("waits for the user's approval" in texts[0]) == (mode == "confirm")
     assert ("- [a](a.md)" in texts[0]) == (mode != "off")

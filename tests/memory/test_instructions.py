@@ -53,7 +53,7 @@ def test_each_type_says_what_when_how_and_gives_an_example(kind: str) -> None:
 @pytest.mark.spec("S8")
 def test_what_is_not_saved_is_listed_and_asked_back_about() -> None:
     part = said().split("### What is not saved")[1].split("###")[0]
-    for word in ("architecture", "file paths", "git", "fixes", "instruction file", "task at hand", "ask back"):
+    for word in ("architecture", "file paths", "git", "fixes", "instruction file", "current task", "ask what about it"):
         assert word in part
 
 
@@ -90,16 +90,16 @@ def test_guidelines_of_ones_own_come_last() -> None:
 def test_the_mode_decides_what_is_said() -> None:
     assert said(mode="off") == ""
     read_only = said(mode="read-only")
-    assert "can be read and not changed" in read_only
+    assert "Memory is read-only here" in read_only
     assert "How to save" not in read_only
-    assert "waits for the person's yes" in said(mode="confirm")
-    assert "waits for the person's yes" not in said()
+    assert "waits for the user's approval" in said(mode="confirm")
+    assert "waits for the user's approval" not in said()
 
 
 @pytest.mark.spec("Q8")
 def test_without_the_index_the_model_is_told_to_read_it() -> None:
-    assert "stands in the first reminder" in said()
-    assert "stands in the first reminder" not in said(index=False)
+    assert "is in the first reminder" in said()
+    assert "is in the first reminder" not in said(index=False)
 
 
 @pytest.mark.spec("K1")

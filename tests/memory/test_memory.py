@@ -78,7 +78,7 @@ def test_a_team_has_its_own_index_and_its_topics_are_named_for_it(tmp_path: Path
             topic = memory.get(name)
             assert topic is not None
             assert topic.file == "team/ours.md"
-        with pytest.raises(InputError, match="stays private"):
+        with pytest.raises(InputError, match="stay private"):
             memory.save("me", type="user", scope="team")
         assert memory.forget("team/ours.md")
         assert memory.restore("ours").file == "team/ours.md"
@@ -86,7 +86,7 @@ def test_a_team_has_its_own_index_and_its_topics_are_named_for_it(tmp_path: Path
 
 
 def test_without_a_team_there_is_nothing_to_save_to(tmp_path: Path) -> None:
-    with Memory.open(path=tmp_path / "memory") as memory, pytest.raises(InputError, match="no team memory"):
+    with Memory.open(path=tmp_path / "memory") as memory, pytest.raises(InputError, match="team memory is off"):
         saved(memory, scope="team")
 
 

@@ -1,4 +1,4 @@
-"""What a model writes into memory with Write and Edit: saved, refused, proposed or removed by the store, never around it."""
+"""A model's writes into memory with Write and Edit: the store saves, refuses, proposes or removes; nothing bypasses it."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_second_write_updates_and_the_same_text_changes_nothing(memory: Memory
     assert done.notice == "Updated memory: testing-db."
     again = put(memory, "testing-db.md", topic(body="Another."))
     assert (again.notice, again.is_error) == (None, False)
-    assert "says that already" in again.said
+    assert "already has this content" in again.said
     assert len(memory.log()) == 2
     assert memory.index().count("](") == 1
 
@@ -77,7 +77,7 @@ def test_a_second_write_updates_and_the_same_text_changes_nothing(memory: Memory
 @pytest.mark.spec("S6")
 def test_a_name_that_another_file_has_is_not_doubled(memory: Memory) -> None:
     put(memory, "testing-db.md", topic())
-    assert "in testing-db.md already" in refused(put(memory, "other.md", topic("Testing-DB")))
+    assert "is already the name of the memory in testing-db.md" in refused(put(memory, "other.md", topic("Testing-DB")))
     assert [each.file for each in memory.topics()] == ["testing-db.md"]
 
 
@@ -98,7 +98,7 @@ def test_an_empty_text_removes_the_memory_and_its_line(memory: Memory) -> None:
 @pytest.mark.spec("B7")
 def test_a_secret_is_left_out_and_said(memory: Memory) -> None:
     done = put(memory, "keys.md", topic("keys", body=f"The key is {KEY}.", more=f"note: {KEY}\n"))
-    assert "A secret was left out (Anthropic key)" in done.said
+    assert "A secret was removed (Anthropic key)" in done.said
     for path in memory.path.rglob("*"):
         assert not path.is_file() or KEY.encode() not in path.read_bytes(), path
 
@@ -143,7 +143,7 @@ def test_a_person_who_edits_meanwhile_wins(memory: Memory) -> None:
     known = (memory.path / "testing-db.md").read_bytes()
     (memory.path / "testing-db.md").write_text(topic(body="Mine."))
     for text in (topic(body="Theirs."), ""):
-        assert "changed by somebody else" in refused(put(memory, "testing-db.md", text, before=known))
+        assert "changed by someone else" in refused(put(memory, "testing-db.md", text, before=known))
     assert (memory.path / "testing-db.md").read_text() == topic(body="Mine.")
 
 
@@ -175,9 +175,9 @@ def test_in_confirm_mode_a_write_and_a_removal_wait_for_a_yes(tmp_path: Path) ->
         new = put(memory, "deploys.md", topic("deploys"))
         gone = put(memory, "testing-db.md", "")
         assert not new.is_error
-        assert "waits for the person's yes" in new.said
+        assert "waits for the user's approval" in new.said
         assert [each.name for each in memory.topics()] == ["testing-db"]
-        assert "nothing is left to do here" in refused(put(memory, "MEMORY.md", "- [a](testing-db.md)\n"))
+        assert "no change is needed here" in refused(put(memory, "MEMORY.md", "- [a](testing-db.md)\n"))
         saving, removing = memory.waiting()
         assert (saving.action, saving.why) == ("save", WHY)
         assert "+Use a real one." in saving.diff
@@ -199,10 +199,10 @@ def test_the_team_gets_neither_a_persons_profile_nor_a_secret(tmp_path: Path) ->
         assert done.notice == "Saved memory: release."
         assert memory.index("team").startswith("- [release](release.md)")
         assert memory.index() == ""
-        assert "stays private" in refused(put(memory, "team/me.md", topic("me", "user")))
+        assert "stay private" in refused(put(memory, "team/me.md", topic("me", "user")))
         for text in (topic("k", body=KEY), topic("k", more=f"note: {KEY}\n")):
-            assert "holds a secret" in refused(put(memory, "team/k.md", text))
-        assert "holds a secret" in refused(put(memory, "team/MEMORY.md", f"- [a](release.md) — {KEY}\n"))
+            assert "contains a secret" in refused(put(memory, "team/k.md", text))
+        assert "contains a secret" in refused(put(memory, "team/MEMORY.md", f"- [a](release.md) — {KEY}\n"))
         assert [each.file for each in memory.topics()] == ["team/release.md"]
         assert [index.path.parent.name for index in memory.indexes()] == ["team"]
 
@@ -225,7 +225,7 @@ def test_a_team_directory_elsewhere_is_known_by_its_path(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("file", ["team/x.md", "logs/2026/x.md", "Team/x.md"])
 def test_directories_with_another_meaning_take_no_topics(memory: Memory, file: str) -> None:
-    assert "here" in refused(put(memory, file, topic("x")))
+    assert "save it in the memory directory itself" in refused(put(memory, file, topic("x")))
 
 
 # The index
@@ -237,7 +237,7 @@ def test_lines_of_the_index_are_brought_into_shape(memory: Memory) -> None:
     long = "word " * 60
     text = f"---\nx: y\n---\n# Tests\n- [Real [db]](testing-db.md) — {long}\n- [gone](gone.md) — x\n{'content ' * 40}\n"
     done = put(memory, "MEMORY.md", text)
-    assert "not there were left out (gone.md)" in done.said
+    assert "missing files were left out (gone.md)" in done.said
     lines = memory.index().splitlines()
     assert lines[0] == "# Tests"
     assert lines[1].startswith("- [Real (db)](testing-db.md) — word")
@@ -264,7 +264,7 @@ def test_an_index_that_was_not_read_is_added_to_and_loses_nothing(memory: Memory
 
 def test_the_index_is_not_emptied(memory: Memory) -> None:
     put(memory, "a.md", topic("a"))
-    assert "write its own file empty" in refused(put(memory, "MEMORY.md", ""))
+    assert "write its file with empty content" in refused(put(memory, "MEMORY.md", ""))
     assert "a.md" in memory.index()
 
 
@@ -272,7 +272,7 @@ def test_the_index_is_not_emptied(memory: Memory) -> None:
 def test_a_secret_in_the_index_is_left_out(memory: Memory) -> None:
     put(memory, "a.md", topic("a"))
     done = put(memory, "MEMORY.md", f"- [a](a.md) — {KEY}\n")
-    assert "A secret was left out" in done.said
+    assert "A secret was removed" in done.said
     assert KEY not in memory.index()
 
 

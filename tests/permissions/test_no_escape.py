@@ -1,4 +1,4 @@
-"""No path a model supplies writes outside its root, also while somebody swaps directories for links (Z8).
+"""No path a model supplies writes outside its root, even while another program swaps directories for links (Z8).
 
 Its root: for the main conversation what was judged when the call was allowed; for a fork and for memories the memory directory.
 """
@@ -236,7 +236,7 @@ def test_a_fork_in_a_race_writes_inside_the_memory_directory_or_not_at_all(proje
 def test_saving_in_a_race_writes_inside_the_memory_directory_or_not_at_all(
     tmp_path: Path, outside: Path, project: Path, what: str
 ) -> None:
-    """A memory directory that is a link when it is opened is the person's own wish; what happens to it later is not followed."""
+    """A memory directory that is a link when it is opened was chosen by the user; later changes of the link are not followed."""
     home = tmp_path / "home"
     with Memory.open(project, home=home) as memory:
         memory.save("first", type="user", description="one", body="x")

@@ -1,4 +1,4 @@
-"""How rules and modes meet, and which rule is offered with "always"."""
+"""Rules combined with modes, and the rule offered with "always"."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_a_broken_deny_rule_denies_and_says_what_to_mend(house: House) -> None:
     verdict = house.decide(call("Bash", command="ls"), "all", rules(deny=["Bash(rm"]))
     assert isinstance(verdict, Deny)
     assert "Bash(rm" in verdict.why
-    assert "mend it in the settings" in verdict.why
+    assert "fix it in the settings" in verdict.why
 
 
 @pytest.mark.parametrize("given", [None, "text", 7, [], {"command": None}, {"command": {"a": 1}}], ids=str)

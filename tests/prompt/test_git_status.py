@@ -113,14 +113,14 @@ def test_a_worktree_shows_its_own_branch(top: Path) -> None:
 @needs_git
 def test_a_checked_out_commit_is_no_branch(top: Path) -> None:
     git(top, "checkout", "-q", "--detach")
-    assert status(top).startswith("Branch: none (a commit is checked out)\n")
+    assert status(top).startswith("Branch: none (detached HEAD)\n")
 
 
 @needs_git
 def test_a_repository_without_a_commit_says_so(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q", "-b", "main")
     (tmp_path / "a").write_text("a")
-    assert git_status(tmp_path, environ=os.environ, seconds=60) == "Branch: main\nNo commit was found on it.\n\nChanges:\n?? a"
+    assert git_status(tmp_path, environ=os.environ, seconds=60) == "Branch: main\nNo commits found.\n\nChanges:\n?? a"
 
 
 @pytest.mark.parametrize("environ", [NO_PROGRAMS, {"PATH": "relative"}])
@@ -151,7 +151,7 @@ def test_when_time_is_up_what_is_missing_is_said(top: Path) -> None:
     (slow / "git").write_text("#!/bin/sh\nsleep 600 | cat\n")
     (slow / "git").chmod(0o755)
     shown = git_status(top, environ={"PATH": f"{slow}{os.pathsep}/bin{os.pathsep}/usr/bin"}, seconds=0.05)
-    assert shown == "Branch: main\n\nChanges:\n(not all could be found out in time)"
+    assert shown == "Branch: main\n\nChanges:\n(incomplete: git did not finish in time)"
 
 
 @needs_git

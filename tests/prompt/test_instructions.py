@@ -10,7 +10,7 @@ from lamina.prompt.instructions import load_instructions, project_of
 
 
 class Place:
-    """A disk of its own: a machine's directory, a person's home, a repository below it."""
+    """A separate disk: a machine's directory, a user's home, a repository below it."""
 
     def __init__(self, root: Path) -> None:
         self.root = Path(os.path.realpath(root))
@@ -165,13 +165,13 @@ def test_includes_go_five_levels_deep(place: Place) -> None:
 def test_a_missing_include_is_a_finding_and_a_handle_is_not(place: Place) -> None:
     path = place.project_file("CLAUDE.md", "Ask @ann about @docs/gone.md and @pytest.fixture or @types/node.")
     found = place.load()
-    assert found.findings == (f"{place.project}/docs/gone.md is not there; it is left out (named in {path}).",)
+    assert found.findings == (f"{place.project}/docs/gone.md does not exist; it is left out (named in {path}).",)
 
 
 @pytest.mark.spec("I2")
 @pytest.mark.parametrize(
     ("data", "problem"),
-    [(b"\x89PNG\0", "binary"), (b"\xff\xfeh\0i\0", "UTF-16"), (b"caf\xe9", "no UTF-8"), (b"x" * (2 << 20), "larger than")],
+    [(b"\x89PNG\0", "binary"), (b"\xff\xfeh\0i\0", "UTF-16"), (b"caf\xe9", "not UTF-8"), (b"x" * (2 << 20), "larger than")],
 )
 def test_only_text_is_included(place: Place, data: bytes, problem: str) -> None:
     place.project_file("CLAUDE.md", "@data.md")
@@ -190,7 +190,7 @@ def test_pipes_and_directories_in_place_of_files_are_passed_over(place: Place) -
     found = place.load()
     assert [file.text for file in found.files] == ["still there @./docs"]
     assert [sentence.split(";")[0].split("/")[-1] for sentence in found.findings] == [
-        "CLAUDE.md is no regular file",
+        "CLAUDE.md is not a regular file",
         "x.md is a directory",
         "docs is a directory",
     ]
@@ -318,7 +318,7 @@ def test_a_long_file_is_cut_at_a_lines_end_with_a_warning(place: Place) -> None:
     assert len(body) <= MOST_CHARACTERS
     assert set(map(len, body.split("\n"))) == {99}
     assert "Cut here" in note
-    assert "50,099 characters; 40,000 are sent" in found.findings[0]
+    assert "50,099 characters; only 40,000 are sent" in found.findings[0]
 
 
 @pytest.mark.spec("I3")
@@ -342,8 +342,8 @@ def test_files_and_characters_are_bounded_and_what_counts_most_is_kept(place: Pl
     assert sum(len(file.text) for file in found.files) <= MOST_IN_ALL
     assert found.files[0].text == "managed"
     assert found.files[-1].path.stem == f"{MOST_FILES - 2:04}"
-    assert any(f"more than {MOST_FILES} instruction files" in sentence for sentence in found.findings)
-    assert any("exceed 400,000 characters together" in sentence for sentence in found.findings)
+    assert any(f"More than {MOST_FILES} instruction files" in sentence for sentence in found.findings)
+    assert any("together exceed 400,000 characters" in sentence for sentence in found.findings)
 
 
 def test_letters_nobody_sees_are_left_out_and_reported(place: Place) -> None:
@@ -352,20 +352,20 @@ def test_letters_nobody_sees_are_left_out_and_reported(place: Place) -> None:
     place.project_file("CLAUDE.md", f"Be nice{hidden}. {flag}")
     found = place.load()
     assert found.files[0].text == f"Be nice. {flag}"
-    assert "can't see" in found.findings[0]
+    assert "contains invisible characters" in found.findings[0]
 
 
 def test_without_a_home_a_tilde_is_a_finding(place: Place) -> None:
     place.project_file("CLAUDE.md", "@~/a.md")
     found = load_instructions(cwd=place.project, home=None, managed=place.managed)
-    assert "no home directory is known" in found.findings[0]
+    assert "the home directory is unknown" in found.findings[0]
 
 
 def test_a_rule_with_broken_front_matter_holds_everywhere_and_is_reported(place: Place) -> None:
     place.project_file(".claude/rules/a.md", "---\npaths: [a\n---\nrule")
     found = place.load()
     assert "rule" in found.files[0].text
-    assert "front matter is no YAML" in found.findings[0]
+    assert "front matter is not valid YAML" in found.findings[0]
 
 
 def test_the_same_files_give_the_same_value(place: Place) -> None:

@@ -78,7 +78,7 @@ def test_the_shared_messages_and_blocks_never_change(rows: list[list[Wire]]) -> 
 
 
 def test_the_mark_of_a_request_is_still_there_in_the_next_one() -> None:
-    """What one request wrote to the cache is exactly what the next one looks up, however many blocks came since."""
+    """The next request looks up exactly what the previous one wrote to the cache, however many blocks came since."""
     messages = [user()]
     for number in range(6):
         this = messages.copy()

@@ -31,8 +31,8 @@ def test_what_is_not_there_is_none(tmp_path: Path, name: str) -> None:
         (b"\xfe\xff\x00t", "UTF-16"),
         ("text".encode("utf-16-le"), "binary"),
         (b"\x89PNG\r\n\x1a\n\0\0\0", "binary"),
-        (b"ok \xff\xff", "no UTF-8 text (byte 4)"),
-        (b"\xed\xa0\x80", "no UTF-8 text (byte 1)"),
+        (b"ok \xff\xff", "not UTF-8 text (byte 4)"),
+        (b"\xed\xa0\x80", "not UTF-8 text (byte 1)"),
     ],
 )
 def test_the_content_decides_what_is_text_not_the_suffix(tmp_path: Path, data: bytes, problem: str) -> None:
@@ -60,7 +60,7 @@ def test_a_directory_is_no_text(tmp_path: Path) -> None:
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
 def test_a_pipe_that_nobody_writes_to_does_not_block(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.md")
-    assert read_text(tmp_path / "pipe.md") == UnusableFile("is no regular file")
+    assert read_text(tmp_path / "pipe.md") == UnusableFile("is not a regular file")
 
 
 def test_a_device_is_not_opened() -> None:

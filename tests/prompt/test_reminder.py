@@ -46,7 +46,7 @@ def test_each_source_stands_under_its_own_heading_in_order() -> None:
     ]
     assert made.startswith("<system-reminder>\n")
     last = made.split("\n\n")[-1]
-    assert "nothing to do with the task" in last
+    assert "unrelated to the task" in last
     assert last.endswith("\n</system-reminder>")
 
 

@@ -1,4 +1,4 @@
-"""A conversation with the offline stand-in, its tool calls answered by hand."""
+"""A conversation with the offline stand-in in which tests answer the tool calls."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def text(said: str) -> Wire:
 
 
 class Talk:
-    """A conversation with the stand-in; tool calls are answered by hand."""
+    """A conversation with the stand-in; the test answers the tool calls."""
 
     def __init__(self, *, index: str = "", memory: str | None = MEMORY, tools: tuple[str, ...] = TOOLS) -> None:
         system = [text("You are an agent."), text(f"# Memory\n\n- Memory directory: {memory}\n\nMore.")] if memory else []
@@ -52,5 +52,5 @@ class Talk:
 
 
 def called(block: Wire) -> tuple[str, str]:
-    """The tool and the file of a call."""
+    """Return the tool and the file of a call."""
     return block["name"], str(block["input"].get("file_path", block["input"].get("path")))

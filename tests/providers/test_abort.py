@@ -1,4 +1,4 @@
-"""A call that somebody wants to end: at the next event, before the next try, and with nothing sent after it."""
+"""Aborting a call: it ends at the next event or before the next try, and no request follows."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_server_that_asks_for_patience_is_not_waited_for(provider: Provider, m
 
 
 def test_a_call_that_was_left_is_not_sent_again(provider: Provider, messages_server: MessagesServer) -> None:
-    """The server fails only after nobody waits any more: what would have been tried again is not."""
+    """The server fails only after the call was aborted, so there is no retry."""
     abort, release = threading.Event(), threading.Event()
     messages_server.fail(529, delay=release)
     watcher = threading.Thread(target=set_when_asked, args=(messages_server, abort))
@@ -90,7 +90,7 @@ def test_nothing_is_sent_when_the_abort_came_first(provider: Provider, messages_
 
 
 def set_when_asked(server: MessagesServer, abort: threading.Event) -> None:
-    """As soon as the server has a request; a test that fails waits the whole time."""
+    """Wait until the server has a request; a failing test waits the whole time."""
     for _ in range(PATIENCE * 100):
         if server.requests or abort.wait(0.01):
             break

@@ -1,4 +1,4 @@
-"""What only the Messages API has: signed thinking, cache marks with lifetimes, server-side edits, diagnostics."""
+"""Features of the Messages API only: signed thinking, cache marks with lifetimes, server-side edits, diagnostics."""
 
 from __future__ import annotations
 

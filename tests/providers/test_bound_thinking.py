@@ -1,4 +1,4 @@
-"""Thinking bound to a conversation that was changed since: what the provider asks for, and from when on."""
+"""Thinking that is bound to a conversation which has changed: when the provider asks the server to drop it."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_only_models_known_to_bind_are_asked_from_the_start(model: str, address:
 
 
 def changed(server: MessagesServer) -> list[dict[str, Any]]:
-    """A conversation whose first message is another than the one its thinking was made in."""
+    """A conversation whose first message differs from the one that its thinking is bound to."""
     server.reply(thinking="hm", text="hi")
     provider = AnthropicProvider("claude-sonnet-5", base_url=server.url, api_key="key")
     reply = provider.ask({"model": "claude-sonnet-5", "max_tokens": 9, "messages": HELLO})

@@ -1,4 +1,4 @@
-"""Both providers, sync and async, through the official SDKs against a real server on loopback: answers and every fault."""
+"""Answers and faults of both providers, sync and async, through the official SDKs against a real server on loopback."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ TOOLS = [
 
 
 class Wired(NamedTuple):
-    """One provider in one mode, and what it slept."""
+    """One provider in one mode, and its retry delays."""
 
     server: MessagesServer
     make: Callable[..., AnthropicProvider | OpenAIProvider]

@@ -1,4 +1,4 @@
-"""A chat list that grows is converted once: the same messages as converting all of it, the same objects where nothing changed."""
+"""Each row of a growing chat list is converted once, with the same result as converting the whole list."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chunks as servers really send them: with and without ids, indices, usage and manners."""
+"""Chunks as real servers send them, with and without ids, indices and usage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages ⇄ Chat Completions: nothing is lost on the way there and back."""
+"""Conversion between Messages and Chat Completions is lossless in both directions."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.core.histories import examples
 
 from lamina.core.errors import InputError
 from lamina.providers.conversion import ERROR, block_of, chat_messages, messages_from_chat, part_of
@@ -16,7 +17,7 @@ from lamina.providers.stream import UNPARSED
 
 Wire = dict[str, Any]
 
-# Our own tags in texts are the hard case; they are made likely on purpose.
+# Lamina's tags in texts are the hard case, so they are made likely on purpose.
 TAGS = [
     "<lamina:",
     "<lamina:block>",
@@ -95,7 +96,7 @@ def to_chat(messages: list[Wire], **options: bool) -> list[Wire]:
     return [chat for message in messages for chat in chat_messages(message, **options)]
 
 
-@settings(max_examples=300)
+@examples(200)
 @given(conversations())
 def test_a_conversation_comes_back_as_it_went(messages: list[Wire]) -> None:
     before = copy.deepcopy(messages)
@@ -131,7 +132,7 @@ chat_parts = st.one_of(
 
 @st.composite
 def chats(draw: st.DrawFn) -> list[Wire]:
-    """Lists as callers own them, in normal form: no empty texts, one text as a string, compact arguments."""
+    """Message lists of callers in normal form: no empty texts, a single text as a string, compact arguments."""
     content = words | st.lists(chat_parts, min_size=2, max_size=3)
     names = st.sampled_from([{}, {"name": "ada"}])
     out: list[Wire] = []
@@ -155,7 +156,7 @@ def chats(draw: st.DrawFn) -> list[Wire]:
     return out
 
 
-@settings(max_examples=300)
+@examples(200)
 @given(chats())
 def test_a_callers_own_list_comes_back_as_it_was(chat: list[Wire]) -> None:
     assert to_chat(messages_from_chat(chat)) == chat

@@ -1,4 +1,4 @@
-"""Every fault ends in one typed error; the wordings are those servers are known for."""
+"""Every fault becomes one typed error; the messages are those of real servers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names find their model, a call's cost is right to the cent."""
+"""Names find their model, and the cost of a call is correct to the cent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The offline stand-in: it answers from what was said, in any language, says so when it knows nothing, and reads nothing else."""
+"""The offline stand-in answers from the conversation, in any language, and says so if it has no answer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PROVIDER = OfflineProvider()
 
 
 def request(*words: str) -> Wire:
-    """A conversation in which the stand-in noted everything, up to the last message."""
+    """A conversation in which the stand-in noted every message before the last one."""
     messages: list[Wire] = []
     for number, said in enumerate(words):
         messages.append({"role": "user", "content": [{"type": "text", "text": said}]})

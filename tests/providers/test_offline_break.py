@@ -1,4 +1,4 @@
-"""What people really say to a memory: several things at once, in odd forms, again, otherwise, and "forget everything"."""
+"""Real-life requests to memory: several items at once, unusual forms, repetitions, changes, and "forget everything"."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.clocks import FAR_TOO_LONG
 
 from lamina.core.memory_requests import asks_for_memory, asks_to_forget, asks_to_remember, to_forget, to_remember
 from lamina.providers.offline.chat import NOT_FOUND
@@ -16,18 +17,18 @@ from lamina.providers.offline.sentence_rules import says_instead
 
 from .talk import INDEX, MEMORY, Talk, called
 
-SAVED = "Saved the memory 'x' in y; its line in MEMORY.md is in place."
+SAVED = "Saved the memory 'x' in y; its line in MEMORY.md is up to date."
 TEA = "- [anna-tea](anna-tea.md) — Anna likes tea\n- [billing](billing.md) — the billing service is owned by Anna"
 
 
 def written(block: dict[str, Any]) -> tuple[str, str]:
-    """The file a call writes, and what its front matter describes."""
+    """Return the file that a call writes, and the description in its front matter."""
     assert block["name"] == "Write"
     [line] = [line for line in block["input"]["content"].splitlines() if line.startswith("description: ")]
     return block["input"]["file_path"].removeprefix(f"{MEMORY}/"), line.removeprefix("description: ")
 
 
-# How it is said
+# Ways to ask
 
 
 @pytest.mark.spec("B15", "S7")
@@ -79,7 +80,7 @@ def test_a_hostile_message_costs_no_more_than_its_length(text: str) -> None:
     began = time.process_time()
     asks_for_memory(text)
     notes(f"Remember: {text}", "2026-03-05")
-    assert time.process_time() - began < 2.0
+    assert time.process_time() - began < FAR_TOO_LONG
 
 
 @given(st.text(max_size=60))
@@ -89,7 +90,7 @@ def test_any_words_are_asked_about_without_harm(said: str) -> None:
     assert len(to_forget(said)) <= len(said)
 
 
-# Several things
+# Several items
 
 
 @pytest.mark.spec("S5", "S7")
@@ -134,11 +135,11 @@ def test_of_a_list_what_is_no_memory_is_asked_back_about_and_the_rest_is_saved()
     talk = Talk()
     assert written(talk.say("Remember:\n- def f(x): return x\n- we ship from main"))[0] == "ship-main.md"
     said = talk.result(SAVED)["text"]
-    assert "What about it is worth keeping" in said
+    assert "What is worth keeping" in said
     assert said.endswith("I will remember that: we ship from main")
 
 
-# Days
+# Dates
 
 
 @pytest.mark.spec("S7")
@@ -173,7 +174,7 @@ def test_a_day_that_is_none_is_no_error() -> None:
     assert "tomorrow" in written(talk.say("Remember: the demo is tomorrow"))[1]
 
 
-# Again, and otherwise
+# Repetitions and changes
 
 
 @pytest.mark.spec("S6")
@@ -248,7 +249,7 @@ def test_what_else_a_memory_says_stays_when_it_is_said_again() -> None:
     assert "The port is 9090.\n\nAsk Eve for the firewall.\n" in call["input"]["content"]
 
 
-# What is none of memory's business
+# Sentences that are not worth remembering
 
 
 @pytest.mark.spec("S8")
@@ -268,7 +269,7 @@ def test_what_else_a_memory_says_stays_when_it_is_said_again() -> None:
 )
 def test_code_tasks_and_fixes_are_asked_back_about(said: str) -> None:
     assert no_memory(said) is not None
-    assert "What about it is worth keeping" in Talk().say(f"Remember: {said}")["text"]
+    assert "What is worth keeping" in Talk().say(f"Remember: {said}")["text"]
 
 
 @pytest.mark.parametrize(
@@ -289,8 +290,8 @@ def test_a_name_holds_nothing_that_may_be_a_secret(said: str) -> None:
     assert not any(piece in name for piece in ("hunter22x", "abcdefgh", "akia"))
     talk = Talk()
     talk.say(f"Remember: {said}")
-    told = talk.result(f"{SAVED} A secret was left out (assigned secret).")["text"]
-    assert "A secret was left out (assigned secret)." in told
+    told = talk.result(f"{SAVED} A secret was removed (assigned secret).")["text"]
+    assert "A secret was removed (assigned secret)." in told
     assert said not in told
 
 
@@ -316,12 +317,12 @@ def test_everything_is_never_forgotten_at_a_word(said: str) -> None:
     told = Talk(index=INDEX).say(said)["text"]
     assert told.startswith("I removed nothing")
     assert "integration-tests, deploys" in told
-    assert Talk().say(said)["text"] == "Nothing is remembered here yet."
+    assert Talk().say(said)["text"] == "There are no memories here yet."
 
 
 @pytest.mark.parametrize("said", ["Forget the", "forget about the", "Forget what you know about", "Forget …", "Forget"])
 def test_a_wish_that_names_nothing_removes_nothing(said: str) -> None:
-    assert Talk(index="- [a](a.md) — one").say(said)["text"].startswith("What shall I forget?")
+    assert Talk(index="- [a](a.md) — one").say(said)["text"].startswith("What should I forget?")
 
 
 @pytest.mark.parametrize("said", ["Forget Anna's birthday", "Forget everything about Anna Lee", "Forget the billing cluster"])
@@ -329,7 +330,7 @@ def test_what_fits_only_in_part_is_named_and_stays(said: str) -> None:
     talk = Talk(index=TEA)
     assert talk.say(said)["name"] == "Grep"
     told = talk.result(f"{MEMORY}/anna-tea.md\n{MEMORY}/billing.md")["text"]
-    assert "Say which: anna-tea, billing" in told
+    assert "Tell me which one to forget: anna-tea, billing" in told
     talk = Talk(index=TEA)
     talk.say(said)
     assert called(talk.result(f"{MEMORY}/anna-tea.md")) == ("Read", f"{MEMORY}/anna-tea.md")
@@ -341,7 +342,7 @@ def test_more_than_one_answer_can_remove_is_said() -> None:
     block = talk.say("Forget everything about flaky tests")
     while block["type"] == "tool_use":
         block = talk.result("1\tflaky" if block["name"] == "Read" else "Removed.")
-    assert block["text"].endswith("2 more memories are about it: say it again to remove those too.")
+    assert block["text"].endswith("2 more memories match. Repeat your request to remove them too.")
     assert block["text"].count("Removed.") == 10
 
 
@@ -369,7 +370,8 @@ def test_a_memory_that_fits_only_in_part_is_told_with_a_doubt() -> None:
     tea = TEA.splitlines()[0]
     talk = Talk(index=tea)
     talk.say("Where does Anna live?")
-    assert talk.result("1\tAnna likes tea.")["text"] == "I am not sure that this answers it:\nAnna likes tea.\n(memory: anna-tea)"
+    answer = talk.result("1\tAnna likes tea.")["text"]
+    assert answer == "I am not sure that this answers your question:\nAnna likes tea.\n(memory: anna-tea)"
     talk = Talk(index=tea)
     talk.say("What does Anna like?")
     assert talk.result("1\tAnna likes tea.")["text"] == "Anna likes tea.\n(memory: anna-tea)"

@@ -1,4 +1,4 @@
-"""The offline chat's command grammar: words in, tool calls out, through the same path as a model's."""
+"""The commands of the offline chat become tool calls, through the same path as those of a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory without a model: notes made from a sentence, and the calls that save, find and remove them."""
+"""Memory without a model: notes from a sentence, and the calls that save, find and remove them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_a_wish_to_remember_is_a_file_with_front_matter() -> None:
         "---\nname: integration-tests-real-database\ndescription: integration tests run against a real database\ntype: feedback\n"
         "---\n\nIntegration tests run against a real database.\n\n**Why:** Mocks once hid a broken migration.\n"
     )
-    done = talk.result("Saved the memory 'integration-tests-real-database' in x; its line in MEMORY.md is in place.")
+    done = talk.result("Saved the memory 'integration-tests-real-database' in x; its line in MEMORY.md is up to date.")
     assert done["text"] == "I will remember that: integration tests run against a real database"
 
 
@@ -48,16 +48,16 @@ def test_the_same_again_updates_and_keeps_the_reason() -> None:
 def test_a_file_that_is_there_after_all_is_read_first() -> None:
     talk = Talk()
     talk.say(SAID)
-    call = talk.result("x exists and has not been read in this conversation: Read it first, then try again.", is_error=True)
+    call = talk.result("x exists but has not been read in this conversation. Read it first, then try again.", is_error=True)
     assert call["name"] == "Read"
     assert talk.result("1\told")["name"] == "Write"
-    assert talk.result("The disk is full.", is_error=True)["text"] == "That is not saved: The disk is full."
+    assert talk.result("The disk is full.", is_error=True)["text"] == "Not saved: The disk is full."
 
 
 def test_what_waits_for_a_yes_is_told_as_it_is() -> None:
     talk = Talk()
     talk.say(SAID)
-    said = "x is not changed yet: the change waits for the person's yes. Tell them: lamina inbox accept 12"
+    said = "x is not changed yet: the change waits for the user's approval. Tell them: lamina inbox accept 12"
     assert talk.result(said)["text"] == said
 
 
@@ -82,7 +82,7 @@ def test_without_memory_it_says_that_it_is_kept_here_only(talk: Talk, why: str) 
     ],
 )
 def test_what_is_no_memory_is_asked_back_about(said: str) -> None:
-    assert "What about it is worth keeping" in Talk().say(said)["text"]
+    assert "What is worth keeping" in Talk().say(said)["text"]
 
 
 @pytest.mark.parametrize(
@@ -192,10 +192,10 @@ def test_what_is_not_in_the_index_is_searched_for() -> None:
     assert called(talk.result("1\tThe kubernetes cluster is old.")) == ("Write", f"{MEMORY}/old.md")
     talk = Talk(index=INDEX)
     talk.say("Forget the kubernetes cluster")
-    assert "Say which: a, b" in talk.result(f"{MEMORY}/a.md\n{MEMORY}/b.md")["text"]
+    assert "which one to forget: a, b" in talk.result(f"{MEMORY}/a.md\n{MEMORY}/b.md")["text"]
     talk = Talk(index=INDEX)
     talk.say("Forget the kubernetes cluster")
-    assert "I know nothing about kubernetes cluster" in talk.result("No files match.")["text"]
+    assert "There is no memory about kubernetes cluster" in talk.result("No files match.")["text"]
 
 
 def test_what_was_saved_in_this_conversation_can_be_forgotten_in_it() -> None:
@@ -258,4 +258,4 @@ def test_told_to_ignore_memory_it_is_as_if_there_were_none(said: str) -> None:
 
 def test_asked_what_it_remembers_it_lists_the_index() -> None:
     assert "- deploys: deploys happen on Tuesdays" in Talk(index=INDEX).say("What do you remember?")["text"]
-    assert Talk().say("What do you remember?")["text"] == "Nothing is remembered here yet."
+    assert Talk().say("What do you remember?")["text"] == "There are no memories here yet."

@@ -1,4 +1,4 @@
-"""A provider by name: what is guessed, what is refused, and that nothing is imported before it is needed."""
+"""Opening a provider by name: which names are recognised or rejected, and that SDKs are imported only when needed."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_whoever_only_prepares_requests_needs_no_key_and_a_call_says_what_is_mis
     request = {"model": "m", "max_tokens": 1, "messages": [{"role": "user", "content": [{"type": "text", "text": "hi"}]}]}
     provider = kind("m")
     assert provider.render(request)["model"] == "m"
-    with pytest.raises(SettingError, match="neither key, client nor base URL"):
+    with pytest.raises(SettingError, match="neither an API key, a client nor a base URL"):
         provider.ask(request)
 
 

@@ -1,4 +1,4 @@
-"""What only Chat Completions servers do: refuse a parameter, cache by themselves, send no usage."""
+"""Behaviour of Chat Completions servers only: rejected parameters, automatic caching, missing usage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A canonical request as the SDK's own create() takes it."""
+"""A canonical request as keyword arguments of the SDK's create()."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from lamina.core.cache import CACHE_EDITS_BETA
 from lamina.providers import Capabilities
-from lamina.providers.anthropic import AnthropicProvider, _say_left_out, capabilities_at, render
+from lamina.providers.anthropic import AnthropicProvider, _warn_left_out, capabilities_at, render
 from lamina.providers.openai import Dialect, OpenAIProvider, adapted, chat_tool_choice, dialect_at
 
 Wire = dict[str, Any]
@@ -59,7 +59,7 @@ def test_context_management_rides_in_the_body_with_its_beta_in_the_header() -> N
 
 
 def test_a_server_not_known_to_have_it_is_not_sent_it_and_that_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
-    _say_left_out.cache_clear()
+    _warn_left_out.cache_clear()
     with caplog.at_level(logging.WARNING, logger="lamina.providers"):
         for _ in range(2):
             assert render({**REQUEST, "context_management": M5}, Capabilities("messages")) == REQUEST

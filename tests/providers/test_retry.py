@@ -1,4 +1,4 @@
-"""When a call is tried again, driven by hand: no clock, no server."""
+"""Retries of a call, driven by hand without a clock or a server."""
 
 from __future__ import annotations
 

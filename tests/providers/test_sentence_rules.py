@@ -1,4 +1,4 @@
-"""What a sentence to remember is about, in four languages: its type, its reason, and what is nothing to remember."""
+"""Classification of sentences in four languages: type, reason, and whether they are worth remembering."""
 
 from __future__ import annotations
 

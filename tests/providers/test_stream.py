@@ -1,4 +1,4 @@
-"""The accumulator: any cut, any order, any nonsense ends in a whole answer or a broken one."""
+"""The accumulator: any truncated, reordered or invalid stream gives a complete answer or StreamBroken."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`lamina replay` as a person runs it."""
+"""`lamina replay` from the command line."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_table_a_page_and_a_sentence_for_what_was_left_out(work: Path) -> None
     assert [line.split()[0] for line in done.stdout.splitlines()[:4]] == ["policy", "recorded", "append", "lamina"]
     assert "1 sessions" not in done.stdout
     assert "1 session, 5 calls." in done.stdout
-    assert "lamina: bad.jsonl is left out: it holds no answer of a model" in done.stderr
+    assert "lamina: bad.jsonl skipped: the file has no model answer" in done.stderr
     first = (work / "report.html").read_text()
     assert first.startswith("<!doctype html>")
     assert here("replay", "one.jsonl", "bad.jsonl", "--html", "report.html").returncode == 0
@@ -97,9 +97,9 @@ def test_where_nothing_is_taken_out_every_fact_is_kept_though_the_index_of_then_
     ("arguments", "code", "said"),
     [
         ((), 2, "Missing argument"),
-        (("missing.jsonl",), 2, "there is no file or directory missing.jsonl"),
-        (("bad.jsonl",), 2, "bad.jsonl is left out: it holds no answer of a model; name transcripts of Lamina or Claude Code.\n"),
-        (("empty",), 2, "there are no transcripts in empty"),
+        (("missing.jsonl",), 2, "file or directory missing.jsonl not found"),
+        (("bad.jsonl",), 2, "bad.jsonl skipped: the file has no model answer; pass transcripts of Lamina or Claude Code.\n"),
+        (("empty",), 2, "no transcripts found in empty"),
         (("bad.jsonl", "--policy", "cheapest"), 2, "'cheapest' is not one of"),
         (("bad.jsonl", "--without", "dreams"), 2, "'dreams' is not one of"),
     ],
@@ -134,7 +134,7 @@ def test_a_page_never_replaces_what_is_no_page(work: Path) -> None:
     before = (work / "one.jsonl").read_bytes()
     done = here("replay", "--html", "one.jsonl", "two.jsonl")  # what a shell makes of `--html *.jsonl`
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "lamina: --html: one.jsonl is there already and is no page of a report; name another file.\n"
+    assert done.stderr == "lamina: --html: one.jsonl exists and is not a replay report; choose another file.\n"
     assert (work / "one.jsonl").read_bytes() == before
 
 
@@ -153,7 +153,7 @@ def test_a_page_names_files_whose_names_are_no_text(work: Path) -> None:
     (work / os.fsdecode(b"bad\xff.jsonl")).write_text("nothing\n")
     done = here("replay", ".", "--html", "report.html")
     assert done.returncode == 0, done.stderr
-    assert "bad?.jsonl is left out" in (work / "report.html").read_text()
+    assert "bad?.jsonl skipped" in (work / "report.html").read_text()
 
 
 def test_to_ask_a_model_takes_a_provider(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""A provider is asked what it would do with a policy's request."""
+"""`--ask`: comparing a provider's answers with the recorded ones."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_answers_are_held_against_what_was_recorded(
     assert (found.same, found.again, found.questions) == (same, again, questions)
     assert "asked" not in report.to_json()["policies"]["recorded"]
     assert report.to_json()["policies"]["lamina"]["asked"]["same_act"] == same
-    assert any(remark.startswith("lamina: a model was asked 2 times") for remark in remarks(report))
+    assert any(remark.startswith("lamina: 2 answers from a model") for remark in remarks(report))
 
 
 def test_what_is_sent_has_the_policys_messages_and_nothing_that_was_made_up(tmp_path: Path) -> None:

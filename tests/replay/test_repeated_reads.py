@@ -1,4 +1,4 @@
-"""Repeated reads, and those a policy may be blamed for."""
+"""Repeated reads, and those caused by a policy."""
 
 from __future__ import annotations
 

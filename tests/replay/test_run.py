@@ -100,7 +100,9 @@ def test_a_window_that_fills_up_ends_the_session_and_is_said(tmp_path: Path) -> 
     stopped = report.figures["lamina without compaction"]
     assert (stopped.stopped_sessions, stopped.calls + stopped.calls_not_played) == (1, 20)
     assert stopped.calls_not_played > 0
-    assert any("lamina without compaction: the window was full in 1 session" in remark for remark in remarks(report))
+    assert any(
+        "lamina without compaction: 1 session ended early because the window was full" in remark for remark in remarks(report)
+    )
     assert report.figures["lamina"].stopped_sessions == 0
 
 
@@ -210,7 +212,7 @@ def test_no_transcript_is_changed_and_bad_ones_are_left_out_with_a_sentence(tmp_
     assert found == [bad, good], "each once"
     report = played(*found, tmp_path / "missing.jsonl")
     assert report.sessions == 1
-    assert [one.split(" is left out: ")[0] for one in report.skipped] == [str(bad), str(tmp_path / "missing.jsonl")]
+    assert [one.split(" skipped: ")[0] for one in report.skipped] == [str(bad), str(tmp_path / "missing.jsonl")]
     assert len(report.damaged) == 1
     assert good.read_bytes() == before
 
@@ -229,9 +231,9 @@ def test_of_a_home_only_conversations_are_taken_and_each_once(tmp_path: Path) ->
 def test_rows_that_were_given_the_same_memory_are_named_once() -> None:
     given = {"append": 0, "lamina": 7, "lean": 9, "lamina without notes": 7}
     report = ReplayReport(figures={name: ReplayFigures(memory_tokens=tokens) for name, tokens in given.items()})
-    assert [one for one in remarks(report) if "memory put in" in one] == [
-        "lamina and 1 further row: memory put in 7 tokens, index and recall together.",
-        "lean: memory put in 9 tokens, index and recall together.",
+    assert [one for one in remarks(report) if "memory added" in one] == [
+        "lamina and 1 other row: memory added 7 tokens (index and recall).",
+        "lean: memory added 9 tokens (index and recall).",
     ]
 
 

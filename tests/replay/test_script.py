@@ -1,4 +1,4 @@
-"""What a recording says, read for a replay."""
+"""Reading a recording into a replay script."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_subagents_own_transcript_is_a_conversation(tmp_path: Path) -> None:
 def test_what_is_no_conversation_is_refused_with_a_sentence(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "odd.jsonl"
     path.write_bytes(content)
-    with pytest.raises(InputError, match="no answer of a model"):
+    with pytest.raises(InputError, match="no model answer"):
         read_script(path)
 
 

@@ -1,4 +1,4 @@
-"""A provider that a test holds in its hand: it answers by rules, waits where it is told to, and fails as it is told."""
+"""A provider that a test controls: it answers by rules, and waits and fails on command."""
 
 from __future__ import annotations
 

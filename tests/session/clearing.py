@@ -32,7 +32,7 @@ LONG = "line of a file, nothing special in it\n" * 105
 
 
 class Told5(list[tuple[str, Wire]]):
-    """What a host was told, in order (K5)."""
+    """The events that a host received, in order (K5)."""
 
     def __call__(self, name: str, data: Wire) -> None:
         self.append((name, data))
@@ -89,7 +89,7 @@ def begun(session: Session, words: str = "look at everything") -> Session:
 
 
 def shown(request: Wire) -> dict[str, Any]:
-    """What the model sees of each result."""
+    """Return what the model sees of each result."""
     blocks = [block for message in request["messages"] for block in message["content"]]
     return {block["tool_use_id"]: block["content"] for block in blocks if block["type"] == "tool_result"}
 

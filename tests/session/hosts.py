@@ -1,4 +1,4 @@
-"""What a loop on top lends to a session, field by field."""
+"""Hosts for sessions: what an agent loop offers, field by field."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ Say = Callable[[Received], Step | str | None]
 
 
 class Seen(list[tuple[str, Wire]]):
-    """What a host was told, in order (K5)."""
+    """The events that a host received, in order (K5)."""
 
     def __call__(self, name: str, data: Wire) -> None:
         self.append((name, data))

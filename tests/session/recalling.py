@@ -1,4 +1,4 @@
-"""Sessions whose messages are met by memories: opened, asked, and looked at."""
+"""Sessions with memories: helpers that open, ask and inspect them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a careless or hostile caller, model or directory hands in: refused in a sentence, or made into something that can be sent."""
+"""Bad input from a careless or hostile caller, model or directory is refused with a message, or made into something valid."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ CIRCLE: list[Any] = []
 CIRCLE.append(CIRCLE)
 
 WRONG_WAYS_TO_OPEN: list[tuple[dict[str, Any], str]] = [
-    ({"window": 3}, "window: 3 tokens are too few"),
-    ({"policy": "none such"}, "policy: there is no policy 'none such'"),
+    ({"window": 3}, "window: a window of 3 tokens is too small"),
+    ({"policy": "none such"}, "policy: unknown policy 'none such'"),
     ({"system": 5}, "system: must be a list of objects"),
     ({"system": ["be brief"]}, "system: must be a list of objects"),
     ({"tools": [READ, "Grep"]}, "tools: must be a list of objects"),
     ({"tools": READ}, "tools: must be a list of objects"),
-    ({"tools": [{"name": object()}]}, "tools: is no plain JSON"),
-    ({"tools": [{"name": CIRCLE}]}, "tools: is no plain JSON"),
+    ({"tools": [{"name": object()}]}, "tools: is not plain JSON"),
+    ({"tools": [{"name": CIRCLE}]}, "tools: is not plain JSON"),
     ({"options": 5}, "options: must be an object"),
-    ({"options": {"timeout": object()}}, "options: is no plain JSON"),
-    ({"options": {"messages": []}}, "options: messages belongs to the session"),
-    ({"options": {"system": "x", "model": "y"}}, "options: model, system belongs to the session"),
-    ({"max_tokens": 0}, "max_tokens: 0 is no number of tokens"),
-    ({"max_tokens": "many"}, "max_tokens: 'many' is no number of tokens"),
-    ({"cache_ttl": "1 hour"}, "cache_ttl: '1 hour' is no lifetime of a cache; use one of 5m, 1h or None."),
-    ({"session_id": "../../etc/x"}, "is no file name"),
-    ({"session_id": ""}, "is no file name"),
-    ({"session_id": "Memory"}, "is no file name"),
-    ({"session_id": "a" * 200}, "is no file name"),
+    ({"options": {"timeout": object()}}, "options: is not plain JSON"),
+    ({"options": {"messages": []}}, "options: messages is not allowed here"),
+    ({"options": {"system": "x", "model": "y"}}, "options: model, system are not allowed here"),
+    ({"max_tokens": 0}, "max_tokens: invalid value 0"),
+    ({"max_tokens": "many"}, "max_tokens: invalid value 'many'"),
+    ({"cache_ttl": "1 hour"}, "cache_ttl: invalid value '1 hour'; use one of 5m, 1h or None."),
+    ({"session_id": "../../etc/x"}, "invalid session id"),
+    ({"session_id": ""}, "invalid session id"),
+    ({"session_id": "Memory"}, "invalid session id"),
+    ({"session_id": "a" * 200}, "invalid session id"),
     ({"provider": "nobody:model"}, "provider"),
 ]
 
@@ -67,7 +67,7 @@ def test_what_is_no_message_is_refused(tmp_path: Path, content: Any) -> None:
 
 @pytest.mark.parametrize("block", [call("c1"), result("c1"), thinking("hm"), {"type": "redacted_thinking", "data": "x"}])
 def test_what_only_a_model_or_a_tool_says_is_refused_from_the_user(tmp_path: Path, block: Wire) -> None:
-    with Session(home=tmp_path) as session, pytest.raises(InputError, match="nothing a person says"):
+    with Session(home=tmp_path) as session, pytest.raises(InputError, match="cannot contain"):
         session.add_user([text("a"), block])
 
 
@@ -253,7 +253,7 @@ def test_a_pipe_in_the_place_of_a_file_blocks_nobody(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.jsonl")
     with Session(home=tmp_path / "home", cwd=repository) as session:
         session.add_user("a")
-    with pytest.raises(InputError, match="is no file"):
+    with pytest.raises(InputError, match="is not a file"):
         Session(home=tmp_path / "home", resume=tmp_path / "pipe.jsonl")
     assert session.path is not None
     planted = session.path.with_name("planted.jsonl")

@@ -197,7 +197,7 @@ def test_notes_are_kept_with_an_async_client_alone(messages_server: MessagesServ
             await session.close()
             assert session.path is not None
             assert (session.path.with_suffix("") / "session-memory" / "summary.md").is_file()
-            assert [notice for notice in session.notices if "local functions" in notice] == []
+            assert [notice for notice in session.notices if "local rules" in notice] == []
 
     asyncio.run(run())
     assert asked_for_notes(messages_server)
@@ -216,7 +216,7 @@ def test_a_plain_session_with_an_async_client_says_once_that_rules_take_the_mode
             session.before_call()
             session.after_call(InHand().ask({"messages": session.messages}))
         assert session.compact("all of it").done
-        assert len([notice for notice in session.notices if "can only be awaited" in notice]) == 1
+        assert len([notice for notice in session.notices if "because the client is async" in notice]) == 1
     assert messages_server.requests == []
 
 

@@ -1,4 +1,4 @@
-"""Layers 1 to 4 in combinations nobody plans: branches into kept history, undos out of order, files that are gone, hosts that fail."""
+"""Layers 1 to 4 in unusual combinations: branches into kept history, undos out of order, missing files, failing hosts."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.core.histories import examples
 from tests.session.hosts import lend
 
 from lamina.core.errors import (
@@ -295,7 +296,7 @@ def test_a_window_that_is_full_still_has_not_filled_up_again() -> None:
 def test_without_a_model_small_windows_go_on_for_ever(tmp_path: Path, window: int) -> None:
     """Each summary carries the one before; were it longer than its reserve, it would fill the window and could not be made smaller."""
     with Session("offline", home=tmp_path, cwd=tmp_path, window=window, settings=quiet(), max_tokens=300) as session:
-        for number in range(75):
+        for number in range(80):
             session.add_user(f"Step {number}: port = {number}, host = h{number}. " + "It was 错误 before. " * 20)
             assert refused(session.before_call()) == []
             usage = {"input_tokens": session.tokens, "output_tokens": 80}
@@ -520,7 +521,7 @@ class Random:
 
 
 @pytest.mark.spec("B1", "K3", "R4")
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(examples(30), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(steps=STEPS)
 def test_whatever_is_done_in_a_row_requests_are_valid_breaks_are_named_and_nothing_is_lost(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int]]

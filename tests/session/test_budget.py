@@ -75,7 +75,7 @@ def test_over_the_budget_notes_rest_and_it_is_said_once(
         [event] = told(session).named("budget")
         assert (event["ran_out"], event["job"], event["day"]) == (what, "notes", day_of(time.time()))
         assert event["used"] >= event["limit"]
-        [sentence] = [notice for notice in session.notices if "rests until tomorrow" in notice]
+        [sentence] = [notice for notice in session.notices if "is paused until tomorrow" in notice]
         assert what.capitalize() in sentence
         assert session.status.budget_exhausted == what
         asked = len(asked_for_notes(messages_server))
@@ -158,7 +158,7 @@ def test_no_call_of_the_conversation_looks_at_the_ledger(messages_server: Messag
         fill(session, 6_000)
         [notice] = session.notices
         assert str(path) in notice
-        assert "counts its background work for itself" in notice
+        assert "counts its background work on its own" in notice
         assert asked_for_notes(messages_server), "and background work goes on"
 
 

@@ -8,9 +8,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from tests.core.histories import examples
 from tests.session.hosts import lend
 
 from lamina import turn
@@ -389,7 +390,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=40)
+@examples(24)
 @given(steps=STEPS)
 def test_whatever_happens_every_request_is_valid_and_every_break_is_announced(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int]]

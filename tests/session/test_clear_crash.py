@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from tests.disk.crash.harness import Fail, Fault, Kill, Run, Say, Short, every
+from tests.disk.crash.harness import Extent, Fail, Fault, Kill, Run, Say, Short, every
 from tests.disk.processes import needs_fork
 
 from lamina.core.policy import CLASSIC
@@ -86,16 +86,18 @@ def check(run: Run, wanted: Wire) -> None:
 
 @pytest.mark.spec("M2", "Z4")
 @pytest.mark.parametrize("fault", [Kill(), Kill(torn=True)], ids=["between calls", "in the middle of a write"])
+@pytest.mark.usefixtures("crash_points")
 def test_killed_anywhere(tmp_path: Path, fault: Fault) -> None:
     wanted = expected(tmp_path)
     seen = 0
     for run in every(tmp_path, prepare, act, fault):
         check(run, wanted)
         seen += 1
-    assert seen > 10
+    assert seen > 10 or not Extent.every
 
 
 @pytest.mark.parametrize("fault", [Fail(errno.ENOSPC), Fail(errno.EROFS), Short()], ids=["full", "read-only", "short writes"])
+@pytest.mark.usefixtures("crash_points")
 def test_failing_once_anywhere(tmp_path: Path, fault: Fault) -> None:
     # Each fault at every third call, each beginning at another: together they meet them all.
     start = {Fail(errno.ENOSPC): 1, Fail(errno.EROFS): 2}.get(fault, 3) if isinstance(fault, Fail) else 3

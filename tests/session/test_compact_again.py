@@ -117,7 +117,7 @@ def test_a_function_is_asked_at_each_compaction_and_may_have_nothing(tmp_path: P
             assert (text or "nobody") in view(session) or text is None
         assert "step one" not in view(session)
         assert "attachment:tools" not in kinds(session)
-        with pytest.raises(InputError, match="name both"):
+        with pytest.raises(InputError, match="pass both"):
             session.restore_after_compaction("plan", " ", "x")
 
 
@@ -269,14 +269,16 @@ def test_the_blocking_limit_holds_where_a_hook_says_no(messages_server: Messages
 @pytest.mark.spec("B2")
 def test_a_pin_larger_than_its_share_is_refused_with_the_size_it_may_have(tmp_path: Path) -> None:
     with local(tmp_path) as session:
-        with pytest.raises(InputError, match=r"takes [\d,]+ tokens; all pins together may have [\d,]+ .*up to [\d,]+ tokens"):
+        with pytest.raises(
+            InputError, match=r"takes [\d,]+ tokens, but all pins together may take [\d,]+ .*at most [\d,]+ tokens"
+        ):
             session.pin("word " * 40_000)
         uuid = session.add_user("long " * 20_000)
-        with pytest.raises(InputError, match="pin a shorter text"):
+        with pytest.raises(InputError, match="pin at most"):
             session.pin(message=uuid)
         assert session.pins == {}
         session.pin("Always answer in German.")
-        with pytest.raises(InputError, match="those that are there take"):
+        with pytest.raises(InputError, match="of which existing pins use"):
             session.pin("word " * 40_000)
 
 
@@ -294,7 +296,7 @@ def test_pins_too_large_for_a_smaller_window_are_cut_in_view_told_once_and_opene
             )
             c.append([large, kept])
             assert "p-large-1" in session.pins
-        with pytest.raises(InputError, match="take one back first"):
+        with pytest.raises(InputError, match="remove a pin first"):
             session.pin("One more.")
         for _ in range(2):
             talk(session, 3, LONG * 6)
@@ -303,10 +305,10 @@ def test_pins_too_large_for_a_smaller_window_are_cut_in_view_told_once_and_opene
             shown = view(session)
             assert "Never push to main." in shown
             assert text not in shown
-            assert "expanding p-large-1 opens all of it" in shown
-            assert "expanding p-message opens all of it" in shown
+            assert "expand p-large-1 to see all of it" in shown
+            assert "expand p-message to see all of it" in shown
             assert "rule4999" in shown, "its end"
-        [notice] = [notice for notice in session.notices if "shown cut" in notice]
+        [notice] = [notice for notice in session.notices if "shortened from now on" in notice]
         assert "p-large-, p-messag" in notice
         assert set(session.pins) == {small, "p-large-1", "p-message"}
         whole = [
@@ -331,7 +333,7 @@ def test_a_compaction_tells_how_many_facts_can_still_be_answered(messages_server
         rounds(session, messages_server, 3, start=50)
         done = session.compact()
         assert done.fidelity is not None
-        assert "facts that left" in done.fidelity.clause()
+        assert " removed, " in done.fidelity.clause()
 
 
 @pytest.mark.spec("K4")

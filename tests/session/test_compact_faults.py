@@ -333,7 +333,7 @@ def test_a_session_in_memory_compacts_too(messages_server: MessagesServer, tmp_p
     messages_server.answer_with(summarising())
     with opened(messages_server, tmp_path, in_memory=True) as session:
         until_compacted(session, messages_server)
-        assert "is kept by the host" in words(session)
+        assert "The host keeps the original messages" in words(session)
         assert list(tmp_path.iterdir()) == []
 
 

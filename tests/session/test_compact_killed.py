@@ -82,6 +82,7 @@ CASES = [
 
 @pytest.mark.spec("Z4", "B1")
 @pytest.mark.parametrize(("policy", "part", "fault"), CASES, ids=str)
+@pytest.mark.usefixtures("crash_points")
 def test_whatever_stops_it_the_view_is_the_old_one_or_the_new_one(
     tmp_path: Path, policy: str, part: str, fault: Kill | Fail
 ) -> None:

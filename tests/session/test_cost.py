@@ -1,4 +1,4 @@
-"""What a session cost, call by call: money where prices are known, and prices of one input token always."""
+"""The cost of a session, call by call: in dollars if prices are known, and always in prices of one input token."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_each_call_is_counted_once_at_its_own_price() -> None:
 
 def test_an_unknown_model_is_named_once_and_its_money_is_unknown() -> None:
     with Session("openai:some-model-nobody-knows", in_memory=True) as session:
-        assert [notice for notice in session.notices if "some-model-nobody-knows is not known" in notice] == session.notices
+        assert [notice for notice in session.notices if "Unknown model some-model-nobody-knows" in notice] == session.notices
         session.add_user("one")
         session.after_call(
             {

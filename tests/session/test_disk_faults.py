@@ -55,7 +55,7 @@ def test_a_session_on_a_disk_that_fills_up_goes_on_and_is_written_when_there_is_
             request = turns(session, "b", "c" * 3_000)[-1]
             session.end_turn()
             assert refused(request) == []
-            assert "records wait in memory" in (session.status.write_error or "")
+            assert "in memory for the next write" in (session.status.write_error or "")
             assert "\n" not in (session.status.write_error or "")
             resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
             session.end_turn()
@@ -70,6 +70,7 @@ def test_a_session_on_a_disk_that_fills_up_goes_on_and_is_written_when_there_is_
 @needs_fork
 @pytest.mark.spec("Z4", "Z6")
 @pytest.mark.parametrize("fault", [Fail(errno.ENOSPC), Fail(errno.ENOSPC, forever=True), Fail(errno.EIO)], ids=str)
+@pytest.mark.usefixtures("crash_points")
 def test_whatever_system_call_fails_the_turns_go_on(tmp_path: Path, fault: Fail) -> None:
     def act(directory: Path, say: Say) -> None:
         with Session(home=directory / "home", system="s", tools=[READ]) as session:
@@ -107,7 +108,9 @@ def test_without_a_home_a_session_lives_in_memory(monkeypatch: pytest.MonkeyPatc
     for name in ("HOME", "USERPROFILE", "LAMINA_HOME"):
         monkeypatch.delenv(name)
     with Session() as session:
-        assert session.notices == ["There is no home directory (LAMINA_HOME, HOME), so this session is kept in memory only."]
+        assert session.notices == [
+            "No home directory found, so this session is kept in memory only. Set LAMINA_HOME or HOME to save sessions."
+        ]
         turns(session, "a")
 
 
@@ -117,7 +120,7 @@ def test_a_session_whose_files_cannot_be_written_is_continued_in_memory(tmp_path
     before = {path: path.read_bytes() for path in files_under(tmp_path)}
     with failing(errno.EROFS), Session(home=tmp_path, resume=session.id) as again:
         assert len(again.notices) == 1
-        assert again.notices[0].endswith("The session goes on in memory only; what is said now cannot be resumed.")
+        assert again.notices[0].endswith("The session continues in memory only: new messages will not be saved.")
         turns(again, "b")
         assert said(again.messages) == TALK
     assert {path: path.read_bytes() for path in files_under(tmp_path)} == before
@@ -130,9 +133,9 @@ def test_a_directory_replaced_by_a_file_under_a_live_session_stops_nothing(tmp_p
         (tmp_path / "home").write_text("in the way")
         turns(session, "b")
         session.end_turn()
-        assert "was removed while it was written to" in (session.status.write_error or "")
+        assert "was removed while in use" in (session.status.write_error or "")
         turns(session, "c")
-        assert "records wait in memory" in (session.status.write_error or "")
+        assert "in memory for the next write" in (session.status.write_error or "")
         assert said(session.messages) == [*TALK, "c", "about c"]
         (tmp_path / "home").unlink()
         session.end_turn()
@@ -163,7 +166,7 @@ def test_a_transcript_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> Non
     data = session.path.read_bytes()
     session.path.unlink()
     session.path.mkdir()
-    with pytest.raises(Exception, match="No session") as told:
+    with pytest.raises(Exception, match="not found in") as told:
         Session(home=tmp_path, resume=session.id)
     assert "\n" not in str(told.value)
     session.path.rmdir()
@@ -195,7 +198,5 @@ def test_a_disk_error_names_the_file(tmp_path: Path) -> None:
         turns(session, "a")
         with failing(errno.EACCES):
             session.add_user("b")
-            assert (session.status.write_error or "").startswith(
-                f"{session.path}: may not be written here; check its permissions"
-            )
+            assert (session.status.write_error or "").startswith(f"{session.path}: is not writable; check its permissions")
         assert not isinstance(session.status.write_error, DiskError)

@@ -1,4 +1,4 @@
-"""Forks of a real conversation against a server with a prompt cache: what is sent, what is read from the cache, what is told."""
+"""Forks of a real conversation against a server with a prompt cache: the requests, the cache reads and the events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who answers a session that is given a provider's name: the client it is handed, else the key in the environment, else nobody."""
+"""A session with a provider's name uses the client it is given, else the key in the environment; without either it cannot call."""
 
 from __future__ import annotations
 
@@ -38,5 +38,5 @@ def test_without_one_requests_are_prepared_and_a_call_says_what_is_missing() -> 
     with Session(MODEL, in_memory=True) as session:
         session.add_user("Are you there?")
         assert session.before_call()["model"] == "claude-sonnet-5-5"
-        with pytest.raises(SettingError, match="neither key, client nor base URL"):
+        with pytest.raises(SettingError, match="neither an API key, a client nor a base URL"):
             session.ask()

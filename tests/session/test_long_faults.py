@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.sampling import sampled
 
 from lamina.core.settings import Settings
 from lamina.layers.l3_notes.sections import Misfit, read_notes
@@ -37,7 +38,7 @@ TIMES = 4
 
 
 @pytest.mark.spec("B1", "C8")
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", sampled(FAULTS, 2))
 def test_a_summary_that_fails_replaces_nothing_and_the_next_one_is_made(
     messages_server: MessagesServer, tmp_path: Path, fault: str
 ) -> None:
@@ -51,7 +52,7 @@ def test_a_summary_that_fails_replaces_nothing_and_the_next_one_is_made(
 
 
 @pytest.mark.spec("N4", "B1")
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", sampled(FAULTS, 2))
 def test_notes_that_fail_are_the_old_ones_and_the_next_update_is_made(
     messages_server: MessagesServer, tmp_path: Path, fault: str
 ) -> None:

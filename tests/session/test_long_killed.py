@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.disk.crash.harness import Kill, Say, every
+from tests.disk.crash.harness import Extent, Kill, Say, every
 from tests.disk.processes import needs_fork
 
 from lamina.core.cache import count_block
@@ -175,6 +175,7 @@ def test_after_a_snip_a_session_opened_again_counts_the_same(tmp_path: Path) -> 
 @needs_fork
 @pytest.mark.spec("Z4", "B1")
 @pytest.mark.parametrize(("notes", "torn"), [(False, False), (True, True)], ids=["summary", "notes, torn"])
+@pytest.mark.usefixtures("crash_points")
 def test_killed_before_any_system_call_of_a_stretch_of_work_it_goes_on_as_if_nothing_had_been(
     tmp_path: Path, notes: bool, torn: bool
 ) -> None:
@@ -222,5 +223,5 @@ def test_killed_before_any_system_call_of_a_stretch_of_work_it_goes_on_as_if_not
                 assert refused(request) == [], run
                 assert notes or torn or twice or plain(request) == wanted[key], run
             check(again)
-    assert killed > LEAST_POINTS
-    assert names > killed * 3 // 4
+    assert killed > (LEAST_POINTS if Extent.every else 0)
+    assert names > killed * 3 // 4 or not Extent.every

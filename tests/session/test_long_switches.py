@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from tests.sampling import sampled
 
 from lamina.core.errors import WindowFull
 from lamina.core.settings import Settings
@@ -83,7 +84,7 @@ def test_with_everything_on_each_of_them_decides_something(begun: Begun, message
 
 
 @pytest.mark.spec("F1")
-@pytest.mark.parametrize("switch", OFF)
+@pytest.mark.parametrize("switch", sampled(OFF, 3))
 def test_off_means_no_new_decisions_and_what_was_frozen_stays(
     begun: Begun, messages_server: MessagesServer, tmp_path: Path, switch: str
 ) -> None:

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
 import pytest
+from tests.sampling import sampled
 
 from lamina.core.errors import UsageError
 from lamina.providers import Provider
@@ -80,7 +81,7 @@ VARIANTS = {
 
 
 @pytest.mark.spec("B1", "T9", "K3")
-@pytest.mark.parametrize("name", VARIANTS)
+@pytest.mark.parametrize("name", sampled(VARIANTS, 2))
 def test_the_same_holds(make_messages_server: Callable[..., MessagesServer], tmp_path: Path, name: str) -> None:
     variant = VARIANTS[name]
     server = make_messages_server(limits=Limits(window=variant.window, bind_thinking=variant.thinking))

@@ -48,6 +48,7 @@ def compact(directory: Path, say: Say) -> None:
 
 @pytest.mark.spec("N6", "Z1", "Z4")
 @pytest.mark.parametrize("fault", [Kill(), Kill(torn=True), Fail(errno.ENOSPC)], ids=str)
+@pytest.mark.usefixtures("crash_points")
 def test_whatever_stops_a_compaction_the_view_is_the_old_one_or_the_new_one(
     tmp_path: Path, full: Path, fault: Kill | Fail
 ) -> None:

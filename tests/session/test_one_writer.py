@@ -42,7 +42,7 @@ def test_a_session_open_in_another_process_is_continued_in_a_file_of_its_own(tmp
     assert holder.stdout is not None
     assert holder.stdout.readline() == "held\n"
     with Session(home=tmp_path, resume=session.id) as fork:
-        assert fork.notices == [f"Session {session.id} is continued as {fork.id}: it is open in another process."]
+        assert fork.notices == [f"Session {session.id} continues as {fork.id}, because it is open in another process."]
         assert said(fork.messages) == ["a", "about a", "from the other process"]
         fork.add_user("mine")
         assert refused(fork.before_call()) == []

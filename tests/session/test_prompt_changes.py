@@ -1,4 +1,4 @@
-"""What a resumed session sends of its prompt, and that a change of it is announced with its reason."""
+"""A resumed session sends its recorded prompt, and a changed prompt is announced with its reason."""
 
 from __future__ import annotations
 

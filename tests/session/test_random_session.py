@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from tests.core.histories import examples
 
 from lamina.core.errors import InputError, NothingToSend
 from lamina.core.policy import LEAN
@@ -49,7 +50,7 @@ FULL = [("turn", number) for number in (99, 104, 9, 14, 29)]
 
 
 @pytest.mark.spec("B1", "K3", "Z4")
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(examples(16), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(switches=SWITCHES, steps=STEPS)
 @example(BUSY, [*FULL, ("kill", 1), ("undo", 0), ("sync", 0), ("expand", 0)])
 @example({**BUSY, "lean": True}, [*FULL, ("pin", 1), ("compact", 2), *FULL[:2], ("kill", 1), ("part", 4)])

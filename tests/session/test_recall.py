@@ -155,7 +155,7 @@ def test_what_the_agent_has_read_itself_is_not_brought(home: Path, memory: Memor
 def test_one_word_asks_for_nothing(home: Path, memory: Memory, word: str) -> None:
     with opened(home) as session:
         assert recalled(exchange(session, word)) == []
-        assert [one.get("skipped") for one in told(session)] == ["a message of one word"]
+        assert [one.get("skipped") for one in told(session)] == ["the message has only one word"]
 
 
 @pytest.mark.spec("Q2")
@@ -164,7 +164,7 @@ def test_past_the_total_no_more_is_brought_until_a_compaction(home: Path, memory
     with opened(home, policy=small) as session:
         assert files(exchange(session, QUESTION, 1)) == ["testing-db.md"]
         assert files(exchange(session, OTHER, 2)) == ["testing-db.md"]
-        assert told(session)[-1]["skipped"] == "enough was brought to this conversation"
+        assert told(session)[-1]["skipped"] == "this conversation has reached its recall limit"
         compact(session, "They talked about tests.")
         assert files(exchange(session, OTHER, 3)) == ["deploy-day.md"]
 

@@ -169,7 +169,7 @@ def test_what_rests_on_a_file_that_is_gone_comes_last_and_says_so(home: Path, me
     with opened(home) as session:
         first, second = sent(session, "What is the backup rule of the warehouse?")
         assert "backup-b.md" in first
-        assert "gone.py is gone" in second
+        assert "gone.py no longer exists" in second
 
 
 # Messages
@@ -196,7 +196,7 @@ def test_one_word_of_any_script_asks_for_nothing(home: Path, memory: Memory, wor
     put(memory, "word.md", word)
     with opened(home) as session:
         assert sent(session, f" {word}!\n") == []
-        assert told(session)[-1]["skipped"] == "a message of one word"
+        assert told(session)[-1]["skipped"] == "the message has only one word"
 
 
 @pytest.mark.spec("Q1", "Q2")
@@ -232,7 +232,7 @@ def test_the_total_holds_whatever_is_said(home: Path, memory: Memory) -> None:
             exchange(session, f"Where is the {name} orchard?", number)
         brought = recalled({"messages": session.messages})
         assert sum(map(len, brought)) < 6_000 + 4_096 + 1_000
-        assert told(session)[-1]["skipped"] == "enough was brought to this conversation"
+        assert told(session)[-1]["skipped"] == "this conversation has reached its recall limit"
 
 
 # Conversations that are bent

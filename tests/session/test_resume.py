@@ -181,7 +181,7 @@ def test_an_id_somebody_chose_is_never_taken_for_a_longer_one(tmp_path: Path) ->
     (tmp_path / "other").mkdir()
     with Session(home=tmp_path, session_id="user-12", cwd=tmp_path) as session:
         session.add_user("a secret")
-    with pytest.raises(NoSuchSession, match="No session 'user-1' under"):
+    with pytest.raises(NoSuchSession, match="Session 'user-1' not found in"):
         Session(home=tmp_path, resume="user-1", cwd=tmp_path)
     Session(home=tmp_path, session_id="user-1", cwd=tmp_path / "other").close()
     with Session(home=tmp_path, resume="user-1", cwd=tmp_path) as again:
@@ -200,9 +200,9 @@ def test_a_name_that_is_no_session_is_one_sentence(tmp_path: Path, name: str) ->
 def test_an_id_is_used_once(tmp_path: Path) -> None:
     with Session(home=tmp_path, session_id="mine") as session:
         session.add_user("a")
-        with pytest.raises(InputError, match="exists already; open it with resume="):
+        with pytest.raises(InputError, match="already exists; open it with resume="):
             Session(home=tmp_path, session_id="mine")
-    with pytest.raises(InputError, match="exists already"):
+    with pytest.raises(InputError, match="already exists"):
         Session(home=tmp_path, session_id="mine")
 
 
@@ -224,7 +224,9 @@ def test_a_transcript_of_another_program_is_continued_in_a_file_of_ours(tmp_path
     source = foreign_transcript(tmp_path / "theirs")
     before = source.read_bytes()
     with Session(home=tmp_path / "home", resume=source) as session:
-        assert session.notices == [f"Session {SESSION} is continued as {session.id}: it was last written by another program."]
+        assert session.notices == [
+            f"Session {SESSION} continues as {session.id}, because it was last written by another program."
+        ]
         assert [words for words in said(session.messages) if words in TEXTS] == TEXTS
         calls = [block["id"] for block in session.messages[1]["content"] if block["type"] == "tool_use"]
         assert calls == ["toolu_1", "toolu_2"]
@@ -319,7 +321,7 @@ def test_a_session_in_memory_may_go_on_from_a_file_and_leaves_it_alone(tmp_path:
         assert refused(memory.before_call()) == []
     assert path.read_bytes() == before
     assert list(files_under(tmp_path)) == files
-    with pytest.raises(InputError, match="give the transcript's file"):
+    with pytest.raises(InputError, match="pass the transcript file"):
         Session(in_memory=True, resume=path.stem)
 
 
@@ -328,7 +330,7 @@ def test_a_transcript_of_a_newer_lamina_is_refused_and_left_alone(tmp_path: Path
     newer = objects(path)[-1] | {"uuid": "n-1", "lamina": {"v": FORMAT + 1, "kind": "unheard-of"}}
     path.write_bytes(path.read_bytes() + json.dumps(newer).encode() + b"\n")
     before = {file: file.read_bytes() for file in files_under(tmp_path)}
-    with pytest.raises(NewerVersion, match=f"written in format {FORMAT + 1} by a newer Lamina"):
+    with pytest.raises(NewerVersion, match=f"written in format {FORMAT + 1} by a newer version of Lamina"):
         Session(home=tmp_path, resume=path.stem)
     assert {file: file.read_bytes() for file in files_under(tmp_path)} == before
 
@@ -376,7 +378,7 @@ def test_a_compacted_session_that_is_open_elsewhere_is_forked_whole(tmp_path: Pa
         compact(session, "all of it", tuple(item.uuid for item in conversation_of(session).log.view.items[-2:]))
         turns(session, "g")
         with Session(home=tmp_path, resume=session.id) as fork:
-            assert fork.notices == [f"Session {session.id} is continued as {fork.id}: it is open in another process."]
+            assert fork.notices == [f"Session {session.id} continues as {fork.id}, because it is open in another process."]
             session.add_user("h")
             fork.add_user("h")
             assert fork.before_call() == session.before_call()

@@ -1,4 +1,4 @@
-"""What is shaped by hand: pins, snips, collapses, what is opened again, and what is taken back byte for byte."""
+"""Edits by hand: pins, hidden messages, collapses, expansion, and undo byte for byte."""
 
 from __future__ import annotations
 

@@ -234,7 +234,7 @@ def test_an_open_call_is_answered_by_a_record_and_its_late_result_becomes_text(t
         assert extends(first, second)
         assert [block["tool_use_id"] for block in first["messages"][2]["content"][:2]] == ["c2", "c1"]
         assert said(second["messages"])[-1] == "Late result of Read (call c1):\nthe real one"
-        with pytest.raises(InputError, match="has its result already"):
+        with pytest.raises(InputError, match="already has a result"):
             session.add_tool_result("c1", "again")
     with Session(home=tmp_path, resume=session.id) as again:
         assert again.before_call() == second
@@ -245,7 +245,7 @@ def test_a_result_for_no_call_is_refused_with_the_open_calls_named(tmp_path: Pat
         session.add_user("a")
         session.before_call()
         session.after_call(answer("m1", call("c1")))
-        with pytest.raises(InputError, match=r"'c9' is no call of this conversation; open calls: c1\."):
+        with pytest.raises(InputError, match=r"unknown tool call 'c9'; open calls: c1\."):
             session.add_tool_result("c9", "r")
 
 

@@ -25,7 +25,7 @@ def test_at_the_blocking_limit_results_are_taken_and_messages_are_not(tmp_path: 
         session.add_tool_result("c1", "words " * 10_000)
         assert session.window_state.at_blocking
         size = len(objects(session.path))
-        with pytest.raises(WindowFull, match=r"holds about [\d,]+ tokens and the limit is 7,\d\d\d: compact it"):
+        with pytest.raises(WindowFull, match=r"has about [\d,]+ tokens and the limit is 7,\d\d\d\. Compact it"):
             session.add_user("b")
         assert len(objects(session.path)) == size
         session.add_tool_result("c2", "r")

@@ -1,4 +1,4 @@
-"""What the tests of sessions say and look at: blocks, messages, answers, and the requests and records that come of them."""
+"""Helpers for session tests: blocks, messages, answers, and the resulting requests and records."""
 
 from __future__ import annotations
 
@@ -71,12 +71,12 @@ def unmarked(value: Any) -> Any:
 
 
 def refused(request: Wire) -> list[str]:
-    """What the API would say against a request; empty when it may be sent."""
+    """Return the API's objections to a request; empty if it is valid."""
     return complaints(unmarked(request["messages"]))
 
 
 def marks(request: Wire) -> list[str]:
-    """Where the marks stand: `tools.1`, `system.0`, `messages.4.0`."""
+    """Return the positions of the cache marks: `tools.1`, `system.0`, `messages.4.0`."""
     rows = [(name, blocks) for name in ("tools", "system") if (blocks := request.get(name))]
     rows += [(f"messages.{index}", message["content"]) for index, message in enumerate(request["messages"])]
     return [f"{name}.{at}" for name, blocks in rows for at, block in enumerate(blocks) if "cache_control" in block]

@@ -1,4 +1,4 @@
-"""Whatever arrives, the server answers: a request it can't make sense of is refused, never a fault of its own."""
+"""The server answers any request: one that it cannot understand is refused and never causes a server error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the SDK reports as usage over a conversation: growth, forks, expiry, look-back, and what drops the cache."""
+"""The usage that the SDK reports over a conversation: growth, forks, expiry, look-back, and changes that drop the cache."""
 
 from __future__ import annotations
 

@@ -95,8 +95,12 @@ REFUSED: list[tuple[str, Any, str]] = [
     ),
     ("missing field of a block", body(HI, said({**CALL, "id": None})), "messages.1.content.0.tool_use.id: Field required"),
     ("input is text", body(HI, said({**CALL, "input": "{}"})), "messages.1.content.0.tool_use.input: Input should be an object"),
-    ("a call by the user", body(user(CALL)), "messages.0.content.0: `tool_use` blocks can't stand in user messages"),
-    ("a result by the assistant", body(HI, said(RESULT)), "messages.1.content.0: `tool_result` blocks can't stand in assistant"),
+    ("a call by the user", body(user(CALL)), "messages.0.content.0: `tool_use` blocks are not allowed in user messages"),
+    (
+        "a result by the assistant",
+        body(HI, said(RESULT)),
+        "messages.1.content.0: `tool_result` blocks are not allowed in assistant",
+    ),
     ("blank end", body(HI, said(text("so: "))), "final assistant content cannot end with trailing whitespace"),
     (
         "blank end of a string",

@@ -1,4 +1,4 @@
-"""The pytest plugin as its users meet it: in a test run of their own."""
+"""The pytest plugin as users run it, in a separate test run."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_it(messages_server):
 """,
     )
     result.assert_outcomes(passed=1, errors=1)
-    result.stdout.fnmatch_lines(["*1 announced breaks, and the layers made only 0 decisions*"])
+    result.stdout.fnmatch_lines(["*1 announced break, but the layers made only 0 decisions*"])
 
 
 def test_the_marker_needs_a_reason(pytester: pytest.Pytester) -> None:

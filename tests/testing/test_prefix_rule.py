@@ -1,4 +1,4 @@
-"""The prefix rule on its own: which conversations keep their prefix, which don't, and how that is said."""
+"""The prefix rule: which conversations keep their prefix, which do not, and the messages about it."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_the_first_changed_block_is_named_with_what_it_was_and_is(wire: Wire) ->
 def test_a_block_that_is_gone_is_named(wire: Wire) -> None:
     wire.send("a", "b")
     wire.send("a")
-    assert "messages.0.content.1 is gone, it was text" in wire.violations()[0].sentence
+    assert "messages.0.content.1 is missing, it was text" in wire.violations()[0].sentence
 
 
 def test_a_changed_tool_or_system_prompt_is_named(wire: Wire) -> None:
@@ -147,14 +147,14 @@ def test_more_breaks_than_decisions_is_a_violation(wire: Wire) -> None:
     wire.send("b", announced="clearing")
     assert wire.violations() == []
     wire.send("c", announced="clearing")
-    assert "2 announced breaks, and the layers made only 1 decisions" in wire.violations()[0].sentence
+    assert "2 announced breaks, but the layers made only 1 decision" in wire.violations()[0].sentence
 
 
 def test_two_breaks_for_one_decision_is_a_violation(wire: Wire) -> None:
     wire.send("a")
     wire.send("b", announced="clearing;decision=d1")
     wire.send("c", announced="clearing;decision=d1")
-    assert "for which request 1 broke already" in wire.violations()[0].sentence
+    assert "but request 1 already did" in wire.violations()[0].sentence
 
 
 @pytest.mark.spec("A1")
@@ -176,7 +176,10 @@ def test_a_fork_with_another_prefix_or_other_settings_is_a_violation(betas: str,
         assert "is a fork of request 0, but betas was ('one-beta',)" in wire.violations()[0].sentence
     else:
         wire.send("a", "B", "directive", fork="f", betas="one-beta")
-        assert "is a fork of no request: against request 0, messages.0.content.1 was" in wire.violations()[0].sentence
+        assert (
+            "is a fork that extends no request: compared with request 0, messages.0.content.1 was"
+            in wire.violations()[0].sentence
+        )
 
 
 def test_a_fork_that_says_it_breaks_is_let_go(wire: Wire) -> None:

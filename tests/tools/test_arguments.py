@@ -52,8 +52,8 @@ def test_what_is_meant_is_taken(given: Wire, values: Wire) -> None:
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({}, "path is missing: it must be a string."),
-        ({"path": None}, "path is missing: it must be a string."),
+        ({}, "path is missing. It must be a string."),
+        ({"path": None}, "path is missing. It must be a string."),
         ({"path": ""}, "path must not be empty."),
         ({"path": ["x"]}, "path must be a string, not a list."),
         ({"path": "x" * 11}, "path is too long (11 characters, at most 10)."),
@@ -68,8 +68,8 @@ def test_what_is_meant_is_taken(given: Wire, values: Wire) -> None:
         ({"path": "x", "rows": {"text": "y"}}, "rows must be a list, not an object."),
         ({"path": "x", "rows": "["}, "rows must be a list, not '['."),
         ({"path": "x", "rows": ["y"]}, "rows[0] must be an object, not 'y'."),
-        ({"path": "x", "rows": [{"text": "y"}, {}]}, "rows[1].text is missing: it must be a string."),
-        ({"path": "x", "rows": [{}, {}, {}]}, "rows has 3 entries, at most 2 are taken."),
+        ({"path": "x", "rows": [{"text": "y"}, {}]}, "rows[1].text is missing. It must be a string."),
+        ({"path": "x", "rows": [{}, {}, {}]}, "rows has 3 entries; at most 2 are accepted."),
         (["path"], "the arguments must be a JSON object, not a list."),
         (None, "the arguments must be a JSON object, not null."),
     ],
@@ -82,7 +82,7 @@ def test_what_is_wrong_is_named_in_one_sentence(given: Any, sentence: str) -> No
 def test_an_unknown_argument_is_ignored_with_a_note() -> None:
     checked = check_arguments(SCHEMA, {"path": "x", "recursive": True})
     assert checked == CheckedArguments(
-        {"path": "x"}, "[Ignored: 'recursive'. This tool knows path, mode, count, ratio, all, rows.]"
+        {"path": "x"}, "[Ignored: 'recursive'. This tool accepts path, mode, count, ratio, all, rows.]"
     )
 
 

@@ -1,4 +1,4 @@
-"""What a command prints: plain text, bounded, and all of it in a file when it is long."""
+"""A command's output: plain text, bounded, with the whole text in a file if it is long."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_long_output_shows_both_ends_and_is_whole_in_a_private_file(tmp_path: Pa
     assert captured.file.read_text() == whole
     assert stat.S_IMODE(captured.file.stat().st_mode) == 0o600
     assert captured.lines == 20_000
-    head, tail = captured.text.split(f"\n[… {captured.cut:,} bytes of {len(data):,} left out …]\n")
+    head, tail = captured.text.split(f"\n[… {captured.cut:,} of {len(data):,} bytes omitted …]\n")
     assert whole.startswith(head)
     assert whole.endswith(tail)
     assert len(head.encode()) + len(tail.encode()) + captured.cut == len(data)

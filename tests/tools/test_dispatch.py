@@ -75,17 +75,17 @@ def test_an_unknown_tool_is_answered_with_the_nearest_and_all_names(here: Contex
     result = run_call(builtin_tools(), use("read_file", {}), here)
     assert result.is_error
     assert result.content == (
-        "There is no tool 'read_file'. Did you mean Read? The tools are: Read, Write, Edit, Grep, Glob, Bash, TodoWrite, Expand."
+        "Unknown tool 'read_file'. Did you mean Read? Available tools: Read, Write, Edit, Grep, Glob, Bash, TodoWrite, Expand."
     )
     assert "Did you mean" not in run_call(builtin_tools(), use("x" * 1_000, {}), here).content
-    assert run_call((), use("Read", {}), here).content == "There is no tool 'Read'. The tools are: none."
+    assert run_call((), use("Read", {}), here).content == "Unknown tool 'Read'. Available tools: none."
 
 
 def test_input_that_could_not_be_parsed_asks_for_valid_json(here: Context) -> None:
     assert stream.UNPARSED == dispatch.UNPARSED
     result = run_call(builtin_tools(), use("Bash", stream.read_input('{"command": "ls')), here)
     assert result.is_error
-    assert result.content == "Bash: the input was no valid JSON: send the call again with one complete JSON object."
+    assert result.content == "Bash: the input was not valid JSON. Send the call again with one complete JSON object."
 
 
 @pytest.mark.parametrize("given", ["ls", ["ls"], 7])
@@ -95,11 +95,11 @@ def test_input_that_is_no_object_is_refused(here: Context, given: Any) -> None:
 
 def test_a_missing_and_an_unknown_argument_are_named(here: Context) -> None:
     assert (
-        run_call(builtin_tools(), use("Read", {"path": "f"}), here).content == "Read: file_path is missing: it must be a string."
+        run_call(builtin_tools(), use("Read", {"path": "f"}), here).content == "Read: file_path is missing. It must be a string."
     )
     (here.cwd / "f").write_text("x\n")
     text = run_call(builtin_tools(), use("Read", {"file_path": "f", "encoding": "utf-8"}), here).content
-    assert text == "1\tx\n[Ignored: 'encoding'. This tool knows file_path, offset, limit.]"
+    assert text == "1\tx\n[Ignored: 'encoding'. This tool accepts file_path, offset, limit.]"
 
 
 def test_a_note_joins_an_image_as_text(here: Context) -> None:
@@ -118,7 +118,7 @@ def test_a_bug_in_a_tool_becomes_an_error_result(here: Context) -> None:
 
 def test_a_stopped_conversation_runs_no_more_tools(here: Context) -> None:
     here.abort.set()
-    assert run_call((BROKEN,), use("Broken", {}), here).content == "The call was stopped before it was done."
+    assert run_call((BROKEN,), use("Broken", {}), here).content == "The call was stopped before it finished."
 
 
 JSON = st.recursive(

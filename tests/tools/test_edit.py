@@ -1,4 +1,4 @@
-"""Edit: one place changed, everything else as it was, and never over somebody else's change."""
+"""Edit changes one place, keeps everything else, and never overwrites someone else's change."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_a_part_that_was_read_is_enough_to_edit(here: Context) -> None:
 
 
 def test_a_text_that_stands_there_twice_is_not_changed_unless_all_are_meant(here: Context, file: Path) -> None:
-    assert "stands there 11 times" in refused("Edit", here, file_path="f.py", old_string="line 1", new_string="x")
+    assert "appears 11 times" in refused("Edit", here, file_path="f.py", old_string="line 1", new_string="x")
     output = call("Edit", here, file_path="f.py", old_string="line 1", new_string="x", replace_all="true")
     assert output.facts["replacements"] == 11
     assert "in 11 places; the first" in str(output.content)
@@ -97,7 +97,7 @@ def test_a_text_that_stands_there_twice_is_not_changed_unless_all_are_meant(here
 
 
 def test_a_text_that_is_not_there_is_answered_with_what_is_like_it(here: Context, file: Path) -> None:
-    assert "most similar is line 7: line 7" in refused("Edit", here, file_path="f.py", old_string="lime 7", new_string="x")
+    assert "The most similar line is 7: line 7" in refused("Edit", here, file_path="f.py", old_string="lime 7", new_string="x")
 
 
 def test_changing_a_text_into_itself_is_refused(here: Context, file: Path) -> None:
@@ -181,5 +181,5 @@ def test_a_large_change_is_shown_by_its_ends(here: Context, file: Path) -> None:
 def test_emptying_a_file_says_so(here: Context) -> None:
     (here.cwd / "g").write_text("x\n")
     done("Read", here, file_path="g")
-    assert done("Edit", here, file_path="g", old_string="x\n", new_string="").endswith("[The file is empty now.]")
+    assert done("Edit", here, file_path="g", old_string="x\n", new_string="").endswith("[The file is now empty.]")
     assert (here.cwd / "g").read_bytes() == b""

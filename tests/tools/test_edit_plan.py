@@ -71,14 +71,14 @@ FILE = "def one():\n    return 1\n\n\ndef two():\n\treturn 2\n"
 @pytest.mark.parametrize(
     ("old", "sentence"),
     [
-        ("def", "old_string stands there 2 times (lines 1, 5): add lines around it"),
-        ("retrun 1", "most similar is line 2: return 1"),
-        ("    return 2", "line 6 differs from it in white space only"),
-        ("1\tdef one():", "it seems to begin with line numbers"),
-        ("def one():\n    return 7", "it begins like line 1, but then the file is almost: return 1"),
-        ("def one():\n\n    return 1", "it begins like line 1, but blank lines or the end differ"),
-        ("entirely different words", "nor anything like it"),
-        ("\n\n\n\n\n", "stands nowhere"),
+        ("def", "old_string appears 2 times (lines 1, 5). Add surrounding lines"),
+        ("retrun 1", "The most similar line is 2: return 1"),
+        ("    return 2", "Line 6 differs only in white space"),
+        ("1\tdef one():", "It seems to begin with line numbers"),
+        ("def one():\n    return 7", "It begins like line 1, but then the file has a similar line: return 1"),
+        ("def one():\n\n    return 1", "It begins like line 1, but blank lines or the end differ"),
+        ("entirely different words", "nor anything similar"),
+        ("\n\n\n\n\n", "was not found in the file"),
     ],
 )
 def test_what_is_not_there_once_is_explained(old: str, sentence: str) -> None:
@@ -97,4 +97,4 @@ def test_looking_for_something_similar_in_a_large_file_does_not_take_long() -> N
     large = "".join(f"value_{number} = compute({number})\n" for number in range(200_000))
     planned = plan(large, "value_5 = computed(5)", "x")
     assert isinstance(planned, EditRefusal)
-    assert "most similar is line" in planned.sentence
+    assert "most similar line is" in planned.sentence

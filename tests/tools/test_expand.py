@@ -33,14 +33,14 @@ def test_a_page_is_shown_and_how_many_there_are(tmp_path: Path) -> None:
 
 def test_a_search_shows_the_paragraphs_with_all_the_words(tmp_path: Path) -> None:
     assert tool().run({"node": "ab12", "find": "PORT is"}, context(tmp_path)).content == "[user 1]\nThe port is 8080"
-    assert tool().run({"node": "ab12", "find": "nowhere"}, context(tmp_path)).content == "Nothing in it holds 'nowhere'."
+    assert tool().run({"node": "ab12", "find": "nowhere"}, context(tmp_path)).content == "No paragraph contains 'nowhere'."
 
 
 def test_a_search_that_finds_too_much_is_bounded_and_says_so() -> None:
     text = "\n\n".join(f"the word number {number} " + "x" * 3_000 for number in range(50))
     shown = find_paragraphs(text, "word")
     assert len(shown) < MOST_FOUND + 200
-    assert shown.endswith("more paragraphs hold it; use narrower words.]")
+    assert shown.endswith("found; use narrower words.]")
     assert len(find_paragraphs("word " + "y" * 100_000, "word")) <= MOST_FOUND
 
 

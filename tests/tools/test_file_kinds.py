@@ -1,4 +1,4 @@
-"""What a file is, by its first bytes."""
+"""File kinds, detected from the first bytes."""
 
 from __future__ import annotations
 

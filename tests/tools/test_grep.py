@@ -160,7 +160,7 @@ def test_count_shows_how_many_lines_match(here: Context, search: Search) -> None
 def test_a_limit_says_that_there_is_more(here: Context, search: Search) -> None:
     output = search(here, "alpha", output_mode="content", head_limit=2)
     assert len(lines(output)) == 3
-    assert lines(output)[-1] == "[2 shown, there are more: narrow the search, or raise head_limit.]"
+    assert lines(output)[-1] == "[2 shown, more available. Narrow the search or raise head_limit.]"
     assert output.facts["more"]
 
 
@@ -208,14 +208,14 @@ def test_a_pattern_that_ripgrep_does_not_understand_goes_to_the_worker(here: Con
 @NEEDS_RIPGREP
 def test_a_line_end_in_the_pattern_asks_for_multiline(here: Context) -> None:
     output = searching("ripgrep")(here, r"os\n")
-    assert output.content == "Grep: the pattern holds a line end: set multiline to search across lines."
+    assert output.content == "Grep: the pattern contains a line end. Set multiline to search across lines."
 
 
 def test_a_pattern_that_takes_forever_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grep, "SECONDS", 0.4)
     (tmp_path / "f").write_text("a" * 200 + "!\n")
     output = searching("worker")(context(tmp_path), r"^(a|a)+$")
-    assert output.content == "No matches.\n[Stopped after 0 s: search a smaller part.]"
+    assert output.content == "No matches.\n[Stopped after 0 s. Search a smaller part.]"
 
 
 def test_an_abort_stops_a_search(tmp_path: Path) -> None:
@@ -232,14 +232,14 @@ def test_an_abort_stops_a_search(tmp_path: Path) -> None:
             return self.asked > 1
 
     output = searching("worker")(context(tmp_path, abort=Soon()), r"^(a|a)+$")
-    assert output.content == "The call was stopped before it was done."
+    assert output.content == "The call was stopped before it finished."
 
 
 def test_a_missing_path_a_pipe_and_an_unknown_type_are_refused(here: Context) -> None:
     search = searching("worker")
     assert "does not exist" in str(search(here, "x", path="no").content)
     assert "neither a file nor a directory" in str(search(here, "x", path="pipe").content)
-    assert "type 'klingon' is not known without ripgrep" in str(search(here, "x", type="klingon").content)
+    assert "Type 'klingon' is unknown without ripgrep" in str(search(here, "x", type="klingon").content)
     assert "NUL" in str(search(here, "\0").content)
 
 
@@ -283,4 +283,4 @@ def test_a_program_named_rg_in_the_working_tree_is_not_taken(tmp_path: Path, mon
 
 def test_without_any_program_to_search_with_that_is_said(here: Context, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.executable", "")
-    assert "install ripgrep" in str(searching("worker")(here, "x").content)
+    assert "Install ripgrep" in str(searching("worker")(here, "x").content)

@@ -75,4 +75,4 @@ def test_what_changed_beside_it_stays_known_to_who_knew_it(here: Context) -> Non
     done("Edit", here, file_path="list", old_string="++", new_string="-")
     (here.cwd / "list").write_text("theirs")
     done("Write", here, file_path="c.kept", content="three")
-    assert "changed since" in refused("Edit", here, file_path="list", old_string="theirs", new_string="-")
+    assert "since it was read" in refused("Edit", here, file_path="list", old_string="theirs", new_string="-")

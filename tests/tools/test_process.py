@@ -9,17 +9,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.clocks import UpWhenReady
 
 from lamina.tools import process
 from lamina.tools.process import ProcessEnd, run_process
 
 from .doing import ENVIRON
 
-# Nothing here needs as long.
-LONG = 60.0
+# Nothing here needs as long, even on a busy machine.
+LONG = 300.0
 
 
-def shell(script: str, cwd: Path, *, timeout: float = LONG, abort: threading.Event | None = None) -> tuple[ProcessEnd, bytes]:
+def shell(script: str, cwd: Path, *, abort: threading.Event | None = None) -> tuple[ProcessEnd, bytes]:
     parts = list[bytes]()
 
     def take(part: bytes) -> bool:
@@ -27,9 +28,15 @@ def shell(script: str, cwd: Path, *, timeout: float = LONG, abort: threading.Eve
         return True
 
     ended = run_process(
-        ["/bin/sh", "-c", script], cwd=cwd, environ=ENVIRON, timeout=timeout, abort=abort or threading.Event(), take=take
+        ["/bin/sh", "-c", script], cwd=cwd, environ=ENVIRON, timeout=LONG, abort=abort or threading.Event(), take=take
     )
     return ended, b"".join(parts)
+
+
+@pytest.fixture
+def up_when_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Time is up as soon as the program has made the file `ready`."""
+    monkeypatch.setattr(process, "time", UpWhenReady(tmp_path / "ready"))
 
 
 @pytest.fixture(params=["select", "thread"])
@@ -50,7 +57,7 @@ class Witness:
         """Waits for it, because a killed process needs a moment to die; False also when nobody ever was there."""
         poll = select.poll()
         poll.register(self.fd, 0)
-        return bool(poll.poll(10_000))
+        return bool(poll.poll(120_000))
 
 
 @pytest.fixture
@@ -78,8 +85,8 @@ class TestEitherPipe:
         os.kill(int((tmp_path / "pid").read_text()), 9)
         assert witness.all_gone()
 
-    def test_a_time_out_ends_the_whole_group(self, tmp_path: Path, witness: Witness) -> None:
-        ended, out = shell("exec 9>alive; (sleep 60; echo no) & echo started; sleep 60", tmp_path, timeout=1.0)
+    def test_a_time_out_ends_the_whole_group(self, tmp_path: Path, witness: Witness, up_when_ready: None) -> None:
+        ended, out = shell("exec 9>alive; (sleep 60; echo no) & echo started; touch ready; sleep 60", tmp_path)
         assert ended.why == "timeout"
         assert out == b"started\n"
         assert witness.all_gone()
@@ -111,22 +118,27 @@ class TestEitherPipe:
         assert witness.all_gone()
 
 
-def test_a_program_gets_the_chance_to_tidy_up(tmp_path: Path) -> None:
-    script = "trap 'echo tidy; exit 7' TERM; echo ready; while :; do sleep 0.01; done"
-    ended, out = shell(script, tmp_path, timeout=1.0)
+def test_a_program_gets_the_chance_to_tidy_up(tmp_path: Path, up_when_ready: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "GRACE", LONG)
+    script = "trap 'echo tidy; exit 7' TERM; touch ready; while :; do sleep 0.01; done"
+    ended, out = shell(script, tmp_path)
     assert ended == ProcessEnd(7, "timeout", held=False)
     assert out.endswith(b"tidy\n")
 
 
-def test_who_does_not_listen_is_killed(tmp_path: Path, witness: Witness, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_does_not_listen_is_killed(
+    tmp_path: Path, witness: Witness, up_when_ready: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(process, "GRACE", 0.2)
-    ended, _ = shell("trap '' TERM; exec 9>alive; while :; do sleep 0.05; done", tmp_path, timeout=1.0)
+    ended, _ = shell("trap '' TERM; exec 9>alive; touch ready; while :; do sleep 0.05; done", tmp_path)
     assert ended == ProcessEnd(-9, "timeout", held=False)
     assert witness.all_gone()
 
 
-def test_a_child_that_does_not_listen_is_killed_when_its_parent_has_gone(tmp_path: Path, witness: Witness) -> None:
-    ended, _ = shell("exec 9>alive; (trap '' TERM; sleep 60) & sleep 60", tmp_path, timeout=1.0)
+def test_a_child_that_does_not_listen_is_killed_when_its_parent_has_gone(
+    tmp_path: Path, witness: Witness, up_when_ready: None
+) -> None:
+    ended, _ = shell("exec 9>alive; (trap '' TERM; touch ready; sleep 60) & sleep 60", tmp_path)
     assert ended.why == "timeout"
     assert witness.all_gone()
 
@@ -137,8 +149,8 @@ def test_a_program_that_closes_its_output_is_still_waited_for(tmp_path: Path) ->
     assert (tmp_path / "done").exists()
 
 
-def test_a_program_that_closes_its_output_and_hangs_is_stopped(tmp_path: Path, witness: Witness) -> None:
-    ended, _ = shell("exec 9>alive >&- 2>&-; sleep 60", tmp_path, timeout=1.0)
+def test_a_program_that_closes_its_output_and_hangs_is_stopped(tmp_path: Path, witness: Witness, up_when_ready: None) -> None:
+    ended, _ = shell("exec 9>alive >&- 2>&-; touch ready; sleep 60", tmp_path)
     assert ended.why == "timeout"
     assert witness.all_gone()
 

@@ -31,7 +31,7 @@ def test_lines_have_numbers_and_a_tab(here: Context) -> None:
 def test_a_page_can_be_asked_for(here: Context) -> None:
     (here.cwd / "f").write_text("".join(f"line {number}\n" for number in range(1, 11)))
     text = done("Read", here, file_path=str(here.cwd / "f"), offset="4", limit=2)
-    assert text == "4\tline 4\n5\tline 5\n[Lines 4 to 5 of 10 lines. Go on with offset=6.]"
+    assert text == "4\tline 4\n5\tline 5\n[Lines 4 to 5 of 10. Continue with offset=6.]"
 
 
 def test_a_long_file_comes_in_pages_that_say_how_to_go_on(here: Context) -> None:
@@ -43,7 +43,7 @@ def test_a_long_file_comes_in_pages_that_say_how_to_go_on(here: Context) -> None
         offset += output.facts["lines"]
         text += output.content.split("\n[")[0] + "\n"
         assert output.facts["more"] == (page < 2)
-        assert (f"Go on with offset={offset}." in output.content) == (page < 2)
+        assert (f"Continue with offset={offset}." in output.content) == (page < 2)
     assert text == "".join(f"{number}\t{number}\n" for number in range(1, 4_501))
 
 
@@ -62,7 +62,7 @@ def test_an_empty_file_is_said_to_be_empty(here: Context) -> None:
 
 def test_an_offset_behind_the_end_says_how_many_lines_there_are(here: Context) -> None:
     (here.cwd / "f").write_text("one\ntwo\n")
-    assert "has 2 lines, so there is no line 9" in refused("Read", here, file_path="f", offset=9)
+    assert "has 2 lines, so line 9 does not exist" in refused("Read", here, file_path="f", offset=9)
 
 
 def test_a_gigabyte_is_read_in_bounded_memory_and_without_reading_it_all(here: Context) -> None:
@@ -77,10 +77,10 @@ def test_a_gigabyte_is_read_in_bounded_memory_and_without_reading_it_all(here: C
     finally:
         tracemalloc.stop()
     assert isinstance(first.content, str)
-    assert first.content.endswith("[Lines 1 to 2,000 of a file of 1,073,741,824 bytes. Go on with offset=2001.]")
+    assert first.content.endswith("[Lines 1 to 2,000 of a file of 1,073,741,824 bytes. Continue with offset=2001.]")
     assert isinstance(later.content, str)
     assert later.content.startswith("4990\tline 4990\n")
-    assert later.content.endswith("Go on with offset=4995.]")
+    assert later.content.endswith("Continue with offset=4995.]")
     assert peak < 20 << 20
 
 
@@ -88,7 +88,7 @@ def test_a_line_of_many_megabytes_is_cut_with_a_note(here: Context) -> None:
     (here.cwd / "f").write_bytes(b"x" * (25 << 20) + b"\nend\n")
     text = done("Read", here, file_path="f")
     assert len(text) < 3_000
-    assert "more bytes in this line]\n2\tend\n[1 longer than 2,000 characters: cut." in text
+    assert "more bytes in this line]\n2\tend\n[1 line longer than 2,000 characters cut." in text
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_encodings_with_a_mark_are_understood_and_the_mark_is_not_shown(here: Co
 
 def test_broken_utf_8_is_shown_with_a_note(here: Context) -> None:
     (here.cwd / "f").write_bytes(b"caf\xe9\n")
-    assert done("Read", here, file_path="f").startswith("1\tcaf\ufffd\n[Bytes that are no UTF-8 are shown as \ufffd")
+    assert done("Read", here, file_path="f").startswith("1\tcaf\ufffd\n[Invalid UTF-8 bytes are shown as \ufffd")
 
 
 def test_binary_data_is_refused_by_its_kind_whatever_its_name(here: Context) -> None:
@@ -136,13 +136,13 @@ def test_an_image_too_large_for_the_api_is_refused(here: Context) -> None:
     with open(here.cwd / "x.png", "wb") as file:
         file.write(b"\x89PNG\r\n\x1a\n")
         file.truncate(IMAGE_BYTES + 1)
-    assert "make it smaller" in refused("Read", here, file_path="x.png")
+    assert "Make a smaller copy" in refused("Read", here, file_path="x.png")
 
 
 def test_a_directory_a_pipe_and_a_device_are_refused_at_once(here: Context) -> None:
     (here.cwd / "d").mkdir()
     os.mkfifo(here.cwd / "fifo")
-    assert "is a directory: Glob lists" in refused("Read", here, file_path="d")
+    assert "is a directory. List its files with Glob" in refused("Read", here, file_path="d")
     assert "is a named pipe" in refused("Read", here, file_path="fifo")
     assert "is a device" in refused("Read", here, file_path="/dev/zero")
 
@@ -155,7 +155,7 @@ def test_a_missing_file_names_what_may_have_been_meant(here: Context) -> None:
     assert f"Similar: {here.cwd / 'config.yaml'}." in refused("Read", here, file_path="config.yml")
     assert f"Similar: {here.cwd / 'settings.py'}." in refused("Read", here, file_path="Settings.py")
     assert f"Similar: {here.cwd / 'settings.py'}." in refused("Read", here, file_path="sub/settings.py")
-    assert f"what exists of it: {here.cwd}" in refused("Read", here, file_path="no/such/x.txt")
+    assert f"nearest existing directory: {here.cwd}" in refused("Read", here, file_path="no/such/x.txt")
 
 
 @pytest.mark.parametrize("path", ["~/x", "a\0b", "x" * 5_000, " "])
@@ -166,7 +166,7 @@ def test_a_path_that_names_no_file_is_refused(here: Context, path: str) -> None:
 def test_an_abort_stops_a_read_that_is_under_way(here: Context) -> None:
     (here.cwd / "f").write_text("x\n")
     here.abort.set()
-    assert refused("Read", here, file_path="f") == "The call was stopped before it was done."
+    assert refused("Read", here, file_path="f") == "The call was stopped before it finished."
     assert here.reads.recent(1) == []
 
 

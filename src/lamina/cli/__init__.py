@@ -1,18 +1,18 @@
-"""The command line: thin. Each command is a module, imported when it is asked for.
+"""The command line, a thin layer: each command is a module that is imported when it runs.
 
 decides  nothing
-does     reads arguments, calls the rooms below, prints
-costs    a command pays for its own imports only
+does     reads arguments, calls the packages below, prints
+costs    a command pays only for its own imports
 """
 
 
 def run() -> None:
-    """The console script. Ctrl-C while it is still being loaded ends it as at any other time."""
+    """Entry point of the console script. Ctrl-C during the imports ends it like at any other time."""
     try:
         from .main import main
     except KeyboardInterrupt:
         import sys
 
-        print("lamina: stopped", file=sys.stderr)
+        print("lamina: Stopped.", file=sys.stderr)
         sys.exit(130)
     main()

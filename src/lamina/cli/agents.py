@@ -1,4 +1,4 @@
-"""`lamina agents`: the agent types a session here would have, the agents at work, and a message from the command line."""
+"""`lamina agents`: list the agent types available here and the running agents, and send a message to a session."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..layers.l7_agents.types import Catalog
 
 
-# How the command line is called where a message tells who sent it.
+# The sender name of messages sent from the command line.
 SENDER = "command-line"
 FIELDS = ("id", "type", "description", "status", "summary", "seconds", "calls")
 SHOWN = ("id", "session_id", "type", "description", "summary")
@@ -32,12 +32,12 @@ def load_types(where: Path, home: Path | None) -> Catalog:
 
 
 @click.group("agents", cls=CommandGroup, invoke_without_command=True)
-@options.cwd("Whose agent types.")
-@click.option("--running", is_flag=True, help="Only the agents that work in the background of open sessions.")
+@options.cwd("List the agent types of this directory.")
+@click.option("--running", is_flag=True, help="List only the agents running in the background of open sessions.")
 @options.as_json
 @click.pass_context
 def agents_command(ctx: click.Context, cwd: Path, running: bool, as_json: bool) -> None:
-    """List the agent types that the Agent tool can start here, and what is wrong with files that are none."""
+    """List the agent types the Agent tool can start here, and report invalid agent files."""
     if ctx.invoked_subcommand is not None:
         ctx.default_map = {"send": {"as_json": as_json}}
         return
@@ -45,12 +45,12 @@ def agents_command(ctx: click.Context, cwd: Path, running: bool, as_json: bool) 
     if not running:
         _list_types(cwd, as_json)
         if found:
-            click.echo("\nAt work in the background:")
+            click.echo("\nRunning in the background:")
             print_running_agents(found)
     elif found and not as_json:
         print_running_agents(found)
     else:
-        print_result(found, (), as_json=as_json, none="No agent works in the background here.")
+        print_result(found, (), as_json=as_json, none="No agents are running in the background here.")
 
 
 def _list_types(where: Path, as_json: bool) -> None:
@@ -67,7 +67,7 @@ def _list_types(where: Path, as_json: bool) -> None:
             (
                 kind.name,
                 kind.source,
-                kind.model or "the parent's",
+                kind.model or "inherited",
                 "all but Agent" if kind.tools is None else ", ".join(kind.tools) or "none",
                 kind.memory or "none",
                 kind.description,
@@ -78,7 +78,7 @@ def _list_types(where: Path, as_json: bool) -> None:
 
 
 def find_running_agents(cwd: Path, home: Path | None) -> list[dict[str, Any]]:
-    """Of the sessions of this project that are open now; what a session that crashed wrote counts for nothing."""
+    """Return the running agents of this project's open sessions. Entries left by crashed sessions are ignored."""
     from ..disk.locks.lock_file import live_holder
     from ..disk.paths.project import slug
     from ..disk.session_files.agent_states import FILE, read_states
@@ -96,7 +96,7 @@ def print_running_agents(found: list[dict[str, Any]]) -> None:
     rows = []
     for one in found:
         agent, session, kind, task, doing = (str(one[name] or "") for name in SHOWN)
-        rows.append((agent, session[:8], kind, task, doing or "not known yet"))
+        rows.append((agent, session[:8], kind, task, doing or "starting"))
     print_table(("agent", "session", "type", "task", "doing"), rows)
 
 
@@ -105,16 +105,16 @@ def print_running_agents(found: list[dict[str, Any]]) -> None:
 @click.argument("text")
 @options.reports
 def send_command(name: str, text: str) -> options.Reported:
-    """Put TEXT into the mailbox NAME or NAME@TEAM; its session reads it at its next round of tools."""
+    """Send TEXT to the mailbox NAME or NAME@TEAM. Its session reads the message after its next tool calls."""
     from ..disk.home.loading import settings_in_force
     from ..disk.home.mailbox import DEFAULT_TEAM, deliver, members, read_address
     from ..layers.l7_agents.messages import MOST_TEXT, AgentMessage, encode_message
 
     home = find_home()
     if home is None:
-        raise click.UsageError("there is no home directory, so there are no mailboxes: set LAMINA_HOME.")
+        raise click.UsageError("No home directory found, so there are no mailboxes. Set LAMINA_HOME.")
     if not text.strip() or len(text) > MOST_TEXT:
-        raise click.UsageError(f"a message has words, and at most {MOST_TEXT:,} characters.")
+        raise click.UsageError(f"TEXT must not be empty and may have at most {MOST_TEXT:,} characters.")
     own = settings_in_force(Path.cwd()).mailbox
     try:
         team = read_address(own).team if own is not None else DEFAULT_TEAM
@@ -124,11 +124,11 @@ def send_command(name: str, text: str) -> options.Reported:
     known = members(home, to.team)
     if to.name not in known:
         there = (
-            f"there are: {', '.join(known)}"
+            f"Available: {', '.join(known)}"
             if known
-            else "there is none yet: a session that lamina.mailbox names makes its own, and NAME@TEAM is one of another team"
+            else "The team has no mailboxes yet. Set lamina.mailbox to give a session one, or use NAME@TEAM for another team"
         )
-        raise click.UsageError(f"no mailbox is called {printable(to.name)!r} in the team {to.team}; {there}.")
+        raise click.UsageError(f"No mailbox {printable(to.name)!r} in team {to.team}. {there}.")
     letter = AgentMessage.new(SENDER, text.strip())
     deliver(home, to, encode_message(letter))
     told = {"message": letter.id, "to": to.name, "team": to.team}

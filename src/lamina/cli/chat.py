@@ -1,7 +1,7 @@
-"""`lamina chat`: one prompt and one answer with -p, a conversation on a terminal without it.
+"""`lamina chat`: an interactive chat on a terminal, or with -p one prompt and one answer.
 
-With -p nobody is there to be asked: what would need a yes is denied with a sentence for the model, and the turn goes on. Exit codes:
-0 for an answer, 1 for a failure, 2 for misuse, 130 for Ctrl-C, 143 and 129 where the system or the terminal's end stopped it.
+With -p nobody can be asked for permission: such calls are denied with a message to the model, and the turn goes on. Exit codes:
+0 for an answer, 1 for a failure, 2 for misuse, 130 for Ctrl-C, 143 for SIGTERM, 129 when the terminal was closed.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from .console import notice
 
 FORMATS = ("text", "json", "stream-json")
 MODES = ("ask", "accept-edits", "read-only", "all")
-# A prompt this long fills every window there is.
+# Larger than any model's context window.
 MOST_INPUT = 32 << 20
-# A pipe that somebody forgot to close says nothing for ever; a program that has something to say begins sooner.
+# An open pipe that nobody writes to would block forever; a program that has output starts sooner than this.
 PIPE_SECONDS = 3.0
-NOTHING = 'there is nothing to answer: give a prompt, as in lamina -p "What do our tests run against?".'
+NOTHING = 'No prompt given. Pass one, for example: lamina -p "What do our tests run against?"'
 
 
 def split_rules(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
-    """`Read,Edit` and `"Bash(git log:*) Edit"` are two rules each: what stands in brackets is not split."""
+    """Split at commas and blanks outside parentheses: `Read,Edit` and `Bash(git log:*) Edit` are two rules each."""
     found: list[str] = []
     for text in given:
         depth, start = 0, 0
@@ -41,9 +41,9 @@ def split_rules(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -
 
 
 @click.command("chat")
-@click.option("-p", "--print", "prompt", metavar="PROMPT", help="Answer PROMPT and exit; '-' reads it from standard input.")
-@click.option("--model", metavar="M", help="Who answers: anthropic:MODEL, openai:MODEL or offline.")
-@click.option("-c", "--continue", "go_on", is_flag=True, help="Go on with the newest session of this directory.")
+@click.option("-p", "--print", "prompt", metavar="PROMPT", help="Answer PROMPT and exit. '-' reads it from standard input.")
+@click.option("--model", metavar="M", help="Model to use: anthropic:MODEL, openai:MODEL or offline.")
+@click.option("-c", "--continue", "go_on", is_flag=True, help="Continue the newest session of this directory.")
 @click.option(
     "-r",
     "--resume",
@@ -51,34 +51,34 @@ def split_rules(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -
     is_flag=False,
     flag_value="",
     shell_complete=completion.sessions,
-    help="Go on with the session ID (its beginning is enough) or a transcript file; without ID, choose from a list.",
+    help="Continue a session, given by id, id prefix or transcript file. Without ID, choose from a list.",
 )
-@click.option("--output-format", type=click.Choice(FORMATS), default="text", show_default=True, help="What -p prints.")
+@click.option("--output-format", type=click.Choice(FORMATS), default="text", show_default=True, help="Output format of -p.")
 @click.option(
-    "--include-partial-messages", "partial", is_flag=True, help="With stream-json: the pieces of an answer as they come."
+    "--include-partial-messages", "partial", is_flag=True, help="With stream-json, also print partial answers as they stream in."
 )
-@click.option("--permission-mode", "mode", type=click.Choice(MODES), help="What tools may do without a question.")
+@click.option(
+    "--permission-mode", "mode", type=click.Choice(MODES), help="Permission mode: which tool calls run without asking you."
+)
 @click.option(
     "--allowed-tools",
     "allow",
     metavar="RULES",
     multiple=True,
     callback=split_rules,
-    help="Rules for what needs no question, as in 'Bash(git log:*) Edit'.",
+    help="Tools to allow without asking, e.g. 'Bash(git log:*) Edit'.",
 )
-@click.option(
-    "--disallowed-tools", "deny", metavar="RULES", multiple=True, callback=split_rules, help="Rules for what is denied."
-)
-@click.option("--max-turns", "rounds", type=click.IntRange(min=1), help="At most so many calls of the model for one prompt.")
-@click.option("--bare", is_flag=True, help="Without all that is optional: memory, notes, hooks, agents' summaries.")
-@options.cwd("The directory the session belongs to.")
+@click.option("--disallowed-tools", "deny", metavar="RULES", multiple=True, callback=split_rules, help="Tools to deny.")
+@click.option("--max-turns", "rounds", type=click.IntRange(min=1), help="Maximum number of model calls per prompt.")
+@click.option("--bare", is_flag=True, help="Disable optional features: memory, notes, hooks and agent summaries.")
+@options.cwd("Working directory of the session.")
 def chat_command(prompt: str | None, output_format: str, partial: bool, cwd: Path, **given: Any) -> int:
-    """Talk, on a terminal or with -p PROMPT for one answer."""
+    """Start an interactive chat, or answer one prompt with -p."""
     from .start import ChatOptions, check_rules
 
     chosen = ChatOptions(cwd, **given)
     if chosen.go_on and chosen.resume is not None:
-        raise click.UsageError("--continue takes the newest session and --resume a named one: use one of the two.")
+        raise click.UsageError("--continue and --resume cannot be combined. Use --resume ID to continue a specific session.")
     check_rules(chosen)
     if prompt is None and sys.stdin.isatty():
         if not sys.stdout.isatty() or output_format != "text" or partial:
@@ -87,14 +87,14 @@ def chat_command(prompt: str | None, output_format: str, partial: bool, cwd: Pat
 
         return chat(chosen)
     if chosen.resume == "":
-        raise click.UsageError("--resume needs the session's id where nobody can choose one; lamina sessions list shows them.")
+        raise click.UsageError("--resume needs a session id outside a terminal. Run `lamina sessions list` to see the ids.")
     from .print_mode import answer
 
     return answer(whole_prompt(prompt), chosen, form=output_format, partial=partial)
 
 
 def whole_prompt(prompt: str | None) -> str:
-    """What is piped in is the prompt, or stands behind the one that is given."""
+    """Return the prompt. Piped input is appended to `prompt`, or replaces it if it is missing or `-`."""
     if prompt is None or prompt == "-":
         whole = _read_input()
     elif (piped := _piped_input()) and piped.strip():
@@ -110,13 +110,13 @@ def _read_input() -> str:
     data = sys.stdin.buffer.read(MOST_INPUT + 1)
     if len(data) > MOST_INPUT:
         raise click.UsageError(
-            f"standard input holds more than {MOST_INPUT >> 20} MiB: name a file for the model to read instead."
+            f"Standard input is larger than {MOST_INPUT >> 20} MiB. Save it to a file and ask the model to read that file."
         )
     return data.decode("utf-8", "replace")
 
 
 def _piped_input() -> str | None:
-    """A terminal and the null device are no input; neither is a pipe on which nothing comes."""
+    """Return what was piped in; None for a terminal, the null device, or a pipe that stays silent."""
     import select
 
     try:
@@ -127,9 +127,10 @@ def _piped_input() -> str | None:
             return None
         if os.name != "nt" and not select.select([sys.stdin], [], [], PIPE_SECONDS)[0]:
             notice(
-                f"nothing came through the pipe for {PIPE_SECONDS:.0f} seconds, so it is left out; < /dev/null spares the wait"
+                f"No input from the pipe after {PIPE_SECONDS:.0f} seconds; continuing without it. "
+                "Add `< /dev/null` to skip the wait."
             )
             return None
-    except (OSError, ValueError):  # no real stream: nobody pipes anything
+    except (OSError, ValueError):  # not a real stream, so nothing is piped
         return None
     return _read_input()

@@ -1,7 +1,7 @@
-"""What a shell offers behind a command: sessions, memories and proposals of the working directory, and settings.
+"""Shell completion: sessions, memories and pending changes of the working directory, and setting names.
 
-A key that was pressed waits for this, and what goes wrong there would be printed into the line that is being typed: so whatever cannot be
-read offers nothing.
+Completion runs while the user types, and errors would be printed into the line being edited. Anything unreadable is therefore
+skipped silently.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     ShellComplete: TypeAlias = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 SHORT_ID = 8
-# Words and what is said of each.
+# Words to offer, each with a description.
 Offers: TypeAlias = Iterator[tuple[str, str | None]]
 
 
@@ -46,7 +46,7 @@ def _memory() -> Memory:
 
 
 def sessions(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Newest first; an id is offered by its beginning, and files as well."""
+    """Offer short session ids, newest first; if none matches, offer file names."""
     from click.shell_completion import CompletionItem
 
     from .transcripts import find_sessions
@@ -71,7 +71,7 @@ def memories() -> Offers:
 
 @_completion
 def removed() -> Offers:
-    """What lies in the trash first: that is what is mostly brought back; then what has older versions."""
+    """Offer removed memories first, since those are restored most often, then existing ones with older versions."""
     from .memory import find_trash
 
     with _memory() as memory:
@@ -94,7 +94,7 @@ def settings() -> Offers:
 
 @_completion
 def dreams() -> Offers:
-    """Those that can be taken back, the newest first."""
+    """Offer dreams that can be undone, newest first."""
     from ..layers.l6_dream.record import read_records
 
     with _memory() as memory:
@@ -103,7 +103,7 @@ def dreams() -> Offers:
 
 @_completion
 def days() -> Offers:
-    """Those that have a daily log, the newest first."""
+    """Offer the days with a daily log, newest first."""
     from ..memory.store.daily_logs import list_logs
 
     with _memory() as memory:

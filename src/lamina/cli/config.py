@@ -1,7 +1,7 @@
-"""`lamina config`: every setting, its value and where it came from; what was ignored, at the end.
+"""`lamina config`: list every setting with its value and origin, followed by what was ignored.
 
-It reads and never writes. Keys, passwords and the values of variables are not printed, in neither form. A finding is no failure:
-the exit code is 0, and 2 only for a setting that does not exist.
+Read-only. API keys, passwords and the values of environment variables are never printed, in text or JSON. Findings do not fail
+the command: the exit code is 0, or 2 for an unknown setting.
 """
 
 from __future__ import annotations
@@ -19,27 +19,25 @@ from ..disk.settings_files import load_settings, settings_paths
 from . import completion
 from .console import color, shorten
 
-# A value longer than this is cut in the list; `lamina config KEY` and --json show all of it.
+# Longer values are shortened in the list; `lamina config KEY` and --json show them in full.
 LONGEST_IN_LIST = 48
 LONGEST = 100_000
 
 
 @click.command("config")
 @click.argument("key", required=False, shell_complete=completion.settings)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-@click.option(
-    "--cwd", type=click.Path(exists=True, file_okay=False, path_type=Path), help="The directory whose settings are meant."
-)
-@click.option("--trusted", is_flag=True, help="Show what would hold if you trusted the files in that directory.")
-@click.option("--reference", "as_reference", is_flag=True, help="Print the reference of all settings as markdown.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@click.option("--cwd", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Show the settings of this directory.")
+@click.option("--trusted", is_flag=True, help="Show the settings that would apply if you trusted this directory.")
+@click.option("--reference", "as_reference", is_flag=True, help="Print the settings reference as Markdown.")
 def config_command(key: str | None, as_json: bool, cwd: Path | None, trusted: bool, as_reference: bool) -> None:
-    """Show every setting, its value and where it came from, or one of them."""
+    """Show all settings, or one, with their values and where they come from."""
     if as_reference:
         click.echo(reference(), nl=False)
         return
     row = find(key) if key is not None else None
     if key is not None and row is None:
-        raise click.UsageError(f"there is no setting {printable(key)!r}; lamina config lists them.")
+        raise click.UsageError(f"Unknown setting {printable(key)!r}. Run `lamina config` to list them.")
     where = _directory(cwd)
     settings = load_settings(cwd=where, environ=os.environ, trusted=trusted)
     if as_json:
@@ -54,7 +52,7 @@ def config_command(key: str | None, as_json: bool, cwd: Path | None, trusted: bo
 
 
 def _directory(cwd: Path | None) -> Path:
-    """The working directory can be gone; then only its files are missing."""
+    """Return the directory to look at, even if the working directory was deleted: then only its files are missing."""
     if cwd is not None:
         return cwd.absolute()
     try:
@@ -64,7 +62,7 @@ def _directory(cwd: Path | None) -> Path:
 
 
 def _findings(settings: Settings, row: Setting[Any] | None) -> list[Finding]:
-    """Those about one setting, and those about a whole file: it may have held that setting. Rules that cannot be read too."""
+    """Return the findings about one setting, about permission rules, and about whole files, which may contain the setting."""
     from ..permissions.rules import read_rules
 
     about = [found for found in settings.findings if row is None or found.key in (row.key, found.source, "LAMINA_HOME")]
@@ -114,7 +112,7 @@ def _one(row: Setting[Any], found: Resolved) -> str:
 
 
 def _print_all(settings: Settings) -> None:
-    """Columns by hand: a list for `grep` must not depend on the width of a terminal."""
+    """Print one line per setting. Columns do not depend on the terminal's width, so the list works with `grep`."""
     rows = [(row.key, _text(row, found.value), _from(found), found.source == "default") for row, found in settings]
     key_width = max(len(key) for key, *_ in rows)
     for key, text, source, is_default in rows:

@@ -1,7 +1,7 @@
-"""What a command prints: one document, lines or a table on standard output, remarks on standard error.
+"""Console output: a JSON document, lines or a table on standard output, notices on standard error.
 
-Everything that was said somewhere is data, and no control sequence of it is obeyed by a terminal. A table is whole in a pipe; on a
-terminal it is never wider than that, so that a row stays one line.
+Text from messages and files is data: its control sequences never reach the terminal. In a pipe a table keeps its full width; on a
+terminal it is cut to fit, so each row stays on one line.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 import click
 
 GAP = "  "
-# Less of the last column says nothing.
+# A narrower last column is unreadable.
 LEAST = 8
 # A shorter wait needs no explanation.
 QUIET_SECONDS = 1.0
@@ -29,29 +29,29 @@ _CLEAR = "\r\x1b[K"
 
 
 def printable(text: str) -> str:
-    """Text without control characters; lines and tabs stay."""
+    """Replace control characters other than newlines and tabs."""
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() or char in "\n\t" else "\ufffd" for char in text)
 
 
 def sentence(text: str) -> str:
-    """A text as one line."""
+    """Return the text on one line, without control characters."""
     return printable(" ".join(text.split()))
 
 
 def shorten(text: str, length: int) -> str:
-    """At most so many characters."""
+    """Cut the text to `length` characters, ending in an ellipsis."""
     return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
 def capped(lines: Sequence[str], most: int, more: str = "… and {:,} more") -> list[str]:
-    """The first of them, and how many more there are."""
+    """Return the first `most` lines and, if some were left out, a line that counts them."""
     return [*lines[:most], more.format(len(lines) - most)] if len(lines) > most else [*lines]
 
 
 def local_time(seconds: float) -> datetime:
-    """A file's time; one beyond all calendars becomes the nearest that is in them."""
+    """Convert a file time; values outside the supported range become the nearest valid date."""
     try:
         return datetime.fromtimestamp(seconds).astimezone()
     except (ValueError, OverflowError, OSError):
@@ -63,12 +63,12 @@ def minute(seconds: float) -> str:
 
 
 def utc_time(seconds: float) -> str:
-    """For programs."""
+    """Format a time for JSON output."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
 
 
 def document(value: Any) -> str:
-    """One JSON document in one line: what the terminal must not obey, or the stream cannot carry, is escaped."""
+    """Return one JSON document on one line, with control characters and unencodable characters escaped."""
     import json
 
     encoding = (sys.stdout.encoding or "").lower()
@@ -79,7 +79,7 @@ def document(value: Any) -> str:
 
 
 def mend_streams() -> None:
-    """A stream that was closed before we started, or that cannot show every character, is no reason to fail."""
+    """Replace closed standard streams, and print a substitute for characters the encoding lacks instead of failing."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         stream = getattr(sys, name)
         if stream is None:
@@ -89,24 +89,24 @@ def mend_streams() -> None:
 
 
 def notice(*texts: str) -> None:
-    """To the person, beside the answer; a terminal that is gone is no reason to fail."""
+    """Print messages to standard error; a closed terminal is ignored."""
     for text in texts:
         with suppress(OSError):
             print(f"lamina: {sentence(text)}", file=sys.stderr)
 
 
 def color() -> bool | None:
-    """For `click.echo`: None is only on a terminal."""
+    """Return the `color` argument for `click.echo`; None means colour only on a terminal."""
     return False if os.environ.get("NO_COLOR") else None
 
 
 def terminal_width() -> int | None:
-    """None: standard output is no terminal."""
+    """Return the width of the terminal, or None if standard output is not one."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def print_result(value: Any, lines: str | Iterable[str], none: str = "", *, as_json: bool) -> None:
-    """`value` as a document, or the lines; `none` is said where there are none."""
+    """Print `value` as JSON, or else the lines; without any lines, print `none` to standard error."""
     if as_json:
         click.echo(document(value))
         return
@@ -119,7 +119,7 @@ def print_result(value: Any, lines: str | Iterable[str], none: str = "", *, as_j
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, right: Collection[str] = ()) -> None:
-    """The last column takes what room there is; those named in `right` are numbers."""
+    """Print a table. The last column takes the remaining width; columns named in `right` are right-aligned."""
     from rich.cells import cell_len
 
     cells = [[sentence(cell) for cell in row] for row in (header, *rows)]
@@ -138,7 +138,7 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, right: 
 
 
 def fit(text: str, width: int, cut: str = "…") -> str:
-    """At most so many columns; wide characters take two."""
+    """Cut the text to `width` terminal columns; wide characters take two."""
     from rich.cells import cell_len
 
     if cell_len(text) <= width:
@@ -153,10 +153,10 @@ def fit(text: str, width: int, cut: str = "…") -> str:
 
 
 class ProgressLine:
-    """One line on standard error for whoever waits longer than a second: what is being done, for how long, and how to stop it.
+    """A progress line on standard error, shown after one second: the current step, the time it has taken and how to stop it.
 
-    Shows the newest of what it is told, at most every TICK; a context manager, and nothing else may be printed in it. On a terminal it is
-    gone before anything else is printed. Elsewhere it is never seen, or where `line_seconds` says so, now and then.
+    Shows the latest text, at most once every TICK. Nothing else may be printed inside the context manager. On a terminal the
+    line is cleared on exit. Elsewhere nothing is shown, unless `line_seconds` asks for a full line at that interval.
     """
 
     def __init__(self, ending: str = "; Ctrl-C stops", *, line_seconds: float | None = None) -> None:
@@ -184,7 +184,7 @@ class ProgressLine:
 
 @contextmanager
 def waiting(what: str) -> Iterator[None]:
-    """Shows for how long it takes already, while the block runs."""
+    """Show a progress line with the elapsed seconds while the block runs."""
     began, done = time.monotonic(), threading.Event()
 
     def draw() -> None:

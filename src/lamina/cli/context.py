@@ -1,6 +1,6 @@
-"""`lamina context`: what fills the window of a session, by kind (T8), live or recorded; and the exact request of any call.
+"""`lamina context`: show what fills a session's context window, by kind (T8), or the exact request of any call.
 
-Reads and never writes, so a session that is live elsewhere can be looked at.
+Read-only, so it also works on a session that is open elsewhere.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from .console import color, document, notice, terminal_width
 @click.command("context")
 @click.argument("session", metavar="SESSION|FILE", shell_complete=completion.sessions)
 @click.option(
-    "--turn", "number", metavar="N", type=click.IntRange(min=1), help="The exact request of the N-th call, block by block."
+    "--turn", "number", metavar="N", type=click.IntRange(min=1), help="Show the exact request of the N-th call, block by block."
 )
-@click.option("--against", metavar="M", type=click.IntRange(min=1), help="With --turn: what changed since the M-th call.")
-@options.cwd("Whose session.")
+@click.option("--against", metavar="M", type=click.IntRange(min=1), help="With --turn: show what changed since the M-th call.")
+@options.cwd("Look for the session in this directory.")
 @options.as_json
 def context_command(session: str, number: int | None, against: int | None, cwd: Path, as_json: bool) -> None:
-    """Show what fills the window of a session, by kind; with --turn, what one request was made of."""
+    """Show what fills the context window of a session, or with --turn the content of one request."""
     if against is not None and number is None:
-        raise click.UsageError("--against says what to compare with: give --turn too.")
+        raise click.UsageError("--against compares two calls: use it together with --turn.")
     from ..disk.home.loading import settings_in_force
     from .context_report import format_context, print_request, report_on_transcript, to_json
     from .transcripts import CountedTranscript, locate

@@ -1,8 +1,8 @@
-"""What fills the window of a session, counted by kind, and how `lamina context` and /context show it to a person; with `--turn`, one
-request block by block, and what changed since another one (B10).
+"""The report of `lamina context` and /context: what fills a session's context window, by kind. With `--turn`, one request block
+by block, and what changed since another one (B10).
 
-The parts are estimates; what the system prompt and the tools take is the difference to what the model last reported, once it has
-reported anything. Nothing is wider than the terminal; the bars are left out where nobody looks at them.
+The parts are estimates. Once the model has reported its usage, the share of the system prompt and tools is the difference
+between that report and the other parts. Nothing is wider than the terminal, and bars are drawn only on a terminal.
 """
 
 from __future__ import annotations
@@ -26,37 +26,38 @@ from ..core.log import Log
 from ..core.records import Message, Record, Spill
 from ..core.settings import Settings
 from ..core.view import View
+from ..core.wording import counted
 from ..providers.models import known
 from .console import capped, print_result, printable, sentence, shorten
 
 Style: TypeAlias = Literal["", "green", "yellow", "red"]
 
-# Of files read more than once the dearest are listed; --json has them all.
+# Repeated reads listed, the most expensive first; --json has them all.
 MOST_REPEATS = 10
-# Of results in files the newest are listed.
+# Results in files listed, the newest ones.
 MOST_SPILLED = 10
-# In a narrower terminal the bars leave no room for the names.
+# A narrower terminal has no room for bars beside the names.
 BARS_FROM = 60
 WIDEST = 100
 _NUMBERS = 18  # "  1,234,567   12%  "
 SOURCES = {
-    "argument": "as the session was opened",
-    "setting": "by the settings",
-    "environment": "by the environment",
-    "suffix": "by the model's name",
-    "model": "as the model has it",
-    "header": "by the beta header",
-    "server": "as the server states it",
+    "argument": "set when the session was opened",
+    "setting": "from the settings",
+    "environment": "from the environment",
+    "suffix": "from the model's name",
+    "model": "known for this model",
+    "header": "from the beta header",
+    "server": "reported by the server",
     "default": "assumed",
 }
 
-# Injected context that tells the model what to heed and to know, as against what happens around it.
+# Attachments that carry instructions and knowledge; all other kinds report events.
 MEMORY_KINDS = frozenset({"instructions", "nested_memory", "memory", "recall", "relevant_memories"})
 SUMMARY_KINDS = frozenset({"summary", "partial", "snip", "collapse"})
-# Of a request with hundreds of blocks the beginning and the end tell most; --json has them all.
+# Lines shown of a request, half from each end; --json has all blocks.
 MOST_LINES = 60
 SIGNS = {"read": "cached", "partly": "partly", "new": "new", "unknown": ""}
-_COLUMNS = 20  # tokens and whether it was cached
+_COLUMNS = 20  # token count and cache state
 NARROWEST = 60
 
 
@@ -67,13 +68,13 @@ class WindowReport(NamedTuple):
     state: WindowState
     system: int  # the system prompt and the tools
     parts: Breakdown
-    spilled: tuple[Spill, ...] = ()  # results that lie in files; a preview of each is in the window
+    spilled: tuple[Spill, ...] = ()  # results stored in files, with a preview of each in the window
     autocompact: bool = True
-    source: str = ""  # where the window's size was found; empty where nobody knows
+    source: str = ""  # where the window's size comes from; empty if unknown
 
 
 def report_on_transcript(read: Callable[[], Iterable[Record]], settings: Settings) -> WindowReport:
-    """On a transcript as it stands."""
+    """Build the report from a transcript."""
     model = ""
 
     def noting() -> Iterator[Record]:
@@ -86,7 +87,7 @@ def report_on_transcript(read: Callable[[], Iterable[Record]], settings: Setting
     log = Log.load(noting)
     view = log.view
     if not view.items:
-        raise InputError("session", "it holds no messages that Lamina can read", "lamina sessions list shows those that do")
+        raise InputError("session", "the transcript has no readable messages", "run `lamina sessions list` to see the sessions")
     info = known(model)
     facts = {model: ModelFacts(info.window, info.max_output, info.needs_header_for_1m)} if info is not None else {}
     policy = settings.policy.window
@@ -105,13 +106,13 @@ def find_spills(log: Log) -> tuple[Spill, ...]:
 def report_on(
     view: View, count: Count, limits: Thresholds, *, model: str, autocompact: bool, memo: Memo | None = None
 ) -> WindowReport:
-    """On a view and its count; pure."""
+    """Build the report from a view and its token count."""
     parts = break_down(_label_blocks(view), count.calibration, memo)
     if count.reported:
         tokens = count.tokens
         system = max(0, tokens - parts.total)
     else:
-        # What the recorded prompt is likely to take.
+        # No usage reported yet: estimate the recorded prompt.
         system = estimate_prompt(view.snapshot.system, view.snapshot.tools, count) if view.snapshot is not None else 0
         tokens = parts.total + system
     state = state_of(max(tokens, count.judged), limits, autocompact_on=autocompact)
@@ -119,9 +120,9 @@ def report_on(
 
 
 def estimate_prompt(system: list[Wire], tools: list[Wire], count: Count) -> int:
-    """What stands before the messages, estimated."""
-    said = [text(canonical(part).decode("utf-8", "replace")) for part in (system, tools)]
-    return estimate(measure_all(said), count.calibration)
+    """Estimate the tokens of the system prompt and the tools."""
+    parts = [text(canonical(part).decode("utf-8", "replace")) for part in (system, tools)]
+    return estimate(measure_all(parts), count.calibration)
 
 
 def _label_blocks(view: View) -> Iterator[LabelledBlock]:
@@ -135,8 +136,11 @@ def _label_blocks(view: View) -> Iterator[LabelledBlock]:
 
 
 def to_json(report: WindowReport) -> dict[str, Any]:
-    """`window.size` is what the model takes in all, `window.effective` what is left of it beside room for an answer: that is what
-    `tokens` and `percent_left` count against."""
+    """Return the report for --json.
+
+    `window.size` is the model's whole window. `window.effective` leaves room for an answer; `tokens` and `percent_left` count
+    against it.
+    """
     limits = {name: getattr(report.limits, name) for name in ("effective", "warning", "autocompact", "blocking")}
     return {
         "model": report.model,
@@ -153,11 +157,11 @@ def list_kinds(report: WindowReport) -> list[tuple[str, int]]:
     parts = report.parts
     kinds = [
         ("system prompt and tools", report.system),
-        ("what you said", parts.human),
+        ("your messages", parts.human),
         ("answers", parts.assistant),
         ("thinking", parts.thinking),
-        *((f"calls of {name}", tokens) for name, tokens in parts.requests.items()),
-        *((f"results of {name}", tokens) for name, tokens in parts.results.items()),
+        *((f"{name} calls", tokens) for name, tokens in parts.requests.items()),
+        *((f"{name} results", tokens) for name, tokens in parts.results.items()),
         ("memory and instructions", parts.memory),
         ("attachments", parts.attachments),
         ("summaries", parts.summary),
@@ -167,13 +171,13 @@ def list_kinds(report: WindowReport) -> list[tuple[str, int]]:
 
 
 def format_context(report: WindowReport, width: int, *, picture: bool = True) -> list[tuple[str, Style]]:
-    """For a person, in a terminal of this width; `picture`: with bars."""
+    """Return the report as styled lines that fit `width`; `picture` adds bars."""
     width = min(width, WIDEST)
     found = list_kinds(report)
     named = min(max((len(name) for name, _ in found), default=0), max(8, width - _NUMBERS - 4))
     room = width - named - _NUMBERS - 2 if picture and width >= BARS_FROM else 0
     most = max((tokens for _, tokens in found), default=1)
-    # The parts are estimates: all of them together may be more than what was reported, no part is more than all of them.
+    # The estimated parts can add up to more than the reported total, so percentages are of their sum.
     whole = max(1, sum(tokens for _, tokens in found))
     used = f"about {report.tokens:,} of {report.limits.effective:,} tokens, {report.state.percent_left:.0f}% left"
     bar_line: list[tuple[str, Style]] = []
@@ -191,18 +195,18 @@ def format_context(report: WindowReport, width: int, *, picture: bool = True) ->
 
 
 def _window(report: WindowReport) -> Iterator[str]:
-    """Which window is counted against, and what happens where in it."""
+    """Describe the window's size and its thresholds."""
     limits, why = report.limits, f" ({SOURCES[report.source]})" if report.source else ""
     reserve = limits.window - limits.effective
     if limits.window and reserve:
         yield (
-            f"The window has {limits.window:,} tokens{why}; {reserve:,} are kept for the answer, "
-            f"the other {limits.effective:,} count."
+            f"Context window: {limits.window:,} tokens{why}. {reserve:,} of them are reserved for the answer, "
+            f"{limits.effective:,} are usable."
         )
     elif limits.window:
-        yield f"The window has {limits.window:,} tokens{why}."
-    compaction = f"compaction from {limits.autocompact:,}" if report.autocompact else "no compaction by itself"
-    yield f"Warning from {limits.warning:,}, {compaction}, full at {limits.blocking:,}."
+        yield f"Context window: {limits.window:,} tokens{why}."
+    compaction = f"automatic compaction at {limits.autocompact:,}" if report.autocompact else "automatic compaction is off"
+    yield f"Warning at {limits.warning:,}, {compaction}, full at {limits.blocking:,}."
 
 
 def _wrapped(text: str, width: int) -> list[str]:
@@ -212,22 +216,22 @@ def _wrapped(text: str, width: int) -> list[str]:
 def _repeats(report: WindowReport, width: int) -> Iterator[str]:
     repeats = report.parts.repeats
     if repeats:
-        yield f"Files read more than once, and what the later reads cost ({sum(each.tokens for each in repeats):,} in all):"
+        yield f"Files read more than once, with the tokens of the repeats ({sum(each.tokens for each in repeats):,} in total):"
     rows = [f"  {_fit_end(each.path, max(8, width - 26))}  {each.reads} times{each.tokens:>11,}" for each in repeats]
     yield from capped(rows, MOST_REPEATS, "  and {} more")
 
 
 def _spilled(report: WindowReport, width: int) -> Iterator[str]:
     if report.spilled:
-        yield f"Results too large to show, in files ({sum(each.size for each in report.spilled):,} bytes in all):"
+        yield f"Large results stored in files ({sum(each.size for each in report.spilled):,} bytes in total):"
     for each in report.spilled[-MOST_SPILLED:]:
         yield f"  {_fit_end(each.path, max(8, width - 18))}{each.size:>15,}"
     if len(report.spilled) > MOST_SPILLED:
-        yield f"  and {len(report.spilled) - MOST_SPILLED} before them"
+        yield f"  and {len(report.spilled) - MOST_SPILLED} older"
 
 
 def draw_bar(share: float, width: int, *, whole: bool = False) -> str:
-    """`whole` shows the empty part too. What is there is never shown as nothing."""
+    """Draw a bar. A share above zero always fills at least one cell; `whole` also draws the empty cells."""
     utf = (sys.stdout.encoding or "").lower().startswith("utf")
     full, empty = ("█", "░") if utf else ("#", ".")
     filled = min(width, max(1 if share > 0 else 0, round(share * width)))
@@ -235,7 +239,7 @@ def draw_bar(share: float, width: int, *, whole: bool = False) -> str:
 
 
 def _fit_end(path: str, width: int) -> str:
-    """Of a path the end tells more than the beginning."""
+    """Shorten a path by cutting its beginning: the end tells more."""
     path = printable(path)
     return path if len(path) <= width else f"…{path[-(width - 1) :]}"
 
@@ -277,30 +281,33 @@ def format_request(found: Explained, changed: Changed | None, against: int | Non
     tokens = sum(piece.tokens for piece in found.pieces)
     shown = [
         printable(
-            f"Call {found.turn} to {found.model or 'an unknown model'}: {len(found.pieces)} blocks, about {tokens:,} tokens"
+            f"Call {found.turn} to {found.model or 'an unknown model'}: {counted(len(found.pieces), 'block')}, "
+            f"about {counted(tokens, 'token')}"
         )
     ]
     if found.usage is not None:
         usage = found.usage
         read = f"{usage.cache_read / max(1, usage.prompt):.0%}"
-        shown.append(f"reported: {usage.prompt:,} tokens, {read} of them read from the cache, {usage.output_tokens:,} answered")
+        sent = counted(usage.prompt, "input token")
+        shown.append(f"Reported usage: {sent} ({read} from the cache), {counted(usage.output_tokens, 'output token')}")
     for reason in found.breaks:
-        shown.append(f"announced before it: the beginning changed ({reason})")
+        shown.append(f"Expected cache break before this call: {reason}")
     if changed is None:
         return [*shown, *_rows(found.pieces, width)]
     shown.append(
-        f"{changed.common} blocks stand as in call {against}; {len(changed.removed)} are gone, {len(changed.added)} are new"
+        f"Compared with call {against}: {counted(changed.common, 'block')} unchanged, {len(changed.removed)} removed, "
+        f"{len(changed.added)} added"
     )
     if changed.removed:
-        shown += ["Gone:", *_rows(changed.removed, width)]
-    return [*shown, "New:", *_rows(changed.added, width)] if changed.added else shown
+        shown += ["Removed:", *_rows(changed.removed, width)]
+    return [*shown, "Added:", *_rows(changed.added, width)] if changed.added else shown
 
 
 def _rows(pieces: Sequence[Piece], width: int) -> list[str]:
     rows = [_row(piece, width) for piece in pieces]
     if len(rows) > MOST_LINES:
         half = MOST_LINES // 2
-        rows[half:-half] = [[f"  … {len(pieces) - MOST_LINES} more blocks (--json shows all)"]]
+        rows[half:-half] = [[f"  … {counted(len(pieces) - MOST_LINES, 'more block')} (--json shows all)"]]
     return list(chain.from_iterable(rows))
 
 
@@ -308,6 +315,6 @@ def _row(piece: Piece, width: int) -> list[str]:
     first = printable(f"{piece.tokens:>9,} {SIGNS[piece.cached]:<7} {piece.path}  {sentence(piece.kind)}: {sentence(piece.why)}")
     margin = " " * (_COLUMNS - 2)
     if piece.kind == MEMORY:
-        # Why it is there is told in full (B10); what it says is in its file.
+        # The reason is shown in full (B10); the memory's text is in its file.
         return [shorten(first, width), printable(f"{margin}{sentence(piece.why)}")]
     return [shorten(first, width), shorten(f"{margin}{sentence(piece.words)}", width)] if piece.words else [shorten(first, width)]

@@ -1,6 +1,6 @@
-"""`lamina doctor`: what is wrong with memory, instruction files, settings and sessions; `--fix` mends what is safe to mend.
+"""`lamina doctor`: find problems with memory, instruction files, settings and sessions; `--fix` repairs what is safe to repair.
 
-It reads and never writes without `--fix`. Findings are no failure: the exit code is 0, and 1 only when something could not be looked at.
+Without `--fix` it only reads. Findings do not fail the command: the exit code is 0, or 1 if something could not be checked.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ HEADINGS = {
     "machine": "This machine",
 }
 COLORS = {"error": "red", "warning": "yellow", "info": "cyan"}
-# Of one kind on a screen; --json lists all.
+# Findings of one kind shown on a screen; --json lists all.
 MOST_SHOWN = 10
 
 
 @click.command("doctor")
-@click.option("--fix", is_flag=True, help="Mend what is safe to mend; say what was done and what is left.")
+@click.option("--fix", is_flag=True, help="Repair what is safe to repair, and list what was done and what is left.")
 @options.as_json
-@options.cwd("Whose memory and settings.")
+@options.cwd("Check the memory and settings of this directory.")
 @click.pass_context
 def doctor_command(ctx: click.Context, fix: bool, as_json: bool, cwd: Path) -> None:
-    """Find what is wrong with memory, instruction files, settings and sessions, and mend it.
+    """Check memory, instruction files, settings and sessions for problems.
 
-    Without --fix nothing is changed. The exit code is 0 whatever is found, and 1 when something could not be looked at.
+    Nothing is changed without --fix. The exit code is 0 even if problems are found, and 1 if something could not be checked.
     """
     from ..maintenance.doctor.examination import examine
     from ..maintenance.doctor.fixes import mend_all
@@ -86,7 +86,7 @@ def _row(found: Finding) -> dict[str, Any]:
 
 def _show(report: DoctorReport, done: Sequence[AppliedFix], *, fixed: bool) -> None:
     for each in done:
-        mark = click.style("mended", fg="green") if each.ok else click.style("failed", fg="red")
+        mark = click.style("fixed", fg="green") if each.ok else click.style("failed", fg="red")
         _say(f"{mark}  {sentence(each.text)}" + (f"\n        {sentence(each.undo)}" if each.undo else ""))
     if done:
         _say("")
@@ -116,22 +116,22 @@ def _group(kind: str, alike: list[Finding]) -> None:
 
 
 def summary(report: DoctorReport, done: Sequence[AppliedFix], *, fixed: bool) -> str:
-    """The last line: what it comes to, and the next step."""
+    """Return the last line: the totals and the next step."""
     wrong = [found for found in report.findings if found.severity != "info"]
     fixable = sum(found.fix is not None for found in report.findings)
     if not wrong and not fixable:
-        return f"All is well: {counted(report.topics, 'memory')}, instruction files, settings and sessions are in order."
+        return f"No problems found ({counted(report.topics, 'memory')}, instruction files, settings and sessions checked)."
     words = {"error": "error", "warning": "warning", "info": "note"}
-    said = ", ".join(counted(count, words[name]) for name, count in _counts(report).items() if count)
+    totals = ", ".join(counted(count, words[name]) for name, count in _counts(report).items() if count)
     if fixed:
-        return f"Left for you: {said}." if not fixable else f"Left: {said}; {fixable:,} could not be mended now."
-    return f"{said}. " + (
-        f"{fixable:,} can be mended: lamina doctor --fix" if fixable else "Nothing of it can be mended safely without you."
+        return f"Remaining: {totals}. " + (f"{fixable:,} could not be fixed now." if fixable else "The rest needs your decision.")
+    return f"{totals}. " + (
+        f"Run `lamina doctor --fix` to fix {fixable:,} of them." if fixable else "None of them can be fixed automatically."
     )
 
 
 def _broken(text: str, indent: str = "", rest: str | None = None) -> str:
-    """A sentence, on a terminal broken between words."""
+    """Wrap a sentence on a terminal."""
     import textwrap
 
     if (width := terminal_width()) is None:

@@ -1,7 +1,7 @@
-"""`lamina dream`: put memory in order now; see, watch, end and take back dreams (D5).
+"""`lamina dream`: tidy up memory now; show, watch, stop and undo dreams (D5).
 
-Without an option a dream runs here, to its end: what it says goes to standard error as it says it, what it came to goes to standard
-output. Ctrl-C ends it, and memory is as it was; Ctrl-C while another process's dream is watched only ends the watching.
+Without an option a dream runs to its end in this process: progress goes to standard error, the result to standard output.
+Ctrl-C stops it and leaves memory unchanged; with --watch, Ctrl-C only stops watching.
 """
 
 from __future__ import annotations
@@ -12,31 +12,31 @@ import click
 
 from . import completion, options
 
-# What `--undo` without an id stands for.
+# The value of `--undo` without an id.
 NEWEST = "newest"
 
 
 @click.command("dream")
-@click.option("--status", is_flag=True, help="When the last one was, what stands in the way of the next, and what they did.")
-@click.option("--watch", is_flag=True, help="Follow the one that runs until it ends.")
-@click.option("--kill", is_flag=True, help="End the one that runs; memory is as it was before it.")
+@click.option("--status", is_flag=True, help="Show the last dream, when the next one is due, and the history.")
+@click.option("--watch", is_flag=True, help="Follow the running dream until it ends.")
+@click.option("--kill", is_flag=True, help="Stop the running dream; memory stays as it was before it.")
 @click.option(
     "--undo",
     metavar="[ID]",
     is_flag=False,
     flag_value=NEWEST,
     shell_complete=completion.dreams,
-    help="Take back the last one, or this one, as a whole.",
+    help="Undo all changes of the last dream, or of the dream ID.",
 )
-@click.option("--model", help="Who dreams: anthropic:MODEL, openai:MODEL, offline; else as a conversation here would have it.")
+@click.option("--model", help="Model to use: anthropic:MODEL, openai:MODEL or offline. Default: the model of a chat here.")
 @options.cwd()
 @options.as_json
 def dream_command(status: bool, watch: bool, kill: bool, undo: str | None, model: str | None, cwd: Path, as_json: bool) -> int:
-    """Put memory in order now: merge what says the same, date what was relative, mend the index."""
+    """Tidy up memory now: merge duplicates, replace relative dates, repair the index."""
     if sum((status, watch, kill, undo is not None)) > 1:
-        raise click.UsageError("--status, --watch, --kill and --undo exclude each other.")
+        raise click.UsageError("--status, --watch, --kill and --undo cannot be combined.")
     if model is not None and (status or watch or kill or undo is not None):
-        raise click.UsageError("--model is for a dream that begins now.")
+        raise click.UsageError("--model only applies when a dream is started: drop the other options.")
     from . import dream_actions as actions
     from .start import ChatOptions, MemorySource, load_chat_settings
 

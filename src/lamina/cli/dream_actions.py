@@ -1,8 +1,8 @@
-"""What `lamina dream` does: runs a dream to its end, shows, follows, ends and takes back dreams.
+"""The actions of `lamina dream`: run a dream to its end, show its status, follow, stop and undo dreams.
 
-All that is known of a dream that runs is its record and who holds the lock. Whoever follows it changes nothing; whoever ends it leaves a
-request that the dream itself carries out, so that it puts back what it holds. Only a dream whose process is gone is put right from here,
-as the start of a session would do it.
+Other processes know a running dream only by its record and the owner of the lock. Following it changes nothing. Stopping it
+leaves a request that the dream itself carries out, so that it restores what it holds. Only a dream whose process has died is
+recovered from here, just as the start of a session would do it.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from .dream_status import (
 from .signals import StoppableProvider, StopRequest
 from .start import ChatOptions, MemorySource, is_model_unset, open_chosen_provider
 
-OFFLINE = "no provider is configured (ANTHROPIC_API_KEY or OPENAI_API_KEY), so memory is put in order by rules, without a model"
-# How often a running dream is looked at: a person sees each answer as it comes, and a look is one small file.
+OFFLINE = "No provider is configured, so rules tidy up memory. Set ANTHROPIC_API_KEY or OPENAI_API_KEY to use a model."
+# Polling interval for a running dream: short enough to show each answer as it arrives, and a poll reads one small file.
 LOOK_SECONDS = 0.2
-# A dream looks twice a second whether it is to end, then leaves the call under way and puts back what it holds.
+# A dream checks for a stop request twice a second, then abandons the current call and restores what it holds.
 ENDING_SECONDS = 30.0
-NONE_RUNS = "no dream runs here"
-STILL_RUNS = "dream {id} was told to end and has not yet: lamina dream --watch shows when it has"
+NONE_RUNS = "no dream is running"
+STILL_RUNS = "Dream {id} was asked to stop but is still running. Run `lamina dream --watch` to follow it"
 
 
 def _say(text: str) -> None:
@@ -73,9 +73,9 @@ def run_now(source: MemorySource, model: str | None, *, as_json: bool) -> int:
 def _came(came: DreamOutcome, stop: StopRequest, *, as_json: bool) -> int:
     record = came.record
     if record is None:
-        gate, why = (came.stop.gate, came.stop.why) if came.stop is not None else ("failures", "it did not begin")
+        gate, why = (came.stop.gate, came.stop.why) if came.stop is not None else ("failures", "it did not start")
         print_result({"stopped": gate, "why": why}, (), as_json=as_json)
-        notice(f"no dream: {why}")
+        notice(f"No dream was started: {why}")
         return 1
     if as_json:
         click.echo(document(to_json(record)))
@@ -83,16 +83,16 @@ def _came(came: DreamOutcome, stop: StopRequest, *, as_json: bool) -> int:
         if not as_json:
             _tell(record)
         return 0
-    notice(f"the dream {describe_outcome(record)}")
+    notice(f"The dream {describe_outcome(record)}")
     return stop.code if stop.requested and stop.code else 1
 
 
 def _tell(record: DreamRecord) -> None:
-    click.echo(f"Dreamt: {printable(describe_outcome(record))}.")
+    click.echo(f"Dream completed: {printable(describe_outcome(record))}.")
     for line in list_remarks(record):
         click.echo(f"  {sentence(line)}")
     if list_changes(record):
-        _say("lamina dream --undo takes it back.")
+        _say("Run `lamina dream --undo` to revert it.")
 
 
 def watch(source: MemorySource, *, as_json: bool) -> int:
@@ -101,16 +101,16 @@ def watch(source: MemorySource, *, as_json: bool) -> int:
         record = find_running_dream(root)
         if record is None:
             return _nothing_runs(root, as_json=as_json)
-        _say(f"Dream {record.id} since {minute(record.started)}; Ctrl-C ends the watching, not the dream.")
+        _say(f"Watching dream {record.id}, started {minute(record.started)}. Ctrl-C stops watching, not the dream.")
         try:
             record = follow_dream(root, record, heard=DreamNarrator(_say))
         except KeyboardInterrupt:
-            _say("The dream goes on; lamina dream --kill ends it.")
+            _say("The dream keeps running. Run `lamina dream --kill` to stop it.")
             return 130
     if as_json:
         click.echo(document(to_json(record)))
     elif record.status == "running":
-        _say(f"Its process {record.pid} is gone; {PUT_RIGHT}.")
+        _say(f"Its process {record.pid} has died; {PUT_RIGHT}.")
     elif record.status == "completed":
         _tell(record)
     else:
@@ -120,14 +120,14 @@ def watch(source: MemorySource, *, as_json: bool) -> int:
 
 def _nothing_runs(root: RootDir, *, as_json: bool) -> int:
     last = next(iter(read_records(root)), None)
-    told = f" The last one, {last.id}: {printable(describe_outcome(last))}." if last is not None else ""
-    print_result(to_json(last) if last is not None else None, (), as_json=as_json, none=f"No dream runs.{told}")
+    told = f" Last dream, {last.id}: {printable(describe_outcome(last))}." if last is not None else ""
+    print_result(to_json(last) if last is not None else None, (), as_json=as_json, none=f"No dream is running.{told}")
     return 0
 
 
 def kill(source: MemorySource, *, as_json: bool) -> int:
-    record, said = end_dream(source)
-    notice(*said)
+    record, recovered = end_dream(source)
+    notice(*recovered)
     if as_json:
         click.echo(document(to_json(record)))
     if record.status == "running":
@@ -155,7 +155,7 @@ def undo(source: MemorySource, dream: str | None, *, as_json: bool) -> int:
 
 
 class DreamNarrator:
-    """Says each answer of a dream once, as it comes."""
+    """Prints each answer of a dream once, as it arrives."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
@@ -179,10 +179,10 @@ def find_running_dream(root: RootDir) -> DreamRecord | None:
 def follow_dream(
     root: RootDir, record: DreamRecord, *, heard: Callable[[DreamRecord], None], seconds: float | None = None
 ) -> DreamRecord:
-    """The record when the dream has ended, or its process is gone, or after so many seconds."""
+    """Wait until the dream ends, its process dies or `seconds` have passed, and return its record."""
     began = monotonic()
     while True:
-        # Asked before the record is read: who lets go of the lock has written it.
+        # Read the lock before the record: its owner writes the record before releasing the lock.
         holder = DreamLock(root).holder()
         record = read_record(root, record.id) or record
         heard(record)
@@ -193,23 +193,25 @@ def follow_dream(
 
 
 def end_dream(source: MemorySource, *, seconds: float = ENDING_SECONDS) -> tuple[DreamRecord, list[str]]:
-    """Ends the dream that runs, DiskError where none does; with what had to be put right, in sentences. A record that still says
-    "running" is of a dream that did not listen in time."""
+    """Stop the running dream and return its record and messages about what was recovered; DiskError if no dream is running.
+
+    A record whose status is still "running" belongs to a dream that did not react in time.
+    """
     with source.open() as memory:
         root = memory.store("private").store.root
         record = find_running_dream(root)
         if record is None:
-            raise DiskError(str(memory.path), NONE_RUNS, "lamina dream --status tells of those there were")
+            raise DiskError(str(memory.path), NONE_RUNS, "run `lamina dream --status` to see earlier ones")
         if request_kill(root, record.id):
             record = follow_dream(root, record, heard=lambda _: None, seconds=seconds)
         if record.status != "running":
             return record, []
-    said = recover_memory(*source)  # a living one is left alone
+    recovered = recover_memory(*source)  # leaves a dream alone whose process is alive
     with source.open() as memory:
-        return read_record(memory.store("private").store.root, record.id) or record, said
+        return read_record(memory.store("private").store.root, record.id) or record, recovered
 
 
 def describe_end(record: DreamRecord) -> str:
     if record.status == "completed":
-        return f"It was done before it could be ended: {describe_outcome(record)}."
-    return f"Dream {record.id} is ended; memory is as it was before it."
+        return f"The dream completed before it could be stopped: {describe_outcome(record)}."
+    return f"Stopped dream {record.id}. Memory is as it was before."

@@ -1,6 +1,6 @@
-"""What can be seen of the dreams of a memory: which one runs, what they came to, and what stands in the way of the next.
+"""The status of a memory's dreams: which one is running, the results of earlier ones, and why the next one is not due.
 
-Reads only. A dream belongs to the process that runs it; all that others know of it is its record and the lock.
+Read-only. A dream belongs to the process that runs it; other processes know only its record and the lock.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 
 # Files named on a screen; --json has them all.
 MOST_NAMED = 5
-PUT_RIGHT = "the next session puts it right, or lamina dream --kill does"
+PUT_RIGHT = "the next session repairs this, or run `lamina dream --kill`"
 
 
 class DreamStatus(NamedTuple):
-    """`last`: when memory was last put in order, in seconds; `stop`: the gate that keeps the next dream from beginning by itself."""
+    """`last` is when the last dream ran, in seconds; `stop` is the reason why no dream starts automatically now."""
 
     records: tuple[DreamRecord, ...]
     running: DreamRecord | None
@@ -58,7 +58,7 @@ def read_status(source: MemorySource) -> DreamStatus:
         running = find_running(known, holder)
         waiting = sum(proposal.why.who == "dream" for proposal in store.inbox.waiting())
         stop = _in_the_way(store.store.root, source, last_ns, holder)
-    # Whoever holds the lock has put its own time there.
+    # While a dream is running, the lock carries that dream's time, so take the last one from the records.
     last = next((record.started for record in known if record.status in ("completed", "undone")), None)
     return DreamStatus(known, running, holder, last if running else _seconds(last_ns), stop, waiting)
 
@@ -69,7 +69,7 @@ def undo_dream(source: MemorySource, dream: str | None) -> UndoneDream:
 
 
 def read_dreams(cwd: Path) -> tuple[DreamRecord, ...]:
-    """The dreams of the memory of `cwd`, newest first; nothing is made where there is none."""
+    """Return the dreams of the memory of `cwd`, newest first, without creating a memory directory."""
     if (home := find_home()) is None:
         return ()
     try:
@@ -82,20 +82,20 @@ def read_dreams(cwd: Path) -> tuple[DreamRecord, ...]:
 
 
 def summarise(known: tuple[DreamRecord, ...]) -> dict[str, Any]:
-    """For `lamina stats`."""
+    """Return the counts for `lamina stats`."""
     counts = {status: sum(record.status == status for record in known) for status in ("completed", "failed", "killed", "undone")}
     last = next((record for record in known if record.status == "completed"), None)
     return {**counts, "last": _iso(last.ended) if last is not None else None}
 
 
 def describe_last(known: tuple[DreamRecord, ...]) -> str | None:
-    """What the last dream came to; None where there was none."""
+    """Describe the last dream's result; None if there was none."""
     last = next((record for record in known if record.status != "running"), None)
     return None if last is None else f"Last dream: {minute(last.ended or last.started)}, {sentence(describe_outcome(last))}"
 
 
 def find_running(known: tuple[DreamRecord, ...], holder: DreamLockHolder | None) -> DreamRecord | None:
-    """The dream that runs, or whose process died: `holder` tells which."""
+    """Return the dream recorded as running; `holder` tells whether its process is still alive."""
     return next((record for record in known if record.status == "running"), None) if holder is not None else None
 
 
@@ -104,13 +104,13 @@ def _seconds(last_ns: int | None) -> float | None:
 
 
 def _in_the_way(root: RootDir, source: MemorySource, last_ns: int | None, holder: DreamLockHolder | None) -> DreamStop | None:
-    """As the end of a turn would find it, for a person who sits there."""
+    """Return why an interactive session would not start a dream at the end of its next turn."""
     settings = source.settings
     mode = settings.memory_mode["private"]
     if (stop := find_stop(on=settings.dream, remote=settings.remote, lent=settings.memory, mode=mode)) is not None:
         return stop
     if holder is not None and holder.alive:
-        return DreamStop("lock", f"process {holder.pid} dreams since {minute(holder.since)}")
+        return DreamStop("lock", f"process {holder.pid} has been dreaming since {minute(holder.since)}")
     now_ns = time.time_ns()
     if (stop := check_time(last_ns, now_ns, hours=settings.dream_hours, daily=settings.assistant)) is not None:
         return stop
@@ -122,13 +122,15 @@ def _in_the_way(root: RootDir, source: MemorySource, last_ns: int | None, holder
 
 def _lacking(root: RootDir, source: MemorySource, last_ns: int | None, now_ns: int) -> DreamStop | None:
     if source.settings.assistant:
-        return None if days_to_distil(root, _seconds(last_ns), now_ns / 1e9) else DreamStop("nothing", "no daily log waits")
+        return (
+            None if days_to_distil(root, _seconds(last_ns), now_ns / 1e9) else DreamStop("nothing", "there is no new daily log")
+        )
     own = source.home / "projects" / slug(source.cwd) if source.home is not None else None
     wanted = source.settings.dream_sessions
     return check_sessions(count_newer(transcript_places(root, own), last_ns, own=None, enough=wanted), wanted=wanted)
 
 
-# For programs
+# JSON output
 
 
 def to_json(record: DreamRecord) -> dict[str, Any]:
@@ -168,7 +170,7 @@ def _iso(seconds: float | None) -> str | None:
     return None if seconds is None else utc_time(seconds)
 
 
-# For people
+# Text output
 
 
 def status_lines(found: DreamStatus) -> Iterator[str]:
@@ -178,7 +180,7 @@ def status_lines(found: DreamStatus) -> Iterator[str]:
     if found.running is None:
         yield "Next: at the end of the next turn" if found.stop is None else f"Next: not yet, {found.stop.why}"
     if found.waiting:
-        yield f"Waiting for a yes: {found.waiting} (lamina inbox)"
+        yield f"Pending memory changes: {found.waiting} (lamina inbox)"
     for record in found.records:
         if record is not found.running:
             yield f"  {record.id}  {describe_outcome(record)}"
@@ -186,32 +188,32 @@ def status_lines(found: DreamStatus) -> Iterator[str]:
 
 def _running(record: DreamRecord, holder: DreamLockHolder | None) -> str:
     if holder is not None and not holder.alive:
-        return f"{record.id}, but its process {record.pid} is gone; {PUT_RIGHT}"
+        return f"{record.id}, but its process {record.pid} has died; {PUT_RIGHT}"
     answers = counted(len(record.turns), "answer")
     return f"{record.id} since {minute(record.started)}, process {record.pid}, {record.phase}, {answers} so far"
 
 
 def describe_outcome(record: DreamRecord) -> str:
-    """What a dream came to, as a sentence without its full stop."""
+    """Describe the result of a dream as a clause without a full stop."""
     match record.status:
         case "running":
-            return f"was stopped in the middle; {PUT_RIGHT}"
+            return f"was interrupted; {PUT_RIGHT}"
         case "completed":
             cut = f" (cut short: {sentence(record.why)})" if record.why else ""
-            said = f"{', '.join(list_changes(record)) or 'memory was in order, nothing was changed'}{cut}"
-            return f"was taken back in part; {PUT_RIGHT}" if record.phase == "undoing" else said
+            changes = f"{', '.join(list_changes(record)) or 'nothing to change'}{cut}"
+            return f"was partly undone; {PUT_RIGHT}" if record.phase == "undoing" else changes
         case "undone":
-            return "was taken back"
+            return "was undone"
         case "failed" | "killed":
-            word = "was ended" if record.status == "killed" else "failed"
-            left = f"some memories are changed; {PUT_RIGHT}" if record.phase == "applying" else "nothing was changed"
-            return f"{word}: {sentence(record.why) or 'no reason is known'}; {left}"
+            word = "was stopped" if record.status == "killed" else "failed"
+            left = f"some memories were changed; {PUT_RIGHT}" if record.phase == "applying" else "nothing was changed"
+            return f"{word}: {sentence(record.why) or 'unknown reason'}; {left}"
 
 
 def describe_undo(undone: UndoneDream) -> str:
-    count = len(undone.back)
-    what = "1 memory is" if count == 1 else "the index is" if not count and not undone.left else f"{count} memories are"
-    return f"Took back dream {undone.record.id}: {what} as before."
+    index_only = not undone.back and not undone.left
+    what = "the index" if index_only else counted(len(undone.back), "memory")
+    return f"Undid dream {undone.record.id}: restored {what}."
 
 
 def list_changes(record: DreamRecord) -> list[str]:
@@ -219,11 +221,11 @@ def list_changes(record: DreamRecord) -> list[str]:
     rest = [file for file in record.files if file not in (*record.removed, *record.merged, INDEX)]
     added, changed = [file for file in rest if file in new], [file for file in rest if file not in new]
     parts = [("merged", record.merged), ("added", added), ("changed", changed), ("removed", record.removed)]
-    said = [f"{word} {len(files)} ({_some(files)})" for word, files in parts if files]
+    changes = [f"{word} {len(files)} ({_some(files)})" for word, files in parts if files]
     return [
-        *said,
-        *(["mended the index"] if INDEX in record.files else []),
-        *([f"{len(record.waiting)} {'waits' if len(record.waiting) == 1 else 'wait'} for a yes"] if record.waiting else []),
+        *changes,
+        *(["repaired the index"] if INDEX in record.files else []),
+        *([f"{counted(len(record.waiting), 'change')} pending approval"] if record.waiting else []),
     ]
 
 
@@ -233,8 +235,8 @@ def _some(files: Sequence[str]) -> str:
 
 
 def list_remarks(record: DreamRecord) -> Iterator[str]:
-    """What a person should know besides."""
-    left = [f"left as it is: {one.file} {one.why}" for one in record.skipped]
-    yield from capped(left, MOST_NAMED, "and {} more were left as they are; --json lists them")
+    """Return remarks about skipped files and pending changes."""
+    left = [f"left unchanged: {one.file} {one.why}" for one in record.skipped]
+    yield from capped(left, MOST_NAMED, "and {} more left unchanged; --json lists them")
     if record.waiting:
-        yield "lamina inbox shows what waits for a yes"
+        yield "Run `lamina inbox` to review the pending changes."

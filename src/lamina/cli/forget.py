@@ -1,4 +1,4 @@
-"""`lamina forget`: one subject out of everything that is kept."""
+"""`lamina forget`: remove a subject from everything Lamina stores."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from .console import capped, print_result, printable, waiting
 if TYPE_CHECKING:
     from ..maintenance.forget.forget import ForgetReport, ForgottenFile
 
-# More lines than a person reads before they answer.
+# Files listed before the confirmation; nobody reads more.
 SHOWN = 40
 
 
 @click.command("forget")
 @click.argument("subject")
-@click.option("--all-projects", "everywhere", is_flag=True, help="In every project, not only in this one.")
-@click.option("--anywhere", is_flag=True, help="Also inside longer words.")
-@click.option("--dry-run", is_flag=True, help="Only show what would go.")
+@click.option("--all-projects", "everywhere", is_flag=True, help="Search every project, not only this one.")
+@click.option("--anywhere", is_flag=True, help="Also match inside longer words.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be removed.")
 @options.yes
-@options.cwd("Which project.")
+@options.cwd("Search the project of this directory.")
 @options.as_json
 def forget_command(subject: str, everywhere: bool, anywhere: bool, dry_run: bool, yes: bool, cwd: Path, as_json: bool) -> int:
-    """Remove a subject from memories, history, transcripts and all else that is kept; nothing brings it back."""
+    """Permanently remove a subject from memories, history, transcripts and all other stored files."""
     from ..disk.home.loading import settings_in_force
     from ..disk.settings_files import user_home
     from ..maintenance.forget.forget import as_json as told
@@ -40,36 +40,36 @@ def forget_command(subject: str, everywhere: bool, anywhere: bool, dry_run: bool
     settings = settings_in_force(cwd, home=home)
     kept = kept_files(home, cwd, settings, person=user_home(os.environ), everywhere=everywhere)
     if dry_run or not yes:
-        with waiting("Looking through all that is kept"):
+        with waiting("Searching the stored files"):
             planned = forget(kept, wanted, do=False)
         if dry_run:
-            print_result(told(planned) | {"dry_run": True}, _shown(planned, "would go"), as_json=as_json)
+            print_result(told(planned) | {"dry_run": True}, _shown(planned, "would be removed"), as_json=as_json)
             return 0
         if planned.done:
-            click.echo(_shown(planned, "would go"), err=True)
-            options.confirm("Remove it for good?")
+            click.echo(_shown(planned, "would be removed"), err=True)
+            options.confirm("Remove it permanently?")
     mine = {root.path for root in kept.roots} | {part for one in kept.sessions for part in (one.transcript, one.directory)}
     others = set(kept.others)
-    with waiting("Removing it, then looking whether any of it is left"):
+    with waiting("Removing it and checking that nothing is left"):
         done = forget(kept, wanted, do=True)
         done.left = remains(
             [home, *(root.path for root in kept.roots)],
             wanted,
             inside=lambda path: path in others or path in mine or not mine.isdisjoint(path.parents) or path.parent == home,
         )
-    print_result(told(done) | {"dry_run": False}, _shown(done, "went"), as_json=as_json)
+    print_result(told(done) | {"dry_run": False}, _shown(done, "removed"), as_json=as_json)
     return 1 if done.skipped else 0
 
 
 def _shown(report: ForgetReport, verb: str) -> str:
     def extent(item: ForgottenFile) -> str:
-        return "as a whole" if item.action == "removed" else counted(item.places, "place")
+        return "whole file" if item.action == "removed" else counted(item.places, "place")
 
-    rows = capped([f"{item.kind}: {item.path} ({extent(item)})" for item in report.done], SHOWN, "… and {} more files")
+    rows = capped([f"{item.kind}: {item.path} ({extent(item)})" for item in report.done], SHOWN, "… and {:,} more")
     counts = ", ".join(f"{count} in {kind}" for kind, count in sorted(report.counts().items()))
-    none = "Nothing was removed." if report.skipped or report.left else "Nothing of it was found."
+    none = "Nothing was removed." if report.skipped or report.left else "No matches found."
     rows.append(f"{verb.capitalize()}: {counts}." if counts else none)
     rows += [f"Not done: {one.path}: {one.why}" for one in report.skipped]
     left = [f"Left: {one.path}: {one.why}" for one in report.left]
-    rows += capped(left, SHOWN, "Left: {} more files; --json lists them.")
+    rows += capped(left, SHOWN, "Left: {:,} more; --json lists them.")
     return printable("\n".join(rows))

@@ -1,7 +1,7 @@
-"""`lamina`: the top of the command line.
+"""`lamina`: the top-level command.
 
-Without a command's name, `chat` is meant: `lamina -p "…"`. Errors go to stderr in one line; exit code 2 for misuse, 1 for
-failure.
+With no command, it runs `chat`: `lamina -p "…"`. Errors go to standard error on one line; the exit code is 2 for misuse and 1
+for a failure.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ from .options import CommandGroup
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-# Name → the first line of its help, repeated here so that `--help` imports none of them.
+# Each command's name and the first line of its help, repeated here so that `--help` does not import the commands.
 COMMANDS = {
-    "agents": "List the agent types that the Agent tool can start here, and what is wrong with files that are none.",
-    "chat": "Talk, on a terminal or with -p PROMPT for one answer.",
-    "config": "Show every setting, its value and where it came from, or one of them.",
-    "context": "Show what fills the window of a session, by kind; with --turn, what one request was made of.",
-    "doctor": "Find what is wrong with memory, instruction files, settings and sessions, and mend it.",
-    "dream": "Put memory in order now: merge what says the same, date what was relative, mend the index.",
-    "export": "Write all memories to TARGET: a directory for claude-code and codex, a file for the other formats.",
-    "forget": "Remove a subject from memories, history, transcripts and all else that is kept; nothing brings it back.",
-    "import": "Take over memories from SOURCE, a file or directory of another program.",
-    "inbox": "Proposals that wait for a yes, as diffs.",
-    "memory": "See, save, trace and take back what is remembered.",
-    "migrate": "Let a project that moved keep its memory and sessions.",
-    "replay": "Run recorded sessions through the layers again: tokens, cache and money, against other policies and with layers off.",
-    "sessions": "List, show and clean up recorded conversations; undo, open again and keep what is in them.",
+    "agents": "List the agent types the Agent tool can start here, and report invalid agent files.",
+    "chat": "Start an interactive chat, or answer one prompt with -p.",
+    "config": "Show all settings, or one, with their values and where they come from.",
+    "context": "Show what fills the context window of a session, or with --turn the content of one request.",
+    "doctor": "Check memory, instruction files, settings and sessions for problems.",
+    "dream": "Tidy up memory now: merge duplicates, replace relative dates, repair the index.",
+    "export": "Write all memories to TARGET in the format of another program.",
+    "forget": "Permanently remove a subject from memories, history, transcripts and all other stored files.",
+    "import": "Import memories from SOURCE, a file or directory of another program.",
+    "inbox": "Review pending memory changes, shown as diffs.",
+    "memory": "List, search, save and restore memories, and see their history.",
+    "migrate": "Move the memory and sessions of a project to its new directory.",
+    "replay": "Replay recorded sessions to compare tokens, cache hits and cost under different policies.",
+    "sessions": "List, show, search, edit and clean up recorded sessions.",
     "stats": "Show what sessions cost and what the layers saved.",
 }
-# Where a command is not in the module of its name.
+# Commands that are not in a module of their own name.
 MODULES = {"export": "portable", "import": "portable", "inbox": "memory"}
 
 
 class ReaderGone(Exception):
-    """Whoever read our output has seen enough. It is no OSError: of those click makes a failure."""
+    """The reader of our output closed the pipe. Not an OSError, because click reports those as failures."""
 
 
 class LaminaGroup(CommandGroup):
@@ -64,7 +64,7 @@ class LaminaGroup(CommandGroup):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if ctx.resilient_parsing and not args:
-            # A shell completes the first word: it may become a command as well as an option of `chat`.
+            # Shell completion of the first word: it may be a command or an option of `chat`.
             return super().parse_args(ctx, args)
         if not args or (args[0].startswith("-") and args[0] not in ("--help", "-h", "--version")):
             args = ["chat", *args]
@@ -95,12 +95,12 @@ def lamina_command() -> None:
     lamina -p "Remember: tests run against a real database"
     lamina --continue -p "What do tests run against?"
 
-    Without a command's name, chat is meant; lamina chat --help lists its options.
+    With no command, starts a chat. See lamina chat --help for its options.
     """
 
 
 def main(argv: list[str] | None = None) -> None:
-    """The console script."""
+    """Run the command line and exit with its code."""
     mend_streams()
     try:
         code = _run(argv)
@@ -115,7 +115,7 @@ def main(argv: list[str] | None = None) -> None:
 
 
 def _silence() -> None:
-    """What is still to be written goes nowhere: the interpreter must not complain when it flushes."""
+    """Discard buffered output, so that the interpreter's final flush does not fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -125,14 +125,14 @@ def _run(argv: list[str] | None) -> int:
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except (click.Abort, KeyboardInterrupt):
-        return _say("stopped", 130)
+        return _say("Stopped.", 130)
     except click.exceptions.NoArgsIsHelpError as error:
-        # Whoever names a group only wants to know what is in it.
+        # A group without a command prints its help.
         print(error.format_message(), file=sys.stderr)
         return error.exit_code
     except click.MissingParameter as error:
         path = error.ctx.command_path if error.ctx is not None else "lamina"
-        return _say(f"{error.format_message().rstrip('.')}: {path} --help explains it.", error.exit_code)
+        return _say(f"{error.format_message().rstrip('.')}. Run `{path} --help` for usage.", error.exit_code)
     except click.ClickException as error:
         return _say(error.format_message(), error.exit_code)
     except (InputError, SettingError) as error:
@@ -145,8 +145,8 @@ def _run(argv: list[str] | None) -> int:
 
 
 def _reason(error: OSError) -> str:
-    """Without a file's name it is where we stand that is gone, or where we write to that takes no more."""
-    unnamed = "the current directory" if error.errno == errno.ENOENT else "standard output"
+    """Describe the error. Without a file name, the current directory was deleted or standard output cannot be written."""
+    unnamed = "The current directory" if error.errno == errno.ENOENT else "Standard output"
     return f"{error.filename or unnamed}: {os.strerror(error.errno or 0).lower()}"
 
 

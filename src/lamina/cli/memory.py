@@ -1,4 +1,4 @@
-"""`lamina memory`: see, save, trace and take back what is remembered; and `lamina inbox`: proposals that wait for a yes."""
+"""`lamina memory`: list, search, save and restore memories, and see their history; `lamina inbox`: review pending changes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..core.wording import plural
 from . import completion, options
 from .console import minute, notice, print_result, printable, utc_time
 from .options import CommandGroup, Reported, agent_option, open_memory, with_memory
@@ -27,23 +28,23 @@ TYPES = ("user", "feedback", "project", "reference")
 @click.group("memory", cls=CommandGroup)
 @agent_option
 def memory_command() -> None:
-    """See, save, trace and take back what is remembered."""
+    """List, search, save and restore memories, and see their history."""
 
 
 @memory_command.command("list")
 @with_memory
 def list_command(memory: Memory) -> Reported:
-    """All memories, newest first."""
+    """List all memories, newest first."""
     found = memory.headers()
     rows = [_row(header, memory) for header in found]
-    return rows, map(_line, found), "Nothing is remembered here yet."
+    return rows, map(_line, found), "No memories here yet."
 
 
 @memory_command.command("show")
 @click.argument("name", shell_complete=completion.memories)
 @with_memory
 def show_command(memory: Memory, name: str) -> Reported:
-    """One memory, by its name or file."""
+    """Show the memory NAME, given by name or file."""
     topic = _known(memory, name)
     kind = f" [{topic.type}]" if topic.type else ""
     text = f"{topic.name}{kind}\n{topic.description}\n{memory.where(topic.file)}\n\n{topic.body}"
@@ -52,11 +53,11 @@ def show_command(memory: Memory, name: str) -> Reported:
 
 @memory_command.command("search")
 @click.argument("query")
-@click.option("-k", "most", type=click.IntRange(1, 1_000), default=5, show_default=True, help="How many at most.")
-@click.option("--explain", is_flag=True, help="With the score, the words that fit, and the evidence.")
+@click.option("-k", "most", type=click.IntRange(1, 1_000), default=5, show_default=True, help="Maximum number of results.")
+@click.option("--explain", is_flag=True, help="Also show the score, the matching words and the evidence.")
 @with_memory
 def search_command(memory: Memory, query: str, most: int, explain: bool) -> Reported:
-    """The memories that fit QUERY, best first. No model is asked."""
+    """List the memories that match QUERY, best first. Needs no model."""
     found = memory.recall(query, most)
     rows = [_row(each.topic, memory) | {"score": round(each.score, 4), "why": each.why} for each in found]
     lines = [
@@ -64,14 +65,14 @@ def search_command(memory: Memory, query: str, most: int, explain: bool) -> Repo
         + (f"\n    {each.score:.2f}  {each.why}\n    {each.evidence.state}: {each.evidence.why}" if explain else "")
         for each in found
     ]
-    return rows, lines, "No memory fits that."
+    return rows, lines, "No memory matches the query."
 
 
 @memory_command.command("save")
 @click.argument("name", shell_complete=completion.memories)
-@click.option("--type", "kind", type=click.Choice(TYPES), help="What it is about.")
-@click.option("--description", default="", help="One line: all that is looked at when memories are chosen.")
-@click.option("--scope", type=click.Choice(("private", "team")), default="private", show_default=True, help="Whose it is.")
+@click.option("--type", "kind", type=click.Choice(TYPES), help="Kind of memory.")
+@click.option("--description", default="", help="One-line summary used for recall.")
+@click.option("--scope", type=click.Choice(("private", "team")), default="private", show_default=True, help="Who shares it.")
 @click.argument("body", required=False)
 @with_memory
 def save_command(memory: Memory, name: str, kind: Any, description: str, scope: Any, body: str | None) -> Reported:
@@ -83,8 +84,8 @@ def save_command(memory: Memory, name: str, kind: Any, description: str, scope: 
         body = sys.stdin.buffer.read(MOST_BYTES + 1).decode("utf-8", "replace")
     done = memory.save(name, type=kind, description=description, body=body or "", scope=scope)
     if not isinstance(done, Saved):
-        return {"proposed": done.id}, f"Waiting for a yes: lamina inbox accept {done.id}"
-    notice(*(f"a secret was left out ({removed})" for removed in done.redacted))
+        return {"proposed": done.id}, f"Pending approval. Run `lamina inbox accept {done.id}` to save it."
+    notice(*(f"A secret was removed from the text ({removed})." for removed in done.redacted))
     if done.unfinished:
         notice(done.unfinished)
     row = _row(done.topic, memory) | {"created": done.created}
@@ -95,21 +96,21 @@ def save_command(memory: Memory, name: str, kind: Any, description: str, scope: 
 @click.argument("name", shell_complete=completion.memories)
 @with_memory
 def rm_command(memory: Memory, name: str) -> Reported:
-    """Move a memory to the trash; restore brings it back."""
+    """Move a memory to the trash. `lamina memory restore` brings it back."""
     topic = _known(memory, name)
     removed = memory.forget(topic.file)
-    # By its name: another memory may get the file.
+    # Use the name in the hint: another memory may take the file.
     known = f"team/{topic.name}" if topic.file.startswith("team/") else topic.name
-    back = f"Removed {topic.name!r}; lamina memory restore {shlex.quote(known)} brings it back."
+    back = f"Removed {topic.name!r}. Run `lamina memory restore {shlex.quote(known)}` to bring it back."
     return {"removed": removed, "file": topic.file}, back
 
 
 @memory_command.command("log")
 @click.argument("name", required=False, shell_complete=completion.memories)
-@click.option("--removed", is_flag=True, help="Only what lies in the trash.")
+@click.option("--removed", is_flag=True, help="List only memories in the trash.")
 @with_memory
 def log_command(memory: Memory, name: str | None, removed: bool) -> Reported:
-    """Every change with who, why and when, newest first."""
+    """List changes with their author, reason and time, newest first."""
     versions = find_trash(memory.log(name)) if removed else memory.log(name)
     lines = (f"{one.id}  {minute(one.time)}  {one.action} {one.name}{_by(one)}" for one in versions)
     return [_change(version) for version in versions], lines
@@ -117,13 +118,13 @@ def log_command(memory: Memory, name: str | None, removed: bool) -> Reported:
 
 @memory_command.command("diff")
 @click.argument("name", required=False, shell_complete=completion.memories)
-@click.option("--version", "version_id", help="A change of the log; without it the newest.")
+@click.option("--version", "version_id", help="Id of a change from the log. Default: the newest.")
 @with_memory
 def diff_command(memory: Memory, name: str | None, version_id: str | None) -> Reported:
-    """What a change did."""
+    """Show the diff of a change."""
     versions = [version for version in memory.log(name) if version_id in (None, version.id)]
     if not versions:
-        raise click.UsageError("there is no such change: lamina memory log shows them.")
+        raise click.UsageError("Change not found. Run `lamina memory log` to see the ids.")
     diff = memory.diff(versions[0].id)
     return _change(versions[0]) | {"diff": diff}, diff.removesuffix("\n") if diff else ()
 
@@ -132,7 +133,7 @@ def diff_command(memory: Memory, name: str | None, version_id: str | None) -> Re
 @click.argument("name", shell_complete=completion.memories)
 @with_memory
 def blame_command(memory: Memory, name: str) -> Reported:
-    """Which change each line of a memory comes from: who, when and why."""
+    """Show which change each line of a memory comes from."""
     _known(memory, name)
     blamed = memory.blame(name)
     rows = [{"line": line.text, "change": _change(line.version) if line.version is not None else None} for line in blamed]
@@ -141,10 +142,10 @@ def blame_command(memory: Memory, name: str) -> Reported:
 
 @memory_command.command("restore")
 @click.argument("name", shell_complete=completion.removed)
-@click.option("--version", "version_id", help="A change of the log; without it the state before the last one.")
+@click.option("--version", "version_id", help="Id of a change from the log. Default: the one before the last.")
 @with_memory
 def restore_command(memory: Memory, name: str, version_id: str | None) -> Reported:
-    """Bring back a memory from the trash or an older version, byte for byte."""
+    """Restore a memory from the trash, or an older version of it, byte for byte."""
     row = _row(memory.restore(name, version_id), memory)
     return row, f"Restored {row['path']}"
 
@@ -152,7 +153,7 @@ def restore_command(memory: Memory, name: str, version_id: str | None) -> Report
 @memory_command.command("index")
 @with_memory
 def index_command(memory: Memory) -> Reported:
-    """The index as a session is sent it."""
+    """Print the memory index as sessions receive it."""
     found = memory.indexes()
     rows = [{"path": str(index.path), "text": index.text} for index in found]
     return rows, (index.text for index in found)
@@ -161,32 +162,32 @@ def index_command(memory: Memory) -> Reported:
 @memory_command.command("path")
 @with_memory
 def path_command(memory: Memory) -> Reported:
-    """Where memory lies."""
+    """Print the memory directory."""
     return {"path": str(memory.path)}, str(memory.path)
 
 
 def _read_day(_: click.Context, __: click.Parameter, text: str | None) -> date | None:
-    """Of the person's own calendar."""
+    """Parse a date in the local calendar."""
     if text is None or text in _WORDS:
         return date.today() - timedelta(days=_WORDS[text]) if text is not None else None
     try:
         return date.fromisoformat(text)
     except ValueError:
-        raise click.UsageError(f"{printable(text)!r} is no date: write it as 2026-03-31, today or yesterday.") from None
+        raise click.UsageError(f"Invalid date {printable(text)!r}. Use a date like 2026-03-31, today or yesterday.") from None
 
 
 @memory_command.command("daily")
 @click.argument("wanted", required=False, metavar="[DATE]", shell_complete=completion.days, callback=_read_day)
 @with_memory
 def daily_command(memory: Memory, wanted: date | None) -> Reported:
-    """The daily logs of assistant mode, newest first, or the one of DATE (2026-03-31, today, yesterday)."""
+    """List the daily logs of assistant mode, or show the one of DATE (2026-03-31, today, yesterday)."""
     rows = _days(memory, wanted)
     if wanted is None:
-        lines = (f"{row['date']}  {row['bullets']:>4,} {'bullet' if row['bullets'] == 1 else 'bullets'}" for row in rows)
+        lines = (f"{row['date']}  {row['bullets']:>4,} {plural(row['bullets'], 'entry')}" for row in rows)
         shown = [{name: value for name, value in row.items() if name != "text"} for row in rows]
-        return shown, lines, "There are no daily logs: assistant mode keeps them (lamina.assistant)."
+        return shown, lines, "No daily logs. They are written in assistant mode (setting lamina.assistant)."
     if not rows:
-        raise click.UsageError(f"there is no log of {wanted.isoformat()}: lamina memory daily lists those there are.")
+        raise click.UsageError(f"No daily log for {wanted.isoformat()}. Run `lamina memory daily` to list them.")
     return rows[0], rows[0]["text"].removesuffix("\n")
 
 
@@ -210,43 +211,43 @@ def _days(memory: Memory, wanted: date | None) -> list[dict[str, Any]]:
 @options.as_json
 @click.pass_context
 def inbox_command(ctx: click.Context, cwd: Path, as_json: bool) -> None:
-    """Proposals that wait for a yes, as diffs."""
+    """Review pending memory changes, shown as diffs."""
     if ctx.invoked_subcommand is not None:
-        # What stands before the command holds for it too.
+        # Options given before the subcommand apply to it too.
         ctx.default_map = {name: {"cwd": cwd, "as_json": as_json} for name in ("accept", "reject")}
         return
     with open_memory(cwd) as memory:
         waiting = memory.waiting()
         rows = [{"id": one.id, "name": one.name, "diff": one.diff} for one in waiting]
         lines = (f"{one.id}  {one.name}\n{one.diff}" for one in waiting)
-        print_result(rows, lines, as_json=as_json, none="Nothing waits for a yes.")
+        print_result(rows, lines, as_json=as_json, none="No pending changes.")
 
 
 @inbox_command.command("accept")
 @click.argument("proposal", shell_complete=completion.proposals)
 @with_memory
 def accept_command(memory: Memory, proposal: str) -> Reported:
-    """Say yes to a proposal."""
+    """Accept a pending change."""
     done = memory.accept(proposal)
     if not isinstance(done, bool) and done.unfinished:
         notice(done.unfinished)
-    return {"accepted": proposal}, f"Done: {proposal}"
+    return {"accepted": proposal}, f"Accepted {proposal}."
 
 
 @inbox_command.command("reject")
 @click.argument("proposal", shell_complete=completion.proposals)
 @with_memory
 def reject_command(memory: Memory, proposal: str) -> Reported:
-    """Say no to a proposal; nothing changes."""
+    """Reject a pending change; memory stays as it is."""
     if not memory.reject(proposal):
-        raise click.UsageError(f"no proposal {proposal!r} waits: lamina inbox shows those that do.")
-    return {"rejected": proposal}, f"Dropped: {proposal}"
+        raise click.UsageError(f"Pending change {proposal!r} not found. Run `lamina inbox` to see the ids.")
+    return {"rejected": proposal}, f"Rejected {proposal}."
 
 
 def _known(memory: Memory, name: str) -> Topic:
     topic = memory.get(name)
     if topic is None:
-        raise click.UsageError(f"there is no memory {name!r}: lamina memory list shows those there are.")
+        raise click.UsageError(f"Memory {name!r} not found. Run `lamina memory list` to see the names.")
     return topic
 
 
@@ -281,7 +282,7 @@ def _change(version: MemoryVersion) -> dict[str, Any]:
 
 
 def find_trash(versions: list[MemoryVersion]) -> list[MemoryVersion]:
-    """Of the changes, newest first, the removals of what has not come back."""
+    """Return the removals, newest first, that have not been restored since."""
     from ..memory.store.topic import name_key
 
     last: dict[str, MemoryVersion] = {}
@@ -292,7 +293,7 @@ def find_trash(versions: list[MemoryVersion]) -> list[MemoryVersion]:
 
 def _by(version: MemoryVersion) -> str:
     if version.why is None:
-        return ", found as it was"
+        return ", changed outside Lamina"
     dream = f" {version.why.dream}" if version.why.who == "dream" and version.why.dream else ""
     said = f" by {version.why.who}{dream}" + (f" in {version.why.session}" if version.why.session else "")
     return said + (f": {version.why.why}" if version.why.why else "")

@@ -1,4 +1,4 @@
-"""`lamina migrate`: a project that moved keeps its memory and its sessions."""
+"""`lamina migrate`: move the memory and sessions of a project to its new directory."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ if TYPE_CHECKING:
 
 
 @click.command("migrate")
-@click.option("--list", "listing", is_flag=True, help="Show every project of which something is kept.")
-@click.option("--from", "source", metavar="OLD", help="The project's old path, or the name of its directory in the home.")
-@click.option("--to", "target", type=click.Path(file_okay=False, exists=True), default=".", help="Its new path; here without it.")
-@click.option("--merge", is_flag=True, help="Also where the new path has memories of its own: both stay.")
+@click.option("--list", "listing", is_flag=True, help="List the projects with stored memory or sessions.")
+@click.option("--from", "source", metavar="OLD", help="Old path of the project, or the name of its directory in LAMINA_HOME.")
+@click.option(
+    "--to", "target", type=click.Path(file_okay=False, exists=True), default=".", help="New path. Default: the current directory."
+)
+@click.option("--merge", is_flag=True, help="Move even if the new path already has memories; both are kept.")
 @options.yes
 @options.as_json
 def migrate_command(listing: bool, source: str | None, target: str, merge: bool, yes: bool, as_json: bool) -> int:
-    """Let a project that moved keep its memory and sessions."""
+    """Move the memory and sessions of a project to its new directory."""
     import msgspec
 
     from ..maintenance.migrate.migrate import migrate, moved_from, refuse, root_commits, topics_in
@@ -36,7 +38,7 @@ def migrate_command(listing: bool, source: str | None, target: str, merge: bool,
         return 0
     project = project_root(Path(target).resolve())
     roots = root_commits(project, environ=os.environ)
-    old, because = (moved_from(home, source), "you named it") if source is not None else _only(home, project, roots or ())
+    old, because = (moved_from(home, source), "given with --from") if source is not None else _only(home, project, roots or ())
     refuse(home, old, project, merge=merge)
     if not yes:
         memories = counted(topics_in(old.directory), "memory")
@@ -44,7 +46,7 @@ def migrate_command(listing: bool, source: str | None, target: str, merge: bool,
         options.confirm("Move them?")
     done = migrate(home, old, project, roots, merge=merge)
     moved = f"{counted(done.memories, 'memory')} and {counted(done.sessions, 'session')}"
-    both = [f"Both had it: {name} is the old one's." for name in done.merged]
+    both = [f"Both projects had this memory; the old project's version is kept as {name}." for name in done.merged]
     print_result(msgspec.to_builtins(done), [f"Moved {moved} from {done.source} to {done.target}.", *both], as_json=as_json)
     notice(*done.left)
     return 1 if done.left else 0
@@ -55,10 +57,10 @@ def _only(home: Path, project: Path, roots: tuple[str, ...]) -> tuple[KnownProje
 
     found = candidates(home, project, roots)
     if not found:
-        raise click.UsageError("no project that is gone is known to be this one: name it with --from, --list shows them.")
+        raise click.UsageError("No moved project matches this directory. Name it with --from; --list shows the known projects.")
     if len(found) > 1:
         named = ", ".join(str(one.known.path) for one in found)
-        raise click.UsageError(f"more than one project that is gone may be this one ({named}): choose with --from.")
+        raise click.UsageError(f"Several moved projects match this directory ({named}). Choose one with --from.")
     return found[0]
 
 
@@ -79,7 +81,7 @@ def _list(home: Path, as_json: bool) -> None:
     ]
     lines = (
         f"{counted(row['memories'], 'memory'):>14} {counted(row['sessions'], 'session'):>14}  {row['path']}"
-        + ("" if row["exists"] else "  (gone)")
+        + ("" if row["exists"] else "  (missing)")
         for row in rows
     )
-    print_result(rows, lines, as_json=as_json, none="Nothing is kept of any project yet.")
+    print_result(rows, lines, as_json=as_json, none="No projects with stored memory or sessions yet.")

@@ -1,4 +1,4 @@
-"""What many commands take, and what many need before they can begin."""
+"""Options and helpers shared by several commands."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from ..memory.memory import Memory
 
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
-# The value of a document, the lines for a person, and what is said where there are none.
+# The value for --json, the lines to print otherwise, and optionally a text for the case that there are no lines.
 Reported: TypeAlias = tuple[Any, str | Iterable[str]] | tuple[Any, str | Iterable[str], str]
 
-as_json: Decorator = click.option("--json", "as_json", is_flag=True, help="One JSON document.")
-yes: Decorator = click.option("--yes", is_flag=True, help="Do not ask.")
-# Where an option before the command leaves it for the command.
+as_json: Decorator = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+yes: Decorator = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+# Key in the click context under which --agent is passed to the subcommand.
 _AGENT = "lamina.agent"
 
 agent_option = click.option(
@@ -31,14 +31,14 @@ agent_option = click.option(
     metavar="TYPE",
     expose_value=False,
     callback=lambda ctx, _, agent: ctx.meta.__setitem__(_AGENT, agent),
-    help="The memory of an agent type, not the project's.",
+    help="Use the memory of this agent type instead of the project's.",
 )
 
 
 class CommandGroup(click.Group):
-    """A command that has commands of its own: its help lists each with a whole sentence, on a terminal of any width.
+    """A command with subcommands. Its help lists each with a full sentence, whatever the terminal's width.
 
-    A name that is none of them is answered with the one that was likely meant, or with the place where all are listed.
+    For an unknown subcommand it suggests the closest name, or the help that lists them all.
     """
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -56,19 +56,19 @@ class CommandGroup(click.Group):
             from difflib import get_close_matches
 
             near = get_close_matches(name, known, 1)
-            meant = f"did you mean {near[0]!r}?" if near else f"{ctx.command_path} --help lists those there are."
-            raise click.UsageError(f"No such command {name!r}: {meant}", ctx)
+            hint = f"Did you mean {near[0]!r}?" if near else f"Run `{ctx.command_path} --help` to list the commands."
+            raise click.UsageError(f"No such command {name!r}. {hint}", ctx)
         return super().resolve_command(ctx, args)
 
 
-def cwd(whose: str = "Whose memory.") -> Decorator:
-    """The directory a command is about, as a whole path."""
+def cwd(about: str = "Use the memory of this directory.") -> Decorator:
+    """Add --cwd, the directory a command works on, resolved to an absolute path."""
     kind = click.Path(file_okay=False, exists=True, path_type=Path, resolve_path=True)
-    return click.option("--cwd", type=kind, default=".", help=whose)
+    return click.option("--cwd", type=kind, default=".", show_default="current directory", help=about)
 
 
 def reports(run: Callable[..., Reported]) -> Callable[..., None]:
-    """Adds --json, and prints what the command returns."""
+    """Add --json and print what the command returns."""
 
     @as_json
     @wraps(run)
@@ -86,21 +86,21 @@ def find_home() -> Path | None:
 
 def need_home() -> Path:
     if (home := find_home()) is None:
-        raise click.UsageError("no home directory is known: set LAMINA_HOME.")
+        raise click.UsageError("No home directory found. Set LAMINA_HOME.")
     return home
 
 
 def confirm(question: str) -> None:
-    """A yes of the person at the terminal; without one there nothing is removed."""
+    """Ask the user for confirmation and abort unless the answer is yes. Without a terminal, --yes is required."""
     if not sys.stdin.isatty():
-        raise click.UsageError("nobody is there to be asked: --yes does it without a question.")
+        raise click.UsageError("Cannot ask for confirmation without a terminal. Add --yes to confirm.")
     if not click.confirm(question, default=False, err=True):
         raise click.Abort
 
 
 @contextmanager
 def open_memory(cwd: Path) -> Iterator[Memory]:
-    """The memory a command is about: the project's, or with --agent that of an agent type."""
+    """Open the project's memory, or with --agent that of an agent type."""
     from ..memory.memory import Memory
 
     agent = click.get_current_context().meta.get(_AGENT)
@@ -110,7 +110,7 @@ def open_memory(cwd: Path) -> Iterator[Memory]:
 
 
 def with_memory(run: Callable[..., Reported]) -> Callable[..., None]:
-    """Adds --cwd and --json; the command gets the memory and returns what it found."""
+    """Add --cwd and --json; the command receives the open memory and returns what to print."""
 
     @cwd()
     @reports
@@ -123,7 +123,7 @@ def with_memory(run: Callable[..., Reported]) -> Callable[..., None]:
 
 
 def _agent_memory(agent: str, where: Path) -> Memory:
-    """Of an agent type; a type that has none is a slip of the pen."""
+    """Open the memory of an agent type; an unknown type, or one without memory, is a usage error."""
     from ..disk.home.loading import settings_in_force
     from ..disk.settings_files import user_home
     from ..memory.memory import open_agent_memory
@@ -133,11 +133,11 @@ def _agent_memory(agent: str, where: Path) -> Memory:
     home = find_home()
     kind = load_types(where, home).find(agent)
     if kind is None:
-        raise click.UsageError(f"there is no agent type {printable(agent)!r} here: lamina agents lists them.")
+        raise click.UsageError(f"Unknown agent type {printable(agent)!r}. Run `lamina agents` to list them.")
     if kind.memory is None or home is None:
         raise click.UsageError(
-            f"the agent type {kind.name} has no memory: write memory: user, project or local into its file"
-            f"{f' ({kind.path}), and trust that directory' if kind.source == 'project' else ''}."
+            f"Agent type {kind.name} has no memory. Add `memory: user`, `project` or `local` to its file"
+            f"{f' ({kind.path}) and trust that directory' if kind.source == 'project' else ''}."
         )
     settings = settings_in_force(where)
     person = user_home(os.environ) or home

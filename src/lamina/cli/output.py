@@ -1,7 +1,7 @@
-"""What `-p` prints: text as it comes, one JSON document, or one event a line (docs/events.md).
+"""The output of `-p`: text as it streams in, one JSON document, or one event per line (docs/events.md).
 
-Owns standard output of a turn that nobody watches. Invariants: every line of the two JSON forms is one document; a document ends
-whatever came before it, also a turn that failed or was stopped; in a terminal no control sequence of what was said is obeyed.
+Owns standard output during a non-interactive turn. Invariants: every line of the two JSON formats is one document; a result
+document always comes last, even if the turn failed or was stopped; no control sequence from the answer reaches a terminal.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, assert_never
 from uuid import uuid4
 
 from ..core.usage import Usage
+from ..core.wording import counted
 from ..providers.models import cost
 from .console import document, printable
 from .signals import SIGHUP, SIGPIPE, StopRequest
@@ -27,30 +28,30 @@ if TYPE_CHECKING:
 
 Ending: TypeAlias = Literal["success", "error_max_turns", "error_during_execution"]
 
-# The offline stand-in costs nothing; of any other model without a price nobody knows.
+# The offline model costs nothing; for any other model without a price the cost is unknown.
 FREE = "offline"
 
-# Events of the loop that no stream of the API has: a call is part of its answer, and what a command prints of its result.
+# Events of our own that no API stream has: the API reports a call in its answer, and a command's output in its result.
 OURS = ("tool_call", "tool_output")
 
 REFUSED = "The model declined to answer."
-# A file that takes no more.
+# Errors of a full disk or a file at its size limit.
 _FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
 
 
 class StdoutSink:
-    """Standard output that may go away: a pipe whose reader has seen enough, a terminal that was closed.
+    """Standard output that may disappear: a pipe whose reader has closed it, or a terminal that was closed.
 
-    Owns the writes to standard output while a turn runs. Invariants: a write never raises, since it is made from inside the agent's
-    loop, where an exception would lose what a tool has just done; the first one that fails becomes a wish to stop, and nothing more is
-    written. Any thread may write; one text is never mixed with another.
+    Owns the writes to standard output while a turn runs. Invariants: a write never raises, since it is made inside the agent's
+    loop, where an exception would lose the result of a tool that just ran. The first failing write requests a stop, and nothing
+    more is written. Any thread may write, and texts are never interleaved.
     """
 
     def __init__(self, stop: StopRequest) -> None:
         self._stop = stop
         self.lock = threading.RLock()
         self.gone = False
-        self.trouble = ""  # why nothing more could be written, where it is no reader's doing
+        self.trouble = ""  # why writing failed, unless the reader closed the pipe
 
     def write(self, text: str) -> None:
         with self.lock:
@@ -67,7 +68,7 @@ class StdoutSink:
         number = getattr(error, "errno", None)
         if number in _FULL:
             self.trouble = os.strerror(number).lower()
-        # What is still in the buffer goes nowhere; at its end the interpreter would otherwise complain that it can't.
+        # Discard what is still buffered; the interpreter's final flush would otherwise fail.
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.__stdout__.fileno() if sys.__stdout__ is not None else nowhere)
         os.close(nowhere)
@@ -75,17 +76,17 @@ class StdoutSink:
 
 
 def price(model: str, usage: Usage) -> float | None:
-    """In dollars; None where no prices are known."""
+    """Return the cost in dollars; None if the model's prices are unknown."""
     return 0.0 if model == FREE else cost(model, usage).usd
 
 
 class TurnTally:
-    """What the calls of a turn came to."""
+    """Totals over the calls of a turn: usage, cost and denied tool calls."""
 
     def __init__(self) -> None:
         self.turns = 0
         self.usage = Usage()
-        self.dollars: float | None = 0.0  # None once a model without known prices has answered
+        self.dollars: float | None = 0.0  # None once a model with unknown prices has answered
         self.last: Usage | None = None
         self.denials: list[dict[str, Any]] = []
         self._calls: dict[str, dict[str, Any]] = {}
@@ -105,14 +106,14 @@ class TurnTally:
 
 
 class TextOutput:
-    """The words of the model as they come, each answer of the turn on a line of its own."""
+    """Writes the model's text as it streams in, starting a new line for each answer of the turn."""
 
     def __init__(self, sink: StdoutSink) -> None:
         self._sink = sink
         self._written = ""
 
     def begin(self, agent: Agent) -> None:
-        """A person needs no preface."""
+        """Text output has no preamble."""
 
     def event(self, event: dict[str, Any]) -> None:
         if event["type"] == "answer" and self._written and not self._written.endswith("\n"):
@@ -128,14 +129,14 @@ class TextOutput:
             self._write("\n")
 
     def _write(self, text: str) -> None:
-        """A model's words are data to a terminal; to a file or a pipe they go as they are."""
+        """Strip control sequences for a terminal; files and pipes get the text unchanged."""
         if text:
             self._written = text
             self._sink.write(printable(text) if sys.stdout.isatty() else text)
 
 
 class JsonOutput:
-    """One document at the end; with `lines`, one event for everything that happens, and the same document last."""
+    """Writes one JSON document at the end; with `lines`, also one JSON event per line before it."""
 
     def __init__(
         self, sink: StdoutSink, provider: StoppableProvider, tally: TurnTally, *, lines: bool, partial: bool = False
@@ -162,7 +163,7 @@ class JsonOutput:
         if event["type"] in ("answer", "tool_result"):
             self._message(event)
         elif event["type"] == "agent_event":
-            # What an agent said and got back stands under the call that started it.
+            # Messages of a subagent carry the id of the call that started it.
             if event["event"]["type"] in ("answer", "tool_result"):
                 self._message(event["event"], event["call"])
         elif event["type"] == "layer":
@@ -181,7 +182,7 @@ class JsonOutput:
         self._event("user", message={"role": "user", "content": [{"type": "tool_result", **told}]}, parent_tool_use_id=call)
 
     def _layer(self, name: str, data: dict[str, Any]) -> None:
-        """What keeps the conversation inside its window. A compaction has the name other programs know."""
+        """Report a layer's action. A compaction uses the event name that other programs already read."""
         if name == "compaction":
             names = {"trigger": "trigger", "pre_tokens": "tokens_before", "post_tokens": "tokens_after"}
             known = {name: data.get(own) for name, own in names.items()}
@@ -225,10 +226,10 @@ class JsonOutput:
 
 
 def ending_of(answer: TurnResult) -> tuple[Ending, str]:
-    """How a turn that came to its end is to be judged, and the words for it."""
+    """Return the result subtype of a finished turn, and its text."""
     match answer.ended:
         case "rounds":
-            return "error_max_turns", answer.text or f"The turn was not done after {answer.rounds} calls of the model."
+            return "error_max_turns", answer.text or f"The turn was not finished after {counted(answer.rounds, 'model call')}."
         case "refused":
             return "error_during_execution", answer.text or REFUSED
         case "answered" | "cut off" | "stopped":

@@ -1,4 +1,4 @@
-"""`lamina import` and `lamina export`: memories of other programs into this project's memory, and the other way."""
+"""`lamina import` and `lamina export`: exchange memories with other programs."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
     from ..maintenance.transfer.plan import Outcome, TransferItem
     from ..memory.store.modes import GatedStore
 
-# What is worth a line each; what did not change is only counted.
+# Outcomes listed one per line; unchanged items are only counted.
 SHOWN: tuple[Outcome, ...] = ("created", "replaced", "proposed", "conflict", "refused")
-# A screen or two; --json has them all.
+# One or two screens; --json has them all.
 MOST_SHOWN = 100
 
 
 @click.command("import")
 @click.argument("source", type=click.Path(path_type=Path))
-@click.option("--format", "format", type=click.Choice(FORMATS), help="What the source is; without it, its content tells.")
-@click.option("--dry-run", is_flag=True, help="Say what would happen and change nothing.")
-@click.option("--replace", is_flag=True, help="Take the imported memory where one of its name says something else.")
+@click.option("--format", "format", type=click.Choice(FORMATS), help="Format of the source. Default: detected from its content.")
+@click.option("--dry-run", is_flag=True, help="Show what would be imported and change nothing.")
+@click.option("--replace", is_flag=True, help="Overwrite existing memories that have the same name but differ.")
 @options.cwd()
 @options.as_json
 def import_command(source: Path, format: Format | None, dry_run: bool, replace: bool, cwd: Path, as_json: bool) -> None:
-    """Take over memories from SOURCE, a file or directory of another program."""
+    """Import memories from SOURCE, a file or directory of another program."""
     from ..maintenance.transfer.import_export import import_into
     from ..memory.store.contract import ChangeReason
 
@@ -46,13 +46,16 @@ def import_command(source: Path, format: Format | None, dry_run: bool, replace: 
 
 @click.command("export")
 @click.argument("target", type=click.Path(path_type=Path))
-@click.option("--format", "format", type=click.Choice(FORMATS), required=True, help="For which program.")
-@click.option("--dry-run", is_flag=True, help="Say what would happen and change nothing.")
-@click.option("--replace", is_flag=True, help="Replace files that are there with other content.")
+@click.option("--format", "format", type=click.Choice(FORMATS), required=True, help="Format to write.")
+@click.option("--dry-run", is_flag=True, help="Show what would be written and change nothing.")
+@click.option("--replace", is_flag=True, help="Overwrite existing files that differ.")
 @options.cwd()
 @options.as_json
 def export_command(target: Path, format: Format, dry_run: bool, replace: bool, cwd: Path, as_json: bool) -> None:
-    """Write all memories to TARGET: a directory for claude-code and codex, a file for the other formats."""
+    """Write all memories to TARGET in the format of another program.
+
+    TARGET is a directory for claude-code and codex, and a file for the other formats.
+    """
     from ..maintenance.transfer.import_export import export_from
 
     with _opened(cwd, writing=False) as store:
@@ -62,14 +65,14 @@ def export_command(target: Path, format: Format, dry_run: bool, replace: bool, c
 
 @contextmanager
 def _opened(cwd: Path, *, writing: bool) -> Iterator[GatedStore]:
-    """The private memory of the project that `cwd` belongs to. Where a person may not write, a dry run says so too."""
+    """Open the private memory of the project of `cwd`. If it may not be written, a dry run fails too."""
     from ..memory.memory import Memory
     from ..memory.store.modes import plan_write
 
     with Memory.open(cwd) as memory:
         store = memory.store()
         if not store.readable or (writing and plan_write(store.mode, "user") == "refuse"):
-            problem = f"private memory is {store.mode}, so nothing in it is {'changed' if writing else 'read'}"
+            problem = f"private memory is {store.mode}, so it cannot be {'changed' if writing else 'read'}"
             raise SettingError("lamina.memoryMode", "private", problem, "set it to auto or confirm")
         yield store
 
@@ -87,7 +90,7 @@ def _to_json(report: TransferReport) -> dict[str, Any]:
 
 
 def _print_report(report: TransferReport, *, as_json: bool, what: str) -> None:
-    """On standard output; what went wrong on standard error, so that a pipe gets the rest."""
+    """Print the report to standard output and problems to standard error."""
     print_result(_to_json(report), _lines(report, what), as_json=as_json)
     notice(*(() if as_json else report.problems))
 
@@ -96,12 +99,12 @@ def _lines(report: TransferReport, what: str) -> Iterator[str]:
     items = [_line(item) for outcome in SHOWN for item in report.items if item.outcome == outcome]
     yield from capped(items, MOST_SHOWN, "… and {:,} more; --json lists all.")
     parts = [f"{len(names):,} {outcome}" for outcome in (*SHOWN, "unchanged") if (names := report.named(outcome))]
-    dry = "Dry run, nothing was written: " if report.dry_run else ""
-    kept = " What is there was kept; --replace takes the new one." if report.named("conflict") else ""
+    dry = "Dry run, nothing was written. " if report.dry_run else ""
+    kept = " Conflicts were kept as they are; use --replace to overwrite them." if report.named("conflict") else ""
     yield f"{dry}{what} ({report.format}): {', '.join(parts) or 'nothing to do'}.{kept}"
 
 
 def _line(item: TransferItem) -> str:
-    secrets = f"secrets taken out: {', '.join(item.redacted)}" if item.redacted else ""
+    secrets = f"secrets removed: {', '.join(item.redacted)}" if item.redacted else ""
     notes = "; ".join(filter(None, (item.why, secrets)))
     return f"{item.outcome:10}{item.name}" + (f" ({sentence(notes)})" if notes else "")

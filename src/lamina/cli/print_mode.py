@@ -1,7 +1,7 @@
-"""One prompt, one answer: `lamina -p`.
+"""`lamina -p`: one prompt, one answer.
 
-Nobody is there to be asked: a call that would need a yes is denied with a sentence for the model, and the turn goes on. Whatever ends
-the turn, the transcript is whole and closed before the exit code is returned.
+Nobody can be asked for permission: such a call is denied with a message to the model, and the turn goes on. However the turn
+ends, the transcript is complete and closed before the exit code is returned.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .start import OFFLINE, ChatOptions, find_newest, is_model_unset, load_chat_
 if TYPE_CHECKING:
     from ..agent.agent import Agent
 
-CUT_OFF = "the answer was cut off at its limit"
+CUT_OFF = "The answer was cut off at the output limit."
 
 
 def answer(prompt: str, options: ChatOptions, *, form: str = "text", partial: bool = False) -> int:
@@ -51,7 +51,7 @@ def answer(prompt: str, options: ChatOptions, *, form: str = "text", partial: bo
         if agent.session.status.write_error:
             notice(agent.session.status.write_error)
     if sink.trouble:
-        notice(f"standard output: {sink.trouble}, so the answer is not there as a whole; the session has it")
+        notice(f"Standard output: {sink.trouble}. The answer printed is incomplete; the session has all of it.")
         return 1
     return code
 
@@ -63,7 +63,7 @@ def _turn(agent: Agent, prompt: str, out: TextOutput | JsonOutput, stop: StopReq
     except Aborted as stopped:
         out.end("error_during_execution", str(stopped))
         if stop.code:
-            notice("stopped")
+            notice("Stopped.")
         return stop.code
     except LaminaError as error:
         out.end("error_during_execution", str(error))

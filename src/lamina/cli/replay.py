@@ -1,4 +1,4 @@
-"""`lamina replay`: recorded sessions through the layers again, against other policies and with layers off (B14)."""
+"""`lamina replay`: replay recorded sessions under other policies and with layers turned off (B14)."""
 
 from __future__ import annotations
 
@@ -20,41 +20,45 @@ if TYPE_CHECKING:
     from ..replay.comparison import ComparisonModel
     from ..replay.run import ReplayOptions, ReplayReport
 
-# A person reads so many sentences; --json has all.
+# Notices printed; --json has all.
 MOST_SENTENCES = 10
-# Between two words on how far it is: in a file they add up.
+# Interval of progress lines without a terminal, long enough not to fill a log file.
 LINE_SECONDS = 15.0
-# A report that is there already is read before it is replaced.
+# An existing report is read before it is replaced.
 MOST_BYTES = 64 << 20
-# Below this not all columns fit.
+# A narrower terminal has no room for all columns.
 NARROW = 140
-# Nor these, beside rows such as `lamina without compaction`.
+# At this width even fewer fit beside row names such as `lamina without compaction`.
 NARROWER = 96
 
 
 @click.command("replay")
 @click.argument("recordings", metavar="FILE|DIR...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--policy", "policies", multiple=True, type=click.Choice(tuple(POLICIES)), help="A further row; may be repeated.")
+@click.option(
+    "--policy", "policies", multiple=True, type=click.Choice(tuple(POLICIES)), help="Also replay with this policy. Repeatable."
+)
 @click.option(
     "--without",
     multiple=True,
     type=click.Choice((*LAYERS, ALL)),
-    help="Rows with this layer off, or each in turn; may be repeated.",
+    help="Also replay with this layer off, or with each in turn. Repeatable.",
 )
 @click.option(
-    "--memory", type=click.Path(file_okay=False, exists=True, path_type=Path), help="Memory to replay with; else this project's."
+    "--memory",
+    type=click.Path(file_okay=False, exists=True, path_type=Path),
+    help="Memory directory to use. Default: this project's.",
 )
 @click.option(
     "--ask",
     metavar="N",
     type=click.IntRange(min=1),
-    help="Ask the configured provider at N calls of each session; this costs money.",
+    help="Ask the configured provider at N calls of each session. This costs money.",
 )
-@click.option("--window", type=click.IntRange(min=1_000), help="The model's window in tokens, for all of them.")
+@click.option("--window", type=click.IntRange(min=1_000), help="Context window in tokens for all sessions.")
 @click.option(
-    "--html", "page", metavar="REPORT", type=click.Path(dir_okay=False, path_type=Path), help="Write the report as a page."
+    "--html", "page", metavar="REPORT", type=click.Path(dir_okay=False, path_type=Path), help="Write the report as an HTML page."
 )
-@options.cwd("Whose settings.")
+@options.cwd("Use the settings of this directory.")
 @options.as_json
 def replay_command(
     recordings: Sequence[Path],
@@ -67,17 +71,17 @@ def replay_command(
     cwd: Path,
     as_json: bool,
 ) -> None:
-    """Run recorded sessions through the layers again: tokens, cache and money, against other policies and with layers off.
+    """Replay recorded sessions to compare tokens, cache hits and cost under different policies.
 
-    Sessions are transcripts of Lamina or Claude Code. Nothing of them is changed, and without --ask nothing is asked of a model.
+    Sessions are transcripts of Lamina or Claude Code. They are not changed, and without --ask no model is called.
     """
     from ..replay.run import replay, transcripts
     from ..replay.variants import variants
 
     for path in recordings:
         if not path.exists():
-            problem = f"there is no file or directory {path}"
-            raise InputError("replay", problem, "name transcripts, or a directory that holds some")
+            problem = f"file or directory {path} not found"
+            raise InputError("replay", problem, "pass transcript files or a directory of transcripts")
     _page_before(page)
     files = transcripts(recordings)
     with ProgressLine(line_seconds=LINE_SECONDS) as progress:
@@ -96,16 +100,16 @@ def replay_command(
         )
         report = replay(files, wanted, on_session=on_session)
     if not report.sessions:
-        raise InputError("replay", _why_none(recordings, files, report), "name transcripts of Lamina or Claude Code")
+        raise InputError("replay", _why_none(recordings, files, report), "pass transcripts of Lamina or Claude Code")
     if wanted.comparison_model is not None and wanted.comparison_model.trouble is not None:
         notice(wanted.comparison_model.trouble)
     if not as_json:
         _print_figures(report)
     print_result(report.to_json(), (), as_json=as_json)
-    if page is not None:  # last: a page that cannot be written does not cost the figures
+    if page is not None:  # last, so that the figures are printed even if the page cannot be written
         _write(page, report)
         if not as_json:
-            click.echo(f"The report is in {sentence(str(page))}.")
+            click.echo(f"Wrote the report to {sentence(str(page))}.")
 
 
 def _wanted(cwd: Path, memory: Path | None, window: int | None) -> ReplayOptions:
@@ -140,10 +144,10 @@ def _asking(cwd: Path, times: int | None) -> ComparisonModel | None:
 
 def _why_none(named: Sequence[Path], files: Sequence[Path], report: ReplayReport) -> str:
     if not files:
-        return f"there are no transcripts in {', '.join(map(str, named))}"
+        return f"no transcripts found in {', '.join(map(str, named))}"
     if len(report.skipped) == 1:
-        return report.skipped[0].partition("; ")[0].removesuffix(".")  # what to do instead is said once
-    return f"none of {len(files):,} files is a recorded session"
+        return report.skipped[0].partition("; ")[0].removesuffix(".")  # the caller adds its own remedy
+    return f"none of the {len(files):,} files is a recorded session"
 
 
 def _print_figures(report: ReplayReport) -> None:
@@ -161,7 +165,7 @@ def _print_figures(report: ReplayReport) -> None:
 
 
 def _left_out() -> tuple[str, ...]:
-    """A narrow terminal has room for what a policy costs and what it forgets; --json has all."""
+    """Return the columns to leave out on a narrow terminal; cost and fidelity always stay."""
     room = terminal_width() or NARROW
     less = ("written", "side calls", "breaks", "peak", "files kept") if room < NARROW else ()
     return (*less, "cached") if room < NARROWER else less
@@ -171,13 +175,13 @@ def _write(path: Path, report: ReplayReport) -> None:
     from ..disk.user_files import replace
     from ..replay.html import page
 
-    # A file's name need not be text.
+    # File names need not be valid UTF-8.
     made = page(report, "Replay").encode("utf-8", "replace")
     replace(path, made, expect=_page_before(path), roots=(path.parent,))
 
 
 def _page_before(path: Path | None) -> FileVersion | None:
-    """The page that is there and will be replaced. Nothing else is: `--html *.jsonl` names a transcript."""
+    """Return the version of the existing report to replace. Refuse any other file: `--html *.jsonl` may name a transcript."""
     from ..disk.user_files import read_whole
     from ..replay.html import BEGINNING
 
@@ -185,5 +189,5 @@ def _page_before(path: Path | None) -> FileVersion | None:
     if before is None:
         return None
     if before.data and not before.data.startswith(BEGINNING.encode()):
-        raise InputError("--html", f"{path} is there already and is no page of a report", "name another file")
+        raise InputError("--html", f"{path} exists and is not a replay report", "choose another file")
     return before.version

@@ -1,6 +1,7 @@
-"""`lamina sessions`: recorded conversations, Lamina's own and Claude Code's: listed, shown, searched, changed and cleaned up.
+"""`lamina sessions`: list, show, search, edit and clean up the recorded sessions of Lamina and Claude Code.
 
-A session that is open elsewhere, and one that another program wrote, is changed as a new one, which is said; the original stays.
+A session that is open elsewhere, or that another program wrote, is not edited in place: the change goes into a new session,
+with a notice, and the original stays.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..core.wording import counted, plural
 from . import completion, options
 from .console import capped, local_time, minute, notice, print_result, print_table, printable, sentence, waiting
 
@@ -25,22 +27,22 @@ if TYPE_CHECKING:
     from ..session.session import Session
 
 SOURCES = ("all", "lamina", "claude-code")
-# One line of a conversation in the short form.
+# Characters shown of each message without --full.
 SHOWN_CHARS = 400
-# More lines than a person reads before they answer.
+# Sessions listed before the confirmation; nobody reads more.
 MOST_LISTED = 40
 
 
 @click.group("sessions", cls=options.CommandGroup)
 def sessions_command() -> None:
-    """List, show and clean up recorded conversations; undo, open again and keep what is in them."""
+    """List, show, search, edit and clean up recorded sessions."""
 
 
 @sessions_command.command("list")
-@click.option("--all", "everywhere", is_flag=True, help="Sessions of every directory, not only of this one.")
-@click.option("--source", type=click.Choice(SOURCES), default="all", show_default=True, help="Whose sessions.")
-@click.option("-n", "--limit", type=click.IntRange(min=1), default=50, show_default=True, help="At most so many, newest first.")
-@options.cwd("Whose sessions.")
+@click.option("--all", "everywhere", is_flag=True, help="List the sessions of all directories.")
+@click.option("--source", type=click.Choice(SOURCES), default="all", show_default=True, help="Program that wrote the sessions.")
+@click.option("-n", "--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Maximum number of sessions.")
+@options.cwd("List the sessions of this directory.")
 @options.as_json
 def list_command(everywhere: bool, source: str, limit: int, cwd: Path, as_json: bool) -> None:
     """List sessions, newest first."""
@@ -56,17 +58,17 @@ def list_command(everywhere: bool, source: str, limit: int, cwd: Path, as_json: 
         ]
         print_table(header, rows, right=("size",))
         return
-    where = "anywhere." if everywhere else f"for {cwd}. --all lists those of other directories."
-    print_result([_info(info) for info in found], (), as_json=as_json, none=f"No sessions {where}")
+    where = "." if everywhere else f" in {cwd}. Use --all to list the sessions of all directories."
+    print_result([_info(info) for info in found], (), as_json=as_json, none=f"No sessions found{where}")
 
 
 @sessions_command.command("show")
 @click.argument("session", shell_complete=completion.sessions)
-@click.option("--full", is_flag=True, help="Whole texts, not only their beginning.")
-@options.cwd("Whose sessions.")
+@click.option("--full", is_flag=True, help="Show messages in full.")
+@options.cwd("Look for the session in this directory.")
 @options.as_json
 def show_command(session: str, full: bool, cwd: Path, as_json: bool) -> None:
-    """Show the session SESSION: an id, the beginning of one, or a transcript file."""
+    """Show the session SESSION, given by id, id prefix or transcript file."""
     from ..conversation.window.count import recount
     from ..core.log import Log
     from .transcripts import CountedTranscript, locate
@@ -85,21 +87,23 @@ def show_command(session: str, full: bool, cwd: Path, as_json: bool) -> None:
         "decisions": [{"id": uuid, "kind": type(decision).__name__.lower()} for uuid, decision in log.decisions.items()],
         "messages": log.view.messages(),
     }
-    print_result(shown, f"{path.stem}  {read.records} records, about {tokens:,} tokens in view\n{path}", as_json=as_json)
+    print_result(
+        shown, f"{path.stem}  {counted(read.records, 'record')}, about {tokens:,} tokens in view\n{path}", as_json=as_json
+    )
     if not as_json:
         notice(*notes)
         _print_conversation(log, full)
 
 
 @sessions_command.command("clean")
-@click.option("--older-than", "length", metavar="AGE", help="30d, 12w, 6m, 1y; without it what cleanupPeriodDays says.")
-@click.option("--all", "everywhere", is_flag=True, help="Sessions of every directory, not only of this project.")
-@click.option("--dry-run", is_flag=True, help="Only show what would go.")
+@click.option("--older-than", "length", metavar="AGE", help="Minimum age: 30d, 12w, 6m or 1y. Default: cleanupPeriodDays.")
+@click.option("--all", "everywhere", is_flag=True, help="Clean up the sessions of all projects.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be removed.")
 @options.yes
-@options.cwd("Whose sessions.")
+@options.cwd("Clean up the sessions of this directory.")
 @options.reports
 def clean_command(length: str | None, everywhere: bool, dry_run: bool, yes: bool, cwd: Path) -> options.Reported:
-    """Remove old sessions with all that lies beside them; open ones, and those a memory refers to, stay."""
+    """Remove old sessions and their files. Open sessions, and those a memory refers to, are kept."""
     from ..disk.transcripts.search import project_directories
     from ..maintenance import retention
     from ..maintenance.kept_files import directories_of_project
@@ -109,16 +113,16 @@ def clean_command(length: str | None, everywhere: bool, dry_run: bool, yes: bool
     directories = project_directories(home / "projects") if everywhere else directories_of_project(home, cwd)
     planned = retention.plan_removal(directories, home, now=now, older_than=seconds)
     if not dry_run and planned.remove and not yes:
-        click.echo(_shown_plan(planned, "would go"), err=True)
-        options.confirm("Remove them for good?")
+        click.echo(_shown_plan(planned, "would be removed"), err=True)
+        options.confirm("Remove them permanently?")
     if not dry_run:
         retention.finish_removals(home)
         done = retention.remove_sessions(planned, home, now=now, days=seconds / retention.DAY)
-        # The person has just been told.
+        # Mark the removals as announced: the user sees them right here.
         retention.announce(home)
         names = {line.session for line in done}
         planned = planned._replace(remove=tuple(one for one in planned.remove if one.files.id in names))
-    return _plan_rows(planned) | {"dry_run": dry_run}, _shown_plan(planned, "would go" if dry_run else "went")
+    return _plan_rows(planned) | {"dry_run": dry_run}, _shown_plan(planned, "would be removed" if dry_run else "removed")
 
 
 def _kept_seconds(cwd: Path, home: Path) -> float:
@@ -127,7 +131,7 @@ def _kept_seconds(cwd: Path, home: Path) -> float:
 
     days = settings_in_force(cwd, home=home).retention_days
     if days is None:
-        raise click.UsageError("sessions are kept for ever: say --older-than 30d, or set cleanupPeriodDays.")
+        raise click.UsageError("Sessions are kept forever. Use --older-than 30d, or set cleanupPeriodDays.")
     return days * DAY
 
 
@@ -144,34 +148,34 @@ def _plan_rows(planned: RetentionPlan) -> dict[str, Any]:
 def _shown_plan(planned: RetentionPlan, verb: str) -> str:
     sizes = [f"{one.files.id}  {one.size:,} bytes" for one in planned.remove]
     rows = capped(sizes, MOST_LISTED, "… and {} more")
-    rows.append(f"{len(planned.remove)} sessions {verb}.")
+    rows.append(f"{counted(len(planned.remove), 'session')} {verb}.")
     rows += [f"Kept {one.files.id}: {one.why}." for one in planned.keep]
     return printable("\n".join(rows))
 
 
 @sessions_command.command("search")
 @click.argument("term")
-@click.option("-n", "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="At most so many, newest first.")
-@options.cwd("Whose sessions.")
+@click.option("-n", "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Maximum number of results.")
+@options.cwd("Search the sessions of this directory.")
 @options.reports
 def search_command(term: str, limit: int, cwd: Path) -> options.Reported:
-    """Messages and results of earlier sessions that hold TERM. Memory comes first: lamina memory search."""
+    """Search messages and tool results of earlier sessions for TERM. To search memories, use lamina memory search."""
     if not term.strip():
-        raise click.UsageError("give a word or a phrase to look for.")
+        raise click.UsageError("TERM is empty: pass a word or a phrase to search for.")
     from .transcripts import search_sessions
 
     unread: list[str] = []
-    with waiting("Looking through the sessions"):
+    with waiting("Searching the sessions"):
         found = list(islice(search_sessions(term, cwd, unread), limit))
     notice(*unread)
     lines = (f"{hit['session_id']}  {hit['time'][:16].replace('T', ' ')}  {hit['role']}: {hit['text']}" for hit in found)
-    none = f"Nobody said {term!r} in a session of {cwd}."
+    none = f"No message with {term!r} in the sessions of {cwd}."
     return found, lines, none
 
 
 @contextmanager
 def _open_session(session: str, cwd: Path) -> Iterator[Session]:
-    """The session, to be changed; what there is to say about opening it goes to stderr."""
+    """Open the session for editing and print its notices to standard error."""
     from ..session.session import Session
     from .transcripts import locate
 
@@ -183,26 +187,25 @@ def _open_session(session: str, cwd: Path) -> Iterator[Session]:
 @sessions_command.command("undo")
 @click.argument("session", shell_complete=completion.sessions)
 @click.argument("decision", required=False)
-@options.cwd("Whose session.")
+@options.cwd("Look for the session in this directory.")
 @options.reports
 def undo_command(session: str, decision: str | None, cwd: Path) -> options.Reported:
-    """Take back a compaction, clearing, snip or pin of SESSION: the last one, or the one DECISION names."""
+    """Undo the last compaction, clearing, snip or pin of SESSION, or the one with the id DECISION."""
     with _open_session(session, cwd) as found:
         before = found.tokens
-        undone = found.undo(decision)
-        told = {"session_id": found.id, "undone": undone.id, "kind": undone.kind, "tokens_before": before, "tokens": found.tokens}
-    said = f"Undone: {undone.kind} {undone.id[:8]}. The model sees about {told['tokens']:,} tokens again, it was {before:,}."
-    return told, said
+        undone, after = found.undo(decision), found.tokens
+        told = {"session_id": found.id, "undone": undone.id, "kind": undone.kind, "tokens_before": before, "tokens": after}
+    return told, f"Undid {undone.kind} {undone.id[:8]}. {_describe_view(after, before)}"
 
 
 @sessions_command.command("expand")
 @click.argument("session", shell_complete=completion.sessions)
 @click.argument("node")
-@click.option("--page", type=click.IntRange(min=1), default=1, show_default=True, help="Long ones come in pages.")
-@options.cwd("Whose session.")
+@click.option("--page", type=click.IntRange(min=1), default=1, show_default=True, help="Page of a long text.")
+@options.cwd("Look for the session in this directory.")
 @options.as_json
 def expand_command(session: str, node: str, page: int, cwd: Path, as_json: bool) -> None:
-    """Show what NODE stands for in SESSION: a summary, a snip, a folded turn, a clearing, or a spilled result."""
+    """Show the original text behind NODE: a summary, snip, folded turn, cleared or stored result."""
     from ..core.log import Log
     from ..disk.transcripts.store import TranscriptReader, read_transcript
     from ..layers.l1_results.reopen import spilled_text
@@ -217,43 +220,48 @@ def expand_command(session: str, node: str, page: int, cwd: Path, as_json: bool)
     told = {"session_id": path.stem, "node": node, "page": shown.number, "pages": shown.pages, "text": shown.text}
     print_result(told, shown.text, as_json=as_json)
     if shown.pages > 1 and not as_json:
-        click.echo(f"Page {shown.number} of {shown.pages}; --page {shown.number % shown.pages + 1} shows another.", err=True)
+        click.echo(
+            f"Page {shown.number} of {shown.pages}. Use --page {shown.number % shown.pages + 1} for another page.", err=True
+        )
 
 
 @sessions_command.command("snip")
 @click.argument("session", shell_complete=completion.sessions)
 @click.argument("turns", required=False)
-@options.cwd("Whose session.")
+@options.cwd("Look for the session in this directory.")
 @options.reports
 def snip_command(session: str, turns: str | None, cwd: Path) -> options.Reported:
-    """Take TURNS (2, or 2-4) of SESSION out of what the model sees; without TURNS, list them."""
+    """Hide TURNS (such as 2 or 2-4) of SESSION from the model; without TURNS, list them."""
     with _open_session(session, cwd) as found:
         if turns is None:
             listed = [{"number": number, **turn._asdict()} for number, turn in enumerate(found.turns, 1)]
             lines = (f"{row['number']:>3}  {str(row['words'])[:100]}" for row in listed)
             return {"session_id": found.id, "turns": listed}, lines
         before = found.tokens
-        node = found.hide_messages(turns=turns)
-        told = {"session_id": found.id, "snipped": node, "tokens_before": before, "tokens": found.tokens}
-    said = f"Taken out ({node[:8]}): the model sees about {told['tokens']:,} tokens, it was {before:,}."
-    return told, said
+        node, after = found.hide_messages(turns=turns), found.tokens
+        told = {"session_id": found.id, "snipped": node, "tokens_before": before, "tokens": after}
+    return told, f"Hidden from the model ({node[:8]}). {_describe_view(after, before)}"
 
 
 @sessions_command.command("pin")
 @click.argument("session", shell_complete=completion.sessions)
 @click.argument("text", required=False)
-@click.option("--message", metavar="ID", help="Pin a message in view instead of a text.")
-@options.cwd("Whose session.")
+@click.option("--message", metavar="ID", help="Pin the message with this id instead of a text.")
+@options.cwd("Look for the session in this directory.")
 @options.reports
 def pin_command(session: str, text: str | None, message: str | None, cwd: Path) -> options.Reported:
-    """Keep TEXT through every compaction of SESSION; without TEXT, list what is pinned."""
+    """Pin TEXT so that it survives every compaction of SESSION; without TEXT, list the pins."""
     with _open_session(session, cwd) as found:
         pinned = found.pin(text, message=message) if text is not None or message is not None else None
         pins = found.pins
     lines = [f"{uuid[:8]}  {json.dumps(printable(kept), ensure_ascii=False)}" for uuid, kept in pins.items()]
     if pinned is not None:
-        lines = [f"Pinned ({pinned[:8]}): it will stand word for word after every compaction."]
-    return {"session_id": found.id, "pinned": pinned, "pins": pins}, lines, "Nothing is pinned."
+        lines = [f"Pinned ({pinned[:8]}). The text is kept word for word through every compaction."]
+    return {"session_id": found.id, "pinned": pinned, "pins": pins}, lines, "No pins."
+
+
+def _describe_view(tokens: int, before: int) -> str:
+    return f"The model now sees about {tokens:,} tokens (before: {before:,})."
 
 
 def _info(info: SessionInfo) -> dict[str, Any]:
@@ -273,13 +281,15 @@ def _size(size: int) -> str:
 def _notes(log: Any, health: Any, path: Path) -> list[str]:
     notes = [health.sentence(str(path))]
     if log.tree.bridged:
+        count = log.tree.bridged
         notes.append(
-            f"{path}: {log.tree.bridged} records name a parent that is not in the file; each stands behind the one before."
+            f"{path}: {counted(count, 'record')} with a missing parent; {plural(count, 'it is', 'each is')} attached "
+            "to the record before it."
         )
     if log.tree.duplicates:
-        notes.append(f"{path}: {log.tree.duplicates} records stand in the file twice; the later one counts.")
+        notes.append(f"{path}: {counted(log.tree.duplicates, 'duplicate record')}; the last copy counts.")
     if log.newer is not None:
-        notes.append(f"{path}: some records are in format {log.newer}, which a newer Lamina wrote; they are left out here.")
+        notes.append(f"{path}: some records are in format {log.newer} of a newer Lamina and are not shown.")
     return [note for note in notes if note]
 
 
@@ -301,13 +311,13 @@ def _shown(block: Block, role: str, kind: str) -> tuple[str, str]:
         case Text():
             return who, block.text
         case Thinking():
-            return f"{role} thinks", block.thinking
+            return f"{role} (thinking)", block.thinking
         case RedactedThinking():
-            return f"{role} thinks", "(redacted)"
+            return f"{role} (thinking)", "(redacted)"
         case ToolUse():
-            return f"calls {block.name}", json.dumps(block.input, ensure_ascii=False)
+            return f"tool call {block.name}", json.dumps(block.input, ensure_ascii=False)
         case ToolResult():
-            return "result (error)" if block.is_error else "result", block.text or "(no text)"
+            return "tool result (error)" if block.is_error else "tool result", block.text or "(no text)"
         case Image() | Document():
             return who, f"[{block.wire['type']}]"
         case _:

@@ -1,9 +1,9 @@
-"""Stopping: a signal becomes a wish to stop, never an exception in the middle of a write.
+"""Signal handling: a signal becomes a stop request, never an exception in the middle of a write.
 
-Owns the signal handlers while `lamina` runs. Invariants: while a turn is under way a signal only marks that somebody wants its
-end; the agent's own abort ends it, and what was said so far is in the transcript before the process ends. Outside a turn nothing is
-being written, and the signal ends the program at once. A second Ctrl-C does not wait any longer; a third waits for nothing at all.
-A signal the parent has set to be ignored stays ignored.
+Owns the signal handlers while `lamina` runs. Invariants: during a turn a signal only requests a stop; the agent's own abort
+ends the turn, and everything received so far is in the transcript before the process ends. Outside a turn nothing is being
+written, so the signal ends the program at once. A second Ctrl-C interrupts the turn without waiting; a third exits immediately.
+A signal that the parent process set to be ignored stays ignored.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from ..core.errors import Aborted
 from ..core.reply import Reply
 from ..providers import Capabilities, OnEvent, Provider
 
-# As shells count: a program that a signal ended.
+# The exit code of a program ended by signal N is 128 + N, as in shells.
 ENDED_BY = 128
-# Numbers, since Windows has no names for them.
+# Plain numbers, since Windows does not define these names.
 SIGHUP = 1
 SIGPIPE = 13
 
@@ -31,14 +31,14 @@ _HEARD = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP")
 
 
 class StopRequest:
-    """Who wants an end, and what has to be told."""
+    """A request to stop the turn or the program, and the function that aborts the current turn."""
 
     def __init__(self) -> None:
         self._requested = threading.Event()
         self._abort: Callable[[], None] | None = None
         self._asking = False
         self._interrupts = 0
-        self.signal = 0  # the last one heard
+        self.signal = 0  # the last signal received
 
     @property
     def requested(self) -> bool:
@@ -46,16 +46,16 @@ class StopRequest:
 
     @property
     def leaving(self) -> bool:
-        """Whether the program is to end, and not only the turn."""
+        """Whether to end the program, not only the turn."""
         return self.signal not in (0, signal.SIGINT) or self._interrupts > 1
 
     @property
     def code(self) -> int:
-        """The exit code; a reader that has seen enough is no failure."""
+        """The exit code. A closed pipe counts as success."""
         return 0 if self.signal in (0, SIGPIPE) else ENDED_BY + self.signal
 
     def request(self, number: int) -> None:
-        """May be called from a handler and from any thread."""
+        """Request a stop. May be called from a signal handler and from any thread."""
         self.signal = number
         self._requested.set()
         if self._abort is not None:
@@ -63,7 +63,7 @@ class StopRequest:
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """While the program runs. Python lets only its main thread listen; elsewhere the caller's own handlers stay."""
+        """Install the signal handlers. Python allows this only in the main thread; in others, nothing changes."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -79,14 +79,14 @@ class StopRequest:
 
     @contextmanager
     def turn(self, abort: Callable[[], None]) -> Iterator[None]:
-        """While a turn is under way, `abort` is what ends it."""
+        """Let a stop request call `abort` while a turn runs."""
         self._interrupts = 0
         if not self.leaving:
             self._requested.clear()
             self.signal = 0
         self._abort = abort
         if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
-            # Line editors put their own handler in place of ours and do not always put ours back.
+            # Line editors replace our handler and do not always restore it.
             signal.signal(signal.SIGINT, self._hear)
         try:
             yield
@@ -95,7 +95,7 @@ class StopRequest:
 
     @contextmanager
     def asking(self) -> Iterator[None]:
-        """While a person is asked something in the middle of a turn: a signal is an answer, KeyboardInterrupt."""
+        """Turn a signal into KeyboardInterrupt while the user is asked something during a turn."""
         self._asking = True
         try:
             yield
@@ -120,9 +120,9 @@ class StopRequest:
 
 
 class StoppableProvider:
-    """A provider that begins no call once an end is wished, and counts the time of its calls.
+    """A provider that starts no call after a stop request and adds up the time of its calls.
 
-    An agent forgets an abort when a turn begins; a signal that came just before must not be lost.
+    An agent resets its abort flag when a turn begins, so a signal just before that would otherwise be lost.
     """
 
     def __init__(self, provider: Provider, stop: StopRequest) -> None:
@@ -134,7 +134,7 @@ class StoppableProvider:
 
     @property
     def capabilities(self) -> Capabilities:
-        """A provider learns what its server refuses."""
+        """Read anew each time, since a provider learns what its server rejects."""
         return self._provider.capabilities
 
     def with_model(self, model: str) -> Provider:

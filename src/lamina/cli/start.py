@@ -1,7 +1,7 @@
-"""From options and settings to an agent: what `-p` and the interactive chat have in common.
+"""Open an agent from options and settings, for both `-p` and the interactive chat.
 
-Reads settings, the environment and what the person has approved; asks nobody. Files of a working tree that is not trusted are read
-as such, so that nothing in them sets paths, endpoints or hooks (F2).
+Reads settings, the environment and the user's approvals, and asks nothing. Files of an untrusted working tree are read as
+untrusted, so that they cannot set paths, endpoints or hooks (F2).
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from ..providers import Provider
     from .signals import StoppableProvider
 
-OFFLINE = "no provider is configured (ANTHROPIC_API_KEY or OPENAI_API_KEY), so the offline stand-in answers"
-# A window of this size is never filled by what stands before the messages; below it that is counted once.
+OFFLINE = "No provider is configured, so the offline stand-in answers. Set ANTHROPIC_API_KEY or OPENAI_API_KEY to use a model."
+# System prompt and tools never fill a window of this size; for smaller ones they are counted at the start.
 ROOMY = 40_000
 
 
 class ChatOptions(NamedTuple):
-    """What the command line asks for."""
+    """The command-line options of a chat."""
 
     cwd: Path
     model: str | None = None
@@ -50,7 +50,7 @@ class ChatOptions(NamedTuple):
 
 
 class MemorySource(NamedTuple):
-    """Whose memory, and what the settings make of it."""
+    """The directory, home and settings that select a memory."""
 
     cwd: Path
     home: Path | None
@@ -63,7 +63,7 @@ class MemorySource(NamedTuple):
 
 
 def check_rules(options: ChatOptions) -> None:
-    """A rule that cannot be read is a slip of the pen, and said before anything runs."""
+    """Report an invalid permission rule as a usage error before anything runs."""
     from ..core.settings import Permissions
     from ..permissions.rules import read_rules
 
@@ -72,19 +72,19 @@ def check_rules(options: ChatOptions) -> None:
 
 
 def load_chat_settings(options: ChatOptions) -> Settings:
-    """Hooks and permissions of the working tree count if the person trusts it as it is now."""
+    """Load the settings. Hooks and permissions of the working tree apply only if the user trusts its current content."""
     given: dict[str, Any] = (
         {"permissions": {"allow": list(options.allow), "deny": list(options.deny)}} if options.allow or options.deny else {}
     )
     if options.bare:
         given["lamina"] = {"bare": True}
 
-    # Without `home`, which is the environment's: what is wrong with that variable is then among the findings.
+    # `home` comes from the environment here, so that a problem with LAMINA_HOME is among the findings.
     return settings_in_force(options.cwd, command_line=given)
 
 
 def _environment(settings: Settings) -> dict[str, str]:
-    """The process environment with the keys and addresses of the settings, for providers alone."""
+    """Return the process environment plus the keys and URLs from the settings, for providers only."""
     environ = dict(os.environ)
     keys = {"ANTHROPIC_API_KEY": settings.anthropic_api_key, "OPENAI_API_KEY": settings.openai_api_key}
     places = {"ANTHROPIC_BASE_URL": settings.anthropic_base_url, "OPENAI_BASE_URL": settings.openai_base_url}
@@ -93,7 +93,7 @@ def _environment(settings: Settings) -> dict[str, str]:
 
 
 def open_chosen_provider(spec: str | None, settings: Settings) -> Provider:
-    """Who answers: by name, by the settings, by the keys there are, else the offline stand-in."""
+    """Open the provider named by `spec`, by the settings or by the available API keys, else the offline stand-in."""
     from ..providers import configured, open_provider
 
     environ = _environment(settings)
@@ -121,7 +121,7 @@ def find_newest(options: ChatOptions, home: Path | None) -> Path:
 
 
 def read_approvals(cwd: Path, home: Path | None) -> tuple[Approvals, str | None]:
-    """Which files outside the project the person let its instructions include, and what is wrong with the note of it."""
+    """Return the user's approvals of included files outside the project, and an error message if they could not be read."""
     if home is None:
         return Approvals(), None
     try:
@@ -145,7 +145,7 @@ def open_agent(
     resume: str | Path | None,
     **listeners: Any,
 ) -> Agent:
-    """`listeners` are what `Agent.open` takes to ask the person and to tell them what happens."""
+    """Open the agent; `listeners` are the callbacks `Agent.open` takes for questions and events."""
     from ..agent.agent import Agent
     from ..maintenance.start_checks import run_start_checks
 
@@ -168,7 +168,7 @@ def open_agent(
 
 
 def _warn_of_small_window(agent: Agent) -> list[str]:
-    """A window that the prompt fills by half before anything is said: no compaction makes room there."""
+    """Warn if the prompt alone fills half of the window, since compaction cannot free that space."""
     with working(agent.session) as c:
         effective = c.limits.effective
         if effective >= ROOMY:
@@ -179,6 +179,6 @@ def _warn_of_small_window(agent: Agent) -> list[str]:
     if taken * 2 < effective:
         return []
     return [
-        f"The system prompt and the tools take about {taken:,} of the {effective:,} tokens of this window: little room is left for a "
-        "conversation; use a model with a larger window, or set LAMINA_CONTEXT_WINDOW if this one has it."
+        f"The system prompt and tools take about {taken:,} of the {effective:,} usable tokens, which leaves little room for the "
+        "conversation. Use a model with a larger context window, or set LAMINA_CONTEXT_WINDOW if the size is wrong."
     ]

@@ -1,4 +1,4 @@
-"""`lamina stats`: what sessions read, wrote and cost, and what each layer did and saved, for one session or over time (K4)."""
+"""`lamina stats`: the tokens and cost of sessions, and what each layer did and saved, for one session or over time (K4)."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
     from ..core.session_stats import SessionStats
     from ..disk.transcripts.session_list import SessionInfo
 
-# A person reads so many rows; --json has all that were asked for.
+# Rows printed; --json has all.
 MOST_ROWS = 20
-# Below this, all columns together leave no room for what a session is about.
+# A narrower terminal has no room for all columns and the session's title.
 NARROW = 90
-# Of a row of the ledger.
+# The key of a ledger row.
 KEYS = ("day", "purpose", "project")
 LedgerRow = tuple[tuple[str, str, str], Spent]
 
 
 @click.command("stats")
 @click.argument("session", metavar="[SESSION|FILE]", required=False, shell_complete=completion.sessions)
-@click.option("--all", "everywhere", is_flag=True, help="Sessions of every directory, not only of this one.")
-@click.option("--days", type=click.FloatRange(min=0, min_open=True), help="Only sessions used in the last so many days.")
-@click.option("-n", "--limit", type=click.IntRange(min=1), default=100, show_default=True, help="At most so many, newest first.")
-@click.option("--ledger", is_flag=True, help="What background work has used of its budget, in every project.")
-@options.cwd("Whose sessions.")
+@click.option("--all", "everywhere", is_flag=True, help="Include the sessions of all directories.")
+@click.option("--days", type=click.FloatRange(min=0, min_open=True), help="Include only sessions used in the last DAYS days.")
+@click.option("-n", "--limit", type=click.IntRange(min=1), default=100, show_default=True, help="Maximum number of sessions.")
+@click.option("--ledger", is_flag=True, help="Show how much of its budget background work has used, over all projects.")
+@options.cwd("Use the sessions of this directory.")
 @options.as_json
 def stats_command(
     session: str | None, everywhere: bool, days: float | None, limit: int, ledger: bool, cwd: Path, as_json: bool
@@ -51,23 +51,23 @@ def stats_command(
 
     if ledger:
         if session is not None:
-            raise InputError("--ledger", "is of all sessions together", "leave the session out")
+            raise InputError("--ledger", "covers all sessions", "leave out SESSION")
         print_ledger(cwd, days, as_json=as_json)
         return
     if session is not None:
         path = locate(session, cwd)
         found = session_stats(read_transcript(path))
         if not (found.turns or found.calls):
-            problem = f"{session} holds no messages that Lamina can read"
-            raise InputError("session", problem, "lamina sessions list shows those that do")
+            problem = f"{session} has no readable messages"
+            raise InputError("session", problem, "run `lamina sessions list` to see the sessions")
         print_result({"session_id": path.stem, **to_json(found)}, format_figures(found), as_json=as_json)
         return
     since = time.time() - days * 86_400 if days is not None else 0.0
-    with waiting("reading the sessions"):
+    with waiting("Reading the sessions"):
         infos = [info for info in find_sessions(None if everywhere else cwd, "lamina") if info.modified >= since][:limit]
         rows = [(info, session_stats(read_transcript(Path(info.path)))) for info in infos]
     if not rows and not as_json:
-        click.echo("No sessions here." + ("" if everywhere else " --all looks at those of other directories."), err=True)
+        click.echo("No sessions found." + ("" if everywhere else " Use --all to include all directories."), err=True)
         return
     total = sum((figures for _, figures in rows), SessionStats())
     memory, dreams = pollution(cwd=cwd, environ=os.environ, now=time.time()), read_dreams(cwd)
@@ -75,7 +75,7 @@ def stats_command(
     told = {"sessions": shown, "total": to_json(total), "memory": memory.to_json(), "dreams": summarise(dreams)}
     if not as_json:
         _print_sessions(rows)
-        click.echo(f"\nAll {len(rows)} together:" if len(rows) > 1 else "")
+        click.echo(f"\nTotal of {len(rows)} sessions:" if len(rows) > 1 else "")
     last = describe_last(dreams)
     print_result(told, [*format_figures(total), *memory.lines(), *([last] if last is not None else ())], as_json=as_json)
 
@@ -113,53 +113,55 @@ def to_json(figures: SessionStats) -> dict[str, Any]:
 
 def format_figures(figures: SessionStats) -> list[str]:
     total, usd = figures.total, price_figures(figures)
-    money = f"${usd:.4f}" if usd is not None else "the cost is not known"
+    money = f"${usd:.4f}" if usd is not None else "cost unknown"
     done = f"{counted(figures.turns, 'turn')}, {counted(figures.calls, 'call')}"
     shown = [
-        f"  {done}: {total.prompt:,} tokens sent, {figures.hit_ratio:.1%} of them read from the "
-        f"cache, {total.output_tokens:,} answered; {money}",
+        f"  {done}: {counted(total.prompt, 'input token')} ({figures.hit_ratio:.1%} from the cache), "
+        f"{counted(total.output_tokens, 'output token')}, {money}",
     ]
     side = figures.side_usage
     if figures.side_calls:
         calls = ", ".join(f"{count} {purpose}" for purpose, count in sorted(figures.side_calls.items()))
-        shown.append(f"  beside them: {calls}; {side.prompt:,} tokens sent, {side.output_tokens:,} answered")
+        shown.append(
+            f"  background calls: {calls}; {counted(side.prompt, 'input token')}, {counted(side.output_tokens, 'output token')}"
+        )
     did = [
-        *(f"{count} compactions by {how}" for how, count in sorted(figures.compactions.items())),
-        *(f"{count} clearings ({trigger})" for trigger, count in sorted(figures.clearings.items())),
-        *_some("{} results spilled", figures.spills),
-        *_some("{} times turns folded", figures.collapses),
-        *_some("{} taken back", figures.undos),
+        *(f"{counted(count, 'compaction')} by {how}" for how, count in sorted(figures.compactions.items())),
+        *(f"{counted(count, 'clearing')} ({trigger})" for trigger, count in sorted(figures.clearings.items())),
+        *_some(figures.spills, "result", "stored in files"),
+        *_some(figures.collapses, "collapse"),
+        *_some(figures.undos, "undo", many="undos"),
     ]
     if did:
         shown.append(f"  layers: {', '.join(did)}")
     if figures.facts:
         here, near, lost = (figures.fidelity.get(fate, 0) for fate in ("in_context", "one_call", "lost"))
         shown.append(
-            f"  facts of what was compacted: {figures.facts} looked for, {here} in the context, {near} one call away, {lost} lost"
+            f"  facts in compacted text: {figures.facts} checked, {here} in the context, {near} one call away, {lost} lost"
         )
     if figures.saved:
         saved = ", ".join(f"{tokens:,} by {layer}" for layer, tokens in figures.saved.items())
-        shown.append(f"  tokens kept out: {saved}")
+        shown.append(f"  tokens saved: {saved}")
     if figures.breaks or figures.missed:
-        named = ", ".join(f"{count} {reason}" for reason, count in sorted(figures.breaks.items())) or "none announced"
-        shown.append(f"  breaks of the cache: {named}; {figures.missed} unexplained misses")
+        named = ", ".join(f"{count} {reason}" for reason, count in sorted(figures.breaks.items())) or "none expected"
+        shown.append(f"  cache breaks: {named}; {counted(figures.missed, 'unexplained miss', 'unexplained misses')}")
     trouble = [
-        *_some("{} compactions failed", figures.compaction_failures),
-        *_some("{} compactions refused by a hook", figures.compactions_refused),
-        *_some("compaction stopped {} times", figures.breaker_trips),
-        *(f"{layer} stepped aside {count} times" for layer, count in figures.failures.items()),
-        *(f"background work out of {what} {count} times" for what, count in sorted(figures.budget_stops.items())),
+        *_some(figures.compaction_failures, "compaction", "failed"),
+        *_some(figures.compactions_refused, "compaction", "vetoed by a hook"),
+        *_some(figures.breaker_trips, "stop", "of automatic compaction after repeated failures"),
+        *(f"{counted(count, 'failure')} of {layer}" for layer, count in figures.failures.items()),
+        *(f"background work ran out of {what} {counted(count, 'time')}" for what, count in sorted(figures.budget_stops.items())),
     ]
-    return [*shown, f"  trouble: {', '.join(trouble)}"] if trouble else shown
+    return [*shown, f"  problems: {', '.join(trouble)}"] if trouble else shown
 
 
-def _some(words: str, count: int) -> list[str]:
-    return [words.format(count)] if count else []
+def _some(count: int, noun: str, rest: str = "", many: str = "") -> list[str]:
+    return [f"{counted(count, noun, many)} {rest}".rstrip()] if count else []
 
 
 def _print_sessions(rows: list[tuple[SessionInfo, SessionStats]]) -> None:
     width = terminal_width()
-    # A narrow terminal has room for what a session cost and what it was about.
+    # A narrow terminal keeps the cost and the title.
     left_out = ("turns", "compactions") if width is not None and width < NARROW else ()
     shown = []
     for info, figures in rows[:MOST_ROWS]:
@@ -182,9 +184,9 @@ def _print_sessions(rows: list[tuple[SessionInfo, SessionStats]]) -> None:
 
 
 def print_ledger(where: Path, days: float | None, *, as_json: bool) -> None:
-    """What background work has used of its budget, by purpose and project (B9).
+    """Print how much of its budget background work has used, by purpose and project.
 
-    Today, or as many of the last days as are asked for; what is left is always of today.
+    The table covers today, or the last `days` days; the remaining budget is always today's.
     """
     now, limits = time.time(), limits_of(settings_in_force(where))
     today, since = day_of(now), day_of(now - (days or 0) * 86_400)
@@ -211,7 +213,7 @@ def print_ledger(where: Path, days: float | None, *, as_json: bool) -> None:
 
 
 def group_lines(lines: list[tuple[str, LedgerLine]]) -> list[LedgerRow]:
-    """By day, purpose and project: the newest day first, the dearest of it first."""
+    """Sum the lines by day, purpose and project: newest day first, then the most expensive."""
     found: dict[tuple[str, str, str], Spent] = {}
     for day, line in lines:
         key = (day, line.purpose, line.project)
@@ -242,23 +244,23 @@ def _print_ledger_table(rows: list[LedgerRow], by_day: bool) -> None:
 
 
 def _money(spent: Spent) -> str:
-    """Of a model without known prices nothing is counted in money."""
+    """Format the cost; calls to models with unknown prices are marked with a question mark."""
     if spent.unpriced and spent.unpriced + spent.failed == spent.calls:
         return "?"
     return f"${spent.usd:.4f}" + ("+?" if spent.unpriced else "")
 
 
 def summarise_budget(spent: Spent, limits: Limits) -> list[str]:
-    said = [
+    lines = [
         f"Background work today: {spent.calls:,} of {limits.calls:,} calls, {spent.tokens:,} of {limits.tokens:,} tokens, "
         f"${spent.usd:.4f} of ${limits.dollars:.2f}."
     ]
     if spent.usage.cache_read:
-        said.append(f"  {spent.usage.cache_read:,} tokens were read from the cache; each counts a tenth.")
+        lines.append(f"  {counted(spent.usage.cache_read, 'token')} read from the cache; each counts as a tenth.")
     if spent.unpriced:
-        said.append(f"  {spent.unpriced} calls went to a model without known prices: they count in calls and tokens only.")
+        lines.append(f"  {counted(spent.unpriced, 'call')} to models with unknown prices, counted in calls and tokens only.")
     if spent.failed:
-        said.append(f"  {spent.failed} calls brought no answer.")
+        lines.append(f"  {counted(spent.failed, 'call')} failed.")
     if (out := ran_out(spent, limits)) is not None:
-        said.append(out.sentence())
-    return said
+        lines.append(out.sentence())
+    return lines

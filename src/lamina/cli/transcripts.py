@@ -1,6 +1,6 @@
-"""Recorded sessions: which there are, which one is meant, what was said in them, and whether a file is one.
+"""Find, check and search recorded sessions.
 
-Never writes. A file is read to its first message; one with damaged lines is still a transcript, one without any message is not.
+Read-only. A file counts as a transcript if it has at least one message; damaged lines are tolerated.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 
 from ..core.errors import DiskError, InputError, LaminaError, NoSuchSession
 from ..core.records import Attachment, Message, Record
+from ..core.wording import counted
 from ..disk.paths.project import slug
 from ..disk.settings_files import lamina_home, user_home
 from ..disk.transcripts.jsonl import Health
@@ -20,15 +21,15 @@ from ..disk.transcripts.search import find_transcript, list_transcripts, project
 from ..disk.transcripts.session_list import SessionInfo, list_sessions
 from ..disk.transcripts.store import read_transcript
 
-REMEDY = "lamina sessions list shows what there is"
-# Enough to tell text from anything else.
+REMEDY = "run `lamina sessions list` to see the sessions"
+# Enough bytes to tell text from binary data.
 LOOKED_AT = 4_096
-# What is shown on each side of a hit.
+# Characters shown on each side of a search hit.
 AROUND = 80
 
 
 def list_homes(source: str = "all") -> list[Path]:
-    """The directories that hold `projects/`, each once."""
+    """Return the directories that contain `projects/`, without duplicates."""
     person = user_home(os.environ)
     named = os.environ.get("CLAUDE_CONFIG_DIR")
     claude = Path(named) if named else person / ".claude" if person is not None else None
@@ -38,7 +39,7 @@ def list_homes(source: str = "all") -> list[Path]:
 
 
 def find_sessions(cwd: Path | None, source: str = "all") -> list[SessionInfo]:
-    """Of this directory, or of all, newest first; `source` is whose home is looked into."""
+    """Return the sessions of `cwd`, or of all directories, newest first; `source` selects the program."""
     directories = [
         directory
         for home in list_homes(source)
@@ -48,7 +49,7 @@ def find_sessions(cwd: Path | None, source: str = "all") -> list[SessionInfo]:
 
 
 def locate(session: str, cwd: Path) -> Path:
-    """The transcript that is meant: a session's id, the beginning of one, or a file; it holds a conversation."""
+    """Return the transcript of a session given by id, id prefix or file; InputError if it has no messages."""
     is_file = os.sep in session or session.endswith(".jsonl")
     path = Path(session).expanduser().absolute() if is_file else _find_by_id(session, cwd)
     _check(path)
@@ -56,7 +57,7 @@ def locate(session: str, cwd: Path) -> Path:
 
 
 class CountedTranscript:
-    """Reads a transcript as often as it is called; how many records there were, and what was wrong, is of the last time."""
+    """A transcript that can be read repeatedly; `records` and `health` describe the last read."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -85,16 +86,16 @@ def _find_by_id(session: str, cwd: Path) -> Path:
 
 
 def _check(path: Path) -> None:
-    """Refuse what is no transcript, with one sentence."""
+    """Raise InputError if the file is not a transcript."""
     head, read = _head(path), CountedTranscript(path)
     if not head:
-        raise InputError("session", f"{path} is empty: nothing was said in it", REMEDY)
+        raise InputError("session", f"{path} is empty", REMEDY)
     if not any(isinstance(record, Message | Attachment) for record in read()):
-        raise InputError("session", f"{path} is no transcript: {_why(head, read.records, read.health.skipped)}", REMEDY)
+        raise InputError("session", f"{path} is not a transcript: {_why(head, read.records, read.health.skipped)}", REMEDY)
 
 
 def _head(path: Path) -> bytes:
-    """The first bytes; a pipe or a device is not waited for."""
+    """Return the first bytes, without blocking on a pipe or device."""
     try:
         fd = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     except OSError as error:
@@ -102,9 +103,9 @@ def _head(path: Path) -> bytes:
     try:
         mode = os.fstat(fd).st_mode
         if stat.S_ISDIR(mode):
-            raise InputError("session", f"{path} is a directory, no transcript", REMEDY)
+            raise InputError("session", f"{path} is a directory, not a transcript", REMEDY)
         if not stat.S_ISREG(mode):
-            raise InputError("session", f"{path} is no file with a transcript", REMEDY)
+            raise InputError("session", f"{path} is not a regular file", REMEDY)
         return os.read(fd, LOOKED_AT)
     except OSError as error:
         raise _unreadable(path, error) from None
@@ -114,9 +115,9 @@ def _head(path: Path) -> bytes:
 
 def _unreadable(path: Path, error: OSError) -> DiskError | InputError:
     if error.errno in (errno.ENOENT, errno.ENOTDIR):
-        return InputError("session", f"there is no file {path}", REMEDY)
+        return InputError("session", f"file {path} not found", REMEDY)
     if error.errno in (errno.EACCES, errno.EPERM):
-        return DiskError(str(path), "you may not read it", "change its permissions or ask its owner")
+        return DiskError(str(path), "permission denied", "change its permissions or ask its owner")
     return DiskError(str(path), f"cannot be read ({os.strerror(error.errno or 0).lower()})")
 
 
@@ -124,23 +125,23 @@ def _why(head: bytes, read: int, skipped: int) -> str:
     if b"\0" in head:
         return "it is binary"
     if not read:
-        return "none of its lines is a JSON object" if skipped else "it holds only blank lines"
-    return f"{'its one record is no message' if read == 1 else f'none of its {read:,} records is a message'} of a conversation"
+        return "none of its lines is a JSON object" if skipped else "it has only blank lines"
+    return f"it has {counted(read, 'record')} but no messages"
 
 
 def search_sessions(term: str, cwd: Path, unread: list[str]) -> Iterator[dict[str, str]]:
-    """What was said in sessions of this directory, the newest first; what cannot be read is added to `unread`, a sentence each."""
+    """Search the sessions of this directory, newest first. Errors of unreadable transcripts are appended to `unread`."""
     home = lamina_home(os.environ)
     directory = (home or Path()) / "projects" / slug(cwd)
     if home is None or not directory.is_dir():
         return
     for path in sorted(list_transcripts(directory), key=lambda each: -each.stat().st_mtime):
         try:
-            said = [record for record in read_transcript(path) if isinstance(record, Message)]
+            messages = [record for record in read_transcript(path) if isinstance(record, Message)]
         except (LaminaError, OSError) as error:
             unread.append(str(error))
             continue
-        for record in reversed(said):
+        for record in reversed(messages):
             for text in _texts(record):
                 if (around := _around(text, term)) is not None:
                     yield {"session_id": path.stem, "time": record.time, "role": record.role, "text": around}
@@ -148,7 +149,7 @@ def search_sessions(term: str, cwd: Path, unread: list[str]) -> Iterator[dict[st
 
 
 def _texts(record: Message) -> Iterator[str]:
-    """The words of a message, and of the results in it."""
+    """Yield the texts of a message, including those in tool results."""
     for block in record.blocks:
         wire = block.wire
         content = wire.get("text") if wire.get("type") == "text" else wire.get("content")

@@ -1,7 +1,7 @@
-"""A request as it leaves, and its answer as it enters the log.
+"""Records each request's prompt and each answer, and tracks breaks of the prompt cache.
 
-The prompt is recorded as it is sent; a break of the prompt cache is announced before a request leaves (K3) and looked for when its
-answer is there (K2). An answer is one record per block, counted by what it reports.
+A break that we cause is recorded before the request is sent; one that we did not cause is detected from the answer's usage. An
+answer is stored as one record per block, and its usage calibrates the token count.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .state import Conversation, seconds_between
 
 
 def remember_prompt(c: Conversation) -> None:
-    """The prompt snapshot: written when it changes, so that a resumed session sends the same bytes."""
+    """Record a prompt snapshot if the prompt changed, so that a resumed session sends the same bytes."""
     last, prompt = c.log.view.snapshot, c.prompt
     sent = (prompt.system, prompt.tools, prompt.options, prompt.model, prompt.max_tokens)
     if last is None or (last.system, last.tools, last.options, last.model, last.max_tokens) != sent:
@@ -29,11 +29,11 @@ def remember_prompt(c: Conversation) -> None:
 
 class ComingBreak(NamedTuple):
     reason: Reason
-    block: int  # the first that differs, over tools, system and messages
+    block: int  # index of the first block that differs, counted over tools, system and messages
 
 
 def coming_break(c: Conversation) -> ComingBreak | None:
-    """Why and where a request sent now would not start with the one before; None where it would."""
+    """Return the reason and position of the coming cache break, or None if the next request starts with the last one."""
     prompt = c.prompt
     if c.last.sent is None:
         return None
@@ -50,8 +50,10 @@ def coming_break(c: Conversation) -> ComingBreak | None:
 
 
 def announce_break(c: Conversation, request: Wire) -> None:
-    """K3: a request that does not start with the one before is preceded by a record that says why, and says so itself in a header
-    that providers ignore: a proxy on the way, and the server of `lamina.testing`, can tell a decision from a fault."""
+    """Record the coming cache break, if any, with its reason, and name the reason in a request header.
+
+    Providers ignore the header. A proxy, or the server of `lamina.testing`, can use it to tell a deliberate break from a bug.
+    """
     c.last.break_reason = None
     if (found := coming_break(c)) is not None:
         from ..core.cache import BREAK_HEADER
@@ -66,18 +68,18 @@ def announce_break(c: Conversation, request: Wire) -> None:
 
 
 def expect_break(c: Conversation, reason: Reason) -> None:
-    """The request under way makes the provider read less for this reason: what its answer shows is then no finding."""
+    """Expect a break for this reason from the current request, so that its answer is not reported as a cache miss."""
     c.last.break_reason = reason
 
 
 def _cleared_by_provider(reply: Reply) -> Reason | None:
-    """M5: what the provider clears by itself changes what it can read; it says so in its answer."""
+    """Return "clearing" if the answer says that the provider edited the context, which changes what it reads from the cache."""
     managed = reply.notes.get("context_management")
     return "clearing" if isinstance(managed, Mapping) and managed.get("applied_edits") else None
 
 
 def detect_break(c: Conversation, reply: Reply, usage: Usage, now: str) -> None:
-    """K2: say so when the provider read less than the last call left for it."""
+    """Record a cache miss if the provider read less than the last call had left in its cache."""
     idle = seconds_between(c.last.answered_at, now)
     found = judge(
         readable=c.last.readable,
@@ -93,15 +95,15 @@ def detect_break(c: Conversation, reply: Reply, usage: Usage, now: str) -> None:
 
 
 def record_cache_miss(c: Conversation, found: CacheBreak, *, lost: int, **more: str) -> None:
-    """Keep a miss of the provider's cache that no decision of ours explains, and record it."""
+    """Keep and record a cache miss that no change of ours explains."""
     c.last.findings.append(found)
     c.record_event("cache_break", {"lost": lost, "cause": found.cause, "detail": found.detail, **more})
 
 
 def is_handed_in_again(c: Conversation, reply: Reply) -> bool:
-    """Whether this answer was handed in already; its usage counts once.
+    """Return whether this answer was recorded before. Its usage must count only once.
 
-    Some servers give every answer the same id: only the same words to the same request are the same answer.
+    Some servers give every answer the same id, so the blocks must match too.
     """
     this = (reply.id, *(block.digest.hex() for block in reply.blocks))
     if reply.id and c.last.answer == this:
@@ -111,7 +113,7 @@ def is_handed_in_again(c: Conversation, reply: Reply) -> bool:
 
 
 def record_answer(c: Conversation, reply: Reply, key: str | None = None) -> Sequence[Message]:
-    """Append one record per block, as other readers of such transcripts expect. Records of one answer share `key`."""
+    """Append one record per block, the format that other transcript readers expect. Records of one answer share `key`."""
     key = key or (reply.id if not c.log.tree.has_answer(reply.id) else "") or f"msg_{new_id().replace('-', '')}"
     parent, time = c.log.tree.leaf, c.clock()
     records: list[Message] = []

@@ -1,6 +1,7 @@
-"""Forks in a turn: what is handed over, who carries out what a fork asks for, and what is told of it when it is done.
+"""Starts forks from a conversation, performs their effects, and records their usage.
 
-All of this runs in the conversation's own thread; only a `Side` goes to a job's thread, and it holds nothing of the conversation.
+Everything here runs in the conversation's thread, except `ForkDriver`: it runs in a job's thread and has no access to the
+conversation.
 """
 
 from __future__ import annotations
@@ -30,12 +31,14 @@ if TYPE_CHECKING:
 
 
 def hand_over(c: Conversation) -> Handover:
-    """What would be sent now, whether an answer or a message stands last. Open calls get the placeholder (A2), since their real
-    results come later and to the parent only."""
+    """Return the request a fork starts from: the one that would be sent now, even if an answer is last.
+
+    Open tool calls get a placeholder result, because the real results arrive later and only in the parent.
+    """
     flat, prompt = c.log.view.flat, c.prompt
     whole = c.log.view.messages()
     messages = repair.applied(c, whole)
-    flat.prepare()  # the copy taken here was made for the next request
+    flat.prepare()  # this used up the copy prepared for the next request
     chain = flat.chain if messages is whole else chain_of(messages)
     open_calls = flat.open_calls
     links = len(chain)
@@ -58,7 +61,7 @@ def hand_over(c: Conversation) -> Handover:
 
 
 def _cache_edits(c: Conversation) -> Wire:
-    """The edits that ride on the parent's requests: a fork reads the cache entries they were made in."""
+    """Return the parent's cache edits: a fork reads the same cache entries and must send them too."""
     marked = c.cache_edits.marked
     return {"cache_edits": {"delete": list(marked)}} if c.capabilities.cache_edits and marked else {}
 
@@ -74,14 +77,14 @@ def _with_placeholders(message: Wire, open_calls: frozenset[str]) -> Wire:
 
 
 class ForkDriver(msgspec.Struct, frozen=True):
-    """Carries out what a fork asks for, in any thread: calls go to whoever answers side calls, tools run with the runner lent to it."""
+    """Performs a fork's effects in any thread: model calls through the side provider, tools through the given runner."""
 
     ask: Callable[[Ask, Event], Reply]
     abort: Event
-    tool_runner: ToolRunner | None = None  # None: every call of a tool is refused
+    tool_runner: ToolRunner | None = None  # None: every tool call is refused
 
     def until(self, abort: Event) -> ForkDriver:
-        """The same, ended by another Event: a job's own."""
+        """Return a copy that stops at another event, such as a job's."""
         tool_runner = (
             replace(self.tool_runner, context=replace(self.tool_runner.context, abort=abort))
             if self.tool_runner is not None
@@ -101,7 +104,7 @@ class ForkDriver(msgspec.Struct, frozen=True):
                 self.abort.wait(effect.seconds)
                 return None
             case Wait():
-                raise AssertionError("background work does not wait for background work")
+                raise AssertionError("background work cannot wait for other background work")
             case _:
                 assert_never(effect)
 
@@ -115,12 +118,12 @@ class ForkDriver(msgspec.Struct, frozen=True):
 
 
 def side(c: Conversation, *, tool_runner: ToolRunner | None = None, abort: Event | None = None) -> ForkDriver:
-    """A `perform` for a job: `drive(run_fork(…), side(c, tool_runner=…).until(abort))`, with a restricted tool runner."""
+    """Return a driver for a job's fork: `drive(run_fork(…), side(c, tool_runner=…).until(abort))`."""
     return ForkDriver(c.ask_side, abort or Event(), tool_runner)
 
 
 def ended(c: Conversation, purpose: str, outcome: ForkOutcome, seconds: float) -> None:
-    """Count and tell what a fork used; less read from the cache than there was to read is a finding (K2)."""
+    """Record a finished fork's usage, and a cache miss if it read less than the cache held."""
     spent = cost(outcome.reply.model or c.prompt.model, outcome.usage)
     count(c, purpose, outcome.usage, spent, seconds=seconds, rounds=outcome.rounds, denied=outcome.denied)
     found = judge(readable=outcome.readable, usage=outcome.first, announced=None, idle=0.0, ttl=c.prompt.ttl, diagnosis=None)
@@ -129,7 +132,7 @@ def ended(c: Conversation, purpose: str, outcome: ForkOutcome, seconds: float) -
 
 
 def cache_figures(outcome: ForkOutcome) -> Wire:
-    """What a fork read from the cache, and what it did not."""
+    """Return a fork's cache figures for an event."""
     usage = outcome.usage
     return {
         "rounds": outcome.rounds,
@@ -140,7 +143,7 @@ def cache_figures(outcome: ForkOutcome) -> Wire:
 
 
 def count(c: Conversation, purpose: str, usage: Usage, spent: Cost, *, seconds: float, rounds: int, denied: int = 0) -> None:
-    """What was used beside the conversation: in its own ledger, never in the window's count (T10)."""
+    """Record the usage of a side call. It never enters the window's token count."""
     c.side.add(usage, spent)
     c.record_event(
         "fork",
@@ -160,7 +163,7 @@ def count(c: Conversation, purpose: str, usage: Usage, spent: Cost, *, seconds: 
 
 
 def failed(c: Conversation, purpose: str, error: BaseException) -> None:
-    """A fork that came to nothing. One that was not sent because its bytes were not its parent's is a finding too (K2)."""
+    """Record a failed fork. If it was not sent because its prefix differed from its parent's, record a cache miss too."""
     if isinstance(error, PrefixChanged):
         record_cache_miss(c, CacheBreak(c.last.readable, "messages", str(error)), lost=0, fork=purpose)
     c.record_event("fork_failed", {"purpose": purpose, "why": str(error) or type(error).__name__})

@@ -1,4 +1,4 @@
-"""Failures stay where they happen: a layer, a host's function or the result of a job that fails is recorded and passed over."""
+"""Isolates failures: if a layer, a host function or a job's result fails, record the failure and continue."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Isolation:
-    """Written out, because every call to a model passes through several: entering and leaving a generator costs far more."""
+    """The context manager behind `isolate`: a class, because every model call enters several and a generator is far slower."""
 
     __slots__ = ("_c", "_layer")
 
@@ -31,12 +31,12 @@ class Isolation:
 
 
 def isolate(c: Conversation, layer: str) -> Isolation:
-    """A layer that fails loses nothing and stops nobody: it is told, and the next one catches."""
+    """Record a layer's failure and continue; the next layer takes over."""
     return Isolation(c, layer)
 
 
 def run_behind_turn(c: Conversation, layer: str, step: Callable[[], None]) -> None:
-    """For a step behind a turn that is done: whatever fails there is recorded, since nothing may take the turn away."""
+    """Run a step after a finished turn. Any exception is recorded, because the turn must not be lost."""
     with isolate(c, layer):
         try:
             step()
@@ -47,18 +47,18 @@ def run_behind_turn(c: Conversation, layer: str, step: Callable[[], None]) -> No
 
 
 def call_host(c: Conversation, what: str, call: Callable[[], T], instead: T) -> T:
-    """What a host lends is code of its own: where that fails the person is told, and the layer goes on without it."""
+    """Call a function of the host. If it fails, notify the user and return `instead`."""
     try:
         return call()
     except Aborted:
         raise
-    except Exception as error:  # noqa: BLE001  # whatever it is, it is no reason to lose the conversation
-        c.notify_once(f"The host's {what} failed and was passed over: {type(error).__name__}: {error}")
+    except Exception as error:  # noqa: BLE001  # no failure of the host's code may cost the conversation
+        c.notify_once(f"The host's {what} failed and was skipped: {type(error).__name__}: {error}")
         return instead
 
 
 def take_job_results(c: Conversation) -> None:
-    """Hand every result to the function its job was started with; a failure there is recorded and passed over."""
+    """Pass each finished job's result to the function given when it was started. Failures there are recorded."""
     for result in c.background.drain():
         with isolate(c, result.name):
             if result.take is not None:

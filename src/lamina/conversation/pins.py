@@ -1,7 +1,7 @@
-"""How much may be pinned, and what becomes of pins that do not fit (B2).
+"""Limits for pins: all pins together may take a fixed share of the window.
 
-A pin that would take more than its share of the window is refused when it is made. Pins that were there before, and are too large for
-a smaller window, stay in the log; behind a compaction the largest of them are shown cut, with the id that opens them.
+A new pin that exceeds the limit is refused. Existing pins that no longer fit, because the window became smaller, stay in the log;
+after a compaction the largest of them are shown shortened, with the id that expands them.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from ..core.blocks import Block
 from ..core.blocks import text as text_block
 from ..core.errors import InputError
 from ..core.records import Pin
+from ..core.wording import counted, plural
 from .state import Conversation
 from .window.estimate import estimate
 from .window.features import measure_all
 
-# Of the threshold, for all pins together: the rest is for the summary, what is put back, and the work itself.
+# Share of the autocompact threshold for all pins together. The rest is for the summary, restored context and new messages.
 PERCENT = 20
 KIND = "attachment:pin:"
 
@@ -29,17 +30,17 @@ def refuse_too_large(c: Conversation, pin: Pin) -> None:
     size = sizes(c, [pin])[pin.uuid]
     taken = sum(sizes(c, list(c.log.view.pins.values())).values())
     if taken + size > most(c):
-        held = f", and those that are there take {taken:,}" if taken else ""
+        held = f", of which existing pins use {taken:,}" if taken else ""
         room = most(c) - taken
         raise InputError(
             "pin",
-            f"takes {size:,} tokens; all pins together may have {most(c):,} in this window{held}",
-            f"pin a shorter text, of up to {room:,} tokens" if room > 0 else "take one back first, with undo and its id",
+            f"the pin takes {counted(size, 'token')}, but all pins together may take {most(c):,} in this window{held}",
+            f"pin at most {counted(room, 'token')}" if room > 0 else "remove a pin first, using undo and its id",
         )
 
 
 def budgets(c: Conversation) -> dict[str, int]:
-    """What each pin that does not fit may have, by its id; empty where all fit. Small ones are kept whole before large ones are cut."""
+    """Return the token budget of each pin that must be shortened, by id. Large pins are shortened before small ones."""
     cut: dict[str, int] = {}
     left = most(c)
     found = sorted(sizes(c, list(c.log.view.pins.values())).items(), key=lambda one: one[1])
@@ -52,7 +53,7 @@ def budgets(c: Conversation) -> dict[str, int]:
 
 
 def sizes(c: Conversation, pins: list[Pin]) -> dict[str, int]:
-    """Tokens of what each keeps: its text, else the message it names, else the copy that a compaction made of that."""
+    """Return the tokens of each pin: of its text, of the message it names, or of the copy a compaction made of that message."""
     if not pins:
         return {}
     wanted = {name for pin in pins for name in (pin.target, f"{KIND}{pin.uuid}")}
@@ -67,11 +68,11 @@ def sizes(c: Conversation, pins: list[Pin]) -> dict[str, int]:
 
 
 def tell_cut(c: Conversation, cut: Sequence[str]) -> None:
-    """Once for each."""
+    """Notify the user of shortened pins, once for each."""
     if new := [pin for pin in cut if pin not in c.cut_pins]:
         c.cut_pins.update(new)
         names = ", ".join(pin[:8] for pin in new)
         c.notify(
-            f"What is pinned is too large for this window: {names} {'is' if len(new) == 1 else 'are'} shown cut from here on. "
-            "All of it is in the transcript, and expanding the pin by its id opens it."
+            f"The pins are too large for this window, so {names} {plural(len(new), 'is', 'are')} shortened from now on. "
+            "The transcript has the full text: expand a pin by its id to see it."
         )

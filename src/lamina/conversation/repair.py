@@ -1,7 +1,7 @@
-"""A request the server refused (400) is mended once: what it objects to is left out of this and every later request.
+"""Repairs a request that the server refused (400): the blocks it objects to are left out of this and every later request.
 
-The history keeps it. What is left out is an event in the log, so a resumed session sends the same bytes; the request that first
-leaves it out is announced as a break with the reason "repair".
+The log keeps the blocks and records which ones are left out, so a resumed session sends the same bytes. The first request without
+them is recorded as a cache break with the reason "repair".
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ EVENT = "repair"
 
 
 def applied(c: Conversation, messages: list[Wire]) -> list[Wire]:
-    """The messages as this server takes them."""
+    """Return the messages without the blocks that the server refused."""
     refused = _refused(c)
     if not refused.blocks:
         return messages
@@ -28,7 +28,7 @@ def applied(c: Conversation, messages: list[Wire]) -> list[Wire]:
 
 
 def leave_out(c: Conversation, error: BadRequest) -> bool:
-    """Whether there is another request to try; False where the server names nothing that could be left out."""
+    """Leave out the blocks that the error names. Returns False if it names none, so that a retry would be pointless."""
     from ..core.repair import objected, without
     from ..fork.handover import chain_of
 
@@ -41,7 +41,7 @@ def leave_out(c: Conversation, error: BadRequest) -> bool:
     refused.blocks |= found
     refused.first = len(c.prompt.base) + first_difference(chain_of(messages), chain_of(mended))
     c.record_event(EVENT, {"why": str(error), "blocks": _names(refused.blocks)})
-    c.notify(f"The server refused a part of the conversation; it is left out from here on ({error}).")
+    c.notify(f"The server refused part of the conversation, which is left out from now on ({error}).")
     return True
 
 

@@ -1,8 +1,8 @@
-"""What stands before the messages of a request, and the request sent last: its prefix, what its answer left in the provider's cache, and
-why the next one may differ.
+"""The fixed part of a request (`Prompt`) and the state of the last one: its prefix, what it left in the provider's cache, cache
+edits and refused blocks.
 
-A `Prompt` is replaced as a whole. `LastRequest` is written by `exchange.py` alone. A resumed conversation finds it again in the log:
-what was last sent is what its last answer replied to.
+A `Prompt` is replaced as a whole. Only `exchange.py` writes `LastRequest`. A resumed conversation reconstructs it from the log:
+the last request is the one that the last answer replied to.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from ..disk.transcripts.store import LiveTranscript, TranscriptStore
 from ..prompt.break_causes import CacheBreak
 from ..prompt.cache_marks import marked_last
 
-# How long a provider keeps a cache entry that nobody asks for, unless a session says otherwise.
+# Lifetime of an unused cache entry, unless the session sets another.
 DEFAULT_TTL = "5m"
 # Options that are part of a provider's cache key.
 KEYED_OPTIONS = ("thinking", "tool_choice", "betas", "context_management")
 
 
 def cache_keys(model: str, options: Wire) -> bytes:
-    """Return what two requests must share, besides their prefix, to share a cache entry."""
+    """Return the values that two requests must share, besides their prefix, to share a cache entry."""
     return canonical([model, *(options.get(name) for name in KEYED_OPTIONS)])
 
 
@@ -50,21 +50,21 @@ class Prompt:
 
 class ConfirmedEdits(NamedTuple):
     ids: tuple[str, ...]  # deleted for the first time
-    ignored: bool  # the provider has no idea of what it was asked
+    ignored: bool  # the provider does not support cache edits
 
 
 class CacheEdits:
-    """Deletions in the provider's cache: which results are marked, and which of them a response has confirmed (M4).
+    """Deletions in the provider's cache: which tool results are marked, and which deletions a response has confirmed.
 
-    A deletion lives in the cache entry it was made in. A request that reads that entry need not name it again, one that finds the cache
-    cold must, and nobody knows beforehand which it will be: so every request names all of them, and naming one twice is the same as
-    naming it once. A mark is *open* until a response lists it as deleted. A call that fails changes nothing.
+    A deletion belongs to the cache entry it was made in. A request that reads this entry need not repeat it; one that finds the
+    cache cold must. Which case applies is unknown beforehand, so every request names all deletions; repeating one does no harm. A
+    mark is *open* until a response lists it as deleted. A failed call changes nothing.
     """
 
     def __init__(self) -> None:
         self.marked: dict[str, bool] = {}  # tool_use id → confirmed
-        self.sent: tuple[str, ...] = ()  # named in the request under way
-        self.off = False  # this provider does not do it
+        self.sent: tuple[str, ...] = ()  # named in the current request
+        self.off = False  # the provider does not support it
 
     @property
     def open(self) -> bool:
@@ -74,7 +74,7 @@ class CacheEdits:
         self.marked |= dict.fromkeys(calls, False)
 
     def reset(self) -> None:
-        """After a clearing of another kind, or at a provider that cannot do it."""
+        """Forget all marks, after another kind of clearing or if the provider does not support cache edits."""
         self.marked, self.sent = {}, ()
 
     def prune(self, still: Container[str]) -> None:
@@ -82,16 +82,16 @@ class CacheEdits:
         self.marked = {call: done for call, done in self.marked.items() if call in still}
 
     def resume(self, marked: Iterable[str], *, confirmed: bool, off: bool) -> None:
-        """Take over what the log knows of the session before."""
+        """Restore the state of the resumed session."""
         self.marked, self.sent, self.off = dict.fromkeys(marked, confirmed), (), off
 
     def send(self, supported: bool = True) -> tuple[str, ...]:
-        """Return what the next request names; nothing where the provider does not do it."""
+        """Return the deletions for the next request; none if the provider does not support them."""
         self.sent = tuple(self.marked) if supported and not self.off else ()
         return self.sent
 
     def confirm(self, note: Any) -> ConfirmedEdits:
-        """What the response says of the edits its request carried; `note` is its own key, None where it has none."""
+        """Read which edits the response confirms. `note` is the response's own field, None if it has none."""
         sent, self.sent = self.sent, ()
         if not sent:
             return ConfirmedEdits((), False)
@@ -107,12 +107,12 @@ class CacheEdits:
 
 
 class RefusedBlocks:
-    """The blocks that are left out, by their digests."""
+    """The blocks that are left out of requests, by digest."""
 
     def __init__(self) -> None:
         self.blocks: set[bytes] = set()
-        self.known = False  # whether the log was asked
-        self.first: int | None = None  # the next request is the first without them, and this is the first block that differs
+        self.known = False  # whether the log was read for them
+        self.first: int | None = None  # if the next request is the first without them: the first block that differs
 
 
 # Cache misses kept for inspection; the log has them all.
@@ -125,19 +125,19 @@ class LastRequest:
         self.chain: Sequence[bytes] = ()
         self.keys = b""
         self.model = ""
-        # The answer to it, to recognise it when it is handed in again: its id and the digests of its blocks.
+        # Id and block digests of its answer, to recognise the same answer if it is recorded twice.
         self.answer: tuple[str, ...] | None = None
-        # Why the next request may differ from this one: a decision that changes the view names itself here.
+        # Reasons why the next request may differ from this one; each change of the view adds one.
         self.announced: list[Reason] = []
         self.breaks = 0
-        # What its answer left readable in the provider's cache, when, and the break announced before the call under way.
+        # Tokens its answer left in the provider's cache, the time, and the break announced for the current call.
         self.readable = 0
         self.answered_at = ""
         self.break_reason: Reason | None = None
         self.findings: deque[CacheBreak] = deque(maxlen=MAX_FINDINGS)
 
     def remember(self, prompt: Prompt, chain: Sequence[bytes]) -> None:
-        """Keep what is about to be sent: the prompt, and the chain of digests of its messages."""
+        """Store the request about to be sent: its prompt and the digest chain of its messages."""
         self.sent = Sent(prompt.base, len(chain), chain[-1] if chain else b"", len(prompt.tools))
         self.chain, self.keys, self.model = chain, prompt.keys, prompt.model
         self.announced.clear()
@@ -145,7 +145,7 @@ class LastRequest:
 
 
 def read_last_request(live: LiveTranscript, store: TranscriptStore, prompt: Prompt) -> LastRequest:
-    """Return what a resumed log last sent."""
+    """Reconstruct the last request of a resumed log."""
     last = LastRequest()
     flat, snapshot, due = live.log.view.flat, live.log.view.snapshot, live.log.due
     links = flat.links_before_last_answer()
@@ -166,10 +166,13 @@ def read_last_request(live: LiveTranscript, store: TranscriptStore, prompt: Prom
 
 
 def _chain_at_last_answer(live: LiveTranscript, store: TranscriptStore) -> Sequence[bytes]:
-    """Fold what was sent before a decision changed it, from the records of that time. Where those are no longer read, a compaction has
-    put a summary first: that it differs is known, where is not."""
+    """Fold the records up to the last answer, to learn what was sent before a later change.
+
+    If a compaction removed those records from memory, the chain is unknown. The next request certainly differs, since a summary now
+    comes first, but the position of the difference cannot be told.
+    """
     unknown = (b"",)
-    log, partly = live.log, bool(live.start or live.state)  # partly: what stands before the last compaction is not read
+    log, partly = live.log, bool(live.start or live.state)  # partly: records before the last compaction are not loaded
     if log.last_answer is None:
         return unknown if partly or log.due == "compaction" else ()
     before: list[Record] = []
@@ -178,7 +181,7 @@ def _chain_at_last_answer(live: LiveTranscript, store: TranscriptStore) -> Seque
             break
         before.append(record)
     if partly and not any(isinstance(record, Boundary) for record in before):
-        return unknown  # an answer that was kept: it stands before the compaction, and so does what it replied to
+        return unknown  # the answer was kept by the compaction, and its request predates it
     flat = Log.load(lambda: before, lambda: seeded(live.state)).view.flat
     flat.messages()
     return flat.chain

@@ -1,4 +1,4 @@
-"""Rewind and undo: what takes back a part of a conversation between turns. Each is announced as a break (K3)."""
+"""Rewind and undo: both revert part of a conversation between turns, and both are recorded as cache breaks."""
 
 from __future__ import annotations
 
@@ -8,17 +8,20 @@ from .state import Conversation
 
 
 def rewind(c: Conversation, target: str | None) -> None:
-    """Go on from an earlier message; None: from nothing. One from before the last compaction, kept by it or not, has all of the
-    conversation before it again, which memory does not hold."""
+    """Continue from an earlier message; None starts over.
+
+    For a message from before the last compaction, the earlier conversation is loaded again in full, even if the compaction kept
+    it.
+    """
     if not _in_memory(c, target):
         c.reload(everything=True)
-    c.background.abort("extraction")  # what is taken back is not remembered; the next review covers the rest
+    c.background.abort("extraction")  # reverted messages must not become memories; the next extraction covers the rest
     uuid, parent, time = c.head()
     c.append([Rewind(uuid, parent, time, target)], reason="branch")
 
 
 def _in_memory(c: Conversation, target: str | None) -> bool:
-    """Whether the conversation up to this record is: all of the log, or what stands behind its last boundary."""
+    """Return whether memory holds the conversation up to this record: all of the log, or everything since the last boundary."""
     if not c.start:
         return target is None or target in c.log.tree.nodes
     if target is None or target not in c.log.tree.nodes:
@@ -28,8 +31,11 @@ def _in_memory(c: Conversation, target: str | None) -> bool:
 
 
 def undo(c: Conversation, target: str) -> None:
-    """Take back one decision: the view is what it would be without it. One that a later compaction took out of memory is judged by
-    the whole log: the later one rests on it."""
+    """Revert one decision, so that the view looks as if it had never been made.
+
+    A decision that a later compaction dropped from memory is looked up in the whole log: the later one depends on it and must be
+    undone first.
+    """
     log = c.log if target in c.log.decisions else Log.load(c.store.read)
     log.check_undo(target)
     uuid, parent, time = c.head()

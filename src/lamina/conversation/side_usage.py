@@ -1,4 +1,4 @@
-"""What the calls beside a conversation have used; it never counts in its window (T10)."""
+"""Usage and cost of side calls (forks). They never count towards the conversation's window."""
 
 from __future__ import annotations
 

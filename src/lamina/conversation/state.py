@@ -1,8 +1,8 @@
 """The state of one conversation, and the one way to change it.
 
-`append` writes records to the store first and then lets log and count follow: what is in memory never runs ahead of the log. Fields
-are assigned in this package alone, through the methods below and the functions beside them; everybody else reads. Nothing here is
-global, so any number of conversations live in one process.
+`append` writes records to the store first and updates log and count afterwards, so memory never runs ahead of the stored log.
+Only this package assigns the fields, through the methods below and the functions in its other modules; all other code reads them.
+Nothing is global, so one process can hold any number of conversations.
 """
 
 from __future__ import annotations
@@ -40,27 +40,29 @@ T = TypeVar("T")
 
 
 def _learnt(live: LiveTranscript) -> Count | None:
-    """What the session before had learnt of tokens when it last changed the view, so that a resumed one counts and decides the same."""
+    """Return the count recorded with the last change of the view, so that a resumed session counts and decides the same."""
     newest = next((event for event in reversed(live.log.events.values()) if "count" in event.data), None)
     known = known_count(newest.data) if newest is not None else None
     return known or known_count(live.state)
 
 
 def _counted(live: LiveTranscript, memo: Memo, model: str) -> Count:
-    """What another model reported does not measure what this one reads (T10)."""
+    """Count the view. Numbers that another model reported are dropped, because they do not apply to this one."""
     count, snapshot = recount(live.log.view, memo, _learnt(live)), live.log.view.snapshot
     return replaced(count, count.view) if snapshot is not None and snapshot.model not in ("", model) else count
 
 
 def seconds_between(before: str, now: str) -> float:
-    """Never less than nothing: a clock that went back has not gone back in the conversation."""
+    """Return the seconds between two ISO times, or 0 if the clock went backwards or a time is invalid."""
     try:
         return max(0.0, (datetime.fromisoformat(now) - datetime.fromisoformat(before)).total_seconds())
-    except (ValueError, TypeError):  # no time, or only one of them names its zone
+    except (ValueError, TypeError):  # not a time, or only one of the two has a time zone
         return 0.0
 
 
 class Conversation:
+    """The state of one conversation. All changes go through its methods."""
+
     def __init__(
         self,
         *,
@@ -80,24 +82,24 @@ class Conversation:
     ) -> None:
         self.store = store
         self.log = live.log
-        self.start = live.start  # where in the store the live part begins
+        self.start = live.start  # offset in the store where the live part begins
         self.prompt = prompt
         self.policy = policy
         self.limits = limits
         self.settings = settings
-        self.capabilities = capabilities  # of the provider that answers now
-        self.directory = directory  # the session's own files; None: a session in memory, which writes none
+        self.capabilities = capabilities  # of the current provider
+        self.directory = directory  # the session's files; None for a session in memory
         self.home = home
         self.cwd = cwd
-        self.notices = notices  # sentences for the user
-        # Answers calls beside the conversation, from any thread, and counts those of background work (B9).
+        self.notices = notices  # messages for the user
+        # Makes side calls from any thread, and counts those of background work.
         self.ask_side = Meter(ask_side, home=home, project=str(cwd), session=directory.name if directory is not None else "")
         self.clock = clock
         self.host = Host()
         self.restorables: dict[tuple[str, str], Source] = {}  # by kind and key, newest last
         self.background = Background(allowed=self._within_budget)
-        self.resumed: Wire = live.state  # what the checkpoint knew that this session was resumed from
-        self.checkpointed: dict[str, Callable[[], Any]] = {}  # what a layer wants to find in the next checkpoint, by its name
+        self.resumed: Wire = live.state  # the state in the checkpoint this session was resumed from
+        self.checkpointed: dict[str, Callable[[], Any]] = {}  # functions that return the layers' state for the next checkpoint
         self._layer_states: dict[type, Any] = {}
         self.memo = Memo()
         self.count: Count = _counted(live, self.memo, prompt.model)
@@ -106,66 +108,66 @@ class Conversation:
         self.last = read_last_request(live, store, prompt)
         self.refused = RefusedBlocks()
         self.cache_edits = CacheEdits()
-        self.cut_pins: set[str] = set()  # pins the user was told about because they are shown cut
+        self.cut_pins: set[str] = set()  # shortened pins that the user was notified of
 
     def use_clock(self, clock: Callable[[], str]) -> None:
-        """Take the times of new records from another clock: a replay's."""
+        """Use another clock for new records, such as a replay's."""
         self.clock = clock
 
     def use_settings(self, settings: Settings, policy: Policy, limits: Thresholds) -> None:
-        """Decide by other settings from now on; decisions that were made stay."""
+        """Use other settings from now on. Decisions already made stay."""
         self.settings, self.policy, self.limits = settings, policy, limits
 
-    # What is lent and kept for others
+    # State of the host and the layers
 
     def lend(self, host: Host) -> None:
-        """Take what the loop on top lends to the layers: one frozen value, in place of the one before."""
+        """Set what the agent loop offers to the layers. It replaces the previous host."""
         self.host = host
 
     def register_restorable(self, kind: str, key: str, text: Source | None) -> None:
-        """Have a text back in view behind every compaction; None takes it away."""
+        """Show a text again after every compaction; None unregisters it."""
         self.restorables.pop((kind, key), None)
         if text is not None:
             self.restorables[kind, key] = text
 
     def layer_state(self, kind: type[T]) -> T:
-        """Return a layer's own state: the one instance of its class that belongs to this conversation."""
+        """Return a layer's state: the one instance of this class that belongs to the conversation."""
         found: T | None = self._layer_states.get(kind)
         if found is None:
             found = self._layer_states[kind] = kind()
         return found
 
     def checkpoint_with(self, name: str, value: Callable[[], Any]) -> None:
-        """Put `value()` into every checkpoint from now on, under `name`; a resumed session finds it in `resumed`."""
+        """Store `value()` in every future checkpoint under `name`. A resumed session finds it in `resumed`."""
         self.checkpointed[name] = value
 
-    # Sentences and events
+    # Notices and events
 
     def notify(self, *sentences: str) -> None:
-        """Add sentences for the user."""
+        """Add notices for the user."""
         self.notices.extend(sentences)
 
     def notify_once(self, *sentences: str) -> None:
-        """Add sentences for the user, unless they were added before."""
+        """Add notices for the user, unless they are there already."""
         self.notices.extend(dict.fromkeys(one for one in sentences if one not in self.notices))
 
     def withdraw(self, sentences: Iterable[str]) -> None:
-        """Take back sentences that no longer hold."""
+        """Remove notices that no longer apply."""
         self.notices[:] = [one for one in self.notices if one not in set(sentences)]
 
     def record_event(self, name: str, data: Wire) -> None:
-        """Record something a layer did or left undone, for the log and for whoever watches (K5)."""
+        """Record an event of a layer, for the log and the host's observer."""
         uuid, parent, time = self.head()
         self.append([Event(uuid, parent, time, name, data)])
 
     def _within_budget(self, job: str) -> bool:
-        """Whether background work may begin (B9). That it may not is said once a day; what a model does not answer costs nothing."""
+        """Return whether today's budget allows a background job. A refusal is reported once a day; offline work is free."""
         if self.prompt.model == LOCAL:
             return True
         meter = self.ask_side
         out = meter.refused(limits_of(self.settings))
         if (problem := meter.ledger.problem) is not None and meter.first("problem"):
-            self.notify(f"{problem} Until then this session counts its background work for itself.")
+            self.notify(f"{problem} Until then, this session counts its background work on its own.")
         if out is not None and meter.first(out.what):
             self.notify(out.sentence())
             told = {"ran_out": out.what, "used": out.used, "limit": out.limit, "day": meter.ledger.day, "job": job}
@@ -175,42 +177,44 @@ class Conversation:
     # The prompt and the count
 
     def replace_prompt(self, system: list[Wire], tools: list[Wire], *, model: str | None = None) -> None:
-        """Change what stands before the messages. The next request is a break, and is announced as one."""
+        """Change the system prompt and the tools. The next request breaks the cache and is recorded as a break."""
         old = self.prompt
         ttl = (old.ttl or DEFAULT_TTL) if self.capabilities.wire == "messages" else None
         self.prompt = Prompt(model or old.model, old.max_tokens, system, tools, old.options, ttl)
 
     def switch_model(self, model: str, capabilities: Capabilities, limits: Thresholds) -> None:
-        """Go on with another model: what the old one reported no longer measures what this one reads (T10)."""
+        """Continue with another model. The token counts that the old one reported are dropped."""
         self.capabilities, self.limits = capabilities, limits
         self.replace_prompt(self.prompt.system, self.prompt.tools, model=model)
         self.count = replaced(self.count, self.count.view)
 
     def count_answer(self, before: Count, usage: Usage, blocks: Sequence[Block], *, final: bool) -> None:
-        """Calibrate the count with what an answer reports of the request it replied to, whose count was `before`."""
+        """Calibrate the count with the usage of an answer. `before` is the count of the request it replied to."""
         self.spent += usage
         self.count = answered(before, usage, measure_all(blocks, self.memo), final=final)
 
     def expect_fewer_tokens(self, tokens: int) -> None:
-        """The next request holds so many tokens less; its usage says exactly how many."""
+        """Lower the count by an estimate of what the provider will drop. The next usage corrects it."""
         if self.count.measured is not None:
             self.count = msgspec.structs.replace(self.count, measured=max(0, self.count.measured - tokens))
 
     @property
     def autocompact(self) -> bool:
-        """Whether the window is kept from filling up without being asked."""
+        """Whether the conversation is compacted automatically."""
         return self.settings.compaction and self.settings.auto_compact
 
     def idle(self) -> float:
-        """Seconds since the last answer, by the log's own times; 0 where there is none."""
+        """Return the seconds since the last answer, by the log's times; 0 if there was none."""
         answer = next((item for item in reversed(self.log.view.items) if item.role == "assistant"), None)
         return seconds_between(answer.time, self.clock()) if answer is not None else 0.0
 
     # The log
 
     def reload(self, *, everything: bool = False) -> int:
-        """Read the log again from where its last valid checkpoint allows, or from the top: what was compacted leaves memory,
-        what was undone comes back. Returns a generation that differs from the new view's."""
+        """Read the log again, from its last valid checkpoint or from the top.
+
+        Compacted records leave memory, and undone changes are reverted. Returns a generation that differs from the new view's.
+        """
         live = LiveTranscript(Log.load(self.store.read), 0, {}) if everything else load_live(self.store)
         self.log, self.start = live.log, live.start
         return self.log.view.generation - 1
@@ -220,7 +224,7 @@ class Conversation:
         return new_id(), self.log.tree.leaf, self.clock()
 
     def append(self, records: Sequence[Record], *, reason: Reason | None = None) -> None:
-        """Write records, then follow them. `reason` announces that they change what was already sent."""
+        """Write records, then update log, view and count. Pass a `reason` if they change messages that were already sent."""
         self.store.append(records)
         view, generation, voided = self.log.view, self.log.view.generation, self.log.view.voided
         extends = True
@@ -232,7 +236,7 @@ class Conversation:
             elif not extends:
                 self.log.refold(lambda: self.store.read(self.start))
         except DiskError:
-            # What was said is still in memory; only what an undo would bring back is not.
+            # The conversation is still in memory. Only an undo needs records from disk, so only an undo fails.
             if any(isinstance(record, Revoke) for record in records):
                 raise
             self.log.prune()
@@ -250,9 +254,9 @@ class Conversation:
                 self._observe(record)
 
     def _observe(self, event: Event) -> None:
-        """The observer is code of the host's: where it fails the user is told, and what was appended stays appended."""
+        """Call the host's observer. If it fails, notify the user; the records stay appended."""
         if self.host.observer is not None:
             try:
                 self.host.observer(event.name, event.data)
-            except Exception as error:  # noqa: BLE001  # whatever it is, the conversation does not depend on it
+            except Exception as error:  # noqa: BLE001  # the conversation does not depend on the observer
                 self.notify_once(f"The host's observer failed: {type(error).__name__}: {error}")

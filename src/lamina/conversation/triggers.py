@@ -1,6 +1,6 @@
-"""Whether a dear step can have anything to do now: cheap looks, so that what most conversations never need is not even loaded.
+"""Cheap checks whether an expensive step could have work to do, so that most conversations never import it.
 
-A step asks its own, finer questions when it is called; a look here only ever says no where the step would.
+A step makes its own, finer checks when it is called. A check here is False only if the step would do nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ def blocking(c: Conversation) -> bool:
 
 
 def compaction(c: Conversation) -> bool:
-    """Layer 4, or a summary ahead of it."""
+    """Return whether layer 4 should compact, or prepare a summary ahead of time."""
     ahead = c.limits.scaled(c.policy.compact.ahead_tokens)
     return c.autocompact and not c.settings.collapse and c.count.judged >= c.limits.autocompact - ahead
 
@@ -23,7 +23,7 @@ def collapse(c: Conversation) -> bool:
 
 
 def notes(c: Conversation) -> bool:
-    """Layer 3: before the first update the conversation must have reached a size."""
+    """Return whether layer 3 may update its notes. The first update waits until the conversation has reached a minimum size."""
     if c.directory is None or not (c.settings.session_notes and c.autocompact):
         return False
     begun = "notes" in c.log.events or c.resumed.get("notes")

@@ -1,10 +1,10 @@
-"""Content blocks: the atoms of a message, read once and frozen.
+"""Content blocks: the parts of a message, read once and frozen.
 
-`read_block` is the only door in. It takes a plain dict (from an SDK response, a caller, or a transcript), replaces what no JSON
-text can carry (lone surrogates) by U+FFFD, drops the fields the API does not take back, and returns one of a closed union. The
-block's `wire` dict is what every later request shares: it is never changed again, so the prefix repeats byte for byte.
+All blocks are made by `read_block`. It takes a plain dict (from an SDK response, a caller, or a transcript) and returns one type of
+a closed union. It replaces lone surrogates, which JSON cannot represent, by U+FFFD, and drops fields that the API does not accept
+as input. All later requests share the block's `wire` dict, which never changes, so the prefix repeats byte for byte.
 
-Unknown block types are kept as they are: a block this version does not know must survive a round trip.
+Blocks of unknown types are kept unchanged, because they must survive a round trip.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ Role: TypeAlias = Literal["user", "assistant", "system"]
 # 16 bytes: a collision needs 2**64 blocks, and a chain of 10,000 digests stays under a megabyte.
 DIGEST_BYTES = 16
 
-# The API refuses an error result that says nothing.
+# The API rejects an error result without content.
 EMPTY_ERROR = "(The call failed and said nothing.)"
 
-# Fields the Messages API accepts on input, per type. Everything else an SDK object carries (parsed output, nulls, cache marks)
-# would be rejected or would change the bytes of a block that was already sent.
+# Fields that the Messages API accepts as input, by type. Any other field of an SDK object (parsed output, nulls, cache marks) would
+# be rejected or would change the bytes of a block that was already sent.
 _LEGAL: dict[str, tuple[str, ...]] = {
     "text": ("type", "text", "citations"),
     "thinking": ("type", "thinking", "signature"),
@@ -55,7 +55,7 @@ class Text(msgspec.Struct, frozen=True, gc=False):
 
 
 class Thinking(msgspec.Struct, frozen=True, gc=False):
-    """Sent back only with its signature (C11)."""
+    """A thinking block, which is sent back only with its signature."""
 
     thinking: str
     signature: str
@@ -100,7 +100,7 @@ class Document(msgspec.Struct, frozen=True, gc=False):
 
 
 class Unknown(msgspec.Struct, frozen=True, gc=False):
-    """A block of a type this version does not know, kept as it is."""
+    """A block of an unknown type, kept unchanged."""
 
     kind: str
     wire: Wire
@@ -111,7 +111,7 @@ Block: TypeAlias = Text | Thinking | RedactedThinking | ToolUse | ToolResult | I
 
 
 def read_block(raw: Mapping[str, Any], *, where: str = "block") -> Block:
-    """Read one block; `where` names it in the error."""
+    """Read one block; `where` names it in error messages."""
     kind = raw.get("type")
     if not isinstance(kind, str):
         raise InputError(where, "a content block needs a string under 'type'")
@@ -155,7 +155,7 @@ def tool_result(tool_use_id: str, content: str | list[Wire], *, is_error: bool =
 
 
 def read_content(content: str | Iterable[Mapping[str, Any]] | None, *, where: str = "content") -> tuple[Block, ...]:
-    """Content is always a list of blocks on our side: a plain string is one text block, nothing is none."""
+    """Read the content of a message as blocks: a plain string becomes one text block, None or an empty string an empty tuple."""
     if content is None:
         return ()
     if isinstance(content, str):
@@ -171,22 +171,22 @@ def read_content(content: str | Iterable[Mapping[str, Any]] | None, *, where: st
 
 
 def canonical(value: Any) -> bytes:
-    """The one JSON form digests are taken of. Key order counts: it is what the provider's cache sees too."""
+    """Return the JSON form that digests are computed from. Key order matters, as it does for the provider's cache."""
     return msgspec.json.encode(value)
 
 
 def unmarked(block: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The block without its cache mark; itself where it has none."""
+    """Return the block without its cache mark, or the same object if it has none."""
     return {key: value for key, value in block.items() if key != "cache_control"} if "cache_control" in block else block
 
 
 def digest_of(block: Mapping[str, Any]) -> bytes:
-    """The digest of a block as it is sent, whether it carries a mark or not."""
+    """Return the digest of a block, ignoring its cache mark."""
     return blake2b(canonical(unmarked(block)), digest_size=DIGEST_BYTES).digest()
 
 
 def content_text(content: object) -> str:
-    """All text of a result's content, parts joined by newlines; images and the like are left out."""
+    """Return the text of a result's content, joined by newlines, without images and other media."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else ()
@@ -194,14 +194,14 @@ def content_text(content: object) -> str:
 
 
 def _freeze(kind: str, raw: Mapping[str, Any], where: str) -> tuple[Wire, bytes]:
-    """A private copy in plain JSON values, and its bytes. Encoding and decoding again is both the deep copy and the check."""
+    """Return a private copy in plain JSON values, and its bytes. One round trip through JSON both copies and validates."""
     legal = _LEGAL.get(kind)
     if legal is None:
         picked: Wire = dict(unmarked(raw))
     else:
         picked = {key: raw[key] for key in legal if raw.get(key) is not None}
         if kind == "tool_use":
-            # The API takes an object only; anything else a server sent is kept under one name.
+            # The API accepts only an object here, so any other value from a server is wrapped in one.
             given = picked.get("input", {})
             picked["input"] = given if isinstance(given, Mapping) else {"input": given}
         elif kind == "tool_result":
@@ -215,11 +215,11 @@ def _freeze(kind: str, raw: Mapping[str, Any], where: str) -> tuple[Wire, bytes]
             data = msgspec.json.encode(scrub(picked))
         return msgspec.json.decode(data), data
     except (TypeError, ValueError, RecursionError, OverflowError) as error:
-        raise InputError(where, f"the block is no plain JSON ({error})") from error
+        raise InputError(where, f"the block is not plain JSON ({error})") from error
 
 
 def _tidy_result(result: Wire) -> None:
-    """Cache marks, nulls and empty texts inside a result's own parts go; a mark is put on by the assembly, never carried in."""
+    """Remove cache marks, nulls and empty texts from the parts of a result. Only the assembly of a request sets cache marks."""
     content = result.setdefault("content", "")
     if isinstance(content, Iterable) and not isinstance(content, str | Mapping):
         parts = (part if isinstance(part, Mapping) else {"type": "text", "text": str(part)} for part in content)
@@ -237,7 +237,7 @@ def _tidy_result(result: Wire) -> None:
 
 
 def scrub(value: Any) -> Any:
-    """Replace lone surrogates, which no UTF-8 text can carry, by U+FFFD, at any depth."""
+    """Replace lone surrogates, which UTF-8 cannot represent, by U+FFFD at any depth."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, Mapping):

@@ -1,7 +1,8 @@
-"""The budget of background work (B9): what one call used, what a day's calls come to, and what of the day's limits ran out. Pure.
+"""The daily budget of background work: the usage of each call, the total of a day, and which limit is exhausted.
 
-A line of the ledger is one call. Sums are made of lines in any order, so any number of processes may write them. A call that failed
-counts as a call. Where a model has no known price its tokens count and its dollars do not, and how many such calls there were is known.
+Each line of the ledger is one call. Totals do not depend on the order of lines, so any number of processes may write them. A failed
+call counts as a call. If the price of a model is unknown, its tokens count but its cost does not; the number of such calls is
+reported.
 """
 
 from __future__ import annotations
@@ -14,15 +15,16 @@ import msgspec
 
 from .settings import Settings
 from .usage import Usage
+from .wording import plural
 
-# A token read from the cache costs a tenth of one that is sent anew, and forks read far more than they send.
+# A token read from the cache costs a tenth of an uncached one, and forks read far more than they send.
 READS_PER_TOKEN = 10
 
 What: TypeAlias = Literal["calls", "tokens", "dollars"]
 
 
 class Limits(NamedTuple):
-    """Of one day, over all sessions of a home. 0 of one of them: there is no background work."""
+    """Daily limits for all sessions of a Lamina home together. A limit of 0 disables background work."""
 
     calls: int
     tokens: int
@@ -34,7 +36,7 @@ def limits_of(settings: Settings) -> Limits:
 
 
 class LedgerLine(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One call beside a conversation."""
+    """One background call."""
 
     time: float
     purpose: str
@@ -45,25 +47,25 @@ class LedgerLine(msgspec.Struct, frozen=True, omit_defaults=True):
     cache_read: int = 0
     cache_write: int = 0
     output: int = 0
-    usd: float | None = None  # None: the model's prices are unknown
-    failed: bool = False  # no answer came: what it used is not known
+    usd: float | None = None  # None: the prices of the model are unknown
+    failed: bool = False  # there was no answer, so its usage is unknown
 
 
 class Spent(NamedTuple):
     calls: int = 0
     usage: Usage = Usage()
     usd: float = 0.0
-    unpriced: int = 0  # calls that were answered by a model without known prices
+    unpriced: int = 0  # answered calls whose model has unknown prices
     failed: int = 0
 
     @property
     def tokens(self) -> int:
-        """As the budget counts them: those read from the cache by a tenth."""
+        """Tokens as the budget counts them: a cached token counts as a tenth."""
         usage = self.usage
         return usage.input_tokens + usage.cache_write + usage.output_tokens + usage.cache_read // READS_PER_TOKEN
 
     def with_line(self, line: LedgerLine) -> Spent:
-        """A count below nothing is nobody's: it gives nothing back."""
+        """Add a line of the ledger. Negative counts are invalid and count as 0, so they never increase the budget."""
         used = Usage(max(0, line.input), max(0, line.cache_read), max(0, line.cache_write), 0, max(0, line.output))
         unpriced = line.usd is None and not line.failed
         return self | Spent(1, used, max(0.0, line.usd or 0.0), int(unpriced), int(line.failed))
@@ -80,7 +82,7 @@ def spent_in(lines: Iterable[LedgerLine]) -> Spent:
 
 
 class Out(NamedTuple):
-    """What of the day's limits is used up."""
+    """A daily limit that is exhausted."""
 
     what: What
     used: float
@@ -88,15 +90,16 @@ class Out(NamedTuple):
 
     def sentence(self) -> str:
         money = self.what == "dollars"
-        amount = f"${self.used:.2f} of ${self.limit:.2f}" if money else f"{self.used:,} of {self.limit:,} {self.what}"
+        unit = plural(int(self.limit), self.what[:-1])
+        amount = f"${self.used:.2f} of ${self.limit:.2f}" if money else f"{self.used:,} of {self.limit:,} {unit}"
         return (
-            f"Background work rests until tomorrow: it has used {amount} of today's budget. The conversation goes on without it; "
-            f"lamina stats --ledger shows what it was used for, and lamina.budget{self.what.capitalize()} sets the limit."
+            f"Background work is paused until tomorrow: today's budget is used up ({amount}). The conversation continues without it. "
+            f"Run `lamina stats --ledger` for details, or raise the limit with lamina.budget{self.what.capitalize()}."
         )
 
 
 def ran_out(spent: Spent, limits: Limits) -> Out | None:
-    """The first limit that is reached; None while there is something left of each."""
+    """Return the first exhausted limit, or None if no limit is exhausted."""
     used: tuple[tuple[What, float, float], ...] = (
         ("calls", spent.calls, limits.calls),
         ("tokens", spent.tokens, limits.tokens),

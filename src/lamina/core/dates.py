@@ -1,9 +1,8 @@
-"""Relative dates in memories: "yesterday" means another day a week later (S7).
+"""Finds relative dates in memories, such as "yesterday", which means a different day a week later.
 
-Owns the words. Finds them in English, German, Chinese, Japanese and Korean, and says which date was meant when the text was written.
-Invariants: code, quotations, addresses and sentences about what happens every day are left alone; a date that stands behind a word
-already is seen; a bare weekday is left alone too, since it may mean every one; time goes by the length of the text. Pure: the day of
-writing is an argument.
+It supports English, German, Chinese, Japanese and Korean, and computes the date that was meant on the day of writing. Invariants:
+code, quotations, URLs and sentences about recurring events are ignored. A phrase that is already followed by a date is ignored too.
+So is a bare weekday, since it may be recurring. The time is linear in the length of the text. The day of writing is an argument.
 """
 
 from __future__ import annotations
@@ -13,12 +12,12 @@ from collections.abc import Sequence
 from datetime import date, timedelta
 from typing import NamedTuple
 
-# A text with more of them is a diary; the first ones are enough to see that.
+# A text with more relative dates is a diary, and the first ones are enough to see that.
 MOST_PHRASES = 200
 
 
 class Phrase(NamedTuple):
-    """`says` is the date or span that was meant; `certain`: it is one day, whatever the sentence."""
+    """A relative date in a text. `says` is the date or span it meant; `certain` means a single day in any context."""
 
     start: int
     end: int
@@ -46,15 +45,15 @@ _SPANS = {
     "작년": ("year", -1), "올해": ("year", 0), "내년": ("year", 1),
 }  # fmt: skip
 _WEEKDAYS = {name: day for day, name in enumerate(["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"])}
-# Monday to Sunday, as the scripts of China, Japan and Korea have them.
+# Monday to Sunday in Chinese, Japanese and Korean.
 _DAY_SIGNS = {sign: day for row in ("一二三四五六日", "月火水木金土日", "월화수목금토일") for day, sign in enumerate(row)} | {
     "天": 6
 }
-# "By Friday" is the next one to come, "next Friday" that of the week after this one, as "this Friday" is that of this week.
+# "By Friday" is the coming Friday, "this Friday" the one of this week, and "next Friday" the one of next week.
 _COMING = ("by", "until", "till", "before", "from", "starting", "starts", "begins", "ends", "due", "due on", "coming")
-# "Due in two weeks" is a day; "fixed in two days" is how long it takes.
+# "Due in two weeks" is a date; "fixed in two days" is a duration.
 _AHEAD = "is|are|be|due|starts?|begins?|ends?|happens?|launch(?:es)?|ships?|expires?|leaves?|moves?|live|back|comes?"
-# "Morgen" is the morning too: never certain, and not behind words that make it one.
+# "Morgen" also means morning, so it is never certain, and it is ignored after words that make it a morning.
 _GERMAN_DAYS = {"vorgestern": -2, "gestern": -1, "heute": 0, "morgen": 1, "übermorgen": 2}
 _GERMAN_STEPS = {"letzte": -1, "vorige": -1, "diese": 0, "nächste": 1, "kommende": 1}
 _GERMAN_UNITS = {"woche": "week", "monat": "month", "jahr": "year"}
@@ -87,7 +86,7 @@ _PHRASE = re.compile(
     rf"|(?P<other>{_either(_OTHERS)})",
     re.IGNORECASE,
 )
-# What is said about every day, not about one.
+# Words that mark a statement about recurring events.
 _GENERAL = re.compile(
     r"\b(?:every|each|daily|weekly|monthly|always|never|whenever|usually|relative dates?|jede[nmrs]?|immer|täglich|nie)\b"
     r"|每|总是|从不|毎|いつも|매일|매주|항상",
@@ -96,13 +95,13 @@ _GENERAL = re.compile(
 _MASKED = re.compile(
     r"```.*?(?:```|\Z)|`[^`\n]*`|\"[^\"\n]{0,80}\"|“[^”\n]{0,80}”|「[^」\n]{0,80}」|‘[^’\n]{0,80}’|https?://\S+", re.DOTALL
 )
-# The date stands there already: "yesterday (2026-03-31)", "next week, from 2026-04-06".
+# The date is already given: "yesterday (2026-03-31)", "next week, from 2026-04-06".
 _DATED = re.compile(r"[\s,，]*(?:[(（][^()（）\n]{0,24})?(?:on |from )?\d{4}-\d\d")
 _UNITS = {"天": "day", "周": "week", "个月": "month", "年": "year"}
 
 
 def relative_dates(text: str, written: date) -> list[Phrase]:
-    """The relative dates in a text that was written on that day."""
+    """Return the relative dates in a text that was written on the given day."""
     if not _may_hold(text):
         return []
     masked = _MASKED.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
@@ -121,7 +120,7 @@ def relative_dates(text: str, written: date) -> list[Phrase]:
 
 
 _GERMAN_STEMS = ("heute", "gestern", "morgen", "woche", "monat", "jahr", "tag", "mittwoch")
-# One of these stands in every phrase: looking for them costs a tenth of looking for the phrases.
+# Every phrase contains one of these; searching for them costs a tenth of searching for the phrases.
 _STEMS = ("yesterday", "today", "tonight", "tomorrow", "week", "month", "year", " ago", "\nago", "\tago", "day", *_GERMAN_STEMS)
 _SIGNS = re.compile(f"[{''.join(sorted({word[0] for word in _OTHERS}))}]|[天周月年]前")
 
@@ -131,7 +130,7 @@ def _may_hold(text: str) -> bool:
     return any(stem in lower for stem in _STEMS) or (not text.isascii() and _SIGNS.search(text) is not None)
 
 
-# A sentence that says "every" is near; a line of a megabyte is not searched for each word in it.
+# Characters searched for "every" on each side of a phrase, so that a line of a megabyte is not searched for each phrase in it.
 _AROUND = 200
 
 
@@ -220,7 +219,7 @@ def _span(written: date, unit: str, steps: int) -> str:
 
 
 def dated(text: str, phrases: Sequence[Phrase]) -> str:
-    """The text with the date behind each phrase. The words stay: nothing that was said is lost."""
+    """Insert the date after each phrase. The original words stay in the text."""
     for phrase in sorted(phrases, reverse=True):
         text = f"{text[: phrase.end]} ({phrase.says}){text[phrase.end :]}"
     return text

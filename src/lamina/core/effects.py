@@ -1,8 +1,8 @@
-"""Effects: what calls a model is a flow, written once for sync and async.
+"""Effects and flows: code that calls a model is a flow, written once for sync and async.
 
-A flow is a generator that yields effects from a closed union and receives their results. It contains every decision and no I/O,
-so it can be driven by hand in a test, by `drive` in a thread, or by `drive_async` in an event loop. An effect that fails is
-raised inside the flow at its `yield`, where the flow may handle it.
+A flow is a generator that yields effects from a closed union and receives their results. It contains all decisions and no I/O,
+so it can be driven by hand in a test, by `drive` in a thread, or by `drive_async` in an event loop. If an effect fails, its error is
+raised at the `yield` of the flow, which may handle it.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ class Ask(msgspec.Struct, frozen=True):
     """Send one request; the result is a Reply."""
 
     request: Wire
-    purpose: str  # chat | summary | notes | extraction | dream | select | agent_summary: the offline table's key
-    on_event: Callable[[dict[str, Any]], None] | None = None  # each stream event as it arrives
+    purpose: str  # chat | summary | notes | extraction | dream | select | agent_summary: the key in the offline table
+    on_event: Callable[[dict[str, Any]], None] | None = None  # called with each stream event as it arrives
 
 
 class RunTools(msgspec.Struct, frozen=True):
-    """Run the calls of one answer, possibly at once; the result is a tuple of ToolResult blocks in the order of the calls."""
+    """Run the calls of one answer, possibly in parallel; the result is a tuple of ToolResult blocks in the order of the calls."""
 
     calls: tuple[ToolUse, ...]
 
@@ -34,7 +34,7 @@ class Sleep(msgspec.Struct, frozen=True):
 
 
 class Wait(msgspec.Struct, frozen=True):
-    """Wait for background work by name, at most `seconds`; the result says whether it ended in time."""
+    """Wait for the named background work, at most `seconds`; the result tells whether it finished in time."""
 
     name: str
     seconds: float
@@ -47,13 +47,13 @@ Flow: TypeAlias = Generator[Effect, Any, T]
 
 
 def drive(flow: Flow[T], perform: Callable[[Effect], Any]) -> T:
-    """Run a flow to its end; `perform` carries out one effect and returns its result."""
+    """Run a flow to its end; `perform` executes one effect and returns its result."""
     try:
         effect = next(flow)
         while True:
             try:
                 result = perform(effect)
-            except BaseException as error:  # noqa: BLE001  # the flow decides; what it does not handle comes out of throw()
+            except BaseException as error:  # noqa: BLE001  # the flow decides; throw() raises whatever it does not handle
                 effect = flow.throw(error)
             else:
                 effect = flow.send(result)
@@ -65,13 +65,13 @@ def drive(flow: Flow[T], perform: Callable[[Effect], Any]) -> T:
 
 
 async def drive_async(flow: Flow[T], perform: Callable[[Effect], Awaitable[Any]]) -> T:
-    """`drive` for an event loop: the same flow, an awaited `perform`."""
+    """Run a flow in an event loop, like `drive` with an awaited `perform`."""
     try:
         effect = next(flow)
         while True:
             try:
                 result = await perform(effect)
-            except BaseException as error:  # noqa: BLE001  # cancellation too: the flow sees it and can clean up
+            except BaseException as error:  # noqa: BLE001  # includes cancellation, so that the flow can clean up
                 effect = flow.throw(error)
             else:
                 effect = flow.send(result)

@@ -1,38 +1,38 @@
-"""The error tree: everything Lamina raises on purpose.
+"""The error tree: every exception that Lamina raises on purpose.
 
     LaminaError
-    ├── UsageError               the caller asked for something the session cannot do now
+    ├── UsageError               the call is not possible in the session's current state
     │   ├── SessionClosed        a call after close() or abort()
-    │   ├── NothingToSend        before_call() with no new message
-    │   └── UndoOrder            span decisions are undone last first
-    ├── InputError               a value handed in from outside has the wrong shape
-    ├── SettingError             a setting that cannot be used (its file and key are named)
-    ├── WindowFull               the blocking limit is reached (T7)
-    ├── DiskError                a file could not be read or written; the old content stands
+    │   ├── NothingToSend        before_call() without a new message
+    │   └── UndoOrder            a later decision must be undone first
+    ├── InputError               an argument or an external value has the wrong shape
+    ├── SettingError             a setting cannot be used (the message names its file and key)
+    ├── WindowFull               the conversation has reached the blocking limit
+    ├── DiskError                a file could not be read or written; its old content is intact
     │   ├── DiskFull
     │   ├── ReadOnly
-    │   ├── PathRefused          a path that may not be used (G1)
-    │   ├── LockHeld             another live process has it
-    │   ├── LockUnsupported      this file system has no usable locks
-    │   └── Fenced               a dream that lost its lock may write no more (D2)
-    ├── TranscriptError          a transcript that cannot be continued
+    │   ├── PathRefused          the path may not be used
+    │   ├── LockHeld             another live process holds the lock
+    │   ├── LockUnsupported      the file system has no usable file locks
+    │   └── Fenced               a dream lost its lock and may no longer write
+    ├── TranscriptError          the transcript cannot be continued
     │   ├── NoSuchSession
-    │   └── NewerVersion         written by a newer Lamina than this one
-    ├── ProviderError            a model call that did not work (status, request id, retry-after)
+    │   └── NewerVersion         a newer version of Lamina wrote the transcript
+    ├── ProviderError            a model call failed (status, request id, retry-after)
     │   ├── AuthFailed           401, 403: never retried
-    │   ├── PromptTooLong        400 or 413, with the two token counts where the server names them
+    │   ├── PromptTooLong        400 or 413, with both token counts if the server reports them
     │   ├── BadRequest           any other 400
     │   ├── RateLimited          429
     │   ├── Overloaded           529, 503
     │   ├── ServerFault          other 5xx
     │   ├── ConnectionLost       refused, reset, timed out
-    │   ├── StreamBroken         the answer stopped half way; the partial blocks are carried
+    │   ├── StreamBroken         the response stopped midway; carries the partial blocks
     │   └── Refused              the model declined to answer
-    ├── Aborted                  the person stopped the turn
+    ├── Aborted                  the user stopped the turn
     └── MissingExtra             an optional package is not installed
 
-Each message is one sentence for a person: what (the file, field or setting), what is wrong, what to do. The parts are kept as
-attributes, so that a program never has to parse the sentence. Expected outcomes are values, not errors.
+Each message tells the user what is affected (the file, field or setting), what is wrong, and what to do. The same parts are
+available as attributes, so programs never have to parse the message. Expected outcomes are return values, not errors.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ from typing import Any
 
 
 class LaminaError(Exception):
-    """Base of all errors raised on purpose."""
+    """Base class of all errors that Lamina raises on purpose."""
 
 
 class Aborted(LaminaError):
-    """The person stopped the turn; what was said so far is kept."""
+    """The user stopped the turn; the conversation so far is kept."""
 
     def __init__(self) -> None:
-        super().__init__("Stopped; what was said so far is kept, and the next message goes on from there.")
+        super().__init__("Stopped. The conversation so far is kept, and the next message continues from there.")
 
 
 class UsageError(LaminaError):
@@ -58,18 +58,18 @@ class UsageError(LaminaError):
 
 class SessionClosed(UsageError):
     def __init__(self, session_id: str) -> None:
-        super().__init__(f"Session {session_id} is closed; open it again with resume={session_id!r}.")
+        super().__init__(f"Session {session_id} is closed. Reopen it with resume={session_id!r}.")
         self.session_id = session_id
 
 
 class NothingToSend(UsageError):
     def __init__(self) -> None:
-        super().__init__("There is nothing new to send: call add_user() or add_tool_result() before before_call().")
+        super().__init__("There is no new message to send. Call add_user() or add_tool_result() before before_call().")
 
 
 class UndoOrder(UsageError):
     def __init__(self, asked: str, first: str) -> None:
-        super().__init__(f"{asked} can't be undone yet: undo {first} first, it was decided later and rests on it.")
+        super().__init__(f"Cannot undo {asked} yet. Undo {first} first: it is newer and depends on {asked}.")
         self.asked = asked
         self.first = first
 
@@ -94,8 +94,8 @@ class SettingError(LaminaError):
 class WindowFull(LaminaError):
     def __init__(self, count: int, limit: int) -> None:
         super().__init__(
-            f"The conversation holds about {count:,} tokens and the limit is {limit:,}: "
-            "compact it (/compact), undo or start a new session (/clear) before the next message."
+            f"The conversation has about {count:,} tokens and the limit is {limit:,}. "
+            "Compact it (/compact), undo, or start a new session (/clear) before sending the next message."
         )
         self.count = count
         self.limit = limit
@@ -111,12 +111,12 @@ class DiskError(LaminaError):
 
 class DiskFull(DiskError):
     def __init__(self, path: str) -> None:
-        super().__init__(path, "the disk is full or the quota is used up", "free some space, nothing old was lost")
+        super().__init__(path, "the disk is full or the quota is used up", "free some space (no existing data was lost)")
 
 
 class ReadOnly(DiskError):
     def __init__(self, path: str) -> None:
-        super().__init__(path, "may not be written here", "check its permissions or set LAMINA_HOME to a directory of yours")
+        super().__init__(path, "is not writable", "check its permissions or set LAMINA_HOME to a writable directory")
 
 
 class PathRefused(DiskError):
@@ -131,12 +131,12 @@ class LockHeld(DiskError):
 
 class LockUnsupported(DiskError):
     def __init__(self, path: str) -> None:
-        super().__init__(path, "this file system has no usable file locks", "move LAMINA_HOME to a local disk")
+        super().__init__(path, "the file system does not support file locks", "move LAMINA_HOME to a local disk")
 
 
 class Fenced(DiskError):
     def __init__(self, path: str) -> None:
-        super().__init__(path, "this dream no longer holds the lock, so it may not write", "leave it, the next dream starts anew")
+        super().__init__(path, "this dream lost its lock and may not write", "no action is needed, the next dream starts over")
 
 
 class TranscriptError(LaminaError):
@@ -145,7 +145,7 @@ class TranscriptError(LaminaError):
 
 class NoSuchSession(TranscriptError):
     def __init__(self, session_id: str, where: str) -> None:
-        super().__init__(f"No session {session_id!r} under {where}; `lamina sessions list` shows those there are.")
+        super().__init__(f"Session {session_id!r} not found in {where}. Run `lamina sessions list` to see the ids.")
         self.session_id = session_id
         self.where = where
 
@@ -153,8 +153,8 @@ class NoSuchSession(TranscriptError):
 class NewerVersion(TranscriptError):
     def __init__(self, path: str, found: int, known: int) -> None:
         super().__init__(
-            f"{path}: written in format {found} by a newer Lamina, this one writes format {known}; "
-            "upgrade to continue it, reading still works."
+            f"{path}: written in format {found} by a newer version of Lamina; this version writes format {known}. "
+            "Upgrade to continue the session; reading it still works."
         )
         self.path = path
         self.found = found
@@ -162,7 +162,7 @@ class NewerVersion(TranscriptError):
 
 
 class ProviderError(LaminaError):
-    """`retryable` says whether the same request may succeed later; `retry_after` is the server's own wish in seconds."""
+    """`retryable` tells whether the same request may succeed later; `retry_after` is the delay in seconds the server asks for."""
 
     retryable = False
 
@@ -185,7 +185,7 @@ class AuthFailed(ProviderError):
 
 
 class PromptTooLong(ProviderError):
-    """`actual` and `limit` are None where the server does not name them."""
+    """`actual` and `limit` are None if the server does not report them."""
 
     def __init__(self, message: str, *, actual: int | None = None, limit: int | None = None, **facts: Any) -> None:
         super().__init__(message, **facts)
@@ -194,7 +194,7 @@ class PromptTooLong(ProviderError):
 
     @property
     def gap(self) -> int | None:
-        """Tokens over the limit, where the server said so."""
+        """Number of tokens over the limit, or None if the server did not report it."""
         return None if self.actual is None or self.limit is None else max(0, self.actual - self.limit)
 
 
@@ -219,7 +219,7 @@ class ConnectionLost(ProviderError):
 
 
 class StreamBroken(ProviderError):
-    """Nothing in `partial` may be executed: a tool call without its stop reason can be cut anywhere."""
+    """Do not execute anything in `partial`: a tool call without its stop reason may be truncated anywhere."""
 
     retryable = True
 
@@ -234,6 +234,6 @@ class Refused(ProviderError):
 
 class MissingExtra(LaminaError):
     def __init__(self, package: str, extra: str) -> None:
-        super().__init__(f'The package {package} is not installed; pip install "lamina[{extra}]" brings it.')
+        super().__init__(f'The package {package} is not installed. Run pip install "lamina[{extra}]" to install it.')
         self.package = package
         self.extra = extra

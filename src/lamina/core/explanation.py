@@ -1,9 +1,8 @@
-"""Explain (B10): the exact request of a call, block by block: what it is, why it is there, what it weighs, whether it was cached.
+"""Explains the exact request of a model call, block by block: its kind, why it is there, its size, and whether it was cached.
 
-Pure: records in, values out. The request is folded again from the records before the answer, so what is explained is what was sent.
-Sizes are estimates, stretched so that together they are what was reported. Whether a block was read from the cache is told by what the
-answer reported: a provider reads a prefix. Where that is all the call before had sent, those blocks were read, exactly; else the blocks
-up to that many tokens, as far as the sizes tell.
+The request is rebuilt from the records before the answer, so the explanation shows exactly what was sent. Sizes are estimates, scaled
+to add up to the reported usage. Providers read a prefix from the cache, so the reported number of tokens tells which blocks were
+read. If that number matches everything the previous call sent, the result is exact. Otherwise it is as precise as the sizes.
 """
 
 from __future__ import annotations
@@ -19,12 +18,13 @@ from .log import Log
 from .records import Boundary, Break, Clear, Event, Message, Record, Span, Spill
 from .usage import Usage
 from .view import Item
+from .wording import counted
 
 Cached: TypeAlias = Literal["read", "partly", "new", "unknown"]
 Size: TypeAlias = Callable[[Block], int]
 
-MEMORY = "memory"  # the kind of a recalled one
-# Providers count a few tokens of wrapping to the one side or the other of a mark.
+MEMORY = "memory"  # the kind of a recalled memory
+# Providers may count a few tokens of framing on either side of a mark.
 NEAR = 100
 
 
@@ -38,7 +38,7 @@ class Piece(msgspec.Struct, frozen=True):
     cached: Cached
     record: str | None  # the record it comes from
     digest: bytes
-    words: str  # how it begins
+    words: str  # the beginning of its text
 
 
 class Explained(msgspec.Struct, frozen=True):
@@ -47,19 +47,19 @@ class Explained(msgspec.Struct, frozen=True):
     request: Wire
     pieces: tuple[Piece, ...]
     usage: Usage | None
-    breaks: tuple[str, ...]  # announced since the call before
+    breaks: tuple[str, ...]  # cache breaks announced since the previous call
 
 
 class Changed(msgspec.Struct, frozen=True):
-    """What one request has that another had not."""
+    """The difference between two requests."""
 
-    common: int  # blocks both begin with
+    common: int  # number of blocks that both start with
     removed: tuple[Piece, ...]
     added: tuple[Piece, ...]
 
 
 def explain(records: Iterable[Record], number: int, size: Size) -> Explained:
-    """The request of the N-th answer, counted from 1."""
+    """Explain the request of the N-th answer, counted from 1."""
     before: list[Record] = []
     answers: set[str] = set()
     breaks: list[str] = []
@@ -74,7 +74,7 @@ def explain(records: Iterable[Record], number: int, size: Size) -> Explained:
         elif isinstance(record, Break):
             breaks.append(record.reason)
         before.append(record)
-    raise InputError("--turn", f"the session has {len(answers)} answers, so there is no call {number}")
+    raise InputError("--turn", f"call {number} does not exist (the session has {counted(len(answers), 'answer')})")
 
 
 def difference(old: Explained, new: Explained) -> Changed:
@@ -101,7 +101,7 @@ def _explained(before: Sequence[Record], answer: Message, number: int, breaks: t
 
 
 def _recalled(records: Iterable[Record]) -> dict[str, list[str]]:
-    """Recalled memories: for each attachment why each of its blocks is there, as it was told when they were brought."""
+    """Return, for each attachment of recalled memories, the recorded reason of each of its blocks."""
     found: dict[str, list[str]] = {}
     for record in records:
         if isinstance(record, Event) and record.name == "recall" and isinstance(record.data.get("attachment"), str):
@@ -143,7 +143,7 @@ def _piece(path: str, kind: str, why: str, tokens: int, record: str | None, cont
 
 
 def _decided(log: Log) -> dict[str, Spill | Clear]:
-    """Which decision a result shows the trace of; the later one counts."""
+    """Return the decision that replaced each result; the latest one counts."""
     found: dict[str, Spill | Clear] = {}
     for decision in log.decisions.values():
         if isinstance(decision, Spill):
@@ -169,30 +169,30 @@ def _kind(item: Item | None, block: Block, calls: dict[str, str]) -> str:
 
 def _why(item: Item | None, block: Block, decided: dict[str, Spill | Clear], log: Log) -> str:
     if item is None:
-        return "put in so that the conversation is one the API accepts"
+        return "inserted so that the API accepts the conversation"
     if isinstance(block, ToolResult):
         return _why_result(item, block, decided)
     if item.kind == "summary":
         boundary = next((uuid for uuid, one in reversed(log.decisions.items()) if isinstance(one, Boundary)), "")
-        return f"stands for what compaction {boundary[:8]} took out"
+        return f"replaces the messages removed by compaction {boundary[:8]}"
     if item.kind in ("snip", "collapse", "partial"):
         span = log.decisions.get(item.uuid)
-        return f"stands for {len(span.ids)} records that were folded" if isinstance(span, Span) else "stands for what was folded"
+        return f"replaces {counted(len(span.ids), 'record')}" if isinstance(span, Span) else "replaces a range of messages"
     if item.kind.startswith("attachment:"):
-        return f"context put in beside the conversation ({item.kind.removeprefix('attachment:')})"
+        return f"context added to the conversation ({item.kind.removeprefix('attachment:')})"
     if item.kind == "meta":
-        return "put in by a program"
-    return "the model said it" if item.role == "assistant" else "the person said it"
+        return "inserted by a program"
+    return "written by the model" if item.role == "assistant" else "written by the user"
 
 
 def _why_result(item: Item, block: ToolResult, decided: dict[str, Spill | Clear]) -> str:
     match decided.get(block.tool_use_id):
         case Spill() as spill:
-            return f"too big to send: a preview, the whole is in {spill.path or 'its file'}"
+            return f"preview of a large result; the full text is in {spill.path or 'its file'}"
         case Clear() as clear:
             return f"cleared ({clear.trigger}) by {clear.uuid[:8]}"
         case _:
-            return "made up, since the real one was missing" if item.synthetic else "the result of a call in view"
+            return "placeholder for a missing result" if item.synthetic else "result of a call in the view"
 
 
 def _words(wire: Wire) -> str:
@@ -203,8 +203,10 @@ def _words(wire: Wire) -> str:
 
 
 def _weighed(pieces: list[Piece], usage: Usage | None, readable: int | None, border: int) -> tuple[Piece, ...]:
-    """Stretched to what was reported, and marked by how far the cache reached. `readable` tokens, the first `border` blocks, were
-    what the call before had sent."""
+    """Scale the sizes to the reported usage, and mark the blocks that were read from the cache.
+
+    The previous call sent `readable` tokens, which are the first `border` blocks.
+    """
     total = sum(piece.tokens for piece in pieces)
     if usage is None or not total:
         return tuple(pieces)

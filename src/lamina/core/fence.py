@@ -1,9 +1,9 @@
-"""Fences: how text that is data stands inside text that speaks for Lamina (G3).
+"""Fences separate untrusted data from Lamina's own text inside a prompt.
 
-What comes from memory, files, tools or other agents is put between an opening and a closing tag. Invariant: nothing inside can
-open or close any of our tags, nor in a spelling that reads like one: another case, spaces or invisible characters in it, wide
-letters. The first character of such a tag becomes `&lt;`; all else stays as it is, so ordinary markup remains readable. Escaping is
-a pure function of the text, and escaping twice changes nothing, so the same text gives the same bytes on every call.
+Text from memory, files, tools or other agents is put between an opening and a closing tag. Invariant: no text inside a fence can
+open or close one of Lamina's tags, not even in a lookalike spelling: different case, spaces, invisible characters or wide letters.
+The first character of such a tag becomes `&lt;` and everything else stays unchanged, so ordinary markup remains readable. Escaping
+is a pure, idempotent function of the text, so the same text gives the same bytes on every call.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ Tag: TypeAlias = Literal[
 ]
 TAGS: tuple[Tag, ...] = get_args(Tag)
 
-# Text that was escaped, or that we wrote ourselves: the only kind that goes between tags as it is.
+# Text that is escaped or written by Lamina: only this type may be placed between tags unchanged.
 Fenced = NewType("Fenced", str)
 
-# Characters nobody sees: soft hyphen, joiners, directions, variation selectors, the tag block.
+# Invisible characters: soft hyphen, joiners, directions, variation selectors, the tag block.
 _UNSEEN = (
     r"\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
     r"\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff"
@@ -38,32 +38,32 @@ _DASHES = "\\-_ \u00a0\u2010-\u2015\u2212\ufe58\ufe63\uff0d\uff3f"
 
 
 def _name(tag: str) -> str:
-    """Each letter as itself or in its wide form; the pattern ignores case."""
+    """Return a pattern that matches each letter in its normal or wide form. The final pattern ignores case."""
     wide = ord("ａ") - ord("a")
     return "".join(f"[{_DASHES}{_UNSEEN}]*+" if char == "-" else f"[{char}{chr(ord(char) + wide)}][{_UNSEEN}]*+" for char in tag)
 
 
-# After the opener come spaces, slashes and what nobody sees, in any order. The quantifiers give nothing back, so a hostile text costs
-# no more than its length.
+# The opener may be followed by spaces, slashes and invisible characters in any order. The quantifiers are possessive, so hostile
+# text takes linear time.
 @cache
 def _tag() -> re.Pattern[str]:
-    """Made when a text first needs it: that takes as long as a small program's start."""
+    """Compile the pattern on first use, because compiling it takes as long as starting a small program."""
     names = "|".join(map(_name, TAGS))
     return re.compile(rf"[{_OPENERS}](?=[\s/\\\uff0f\u2044\u2215{_UNSEEN}\x00-\x1f]*+(?:{names}))", re.IGNORECASE)
 
 
 def escape(text: str) -> Fenced:
-    """The text, unable to open or close a fence."""
+    """Escape the text so that it cannot open or close a fence."""
     if not any(opener in text for opener in _OPENERS):
         return Fenced(text)
     return Fenced(_tag().sub("&lt;", text))
 
 
 def fence(tag: Tag, text: str) -> Fenced:
-    """Data between tags of its own."""
+    """Escape the text and put it between the given tags."""
     return Fenced(f"<{tag}>\n{escape(text)}\n</{tag}>")
 
 
 def reminder(parts: Iterable[Fenced]) -> str:
-    """Parts, each fenced, escaped or ours, as one reminder to the model."""
+    """Join fenced parts into one system reminder for the model."""
     return "<system-reminder>\n" + "\n\n".join(parts) + "\n</system-reminder>"

@@ -1,8 +1,8 @@
-"""Remote flags: a plain mapping, or a function that is asked for one flag at a time.
+"""Remote flags: a plain mapping, or a function that returns one flag at a time.
 
-A flag has the key of the setting it sets (`lamina.recall`, `autoDreamEnabled`, `lamina.notes.firstAt`). None means that nobody
-said anything. A function that fails counts as having said nothing: flags are asked between turns, and a server that is away must
-not stop a conversation. OpenFeature is an extra, imported when `openfeature_flags` is called and not before.
+A flag has the key of the setting it sets (`lamina.recall`, `autoDreamEnabled`, `lamina.notes.firstAt`). None means that the flag is
+not set. A function that fails leaves the flag unset too: flags are read between turns, and an unreachable flag server must not
+stop a conversation. OpenFeature is an optional extra and is imported only when `openfeature_flags` is called.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from .errors import MissingExtra
 FlagReader: TypeAlias = Callable[[str, object], object]
 Flags: TypeAlias = Mapping[str, object] | FlagReader
 
-# What a reader of flags may raise when its server is away or its answer is broken.
+# Exceptions that a flag reader may raise when its server is unreachable or its response is invalid.
 _READER_FAULTS = (OSError, LookupError, ValueError, TypeError, RuntimeError)
 
 
 class Mistyped(NamedTuple):
-    """An answer whose type is not the setting's: a function returns it instead of the value it cannot give."""
+    """The result of a flag reader if it cannot return a value of the setting's type; `problem` follows "expected …,"."""
 
     problem: str
 
 
 def ask(flags: Flags, key: str, sample: object) -> object | None:
-    """What is said about `key`; `sample` has the type that is expected."""
+    """Return the flag `key`, or None if it is not set; `sample` is a value of the expected type."""
     if isinstance(flags, Mapping):
         return flags.get(key)
     try:
         return flags(key, sample)
     except _READER_FAULTS as fault:
-        return Mistyped(f"and asking for it failed ({type(fault).__name__})")
+        return Mistyped(f"but reading the flag failed ({type(fault).__name__})")
 
 
 def openfeature_flags(*, domain: str | None = None, context: Any = None, client: Any = None) -> FlagReader:
-    """Flags from this program's OpenFeature provider; `context` is an EvaluationContext, `client` one that exists already."""
+    """Read flags from this program's OpenFeature provider; pass an EvaluationContext as `context`, or an existing `client`."""
     if client is None:
         try:
             api = import_module("openfeature.api")
@@ -54,13 +54,13 @@ def openfeature_flags(*, domain: str | None = None, context: Any = None, client:
 def _openfeature_value(client: Any, context: Any, key: str, sample: object) -> object | None:
     details = _openfeature_details(client, context, key, sample)
     if _name(details.error_code) == "TYPE_MISMATCH" and isinstance(sample, float):
-        # A provider that reads its flags from JSON takes 24 for an integer.
+        # A provider that reads its flags from JSON treats 24 as an integer.
         details = client.get_integer_details(key, int(sample), context)
     if _name(details.error_code) == "TYPE_MISMATCH":
-        return Mistyped("not what the flag holds")
+        return Mistyped("but the flag has another type")
     if details.error_code is not None or _name(details.reason) == "DISABLED":
         return None
-    # The value that was handed in came back: whether the provider or nobody said it can't be told, so nobody did.
+    # The sample came back, so it may be the fallback or a real answer. Treat the flag as unset.
     if _name(details.reason) == "DEFAULT" and details.value == sample:
         return None
     value: object = details.value

@@ -1,8 +1,8 @@
-"""Front matter: the block between two `---` lines at the top of a markdown file, read as plain texts.
+"""Front matter: the block between two `---` lines at the top of a Markdown file.
 
-Owns what counts as such a block. Invariants: every value is a text, a list or a mapping, whatever it looks like (`no` and
-`2026-03-31` stay texts); nothing is constructed, followed or executed; the work is bounded whatever the file holds. A block that
-cannot be read is no front matter, and `problem` says why.
+Invariants: every value is a string, a list or a mapping, whatever it looks like (`no` and `2026-03-31` stay strings). Reading
+constructs no objects, follows no references and executes nothing. The work is bounded for any file. An invalid block is not treated
+as front matter, and `problem` explains why.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ import msgspec
 
 Value: TypeAlias = "str | list[Value] | dict[str, Value]"
 
-# Names, a description, a list of globs: a page of it is a mistake or an attack, and this much is read in a fraction of a millisecond.
+# Enough for names, a description and a list of globs. More is a mistake or an attack, and this much is read in well under a
+# millisecond.
 MOST_BYTES = 4_096
-# A mapping, one under it (`metadata:`), a list in that.
+# A mapping, a mapping inside it (`metadata:`), and a list inside that.
 DEEPEST = 3
 
 _FIRST = re.compile(r"\ufeff?---[ \t]*\r?\n")
@@ -25,7 +26,7 @@ _LAST = re.compile(r"^---[ \t]*\r?$\n?", re.MULTILINE)
 
 
 class Split(NamedTuple):
-    """`head` is what stands between the two lines; None: there is no block, and `body` is the whole text."""
+    """A text split at its front matter. `head` is the text between the two lines; if it is None, `body` is the whole text."""
 
     head: str | None
     body: str
@@ -33,7 +34,10 @@ class Split(NamedTuple):
 
 
 class FrontMatter(msgspec.Struct, frozen=True):
-    """`head` is the block as it stands, for who must keep what they don't know. Without a usable block `body` is the whole text."""
+    """Parsed front matter. `head` is the raw block, for callers that must preserve unknown fields.
+
+    Without a valid block, `body` is the whole text.
+    """
 
     fields: dict[str, Value]
     head: str | None
@@ -42,14 +46,14 @@ class FrontMatter(msgspec.Struct, frozen=True):
 
 
 class _Unreadable(Exception):
-    """Its text ends the sentence "The front matter …"."""
+    """The reason why a block is invalid, worded to follow "The front matter …"."""
 
 
 def split_front_matter(text: str) -> Split:
     first = _FIRST.match(text)
     if first is None:
         return Split(None, text)
-    # Each character is at least a byte: what ends further away is too long in any case.
+    # Each character takes at least one byte, so a block that ends further away is too long in any case.
     last = _LAST.search(text, first.end(), first.end() + MOST_BYTES + len("---\r\n") + 1)
     if last is None:
         return Split(None, text, f"has no closing line --- within {MOST_BYTES:,} bytes")
@@ -81,19 +85,19 @@ def _fields(head: str, deepest: int) -> dict[str, Value]:
         value = _value(next(events), events, deepest, deepest)
         next(events)  # the document's end
         if not isinstance(next(events), yaml.StreamEndEvent):
-            raise _Unreadable("holds more than one document")
+            raise _Unreadable("contains more than one YAML document")
     except yaml.YAMLError as fault:
-        raise _Unreadable(f"is no YAML{_place(fault)}") from None
+        raise _Unreadable(f"is not valid YAML{_place(fault)}") from None
     except UnicodeError:
-        raise _Unreadable("holds a character that no text can carry") from None
+        raise _Unreadable("contains an invalid character") from None
     if not isinstance(value, dict):
-        raise _Unreadable("is no list of `key: value` lines")
+        raise _Unreadable("is not made of `key: value` lines")
     return value
 
 
 def _place(fault: Exception) -> str:
     mark = getattr(fault, "problem_mark", None)
-    # The opening line is the file's first.
+    # The mark counts from 0, and the opening `---` is the first line of the file.
     return f" at line {mark.line + 2}" if mark is not None else ""
 
 
@@ -101,9 +105,9 @@ def _value(event: Any, events: Iterator[Any], left: int, deepest: int) -> Value:
     import yaml
 
     if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
-        raise _Unreadable("uses an anchor or an alias; put quotes around a value that begins with & or *")
+        raise _Unreadable("uses an anchor or an alias; put quotes around a value that starts with & or *")
     if getattr(event, "tag", None) is not None:
-        raise _Unreadable("uses a tag; put quotes around a value that begins with !")
+        raise _Unreadable("uses a tag; put quotes around a value that starts with !")
     if isinstance(event, yaml.ScalarEvent):
         return str(event.value)
     if not left:
@@ -114,7 +118,7 @@ def _value(event: Any, events: Iterator[Any], left: int, deepest: int) -> Value:
     for item in _until(events, yaml.MappingEndEvent):
         key = _value(item, events, left - 1, deepest)
         if not isinstance(key, str):
-            raise _Unreadable("has a key that is no text")
+            raise _Unreadable("has a key that is not a string")
         if key in fields:
             raise _Unreadable(f"has the key {key[:40]!r} twice")
         fields[key] = _value(next(events), events, left - 1, deepest)
@@ -122,7 +126,7 @@ def _value(event: Any, events: Iterator[Any], left: int, deepest: int) -> Value:
 
 
 def _until(events: Iterator[Any], end: type) -> Iterator[Any]:
-    """The events up to the one that ends this list or mapping; what is nested takes its own out of the same iterator."""
+    """Yield the events up to the end of this list or mapping; nested values consume theirs from the same iterator."""
     for event in events:
         if isinstance(event, end):
             return

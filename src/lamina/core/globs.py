@@ -1,11 +1,11 @@
-"""Glob matching: the one engine behind the Glob and Grep tools, .gitignore, permission rules, instruction rules and shell wildcards.
+"""Glob matching for the Glob and Grep tools, .gitignore, permission rules, instruction rules and shell wildcards.
 
-A name pattern is spelled as in `fnmatch`: `*`, `?`, `[…]`, `[!…]`. Each dialect translates its own spelling (backslashes, `[^…]`,
-quotes) into that one. A path pattern is a sequence of name patterns, in which `**` stands for any number of components.
+A name pattern uses the syntax of `fnmatch`: `*`, `?`, `[…]`, `[!…]`. Each dialect translates its own syntax (backslashes, `[^…]`,
+quotes) into that one. A path pattern is a sequence of name patterns, in which `**` matches any number of components.
 
-Patterns come from models and repositories, so matching is bounded by pattern times path, whatever the pattern: a name pattern is a
-regular expression of atomic groups, and in a path only the last `**` is ever tried again. Standard library only: the process that
-searches without ripgrep loads this module.
+Patterns come from models and repositories, so the time of a match must be bounded by the pattern's length times the path's length.
+For this reason a name pattern becomes a regular expression of atomic groups, and a path match backtracks only to the last `**`.
+This module uses only the standard library, because the process that searches without ripgrep loads it.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
-# `{a,b}{c,d}…` doubles with every pair; nobody means more.
+# `{a,b}{c,d}…` doubles with every pair of braces; no real pattern needs more alternatives.
 MAX_ALTERNATIVES = 64
-# The two readings of braces: `{a}` is a pair in the first, and two letters around an `a` in the second, as in bash.
+# The two readings of braces: `{a}` is a group in the first, and literal text in the second, as in bash.
 ANY_BRACES = re.compile(r"\{([^{}]*)\}")
 BRACES_WITH_COMMA = re.compile(r"\{([^{,]*,[^{}]*)\}")
 
-# One name pattern for each component; None stands for any number of components.
+# One name pattern for each component; None matches any number of components.
 PathGlob: TypeAlias = Sequence[re.Pattern[str] | None]
 
 
 @lru_cache(maxsize=1_024)
 def compile_name(pattern: str, *, ignore_case: bool = False) -> re.Pattern[str]:
-    """Return the expression for one name; use its `match`."""
+    """Return the regular expression for one name; use its `match`."""
     return re.compile(fnmatch.translate(pattern), re.IGNORECASE if ignore_case else 0)
 
 
@@ -37,7 +37,7 @@ def compile_path(components: Sequence[str]) -> PathGlob:
 
 
 def match_path(glob: PathGlob, path: Sequence[str]) -> bool:
-    """Whether the glob matches all components. On a mismatch only the last `**` takes one more: an earlier one never helps."""
+    """Whether the glob matches all components. On a mismatch only the last `**` takes one more component; earlier ones never help."""
     at = done = 0
     star, resume = -1, 0
     while done < len(path):
@@ -64,12 +64,12 @@ def quote_name(text: str) -> str:
 
 
 def split_path(pattern: str) -> tuple[str, ...]:
-    """Return the components of a path or a pattern, without empty ones and `.`."""
+    """Return the components of a path or pattern, without empty ones and `.`."""
     return tuple(part for part in pattern.split("/") if part not in ("", "."))
 
 
 def expand_braces(pattern: str, braces: re.Pattern[str] = ANY_BRACES) -> list[str]:
-    """Return the patterns without braces that a pattern stands for, the first ones where there are too many."""
+    """Expand the braces of a pattern. If there are too many alternatives, return only the first MAX_ALTERNATIVES."""
     done, waiting = list[str](), [pattern]
     while waiting and len(done) < MAX_ALTERNATIVES:
         text = waiting.pop(0)

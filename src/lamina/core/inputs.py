@@ -1,4 +1,4 @@
-"""What callers hand in, as private plain values: nothing they do to their own objects later reaches what was sent."""
+"""Copies of the caller's arguments as plain values, so that later changes to the caller's objects never affect a request."""
 
 from __future__ import annotations
 
@@ -9,27 +9,28 @@ import msgspec
 
 from .blocks import Wire, scrub, text, unmarked
 from .errors import InputError
+from .wording import plural
 
-# A session's own to fill: an option of that name would overrule what it keeps account of.
+# Keys that the session fills in and keeps track of; an option with one of these names would override them.
 RESERVED = frozenset({"model", "max_tokens", "messages", "system", "tools"})
 TTLS = ("5m", "1h")
-# What a result may be made of; any other list is data of the tool's own that happens to have a field `type`.
+# Types of content blocks in a result. A list with other types is the tool's data, which happens to have a field `type`.
 PARTS = ("text", "image", "document", "search_result", "tool_reference")
 
 
 @runtime_checkable
 class Readable(Protocol):
-    """An open file, pipe or response. Whoever opened it closes it."""
+    """An open file, pipe or response. The caller who opened it must close it."""
 
     def read(self, size: int, /) -> Any: ...
 
 
-# A tool's output before it is decided whether it may stay in the conversation: content, or bytes and streams as they are.
+# The output of a tool before Lamina decides whether it may stay in the conversation: content, or unread bytes and streams.
 Output: TypeAlias = str | list[Wire] | memoryview | Readable
 
 
 class Given(NamedTuple):
-    """What a caller said a request should carry; None: nothing."""
+    """The parts of a request that the caller chose; None means not given."""
 
     system: list[Wire] | None
     tools: list[Wire] | None
@@ -46,11 +47,11 @@ def read_given(
     max_tokens: object,
     cache_ttl: object,
 ) -> Given:
-    """The types are those of Session's arguments; whoever has no type checker is told here."""
+    """Validate and copy the arguments of a Session, for callers without a type checker."""
     if max_tokens is not None and (not isinstance(max_tokens, int) or max_tokens < 1):
-        raise InputError("max_tokens", f"{max_tokens!r} is no number of tokens", "give a whole number of at least 1")
+        raise InputError("max_tokens", f"invalid value {max_tokens!r}", "use a whole number of at least 1")
     if not (cache_ttl is None or (isinstance(cache_ttl, str) and cache_ttl in TTLS)):
-        raise InputError("cache_ttl", f"{cache_ttl!r} is no lifetime of a cache", f"use one of {', '.join(TTLS)} or None")
+        raise InputError("cache_ttl", f"invalid value {cache_ttl!r}", f"use one of {', '.join(TTLS)} or None")
     return Given(
         system_blocks(system) if system is not None else None,
         plain_rows(tools, "tools") if tools is not None else None,
@@ -64,7 +65,8 @@ def plain_options(options: object) -> Wire:
     if not isinstance(options, Mapping):
         raise InputError("options", "must be an object")
     if taken := sorted(RESERVED & set(options)):
-        raise InputError("options", f"{', '.join(taken)} belongs to the session", "hand it over by its own name")
+        problem = f"{', '.join(taken)} {plural(len(taken), 'is', 'are')} not allowed here"
+        raise InputError("options", problem, "use the session's own arguments instead")
     return plain_rows([options], "options")[0]
 
 
@@ -75,20 +77,20 @@ def system_blocks(system: object) -> list[Wire]:
 
 
 def plain_rows(rows: object, where: str) -> list[Wire]:
-    """Tools or system blocks, copied, without cache marks."""
+    """Return a copy of tools or system blocks without cache marks."""
     if isinstance(rows, str) or not isinstance(rows, Sequence) or not all(isinstance(row, Mapping) for row in rows):
         raise InputError(where, "must be a list of objects")
     try:
         plain: list[Wire] = msgspec.json.decode(msgspec.json.encode(scrub([dict(row) for row in rows])))
     except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(where, f"is no plain JSON ({error})") from error
+        raise InputError(where, f"is not plain JSON ({error})") from error
     return [dict(unmarked(row)) for row in plain]
 
 
 def result_output(output: object) -> Output:
-    """A tool's output, not copied: text, content blocks, bytes, or an open file, pipe or response that is read in pieces.
+    """Return a tool's output without copying it: text, content blocks, bytes, or an open file, pipe or response.
 
-    A path is text like any other value: a tool that returns one means its name. Open the file to hand over what is in it.
+    A `Path` is converted to text like any other value. To pass the content of a file, open it.
     """
     match output:
         case str():

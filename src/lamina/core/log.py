@@ -1,11 +1,13 @@
-"""The log: records form a tree (tree.py), one path through it is the conversation, the view is a fold over that path.
+"""The log: records form a tree (tree.py), one path through the tree is the conversation, and the view is a fold over that path.
 
-`Log.add` costs O(1) for what extends. A switch or a revoke is announced by its return value and needs `refold`: keeping displaced
-slices to avoid that is wrong for histories that were undone in the middle, and folding 10,000 records takes milliseconds.
+`Log.add` costs O(1) for a record that extends the conversation. After a switch to another branch or a revoke it returns False, and
+the caller must call `refold`. Keeping displaced slices to avoid this would be wrong for histories that were undone in the middle,
+and folding 10,000 records takes only milliseconds.
 
-A checkpoint carries what a resume must know of the records it does not read. After a compaction only the kept messages and what
-follows are read again; decisions made before that still hold for what is kept: pins, frozen replacements of results, and the prompt as
-it was sent. A log loaded from the checkpoint's offset with this state has the same view as one loaded from the top.
+A checkpoint stores the state that a resume needs from the records it does not read. After a compaction only the kept messages and
+the records that follow are read again. Earlier decisions still apply to the kept messages: pins, frozen replacements of results,
+and the prompt as it was sent. A log loaded from the checkpoint's offset with this state has the same view as one loaded from the
+top.
 """
 
 from __future__ import annotations
@@ -41,23 +43,23 @@ from .view import View
 
 
 class Log:
-    """Tree, view and what was taken back. `read` in load and refold gives all records again, in file order."""
+    """The tree, the view and the revoked decisions. The `read` argument of load and refold returns all records in file order."""
 
     def __init__(self, seed: Callable[[], View] = View) -> None:
-        """`seed` makes the view a fold begins with: an empty one, or what a checkpoint knew."""
+        """`seed` makes the initial view of a fold: an empty one, or one with the state of a checkpoint."""
         self._seed = seed
         self.tree = Tree()
         self.view = seed()
         self.revoked: set[str] = set()
         # Decisions of this conversation, oldest first, for undo and for naming the reason of a break.
         self.decisions: dict[str, Boundary | Clear | Span | Spill] = {}
-        self.events: dict[str, Event] = {}  # the last of each name, oldest first, for rooms that look for their own
-        # Why the next request will not start with the last one that was answered: a decision since then changed what was sent.
+        self.events: dict[str, Event] = {}  # the last event of each name, oldest first; layers look up their own
+        # The reason for a coming cache break: a decision since the last answer changed the messages already sent.
         self.due: Reason | None = None
-        self.last_answer: str | None = None  # its message id, or its record's
-        self.newer: int | None = None  # the format of a record this version must not guess at
+        self.last_answer: str | None = None  # message id of the last answer, or the uuid of its record
+        self.newer: int | None = None  # the format of a record that this version must not interpret
         self.skipped_kinds: dict[str, int] = {}
-        self._summaries: dict[str, str] = {}  # summary → its boundary, where the summary itself does not say so
+        self._summaries: dict[str, str] = {}  # summary → its boundary, for summaries that do not name it themselves
 
     @classmethod
     def load(cls, read: Callable[[], Iterable[Record]], seed: Callable[[], View] = View) -> Log:
@@ -70,7 +72,7 @@ class Log:
         return log
 
     def add(self, record: Record) -> bool:
-        """False: the conversation is no longer an extension of what it was; call refold."""
+        """Add a record. Return False if it does not extend the conversation; then the caller must call refold."""
         return self._enter(record, fold=True)
 
     def _enter(self, record: Record, *, fold: bool) -> bool:
@@ -86,7 +88,7 @@ class Log:
         if record.uuid is not None:
             self.tree.attach(record.uuid, record.parent)
         if isinstance(record, Event):
-            self.events.pop(record.name, None)  # so that the newest stands last, whatever its clock says
+            self.events.pop(record.name, None)  # keeps the newest event last, regardless of its timestamp
             self.events[record.name] = record
         elif isinstance(record, Foreign):
             self.skipped_kinds[record.kind] = self.skipped_kinds.get(record.kind, 0) + 1
@@ -132,17 +134,18 @@ class Log:
 
     def _fold(self, view: View, record: Placed) -> None:
         node = self.tree.nodes.get(record.uuid)
-        # A boundary that is no member has nobody behind it but results that joined out of order.
+        # Only results that joined out of order can follow a boundary that is not a member.
         view.add(record, rests_on=node.parent if node is not None and node.parent in self.tree.members else None)
         if isinstance(record, Boundary | Clear | Span | Spill):
             self.decisions[record.uuid] = record
 
     def refold(self, read: Callable[[], Iterable[Record]]) -> None:
-        """Fold the conversation's records again, without what was revoked."""
+        """Fold the records of the conversation again, without revoked decisions."""
         generation = self.view.generation
         view = self._seed()
-        view.pins = {uuid: pin for uuid, pin in view.pins.items() if uuid not in self.revoked}  # a checkpoint's, taken back since
-        # A record written twice keeps its first place and its last content.
+        # The checkpoint may contain pins that were revoked after it.
+        view.pins = {uuid: pin for uuid, pin in view.pins.items() if uuid not in self.revoked}
+        # A record written twice keeps its first position and its last content.
         kept = {record.uuid: record for record in read() if isinstance(record, Placed) and self._counts(record)}
         self.decisions = {}
         for record in kept.values():
@@ -151,7 +154,7 @@ class Log:
         self.view = view
 
     def prune(self) -> None:
-        """After a rewind whose log cannot be read again (its disk is gone): the view loses what left the conversation."""
+        """Remove from the view what a rewind cut off. Used if the log cannot be read again because its disk is unavailable."""
         left = self.tree.nodes.keys() - self.tree.members.keys()
         self.view.drop(tuple(item.uuid for item in self.view.items if item.uuid in left))
 
@@ -165,13 +168,13 @@ class Log:
             case Boundary():
                 return record.uuid in self.tree.nodes
             case Snapshot():
-                # The prompt belongs to no branch: what was sent last is what a resumed session sends.
+                # The prompt does not depend on the branch: a resumed session sends the last one again.
                 return True
             case _:
                 return self.tree.holds(record)
 
     def _note_summary(self, record: Grown) -> None:
-        """Other programs' summaries do not name their boundary: it is the nearest one above that has none yet."""
+        """Find the boundary of a summary by another program, which does not name it: the nearest one above without a summary."""
         if not isinstance(record, Message) or not record.summary or record.by is not None:
             return
         above = self.tree.boundary_above(record.uuid)
@@ -179,10 +182,14 @@ class Log:
             self._summaries[record.uuid] = above
 
     def check_undo(self, target: str) -> None:
-        """Span decisions rest on each other: the later one is undone first. A clearing stands alone, a spill is never undone."""
+        """Raise if `target` cannot be undone now.
+
+        Span decisions depend on each other, so the latest is undone first. A clearing is independent. A spill is never undone.
+        """
         decision = self.decisions.get(target)
         if isinstance(decision, Spill):
-            raise UsageError(f"{target} is a spill, which is not undone: its file {decision.path or ''} holds the whole result.")
+            file = f" ({decision.path})" if decision.path else ""
+            raise UsageError(f"Cannot undo {target}: it is a spill, and its file{file} contains the full result.")
         if decision is None or isinstance(decision, Clear):
             return
         spans = [
@@ -195,9 +202,9 @@ class Log:
 
 
 def checkpoint_state(log: Log, **more: Any) -> Wire:
-    """The state at this moment; `more` is what the rooms above want to find again (the estimator, cursors)."""
+    """Return the current state for a checkpoint; `more` is state of other packages (the estimator, cursors)."""
     view = log.view
-    # A call in view may still get its result; what was decided about that holds then too.
+    # A call in the view may still get its result, and decisions about that result must survive.
     calls = {block.id for _, block in view.blocks() if isinstance(block, ToolUse)}
     shown = calls | {block.tool_use_id for _, block in view.blocks() if isinstance(block, ToolResult)}
     return {
@@ -209,7 +216,7 @@ def checkpoint_state(log: Log, **more: Any) -> Wire:
 
 
 def seeded(state: Wire) -> View:
-    """An empty view that knows what the checkpoint knew. What cannot be read is left out: the records that follow still count."""
+    """Return an empty view with the state of a checkpoint. An invalid state is ignored; the records after it still count."""
     view = View()
     try:
         view.pins = {pin.uuid: pin for pin in msgspec.convert(state.get("pins") or [], list[Pin])}

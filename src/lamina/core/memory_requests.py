@@ -1,13 +1,13 @@
-"""Requests to remember or forget something, in the words people use: whether a message is one, and what it is about.
+"""Recognizes requests to remember or forget something in a user's message, and extracts their subject.
 
-English, German, Chinese, Japanese and Korean. The words stand at the beginning of a message, in some languages at its end. Pure.
+Supports English, German, Chinese, Japanese and Korean. The request is at the start of a message, or at its end in some languages.
 """
 
 from __future__ import annotations
 
 import re
 
-# What stands before a request, at the beginning of a message.
+# Polite phrases that may precede a request at the start of a message.
 _POLITE = (
     r"(?:(?:also|and|ok(?:ay)?|hey|hi)[,，]?\s+)?(?:(?:please|pls)\s+|(?:can|could|would|will) you\s+(?:please\s+)?|i want you to\s+"
     r"|bitte\s+|请|請|麻烦(?:你)?)?"
@@ -15,14 +15,14 @@ _POLITE = (
 REMEMBER = re.compile(
     rf"^\s*{_POLITE}(?:(?:(?:always |do )?remember|memori[sz]e|keep in mind|(?:don['’]?t|do not|never) forget)\b"
     r"(?!\s+(?:when|how|what|where|who)\b)(?:\s+(?:this|that|to|these|the following)\b)?"
-    # Files are saved and notes are taken as well: these two need a word or a colon behind them.
+    # "save" and "note" also refer to files and notes, so they require a certain word or a colon after them.
     r"|(?:note|save)(?:\s+(?:this|that|(?:in|to) memory)\b|(?=\s*[:：]))"
     r"|(?:merke?\s+(?:dir|euch)|merken\s+sie\s+sich|denke?\s+dar?an|vergiss\s+nicht)\b(?:\s+bitte\b)?(?:\s*,\s*dass\b|\s+folgendes\b)?"
     r"|记住|記住|记得|記得|记下|記下|(?:别|不要|勿)忘(?:记|記|了)|覚えて(?:おいて)?(?:ください|下さい|ね)?"
     r"|기억해\s?줘|기억해)\s*[:：,，、。]?\s*",
     re.IGNORECASE,
 )
-# And at its end, as Japanese and Korean say it. The mark before it keeps "we always remember" apart.
+# The request at the end of a message, as in Japanese and Korean. The required punctuation excludes "we always remember".
 _REMEMBER_LAST = re.compile(
     r"(?:[,;.，。；]\s*(?:please\s+)?(?:remember|keep in mind|don['’]?t forget)(?:\s+(?:this|that|it))?"
     r"|[，,。；\s]\s*(?:请|請)?(?:你)?(?:记住|記住|记一下|记下来|别忘了|不要忘记)(?:这一?点|这件事)?"
@@ -49,19 +49,22 @@ _REQUEST = re.compile(
 )
 
 
-# Words at the end of a message are looked for in its last so many characters: a long text costs no more than a short one.
+# Requests at the end of a message are searched only in this many last characters, so a long text costs no more than a short one.
 _TAIL = 80
 
 
 def _at_end(pattern: re.Pattern[str], text: str) -> int | None:
-    """Where the words begin that end the text."""
+    """Return the position at which the pattern starts near the end of the text, or None."""
     base = max(0, len(text) - _TAIL)
     found = pattern.search(text[base:])
     return base + found.start() if found is not None else None
 
 
 def asks_to_remember(text: str) -> bool:
-    """ "Remember our deploy day?" asks; it tells nothing. "Could you remember that …?" is a wish in the form of a question."""
+    """Whether the text asks to remember something.
+
+    "Remember our deploy day?" is a question, so it does not. "Could you remember that …?" is a request phrased as a question.
+    """
     if _REQUEST.match(text):
         return True
     if _QUESTION.search(text[-_TAIL:]):
@@ -70,7 +73,7 @@ def asks_to_remember(text: str) -> bool:
 
 
 def to_remember(text: str) -> str:
-    """What is to be remembered, without the words that ask for it."""
+    """Return the text to remember, without the request itself."""
     if first := REMEMBER.match(text):
         return (text[first.end() :].rstrip(" ?？") if _REQUEST.match(text) else text[first.end() :]).strip()
     return text[: _at_end(_REMEMBER_LAST, text)].strip()
@@ -81,12 +84,12 @@ def asks_to_forget(text: str) -> bool:
 
 
 def to_forget(text: str) -> str:
-    """What is to be forgotten, without the words that ask for it."""
+    """Return the text to forget, without the request itself."""
     if first := FORGET.match(text):
         return _KNOWN_BY_YOU.sub("", text[first.end() :]).strip()
     return text[: _at_end(_FORGET_LAST, text)].strip()
 
 
 def asks_for_memory(text: str) -> bool:
-    """Whether a message asks in so many words to remember or forget something."""
+    """Whether the text explicitly asks to remember or forget something."""
     return asks_to_remember(text) or asks_to_forget(text)

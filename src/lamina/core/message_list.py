@@ -1,20 +1,20 @@
-"""Flattening: visible items become a message list the API accepts, at every moment (C11, Z6).
+"""Flattening turns visible items into a message list that the API accepts at any moment.
 
-Theory. Between two answers of the model stands exactly one user message. So the flat form is a row of *turns*, roles alternating:
+Between two answers of the model there is exactly one user message. So the flat form is a sequence of *turns* with alternating roles:
 
-- an assistant turn gathers every record of one answer (same message id), wherever in the file they stand;
-- a user turn gathers everything up to the next answer: first the tool results, then the rest (texts, images, injected context),
-  each in order of arrival. The API wants results first; a reminder that arrived between two results moves behind them.
+- an assistant turn collects all records of one answer (same message id), wherever they are in the file;
+- a user turn collects everything up to the next answer: first the tool results, then the rest (texts, images, injected context),
+  each in order of arrival. The API requires results first, so a reminder that arrived between two results moves after them.
 
-A tool call still open when the next answer begins gets a synthetic error result; its real result, should it still come, becomes
-text. A result without a call is dropped, a second result for the same call is dropped. Rendering leaves out what the API
-refuses: empty text, thinking without a signature, thinking at the end of an answer, a call whose id was used before, a server's
-tool call without its result and the other way round, blocks that only the other role may send. The one exception is an answer
-that stands last: a server that paused gets its open call back as it sent it. A turn with nothing left is void: its neighbours
-merge.
+A tool call that is still open when the next answer begins gets a synthetic error result. If its real result arrives later, it
+becomes text. A result without a call is dropped, and so is a second result for the same call. Rendering leaves out everything that
+the API rejects: empty text, thinking without a signature, thinking at the end of an answer, a call whose id was used before,
+a server tool call without its result and vice versa, and blocks that only the other role may send. There is one exception: if the
+last message is an answer in which the server paused, its open call is sent back unchanged. A turn without any blocks is void, and
+its neighbours merge.
 
-A rendered message is never changed: when a turn grows, its message is built anew and the ones before it are shared. `chain`
-holds one prefix link per block (see prefix.py).
+A rendered message never changes: when a turn grows, its message is built again and the ones before it are shared. `chain` contains
+one prefix link per block (see prefix.py).
 """
 
 from __future__ import annotations
@@ -39,26 +39,26 @@ from .blocks import (
 )
 from .prefix import ROOT, link
 
-# What the model reads in place of a result that never came.
+# Replaces a result that never arrived.
 MISSING_RESULT = "No result: the call was interrupted before it finished."
-# A conversation must begin with the user; one whose beginning is gone begins with this.
+# A conversation must start with a user message; this one is used if the original start is no longer in view.
 OPENING = "(The beginning of this conversation is not shown.)"
-# Tools that run at the provider have call and result in one answer; their block types are many and end like this.
+# Tools that run at the provider have their call and result in one answer; the names of their many block types end like this.
 SERVER_CALL = "_tool_use"
 SERVER_RESULT = "_tool_result"
-# Blocks that only one of the two may send.
+# Blocks that only one of the two roles may send.
 USERS_OWN = ToolResult | Image | Document
 MODELS_OWN = Thinking | RedactedThinking | ToolUse
 
 
 class Turn:
-    """One message in the making. `results` and `calls` are used by user and assistant turns respectively."""
+    """One message under construction. User turns use `results`, assistant turns use `calls`."""
 
     __slots__ = ("calls", "keys", "others", "results", "role")
 
     def __init__(self, role: Literal["user", "assistant"]) -> None:
         self.role = role
-        self.keys: set[str] = set()  # message ids of the answer, or of several with nothing between them
+        self.keys: set[str] = set()  # message ids of the answer, or of several consecutive answers
         self.results: list[ToolResult] = []
         self.others: list[Block] = []
         self.calls: dict[str, str] = {}  # tool_use id → tool name
@@ -71,30 +71,30 @@ class Turn:
 
 
 class Flat:
-    """The flat form of a row of items, kept up to date as items are added. Same items, same result, in one go or one by one."""
+    """The flat form of a sequence of items, updated as items are added. The result does not depend on how they are added."""
 
     def __init__(self) -> None:
         self._turns: list[Turn] = []
         self._open: dict[str, None] = {}  # calls of the last answer without a result, in order
-        self._answered: dict[str, bool] = {}  # call → was its result synthetic
-        self._home: dict[str, int] = {}  # tool_use id → turn that holds its result
+        self._answered: dict[str, bool] = {}  # call → whether its result is synthetic
+        self._home: dict[str, int] = {}  # tool_use id → turn that contains its result
         self._wire: list[Wire] = []
-        self._from: list[int] = []  # per wire message: its first turn
-        self._to: list[int] = []  # and its last
-        self._links: list[int] = []  # per wire message: links before it
+        self._from: list[int] = []  # first turn of each wire message
+        self._to: list[int] = []  # last turn of each wire message
+        self._links: list[int] = []  # number of links before each wire message
         self.chain: list[bytes] = []
         self._dirty = 0  # turns from here on are not rendered yet
-        # A list made ahead for the next request, and how many of its messages are still those of the conversation.
+        # A list prepared for the next request, and how many of its messages are still valid.
         self._spare: list[Wire] | None = None
         self._same = 0
 
     @property
     def open_calls(self) -> tuple[str, ...]:
-        """Calls that a request sent now would have to answer with a synthetic result."""
+        """Calls without a result. A request sent now would contain synthetic results for them."""
         return tuple(self._open)
 
     def fate_of_call(self, tool_use_id: str) -> Literal["open", "answered", "made up"] | None:
-        """Whether a call waits for its result, has it, or was answered with a synthetic one; None: there is no such call."""
+        """Whether a call waits for its result, has it, or got a synthetic one; None if the call does not exist."""
         if tool_use_id in self._open:
             return "open"
         if tool_use_id not in self._answered:
@@ -102,7 +102,7 @@ class Flat:
         return "made up" if self._answered[tool_use_id] else "answered"
 
     def links_before_last_answer(self) -> int:
-        """Links of the request that the last answer replied to; 0 where there is no answer."""
+        """Return the number of links in the request of the last answer, or 0 without an answer."""
         self._render()
         for index in range(len(self._wire) - 1, -1, -1):
             if self._wire[index]["role"] == "assistant":
@@ -116,7 +116,7 @@ class Flat:
         return None
 
     def messages(self) -> list[Wire]:
-        """The message list for a request: a new list, its dicts shared and read-only."""
+        """Return the message list for a request: a new list whose dicts are shared and must not be changed."""
         self._render()
         spare, self._spare = self._spare, None
         if spare is None:
@@ -126,8 +126,11 @@ class Flat:
         return spare
 
     def prepare(self) -> None:
-        """Copy the list ahead of the next request: touching thousands of messages is what a long conversation costs, and it costs
-        nobody anything while the tools run. What is new is not rendered yet: open calls may still get their results."""
+        """Copy the list ahead of the next request.
+
+        Copying thousands of messages is the main cost of a long conversation, and while tools run nobody waits for it. New turns
+        are not rendered yet, because open calls may still get their results.
+        """
         self._spare = self._wire.copy()
         self._same = len(self._wire)
 
@@ -137,10 +140,10 @@ class Flat:
         if role == "assistant":
             self._add_answer(blocks, key)
         else:
-            self._add_said(blocks, synthetic)
+            self._add_user_blocks(blocks, synthetic)
 
     def replace_result(self, old: ToolResult, new: ToolResult) -> bool:
-        """Put another block in the place of this very one; False where it is not shown as a result (dropped, or come late)."""
+        """Replace this exact block. Return False if it is not shown as a result because it was dropped or arrived late."""
         at = self._home.get(old.tool_use_id)
         if at is None:
             return False
@@ -172,7 +175,7 @@ class Flat:
         self._touch(at)
 
     def _answer_in_progress(self, key: str | None) -> int | None:
-        """The turn these blocks belong to: the last answer, if it has the same id, or stands last and has no call open."""
+        """Return the turn that these blocks continue: the last answer, if it has the same id or is last and has no open call."""
         for at in range(len(self._turns) - 1, max(-1, len(self._turns) - 3), -1):
             turn = self._turns[at]
             if turn.role != "assistant":
@@ -182,7 +185,7 @@ class Flat:
             return at if same or (last and not self._open) else None
         return None
 
-    def _add_said(self, blocks: Iterable[Block], synthetic: bool) -> None:
+    def _add_user_blocks(self, blocks: Iterable[Block], synthetic: bool) -> None:
         for block in blocks:
             if isinstance(block, ToolResult):
                 self._add_result(block, synthetic)
@@ -202,7 +205,7 @@ class Flat:
             self._turns[self._user_turn()].others.append(late)
 
     def _user_turn(self) -> int:
-        """The turn what is said goes into. Only what is sent opens one: a void user turn would part an answer in two."""
+        """Return the current user turn, or start one. Call it only for blocks to send: a void user turn would split an answer."""
         if not self._turns or self._turns[-1].role != "user":
             self._turns.append(Turn("user"))
         self._touch(len(self._turns) - 1)
@@ -212,25 +215,24 @@ class Flat:
         self._dirty = min(self._dirty, at)
 
     def _render(self) -> None:
-        """Render what changed. Rendering starts at the wire message that holds the first changed turn, since void turns merge
-        their neighbours."""
+        """Render all changes, starting at the wire message with the first changed turn, since void turns merge their neighbours."""
         first = self._dirty
         if first >= len(self._turns):
             return
-        # An answer reads otherwise once it no longer stands last.
+        # An answer may be rendered differently once it is no longer last.
         first -= first > 0 and self._turns[first - 1].role == "assistant"
         keep = len(self._wire)
         while keep and self._to[keep - 1] >= first:
             keep -= 1
         start, links = first, len(self.chain)
         if keep < len(self._wire):
-            # An opening stands there for the answer behind it, and goes with it.
+            # An opening belongs to the answer after it and is removed with it.
             keep -= keep > 0 and self._from[keep - 1] == self._from[keep]
             start, links = min(first, self._from[keep]), self._links[keep]
         before, messages = self.chain[links:], self._wire[keep:]
         del self.chain[links:]
         del self._wire[keep:], self._from[keep:], self._to[keep:], self._links[keep:]
-        # The message before may take in what is rendered now (same role), so it may become another.
+        # The previous message may absorb the new blocks (same role), so it may change too.
         self._same = min(self._same, max(0, keep - 1))
         self._render_from(start)
         self._dirty = len(self._turns)
@@ -238,7 +240,7 @@ class Flat:
             if self._wire[at] == message:
                 self._wire[at] = message
         if self.chain[links : links + len(before)] != before:
-            # What was rendered is not repeated: whoever holds the chain as it was sent keeps it.
+            # The rendering changed, so continue on a copy: callers that hold the chain as it was sent keep it.
             held, self.chain = self.chain, self.chain.copy()
             held[links:] = before
 
@@ -272,7 +274,7 @@ class Flat:
 
 
 def _legal_answer(blocks: list[Block], *, paused: bool) -> list[Block]:
-    """The blocks of an answer that the API takes back. `paused`: it stands last, so a server's call may still be open."""
+    """Return the blocks of an answer that the API accepts. `paused`: the answer is last, so a server call may still be open."""
     served = _served(blocks, paused=paused) if any(isinstance(block, Unknown) for block in blocks) else ()
     kept = [block for at, block in enumerate(blocks) if at in served or _may_stand(block, USERS_OWN)]
     while kept and isinstance(kept[-1], Thinking | RedactedThinking):
@@ -281,7 +283,7 @@ def _legal_answer(blocks: list[Block], *, paused: bool) -> list[Block]:
 
 
 def _served(blocks: list[Block], *, paused: bool) -> set[int]:
-    """Where the server's own tool calls stand that have a result behind them, and those results: one of each."""
+    """Return the positions of server tool calls that have a result, and of these results, one of each per id."""
     calls: dict[str, int] = {}
     results: dict[str, int] = {}
     for at, block in enumerate(blocks):
@@ -295,7 +297,7 @@ def _served(blocks: list[Block], *, paused: bool) -> set[int]:
 
 
 def _may_stand(block: Block, of_others: UnionType) -> bool:
-    """Whether the API takes a block in a message that may not hold `of_others`."""
+    """Whether the API accepts the block in a message that must not contain `of_others`."""
     match block:
         case Text():
             return bool(block.text.strip())

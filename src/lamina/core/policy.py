@@ -1,10 +1,10 @@
-"""Policy: every number a layer decides with, in one frozen value.
+"""Policy: every number that the layers use, in one frozen value.
 
-Each `plan` takes the policy as an argument and no layer has a number of its own, so that two policies can be compared by running
-the same code twice. Token offsets are written for an effective window of 180,000 and shrink with smaller windows (T9).
+Each `plan` takes the policy as an argument, and layers define no numbers themselves. Two policies can therefore be compared by
+running the same code twice. Token offsets are written for an effective window of 180,000 and shrink with smaller windows.
 
-Every number is also a setting: `policy.notes.first_at` is `lamina.notes.firstAt`. What the setting says and accepts stands in the
-annotation, which is why annotations are evaluated in this module.
+Every number is also a setting: `policy.notes.first_at` is `lamina.notes.firstAt`. The annotation holds the setting's description
+and bounds, which is why this module does not postpone the evaluation of annotations.
 """
 
 from typing import Annotated, NamedTuple
@@ -15,136 +15,149 @@ from .errors import InputError
 
 # Far above any window, budget or file size, and still exact in every JSON reader.
 LARGEST = 1_000_000_000_000
-# Nobody needs more tries, turns or files than this, and each costs something.
+# An upper bound for retries, turns and files: each one costs something, and nobody needs more.
 MOST = 100
 LONGEST_WAIT = 600
 
 
 class Number(NamedTuple):
-    """The setting of a number. `low` is 1 where 0 would switch a guard off by accident; `high` bounds what is repeated or awaited."""
+    """Describes the setting of a number.
+
+    `low` is 1 if 0 would accidentally disable a guard. `high` limits numbers that control repetition or waiting.
+    """
 
     help: str
     spec: str
     low: int = 0
     high: int = LARGEST
-    remote: bool = False  # a remote flag may set it (F1: those of R1, M3 and N3)
+    remote: bool = False  # a remote flag may set it
 
 
 class WindowPolicy(msgspec.Struct, frozen=True):
-    """T4–T9."""
+    """Numbers for the context window (T4–T9)."""
 
-    default_window: Annotated[int, Number("Window of a model nothing is known about.", "T4", 1_000)] = 200_000
-    # Never more than the model's max output or a quarter of the window.
-    reserve: Annotated[int, Number("Tokens kept free for the answer.", "T5")] = 20_000
-    autocompact_offset: Annotated[int, Number("Compaction starts this many tokens before the effective window.", "T5")] = 13_000
-    warning_offset: Annotated[int, Number("The warning shows this many tokens before the effective window.", "T5")] = 20_000
-    error_offset: Annotated[int, Number("The error colour shows this many tokens before the effective window.", "T5")] = 20_000
-    blocking_offset: Annotated[int, Number("No message is taken this many tokens before the effective window.", "T5")] = 3_000
+    default_window: Annotated[int, Number("Context window assumed for an unknown model.", "T4", 1_000)] = 200_000
+    # Never more than the model's maximum output or a quarter of the window.
+    reserve: Annotated[int, Number("Tokens reserved for the response.", "T5")] = 20_000
+    autocompact_offset: Annotated[
+        int, Number("Automatic compaction starts this many tokens below the effective window.", "T5")
+    ] = 13_000
+    warning_offset: Annotated[int, Number("The warning appears this many tokens below the effective window.", "T5")] = 20_000
+    error_offset: Annotated[int, Number("The error color appears this many tokens below the effective window.", "T5")] = 20_000
+    blocking_offset: Annotated[int, Number("New messages are rejected this many tokens below the effective window.", "T5")] = (
+        3_000
+    )
     full_effective: Annotated[
-        int, Number("Below this effective window offsets and budgets shrink in proportion.", "T9", 1_000)
+        int, Number("Below this effective window, offsets and budgets shrink in proportion.", "T9", 1_000)
     ] = 180_000
-    autocompact_at: Annotated[int | None, Number("Compaction starts at this many tokens, if that is earlier.", "T5", 1)] = None
+    autocompact_at: Annotated[
+        int | None, Number("Automatic compaction starts at this many tokens, if that is earlier.", "T5", 1)
+    ] = None
 
 
 class ResultPolicy(msgspec.Struct, frozen=True):
-    """R1–R2, in characters."""
+    """Limits of tool results in characters (R1–R2)."""
 
     per_tool: Annotated[
-        dict[str, int], Number("Characters of a result that stay in the context, by tool.", "R1", 1, remote=True)
+        dict[str, int], Number("Maximum characters of a result kept in the context, by tool.", "R1", 1, remote=True)
     ] = msgspec.field(default_factory=lambda: {"Bash": 30_000})
-    default: Annotated[int, Number("The same for every other tool.", "R1", 1, remote=True)] = 50_000
-    per_message: Annotated[int, Number("Characters of all results of one message together.", "R1", 1, remote=True)] = 200_000
-    preview: Annotated[int, Number("Characters of the preview that stands for a spilled result.", "R2", 1)] = 2_000
+    default: Annotated[int, Number("The same limit for all other tools.", "R1", 1, remote=True)] = 50_000
+    per_message: Annotated[int, Number("Maximum characters of all results in one message.", "R1", 1, remote=True)] = 200_000
+    preview: Annotated[int, Number("Characters of the preview that replaces a spilled result.", "R2", 1)] = 2_000
 
 
 class MicroPolicy(msgspec.Struct, frozen=True):
-    """M1–M7."""
+    """Numbers for clearing old tool results (M1–M7)."""
 
     clearable: Annotated[frozenset[str], Number("Tools whose old results may be cleared.", "M1")] = frozenset(
         {"Read", "Bash", "Grep", "Glob", "WebSearch", "WebFetch", "Edit", "Write"}
     )
-    keep_tokens: Annotated[int, Number("Tokens of clearable results that stay.", "M2")] = 40_000
-    keep_last: Annotated[int, Number("Newest clearable results that are never touched.", "M2")] = 3
-    save_at_least: Annotated[int, Number("Tokens a clearing must save.", "M2")] = 20_000
-    # A cold cache has nothing to break: then it always pays.
-    must_pay: Annotated[bool, Number("Clear only where what it saves is worth the cache it breaks.", "M2")] = False
-    idle_minutes: Annotated[int, Number("Minutes of pause after which old results are cleared.", "M3", 1, remote=True)] = 60
-    idle_keep: Annotated[int, Number("Newest results that stay after a pause.", "M3", 1, remote=True)] = 5
-    edits_over: Annotated[int, Number("Registered results above which cache edits begin.", "M4")] = 20
-    edits_keep: Annotated[int, Number("Newest results that cache edits leave alone.", "M4")] = 5
-    api_trigger: Annotated[int, Number("Input tokens at which the provider starts to clear.", "M5", 1)] = 180_000
-    api_clear_at_least: Annotated[int, Number("Tokens the provider clears at least.", "M5")] = 140_000
-    attachments_older_than: Annotated[int, Number("User messages after which a recalled memory is cleared.", "M6")] = 3
+    keep_tokens: Annotated[int, Number("Tokens of clearable results that are kept.", "M2")] = 40_000
+    keep_last: Annotated[int, Number("Number of newest clearable results that are never cleared.", "M2")] = 3
+    save_at_least: Annotated[int, Number("Minimum number of tokens a clearing must save.", "M2")] = 20_000
+    # With a cold cache there is nothing to break, so clearing always pays.
+    must_pay: Annotated[bool, Number("Clear only if the savings exceed the cost of the cache break.", "M2")] = False
+    idle_minutes: Annotated[int, Number("Minutes of inactivity after which old results are cleared.", "M3", 1, remote=True)] = 60
+    idle_keep: Annotated[int, Number("Number of newest results kept after a pause.", "M3", 1, remote=True)] = 5
+    edits_over: Annotated[int, Number("Number of registered results above which cache edits begin.", "M4")] = 20
+    edits_keep: Annotated[int, Number("Number of newest results that cache edits never delete.", "M4")] = 5
+    api_trigger: Annotated[int, Number("Input tokens at which the provider starts clearing.", "M5", 1)] = 180_000
+    api_clear_at_least: Annotated[int, Number("Minimum number of tokens the provider clears.", "M5")] = 140_000
+    attachments_older_than: Annotated[int, Number("Number of user messages after which a recalled memory is cleared.", "M6")] = 3
 
 
 class NotesPolicy(msgspec.Struct, frozen=True):
-    """N2–N7."""
+    """Numbers for the session notes (N2–N7)."""
 
-    section_tokens: Annotated[int, Number("Tokens of one section of the notes.", "N2", 1)] = 2_000
-    total_tokens: Annotated[int, Number("Tokens of all notes.", "N2", 1)] = 12_000
-    first_at: Annotated[int, Number("Tokens of conversation at which notes begin.", "N3", remote=True)] = 10_000
-    growth: Annotated[int, Number("Tokens of growth between two updates.", "N3", remote=True)] = 5_000
-    tool_calls: Annotated[int, Number("Tool calls between two updates.", "N3", remote=True)] = 3
-    keep_tokens: Annotated[int, Number("Tokens kept verbatim behind the notes.", "N6")] = 10_000
-    keep_messages: Annotated[int, Number("Messages with text kept verbatim behind the notes.", "N6")] = 5
-    keep_cap: Annotated[int, Number("Most tokens kept verbatim behind the notes.", "N6")] = 40_000
+    section_tokens: Annotated[int, Number("Maximum tokens of one section of the notes.", "N2", 1)] = 2_000
+    total_tokens: Annotated[int, Number("Maximum tokens of all notes.", "N2", 1)] = 12_000
+    first_at: Annotated[int, Number("Conversation size in tokens at which notes begin.", "N3", remote=True)] = 10_000
+    growth: Annotated[int, Number("Growth in tokens between two updates of the notes.", "N3", remote=True)] = 5_000
+    tool_calls: Annotated[int, Number("Number of tool calls between two updates of the notes.", "N3", remote=True)] = 3
+    keep_tokens: Annotated[int, Number("Minimum tokens kept verbatim after the notes.", "N6")] = 10_000
+    keep_messages: Annotated[int, Number("Minimum messages with text kept verbatim after the notes.", "N6")] = 5
+    keep_cap: Annotated[int, Number("Maximum tokens kept verbatim after the notes.", "N6")] = 40_000
     wait_seconds: Annotated[float, Number("Seconds a compaction waits for an update of the notes.", "N7", high=LONGEST_WAIT)] = (
         15.0
     )
-    stale_seconds: Annotated[float, Number("Age at which an update under way is ignored.", "N7")] = 60.0
+    stale_seconds: Annotated[float, Number("Age in seconds after which an unfinished update of the notes is ignored.", "N7")] = (
+        60.0
+    )
 
 
 class CompactPolicy(msgspec.Struct, frozen=True):
-    """C3–C10, B3."""
+    """Numbers for compaction (C3–C10, B3)."""
 
-    tail_min: Annotated[int, Number("Fewest newest tokens kept verbatim behind a summary.", "C4")] = 0
-    tail_max: Annotated[int, Number("Most newest tokens kept verbatim behind a summary.", "C4")] = 0
-    users_tokens: Annotated[int, Number("Tokens of the person's own messages that a summary carries word for word.", "C3")] = (
-        20_000
-    )
-    list_tokens: Annotated[int, Number("Tokens of the list of files that a summary carries.", "C3")] = 1_500
-    ahead_tokens: Annotated[int, Number("A summary is begun this many tokens before it is needed; 0 never.", "C1")] = 0
-    files: Annotated[int, Number("Files restored after a compaction.", "C4", high=MOST)] = 5
-    file_tokens: Annotated[int, Number("Tokens of one restored file.", "C4")] = 5_000
-    files_tokens: Annotated[int, Number("Tokens of all restored files.", "C4")] = 50_000
-    skill_tokens: Annotated[int, Number("Tokens of one restored skill.", "C4")] = 5_000
-    skills_tokens: Annotated[int, Number("Tokens of all restored skills.", "C4")] = 25_000
-    too_long_tries: Annotated[int, Number("Tries to shorten a summary request that is too long.", "C7", high=MOST)] = 3
-    too_long_drop_percent: Annotated[int, Number("Share of the rounds dropped where the gap is unknown.", "C7", 1, 100)] = 20
-    summary_retries: Annotated[int, Number("Further tries of a summary that failed.", "C8", high=MOST)] = 2
-    breaker: Annotated[int, Number("Failed compactions in a row that stop compaction.", "C8", 1, MOST)] = 3
-    thrash_turns: Annotated[int, Number("Turns within which a full window counts as thrashing.", "B3", 1, MOST)] = 3
-    thrash_times: Annotated[int, Number("Times in a row after which thrashing stops.", "B3", 1, MOST)] = 3
-    collapse_percent: Annotated[int, Number("Share of the effective window at which turns are folded.", "C10", 1, 100)] = 80
-    # Far enough below that the next call does not fold again.
+    tail_min: Annotated[int, Number("Minimum of newest tokens kept verbatim after a summary.", "C4")] = 0
+    tail_max: Annotated[int, Number("Maximum of newest tokens kept verbatim after a summary.", "C4")] = 0
+    users_tokens: Annotated[int, Number("Maximum tokens of user messages that a summary quotes verbatim.", "C3")] = 20_000
+    list_tokens: Annotated[int, Number("Maximum tokens of the file list in a summary.", "C3")] = 1_500
+    ahead_tokens: Annotated[
+        int, Number("A summary starts in the background this many tokens before it is needed; 0 disables this.", "C1")
+    ] = 0
+    files: Annotated[int, Number("Maximum number of files restored after a compaction.", "C4", high=MOST)] = 5
+    file_tokens: Annotated[int, Number("Maximum tokens of one restored file.", "C4")] = 5_000
+    files_tokens: Annotated[int, Number("Maximum tokens of all restored files.", "C4")] = 50_000
+    skill_tokens: Annotated[int, Number("Maximum tokens of one restored skill.", "C4")] = 5_000
+    skills_tokens: Annotated[int, Number("Maximum tokens of all restored skills.", "C4")] = 25_000
+    too_long_tries: Annotated[
+        int, Number("Number of attempts to shorten a summary request that is too long.", "C7", high=MOST)
+    ] = 3
+    too_long_drop_percent: Annotated[int, Number("Percentage of the rounds dropped if the excess is unknown.", "C7", 1, 100)] = 20
+    summary_retries: Annotated[int, Number("Number of retries after a failed summary.", "C8", high=MOST)] = 2
+    breaker: Annotated[int, Number("Number of consecutive failures that stop automatic compaction.", "C8", 1, MOST)] = 3
+    thrash_turns: Annotated[int, Number("Turns within which a window that is full again counts as thrashing.", "B3", 1, MOST)] = 3
+    thrash_times: Annotated[int, Number("Consecutive times after which thrashing stops automatic compaction.", "B3", 1, MOST)] = 3
+    collapse_percent: Annotated[
+        int, Number("Percentage of the effective window at which turns are collapsed.", "C10", 1, 100)
+    ] = 80
+    # Low enough that the next call does not collapse turns again.
     collapse_to_percent: Annotated[
-        int, Number("Share of the effective window that folding makes room down to.", "C10", 1, 100)
+        int, Number("Percentage of the effective window that collapsing turns aims for.", "C10", 1, 100)
     ] = 60
-    collapse_keep: Annotated[int, Number("Newest tokens that are never folded.", "C10")] = 20_000
+    collapse_keep: Annotated[int, Number("Newest tokens that are never collapsed.", "C10")] = 20_000
 
 
 class SurfacingPolicy(msgspec.Struct, frozen=True):
-    """Q2–Q6: memories that are brought to a message."""
+    """Limits of recalled memories (Q2–Q6)."""
 
-    files: Annotated[int, Number("Memories brought to one message.", "Q1", 1, MOST)] = 5
-    lines: Annotated[int, Number("Lines of one recalled memory.", "Q6", 1)] = 200
-    file_bytes: Annotated[int, Number("Bytes of one recalled memory.", "Q6", 1)] = 4_096
-    total_bytes: Annotated[
-        int, Number("Bytes of recalled memories after which no more are brought, until a compaction.", "Q2")
-    ] = 60_000
+    files: Annotated[int, Number("Maximum number of memories added to one message.", "Q1", 1, MOST)] = 5
+    lines: Annotated[int, Number("Maximum lines of one recalled memory.", "Q6", 1)] = 200
+    file_bytes: Annotated[int, Number("Maximum bytes of one recalled memory.", "Q6", 1)] = 4_096
+    total_bytes: Annotated[int, Number("Maximum bytes of recalled memories until the next compaction.", "Q2")] = 60_000
     wait_seconds: Annotated[
-        float, Number("Seconds after which the local ranker chooses in a model's place.", "Q4", high=LONGEST_WAIT)
+        float, Number("Seconds after which the local ranker replaces a model that has not answered.", "Q4", high=LONGEST_WAIT)
     ] = 10.0
 
 
 class AgentPolicy(msgspec.Struct, frozen=True):
-    """A7."""
+    """Numbers for the summaries of background agents (A7)."""
 
-    summary_seconds: Annotated[float, Number("Seconds between two summaries of what a background agent is doing.", "A7")] = 30.0
+    summary_seconds: Annotated[float, Number("Seconds between two summaries of a background agent's work.", "A7")] = 30.0
     summary_messages: Annotated[
-        int, Number("Newest messages of the agent that another model is shown for that.", "A7", 1, MOST)
+        int, Number("Number of the agent's newest messages that a different model gets to summarize.", "A7", 1, MOST)
     ] = 20
-    summary_tokens: Annotated[int, Number("Tokens of these messages.", "A7", 1)] = 8_000
+    summary_tokens: Annotated[int, Number("Maximum tokens of these messages.", "A7", 1)] = 8_000
 
 
 class Policy(msgspec.Struct, frozen=True):
@@ -160,10 +173,11 @@ class Policy(msgspec.Struct, frozen=True):
 
 CLASSIC = Policy("classic")
 
-# Reads cost a tenth of the context on every call, so a smaller mean context is what saves money: compact early, keep a verbatim
-# tail so that little is asked for again, clear only where the break pays. Of 52 recorded windows 11 passed this trigger and none ended
-# within 10,000 tokens before it, so a summary begun there is hardly ever made for nothing. It makes nobody wait, as notes do, and of two
-# calls that save the same wait one is enough: notes begin behind the trigger, which is where a person moves it to who wants them.
+# Cache reads cost a tenth of the context on every call, so a smaller average context saves the most money. Therefore this policy
+# compacts early, keeps a verbatim tail so that little is requested again, and clears only if the cache break pays for itself.
+# Of 52 recorded windows, 11 passed this trigger and none ended within 10,000 tokens before it, so a summary started there is rarely
+# wasted. Like notes, it spares the user a wait, and one of the two is enough: notes start above the trigger. To use notes with
+# this policy, raise the trigger.
 LEAN = Policy(
     "lean",
     window=WindowPolicy(autocompact_at=100_000),
@@ -179,4 +193,4 @@ def named_policy(name: str) -> Policy:
     try:
         return POLICIES[name]
     except KeyError:
-        raise InputError("policy", f"there is no policy {name!r}", f"use one of {', '.join(sorted(POLICIES))}") from None
+        raise InputError("policy", f"unknown policy {name!r}", f"use one of {', '.join(sorted(POLICIES))}") from None

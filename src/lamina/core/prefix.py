@@ -1,8 +1,8 @@
-"""The prefix rule: a request starts with all blocks of the one before, or a break record stands between them.
+"""The prefix rule: a request starts with all blocks of the previous request, or a break record is written between them.
 
-The prefix is the sequence (tools, system, then role and block) in canonical JSON without cache marks. It is kept as a chain of
-digests, link n standing for everything up to block n, so that comparing a request with the one before is one look-up, and finding
-the first changed block is a binary search.
+The prefix is the sequence (tools, system, then role and block) in canonical JSON without cache marks. It is stored as a chain of
+digests, in which link n covers everything up to block n. So one lookup compares a request with the previous one, and a binary search
+finds the first changed block.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import msgspec
 
 from .blocks import DIGEST_BYTES, digest_of
 
-# Every way a prefix may change. A layer that breaks it names one of these beforehand; "unexplained" is a fault of ours.
+# All reasons for a changed prefix. A layer names its reason before it breaks the prefix; "unexplained" indicates a bug in Lamina.
 Reason: TypeAlias = Literal[
     "compaction",
     "clearing",
@@ -36,12 +36,12 @@ ROOT = b"\0" * DIGEST_BYTES
 
 
 def link(before: bytes, role: str, digest: bytes) -> bytes:
-    """One step of the chain."""
+    """Return the next link of the chain."""
     return blake2b(before + digest, digest_size=DIGEST_BYTES, key=role.encode()).digest()
 
 
 def base_chain(tools: Iterable[Mapping[str, Any]], system: Iterable[Mapping[str, Any]]) -> tuple[bytes, ...]:
-    """The chain over tools and system, in the order a provider's cache sees them."""
+    """Return the chain over tools and system, in the order of a provider's cache."""
     chain: list[bytes] = []
     last = ROOT
     for role, blocks in (("tools", tools), ("system", system)):
@@ -52,16 +52,16 @@ def base_chain(tools: Iterable[Mapping[str, Any]], system: Iterable[Mapping[str,
 
 
 class Sent(msgspec.Struct, frozen=True):
-    """What the last request held: enough to compare the next one with it."""
+    """A fingerprint of the last request, for comparison with the next one."""
 
     base: tuple[bytes, ...]
-    links: int  # links of the message chain at that time
-    last: bytes  # its last link
-    tools: int = 0  # how many links of the base are tools
+    links: int  # number of links of the message chain at that time
+    last: bytes  # the last of these links
+    tools: int = 0  # number of links of the base that are tools
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """Where two requests part."""
+    """The place where two requests start to differ."""
 
     where: Literal["tools", "system", "messages"]
     block: int  # index over tools, system, messages
@@ -70,11 +70,14 @@ class Difference(msgspec.Struct, frozen=True):
 def compare(
     sent: Sent, old_chain: Sequence[bytes], base: tuple[bytes, ...], tools: int, chain: Sequence[bytes]
 ) -> Difference | None:
-    """None: the new request starts with all of the old one. `old_chain` is the message chain as it was when `sent` left (the very
-    same list where nothing was rewritten); `tools` is how many links of the new base are tools."""
+    """Return the first difference, or None if the new request starts with the whole old one.
+
+    `old_chain` is the message chain at the time of `sent` (the same list, if no message was rewritten). `tools` is the number of
+    links of the new base that are tools.
+    """
     if base != sent.base:
         at = first_difference(sent.base, base)
-        # Where the last tool was taken away, the system stands in its place: the longer row of tools counts.
+        # If the last tool was removed, the system prompt takes its place, so compare with the longer list of tools.
         return Difference("tools" if at < max(tools, sent.tools) else "system", at)
     if sent.links == 0 or (len(chain) >= sent.links and chain[sent.links - 1] == sent.last):
         return None
@@ -82,7 +85,7 @@ def compare(
 
 
 def first_difference(old: Sequence[bytes], new: Sequence[bytes]) -> int:
-    """Index of the first link that differs. A chain that differs once differs for ever, so halving finds it."""
+    """Return the index of the first link that differs, by bisection: all links after a different one differ too."""
     low, high = 0, min(len(old), len(new))
     while low < high:
         middle = (low + high) // 2

@@ -1,8 +1,8 @@
-"""Receipts: proof that nothing fell through (B1).
+"""Receipts: proof that a decision lost no record.
 
-Every decision that takes something out of the view states the fate of every record that was in it. Most neighbours share a
-fate, so a receipt is written as ranges over the order the records had, and is checked against that order: each id has exactly
-one fate.
+Every decision that removes something from the view states the fate of every record that was in it. Neighbouring records usually
+share a fate, so a receipt stores ranges over the order of the records. It is checked against that order: each id has exactly one
+fate.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import msgspec
 
 from .errors import InputError
+from .wording import counted
 
 Fate: TypeAlias = Literal["kept", "summarised", "left_out", "spilled", "cleared", "snipped", "folded"]
 
 
 class Told(NamedTuple):
-    """What became of one record: its fate and, where there is one, the place it can be found in (a summary's id, a file)."""
+    """The fate of one record, and the place where its content can be found, if any (the id of a summary, a file)."""
 
     fate: Fate
     where: str = ""
@@ -32,20 +33,20 @@ class Range(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Receipt(msgspec.Struct, frozen=True):
-    decision: str  # uuid of the record that decided
+    decision: str  # uuid of the decision's record
     ranges: tuple[Range, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """As it is stored in the decision's own record."""
+        """Return the form that is stored in the decision's record."""
         return {"ranges": [[r.fate, r.where, r.first, r.last] for r in self.ranges]}
 
 
 def write_receipt(decision: str, order: Sequence[str], fates: Mapping[str, Told]) -> Receipt:
-    """`fates` must name every id of `order`; an id without a fate is the very thing a receipt exists to rule out."""
+    """Make a receipt. `fates` must contain exactly the ids of `order`, otherwise a record could be lost."""
     missing = [uuid for uuid in order if uuid not in fates]
     if missing or len(fates) != len(order):
         extra = sorted(set(fates) - set(order))
-        raise InputError(f"receipt of {decision}", f"no fate for {missing[:3]}, a fate too many for {extra[:3]}")
+        raise InputError(f"receipt of {decision}", f"records without a fate: {missing[:3]}, fates without a record: {extra[:3]}")
     ranges: list[Range] = []
     for uuid in order:
         told = fates[uuid]
@@ -61,22 +62,23 @@ def read_receipt(decision: str, raw: Mapping[str, Any]) -> Receipt:
     try:
         return Receipt(decision, msgspec.convert(raw.get("ranges", ()), tuple[Range, ...]))
     except msgspec.ValidationError as error:
-        raise InputError(f"receipt of {decision}", f"can't be read ({error})") from error
+        raise InputError(f"receipt of {decision}", f"is invalid ({error})") from error
 
 
 def open_receipt(receipt: Receipt, order: Sequence[str]) -> dict[str, Told]:
-    """The fate of every id of `order`; raises where the receipt does not cover it exactly once."""
+    """Return the fate of every id in `order`. Raise InputError unless the receipt covers each id exactly once."""
     place = {uuid: index for index, uuid in enumerate(order)}
     fates: dict[str, Told] = {}
     for part in receipt.ranges:
         if part.first not in place or part.last not in place:
             raise InputError(
-                f"receipt of {receipt.decision}", f"names {part.first} to {part.last} ({part.fate}), which was not in view"
+                f"receipt of {receipt.decision}", f"contains {part.first} to {part.last} ({part.fate}), which was not in the view"
             )
         for uuid in order[place[part.first] : place[part.last] + 1]:
             if uuid in fates:
-                raise InputError(f"receipt of {receipt.decision}", f"tells two fates of {uuid}")
+                raise InputError(f"receipt of {receipt.decision}", f"has two fates for {uuid}")
             fates[uuid] = Told(part.fate, part.where)
     if len(fates) != len(order):
-        raise InputError(f"receipt of {receipt.decision}", f"leaves {len(order) - len(fates)} records without a fate")
+        missing = counted(len(order) - len(fates), "record")
+        raise InputError(f"receipt of {receipt.decision}", f"has no fate for {missing}")
     return fates

@@ -1,10 +1,10 @@
-"""Records as the lines of a transcript, read and written.
+"""Reads and writes records as the lines of a transcript.
 
-Messages and injected context look as other programs write them; decisions have the names other readers know (`compact_boundary`,
-`microcompact_boundary`) or are `system` records with the subtype `lamina`, our data under the key `lamina`.
+Messages and injected context have the same format as in other programs. Decisions use names that other readers know
+(`compact_boundary`, `microcompact_boundary`), or are `system` records with the subtype `lamina` and their data under the key `lamina`.
 
-`read_record` never raises on a strange line: a record it cannot make sense of is Foreign. The one refusal is a format newer than
-FORMAT, which the caller sees as `Newer`.
+`read_record` never raises: a line that it cannot interpret becomes a `Foreign`. Only a record in a format newer than FORMAT is
+rejected, as `Newer`.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ from .records import (
 )
 from .usage import read_usage
 
-# Raised when a record's meaning changes for readers of the older format; new optional fields do not count.
+# Increase this when the meaning of a record changes for readers of the older format, but not for new optional fields.
 FORMAT = 1
 
-# Old clients clear results without recording what they put in their place.
+# Old clients clear results without recording the replacement text.
 UNRECORDED_MARKER = "[An old tool result stood here; it was cleared to save space.]"
 
 
 def read_record(raw: Mapping[str, Any]) -> Record:
-    """A decoded line as a value."""
+    """Convert a decoded line to a record."""
     ours = raw.get("lamina")
     ours = ours if isinstance(ours, Mapping) else {}
     version = ours.get("v", FORMAT)
@@ -54,7 +54,7 @@ def read_record(raw: Mapping[str, Any]) -> Record:
     try:
         return _read(raw, ours)
     except (InputError, KeyError, TypeError, ValueError, OverflowError, AttributeError):
-        # AttributeError: an object was expected and something else stands there.
+        # AttributeError: a value is not an object where one was expected.
         return _foreign(raw)
 
 
@@ -111,7 +111,7 @@ def _attachment(raw: Mapping[str, Any], ours: Mapping[str, Any], uuid: str) -> A
 
 
 def _files(memories: object) -> tuple[str, ...]:
-    """Claude Code names the memories it brought beside the text; ours say it in the text."""
+    """Return the files of recalled memories in a record of Claude Code, which lists them next to the text."""
     rows = memories if isinstance(memories, list) else ()
     return tuple(row["path"] for row in rows if isinstance(row, dict) and isinstance(row.get("path"), str))
 
@@ -146,7 +146,7 @@ def _clear(raw: Mapping[str, Any], ours: Mapping[str, Any], uuid: str) -> Clear:
     )
 
 
-# Records that exist only here: their fields are the struct's own, under `lamina.data`.
+# Record kinds that only Lamina writes; the fields of the struct are stored under `lamina.data`.
 _OURS: dict[str, type[Spill | Span | Pin | Revoke | Rewind | Break | Snapshot | Checkpoint | Forked | Event]] = {
     "spill": Spill,
     "span": Span,
@@ -181,18 +181,18 @@ def _foreign(raw: Mapping[str, Any]) -> Foreign:
 
 
 class Envelope(msgspec.Struct, frozen=True):
-    """What every record of one session carries, so that other readers of such transcripts find their way."""
+    """Fields that every record of a session repeats, because other readers of such transcripts expect them."""
 
     session_id: str
     cwd: str
-    version: str  # of the package that writes
+    version: str  # of the package that writes the record
     git_branch: str = ""
     sidechain: bool = False
     agent_id: str | None = None
 
 
 def write_record(record: Record, envelope: Envelope) -> bytes:
-    """The record as one line, without its newline."""
+    """Return the record as one line, without the newline."""
     head: Wire = {
         "parentUuid": getattr(record, "parent", None),
         "isSidechain": envelope.sidechain,
@@ -208,7 +208,7 @@ def write_record(record: Record, envelope: Envelope) -> bytes:
     line = head | _body(record) | tail
     try:
         return msgspec.json.encode(line)
-    except UnicodeEncodeError:  # half a surrogate pair in a directory's name or a server's id
+    except UnicodeEncodeError:  # a lone surrogate in the name of a directory or in an id from a server
         return msgspec.json.encode(scrub(line))
 
 
@@ -253,7 +253,7 @@ def _body(record: Record) -> Wire:
             }
             return {"type": "system", "subtype": "microcompact_boundary", "microcompactMetadata": cleared, "lamina": ours}
         case Foreign() | Newer():
-            raise TypeError("a foreign record is never written by us")
+            raise TypeError("Lamina never writes foreign records")
         case _:
             data = {name: getattr(record, name) for name in record.__struct_fields__ if name not in ("uuid", "parent", "time")}
             return {"type": "system", "subtype": "lamina", "lamina": ours | {"kind": _KIND_OF[type(record)], "data": data}}

@@ -1,11 +1,11 @@
-"""Records: what a transcript holds, as values.
+"""The records of a transcript, as values.
 
-Four kinds: (a) messages, one record per assistant block; (b) injected context, as `Attachment`; (c) decisions: what was compacted,
-cleared, spilled, folded, pinned, taken back; (d) bookkeeping (prompt snapshot, break, checkpoint, fork, event). What this version
-does not know is a `Foreign`: it keeps its place in the tree and its bytes stay in the file untouched. How each looks as a line is
-in record_lines.py.
+There are four kinds: (a) messages, one record per assistant block; (b) injected context (`Attachment`); (c) decisions, such as
+compactions, clearings, spills, pins and undos; (d) bookkeeping (prompt snapshot, break, checkpoint, fork, event). A record of an
+unknown kind becomes a `Foreign`: it keeps its place in the tree, and its bytes in the file are never changed. record_lines.py
+defines how each record is written as a line.
 
-Ids of records and sessions are random UUIDs (version 4) as text.
+The ids of records and sessions are random UUIDs (version 4) as text.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .usage import Usage
 
 
 class Linked(msgspec.Struct, frozen=True):
-    """A record that hangs on another one in the tree."""
+    """Base of all records that have a parent in the tree."""
 
     uuid: str
     parent: str | None
@@ -30,32 +30,34 @@ class Linked(msgspec.Struct, frozen=True):
 class Message(Linked, frozen=True):
     role: Role
     blocks: tuple[Block, ...]
-    message_id: str | None = None  # records of one model answer share it
+    message_id: str | None = None  # shared by all records of one model response
     usage: Usage | None = None
     stop_reason: str | None = None
     model: str | None = None
     sidechain: bool = False
-    meta: bool = False  # put in by a program, not said by the person
-    summary: bool = False  # stands for what a boundary removed
-    silent: bool = False  # shown to people only, never sent (an API error as the assistant's words)
-    synthetic: bool = False  # a result made up because the real one was missing when the request left
-    by: str | None = None  # the decision this record belongs to: revoked with it
+    meta: bool = False  # inserted by a program, not written by the user
+    summary: bool = False  # replaces the messages that a boundary removed
+    silent: bool = False  # shown to the user but never sent (an API error displayed as an assistant message)
+    synthetic: bool = False  # a placeholder result, made because the real one was missing when the request was sent
+    by: str | None = None  # the decision this record belongs to; both are revoked together
 
 
 class Attachment(Linked, frozen=True):
-    """Context put in between messages, with exactly what was sent."""
+    """Context inserted between messages, exactly as it was sent."""
 
     kind: str
     blocks: tuple[Block, ...]
     sidechain: bool = False
     by: str | None = None
-    facts: Wire = {}  # what other readers of such transcripts look for in an attachment of this kind; written, not read back
-    files: tuple[str, ...] = ()  # whose text is shown, where another program's record says so; read, never written
+    facts: Wire = {}  # fields that other readers expect in an attachment of this kind; written but never read back
+    files: tuple[str, ...] = ()  # files whose text it shows, if another program's record names them; read but never written
 
 
 class Boundary(msgspec.Struct, frozen=True):
-    """A compaction: everything before it leaves the view, but for `kept`; its summary follows as a message. Takes effect when the
-    first record that rests on it arrives, so a crash in between leaves the old view."""
+    """A compaction: everything before it leaves the view except `kept`, and its summary follows as a message.
+
+    It takes effect when the first record that depends on it arrives, so a crash in between leaves the old view intact.
+    """
 
     uuid: str
     logical_parent: str | None
@@ -68,7 +70,7 @@ class Boundary(msgspec.Struct, frozen=True):
 
 
 class Spill(Linked, frozen=True):
-    """A result that lives in a file; the view shows `preview`, frozen."""
+    """A tool result that is stored in a file. The view shows `preview`, which never changes."""
 
     tool_use_id: str
     preview: str
@@ -78,9 +80,9 @@ class Spill(Linked, frozen=True):
 
 
 class Clear(Linked, frozen=True):
-    """Old results and attachments taken out of the view, each replaced by a marker that never changes again."""
+    """Old results and attachments removed from the view, each replaced by a marker that never changes."""
 
-    markers: dict[str, str]  # tool_use id → what stands in its place
+    markers: dict[str, str]  # tool_use id → the marker that replaces its result
     attachments: tuple[str, ...] = ()
     trigger: str = "size"
     tokens_saved: int = 0
@@ -88,8 +90,7 @@ class Clear(Linked, frozen=True):
 
 
 class Span(Linked, frozen=True):
-    """A run of records folded into one text: a snip (a marker), a collapse (a placeholder that can be opened again) or the summary of
-    a part."""
+    """A run of records replaced by one text: a snip (a marker), a collapse (a placeholder that can be expanded) or a partial summary."""
 
     kind: str  # snip | collapse | partial
     ids: tuple[str, ...]
@@ -99,34 +100,34 @@ class Span(Linked, frozen=True):
 
 
 class Pin(Linked, frozen=True):
-    """A message (`target`) or a text that survives every compaction verbatim."""
+    """A message (`target`) or a text that every compaction keeps verbatim."""
 
     target: str | None = None
     text: str | None = None
 
 
 class Revoke(Linked, frozen=True):
-    """Takes back one decision: the view is what it would be had `target` never been written."""
+    """Undoes one decision: the view is the same as if `target` had never been written."""
 
     target: str
 
 
 class Rewind(Linked, frozen=True):
-    """The conversation goes on from an earlier message: everything behind `target` leaves it (None: everything)."""
+    """Continues the conversation from an earlier message: everything after `target` leaves it (None: everything)."""
 
     target: str | None
 
 
 class Break(Linked, frozen=True):
-    """The next request does not start with the previous one; written before it is sent."""
+    """Announces that the next request does not start with the previous one. It is written before that request is sent."""
 
     reason: str
     first_changed: int  # index of the first block that differs, counted over tools, system, messages
-    tokens: int = 0  # estimate of what has to be written to the cache again
+    tokens: int = 0  # estimated tokens that must be written to the cache again
 
 
 class Snapshot(Linked, frozen=True):
-    """What stands before the messages as it was sent, so that a resumed session sends the same bytes."""
+    """The system prompt, tools and options exactly as sent, so that a resumed session sends the same bytes."""
 
     system: list[Wire]
     tools: list[Wire]
@@ -136,15 +137,15 @@ class Snapshot(Linked, frozen=True):
 
 
 class Checkpoint(Linked, frozen=True):
-    """Where a resume may start reading, and what it must know of what lies before."""
+    """A point from which a resume may start reading, with the state that it needs from the records before it."""
 
-    boundary: str  # the boundary it follows; a revoked boundary's checkpoint does not count
+    boundary: str  # the boundary it follows; if that is revoked, the checkpoint is ignored
     start: int  # byte offset of the oldest record the live view needs
     state: Wire = {}
 
 
 class Forked(Linked, frozen=True):
-    """First record of a transcript that continues another one."""
+    """The first record of a transcript that continues another one."""
 
     from_session: str
     from_path: str
@@ -152,14 +153,14 @@ class Forked(Linked, frozen=True):
 
 
 class Event(Linked, frozen=True):
-    """Bookkeeping that no view depends on: costs of forks, findings, layer events."""
+    """Bookkeeping that never affects the view: costs of forks, findings, layer events."""
 
     name: str
     data: Wire = {}
 
 
 class Foreign(msgspec.Struct, frozen=True):
-    """A record of a kind this version does not know. With a uuid it is a link in the tree, else only a line."""
+    """A record of an unknown kind. With a uuid it is part of the tree, otherwise it is just a line."""
 
     kind: str
     uuid: str | None = None
@@ -169,7 +170,7 @@ class Foreign(msgspec.Struct, frozen=True):
 
 
 class Newer(msgspec.Struct, frozen=True):
-    """A record in a format this version must not guess at."""
+    """A record in a newer format, which this version must not try to interpret."""
 
     found: int
     uuid: str | None = None
@@ -177,19 +178,19 @@ class Newer(msgspec.Struct, frozen=True):
     time: str = ""
 
 
-# Links of the conversation; what hangs on one of them and shapes the view; what no view depends on.
+# Nodes of the conversation; decisions that are attached to a node and change the view; all other records.
 Grown: TypeAlias = Message | Attachment | Boundary
 Hung: TypeAlias = Spill | Clear | Span | Pin | Snapshot | Revoke
 Placed: TypeAlias = Grown | Hung
 Record: TypeAlias = Placed | Rewind | Break | Checkpoint | Forked | Event | Foreign | Newer
 
 
-# The two bits of the variant leave four digits where it stands.
+# The two fixed bits of the variant allow four digits at its position.
 VARIANT = "89ab"
 
 
 def new_id() -> str:
-    """Cheaper than `uuid.uuid4`, which makes an object first and whose module asks what platform this is."""
+    """Return a random UUID. This is cheaper than `uuid.uuid4`, which creates an object and whose import probes the platform."""
     digits = urandom(16).hex()
     variant = VARIANT[int(digits[16], 16) & 3]
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"

@@ -1,10 +1,10 @@
-"""Repair: what is left out of a message list that a server refused.
+"""Repairs a message list that a server rejected, by leaving out the blocks it rejected.
 
-`flatten` renders only what the API is known to take, so a refusal is about something nobody could know: a signature of another
-model, thinking bound to words that were cleared since, an image the server cannot read, a block it does not know. `objected` reads
-from the server's sentence which blocks it means; `without` leaves them out and mends what that tears: a call goes with its result, an
-empty message goes and its neighbours merge. Both are pure. Each message is judged by itself and the ones before it, so a list that
-grows keeps its repaired beginning byte for byte. The history is not changed.
+Rendering produces only what the API is known to accept, so a rejection has a cause that could not be known in advance: a signature
+of another model, thinking bound to text that was cleared since, an unreadable image, or an unsupported block. `objected` finds the
+rejected blocks from the server's message. `without` leaves them out and repairs the rest: a call and its result go together, and
+the neighbours of an empty message merge. Both functions are pure. Each message depends only on itself and the ones before it, so a
+growing list keeps its repaired start byte for byte. The history itself does not change.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ LEFT_OUT = "[left out: the server refused this {kind}]"
 
 
 def objected(sentence: str, messages: Sequence[Wire]) -> frozenset[bytes]:
-    """Digests of the blocks a server's refusal is about; none where it is about something else."""
+    """Return the digests of the blocks that the server's message rejects; empty if it is about something else."""
     named = _block_named(sentence, messages)
     if (named is not None and named["type"] in THOUGHTS) or (named is None and _THINKING.search(sentence)):
         blocks = (block for message in messages for block in message["content"])
         return frozenset(digest_of(block) for block in blocks if block["type"] in THOUGHTS)
     if named is not None:
-        # Words are never left out: a refusal that names a text is about a mark or a field of it.
+        # Text is never left out: a rejection that names a text block is about its cache mark or another field.
         return frozenset((digest_of(named),)) if named["type"] != "text" else frozenset()
     if _MEDIA.search(sentence):
         for message in reversed(messages):
@@ -57,9 +57,9 @@ def _has_media(block: Wire) -> bool:
 
 
 def without(messages: Sequence[Wire], refused: Set[bytes]) -> list[Wire]:
-    """The list without these blocks; messages that keep all of theirs are the same dicts."""
+    """Return the list without the rejected blocks. Unchanged messages are the same dicts."""
     kept: list[Wire] = []
-    gone: set[str] = set()  # calls that were left out
+    gone: set[str] = set()  # ids of calls that are left out
     for message in messages:
         content = [part for block in message["content"] for part in _kept(block, refused, gone)]
         while message["role"] == "assistant" and content and content[-1]["type"] in THOUGHTS:
@@ -78,7 +78,7 @@ def without(messages: Sequence[Wire], refused: Set[bytes]) -> list[Wire]:
 
 
 def _kept(block: Wire, refused: Set[bytes], gone: set[str]) -> list[Wire]:
-    """What stands in a block's place: itself, nothing, or a line that says what was there."""
+    """Return the replacement of a block: the block itself, nothing, or a line that describes what was left out."""
     kind = block["type"]
     if kind == "tool_result" and block["tool_use_id"] in gone:
         return [_text(f"Result of a call that is left out:\n{content_text(block.get('content'))}")]

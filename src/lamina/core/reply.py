@@ -1,7 +1,7 @@
-"""A model's answer in one shape, whatever SDK or server it came from.
+"""A model's answer in one format, independent of the SDK or server it came from.
 
-`complete` is the safety rule in one word: only an answer that says why it stopped is whole, and only a whole answer's tool
-calls may be executed. A partial one is kept in the log as what it is.
+`complete` is the safety rule: an answer is complete only if it has a stop reason, and only the tool calls of a complete answer may be
+executed. A partial answer is kept in the log as partial.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from .usage import Usage, read_usage
 
 
 class Reply(msgspec.Struct, frozen=True):
-    id: str  # the provider's message id; records of one answer share it
+    id: str  # the provider's message id, shared by all records of one answer
     model: str
     blocks: tuple[Block, ...]
     stop_reason: str | None  # end_turn | tool_use | max_tokens | stop_sequence | pause_turn | refusal | …; None = cut off
     usage: Usage | None = None
     request_id: str | None = None
-    # What the provider says of its own cache and edits, as it said it: diagnostics, context_management, stop_details.
+    # The provider's unchanged reports about its cache and edits: diagnostics, context_management, stop_details.
     notes: dict[str, Any] = {}
 
     @property
@@ -32,7 +32,7 @@ class Reply(msgspec.Struct, frozen=True):
 
     @property
     def tool_uses(self) -> tuple[ToolUse, ...]:
-        """The calls that may be executed: none of an answer that was cut off or ran into its output limit."""
+        """The calls that may be executed; empty if the answer was cut off or reached its output limit."""
         if self.stop_reason not in ("tool_use", "stop"):
             return ()
         return tuple(block for block in self.blocks if isinstance(block, ToolUse))
@@ -54,7 +54,7 @@ NOTE_KEYS = (
 
 
 def plain(response: object) -> Mapping[str, Any]:
-    """An SDK's object as a plain mapping; a mapping as it is."""
+    """Return an SDK object as a plain mapping; a mapping is returned unchanged."""
     if isinstance(response, Mapping):
         return response
     dump = getattr(response, "model_dump", None) or getattr(response, "to_dict", None)
@@ -62,14 +62,14 @@ def plain(response: object) -> Mapping[str, Any]:
         value = dump(mode="json", exclude_none=True) if hasattr(response, "model_dump") else dump()
         if isinstance(value, Mapping):
             return value
-    raise InputError("response", f"can't read a {type(response).__name__}", "hand over the SDK's response object or a dict")
+    raise InputError("response", f"cannot read a {type(response).__name__}", "pass the SDK's response object or a dict")
 
 
 def read_response(response: object) -> Reply:
-    """A Messages-API response: the SDK's object or its JSON."""
+    """Read a response of the Messages API: the SDK's object or its JSON."""
     raw = plain(response)
     if raw.get("type") == "error" or "content" not in raw:
-        raise InputError("response", "this is no message (it has no 'content')", "hand over the response of messages.create()")
+        raise InputError("response", "this is not a message (it has no 'content')", "pass the response of messages.create()")
     request_id = getattr(response, "_request_id", None)
     return Reply(
         id=str(raw.get("id") or ""),

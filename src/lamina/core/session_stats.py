@@ -1,7 +1,7 @@
-"""Figures of a session (K4): what it read, wrote and spent, and what each layer did and saved. A pure fold over its records.
+"""Statistics of a session, computed from its records: tokens, costs, and what each layer did and saved.
 
-Usage is counted once per answer; the records of one answer repeat it. Calls beside the conversation are counted apart: they are no
-part of its window. What was later undone still happened, and counts.
+Usage is counted once per answer, although every record of an answer repeats it. Side calls are counted separately, because they do
+not use the window of the conversation. Decisions that were undone later still count.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import msgspec
 from .records import Break, Clear, Event, Message, Record, Revoke, Spill
 from .usage import Usage
 
-# Four bytes a token is the usual rule of thumb; it only says how much a spill kept out.
+# Four bytes per token is the usual rule of thumb; it is only used to estimate how much a spill saved.
 BYTES_PER_TOKEN = 4
 
-# What becomes of a probe fact at a compaction.
+# The possible fates of a probe fact at a compaction.
 FATES = ("in_context", "one_call", "lost")
 
-# SessionStats that are counts by a name.
+# Fields of SessionStats that are counts by name.
 NAMED = ("side_calls", "compactions", "clearings", "saved", "breaks", "failures", "fidelity", "budget_stops")
 
 
@@ -31,11 +31,11 @@ class SessionStats(msgspec.Struct, frozen=True):
     usage: dict[str, Usage] = {}  # by model
     side_calls: dict[str, int] = {}  # by purpose
     side_usage: Usage = Usage()
-    side_usd: float | None = 0.0  # None once a model without known prices answered
-    compactions: dict[str, int] = {}  # by what: notes, summary, ahead, rules
+    side_usd: float | None = 0.0  # None if any side call used a model with unknown prices
+    compactions: dict[str, int] = {}  # by method: notes, summary, ahead, rules
     compaction_failures: int = 0
     compactions_refused: int = 0  # by a hook
-    fidelity: dict[str, int] = {}  # probe facts of what left the view: in_context, one_call, lost
+    fidelity: dict[str, int] = {}  # probe facts by their fate: in_context, one_call, lost
     breaker_trips: int = 0
     clearings: dict[str, int] = {}  # by trigger
     spills: int = 0
@@ -43,9 +43,9 @@ class SessionStats(msgspec.Struct, frozen=True):
     undos: int = 0
     saved: dict[str, int] = {}  # tokens, by layer
     breaks: dict[str, int] = {}  # announced, by reason
-    missed: int = 0  # times the cache was missed without a decision of ours
-    failures: dict[str, int] = {}  # layers that stepped aside
-    budget_stops: dict[str, int] = {}  # times background work had used up its day, by what ran out
+    missed: int = 0  # cache misses that no decision of Lamina explains
+    failures: dict[str, int] = {}  # failures by layer
+    budget_stops: dict[str, int] = {}  # times the daily budget of background work ran out, by limit
 
     @property
     def total(self) -> Usage:
@@ -53,7 +53,7 @@ class SessionStats(msgspec.Struct, frozen=True):
 
     @property
     def hit_ratio(self) -> float:
-        """Of all tokens sent, those read from the cache."""
+        """Share of all sent tokens that were read from the cache."""
         total = self.total
         return total.cache_read / total.prompt if total.prompt else 0.0
 
@@ -67,7 +67,7 @@ class SessionStats(msgspec.Struct, frozen=True):
 
     @property
     def answerable(self) -> float | None:
-        """Of the probe facts, those in context or one call away; None where nothing was asked."""
+        """Share of the probe facts that are in context or one call away; None without probe facts."""
         return 1 - self.fidelity.get("lost", 0) / self.facts if self.facts else None
 
     def __add__(self, other: SessionStats) -> SessionStats:
@@ -95,11 +95,11 @@ class _Fold:
             case Message(sidechain=True) | Message(silent=True):
                 pass
             case Message(role="assistant"):
-                # The last record of an answer has its whole usage.
+                # The last record of an answer has its complete usage.
                 self.answers[record.message_id or record.uuid] = (record.model or "", record.usage or Usage())
             case Message():
-                said = any(block.wire["type"] != "tool_result" for block in record.blocks)
-                self.counts["turns"] += said and not (record.meta or record.summary or record.synthetic)
+                by_user = any(block.wire["type"] != "tool_result" for block in record.blocks)
+                self.counts["turns"] += by_user and not (record.meta or record.summary or record.synthetic)
             case Spill():
                 self.counts["spills"] += 1
                 self.named["saved"]["results"] += max(0, record.size - len(record.preview)) // BYTES_PER_TOKEN
@@ -129,7 +129,7 @@ class _Fold:
                 self.counts["collapses"] += 1
                 self.named["saved"]["collapse"] += max(0, _int(data, "tokens_before") - _int(data, "tokens_after"))
             case "clearing" if data.get("trigger") in ("cache_edits", "provider"):
-                # These leave no decision in the log: the messages stay as they are.
+                # These write no decision to the log, because the messages do not change.
                 self.named["clearings"][str(data["trigger"])] += 1
                 self.named["saved"]["clearing"] += _int(data, "tokens_saved")
             case "compaction_failed":

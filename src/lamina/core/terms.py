@@ -1,8 +1,8 @@
-"""Terms for comparing texts by what they say: stems in Latin script, pairs of characters in scripts without spaces (B15).
+"""Splits texts into terms for comparison: stems in Latin script, pairs of characters in scripts without spaces.
 
-Owns the one way in which a question and a memory are cut into terms; the offline chat and the ranker both use it, so they agree on
-what fits. Invariants: equal texts give equal terms; a Latin term is the beginning of every word it stands for, and a pair of
-characters is found as it is, so a plain search in `normal` text finds each place where a term can stand. Pure.
+The offline chat and the ranker both use this module, so they agree on which memories match a question. Invariants: equal texts give
+equal terms. A Latin term is a prefix of every word it matches, and a pair of characters occurs literally. A plain search in
+`normal` text therefore finds every place where a term can occur.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import re
 import unicodedata
 from functools import lru_cache
 
-# Latin letters and digits make words; letters of any other script are compared in pairs, since a script may have no spaces.
+# Latin letters and digits form words; letters of any other script are compared in pairs, since a script may have no spaces.
 _RUN = re.compile(r"(?P<word>[a-z0-9]+)|[^\W_a-z0-9]+")
 # Accents of Latin, Greek and Cyrillic letters. Marks of other scripts are part of their letters.
 _ACCENT = re.compile("[\u0300-\u036f]")
-# Where a character can have one, as itself or as part of it: letters of these scripts, and struck-out signs.
+# Characters that may be or contain an accent: letters of these scripts, and struck-out signs.
 _MAY_HAVE_ACCENT = re.compile("[\u00c0-\u052f\u1e00-\u1fff\u2190-\u22ff\u2add]")
-# In scripts without spaces the words that ask or bind are cut out first: their pairs of characters are in no answer.
+# Question words and particles in scripts without spaces are removed first, because their character pairs occur in no answer.
 _ASKING = re.compile(
     "什么时候|什么|为什么|為什麼|什麼|怎么|怎麼|如何|多少|谁|誰|哪里|哪|何时|是不是|吗|嗎|呢|我们的?|我們的?|你们的?"
     "|何|どこ|いつ|ですか|ますか|무엇|누구|어디|언제|입니까"
@@ -32,19 +32,19 @@ _EMPTY = frozenset(
         *("where", "which", "who", "whom", "whose", "why", "will", "with", "would", "you", "your"),
     ]
 )
-# From long to short. None leaves fewer than three letters, so that words which end alike by chance stay apart.
+# Longest first. Removing an ending must leave at least three letters, so words with the same ending by chance stay distinct.
 _ENDINGS = (
     *("ations", "ation", "ating", "ingly", "ated", "ates", "edly", "ings", "ions", "ate", "ing", "ion", "ies", "ers"),
     *("ed", "es", "er", "ly", "s", "y", "e"),
 )
-# By their last letter: two endings that fit the same word have the same.
+# Endings by their last letter, which is the last letter of the word.
 _BY_LAST = {last: tuple(ending for ending in _ENDINGS if ending[-1] == last) for last in {ending[-1] for ending in _ENDINGS}}
 _SHORTEST_STEM = 3
 _VOWELS = frozenset("aeou")
 
 
 def normal(text: str) -> str:
-    """The text in one form: small letters, no accents on Latin letters, wide letters as plain ones."""
+    """Normalize a text: lower case, no accents on Latin letters, wide letters as plain ones."""
     if text.isascii():
         return text.lower()
     folded = unicodedata.normalize("NFKC", text).casefold()
@@ -55,9 +55,9 @@ def normal(text: str) -> str:
 
 @lru_cache(maxsize=65_536)
 def stem(word: str) -> str:
-    """Enough that test, tests and testing meet. A wrong meeting costs a little, a missed one an answer."""
+    """Return the stem of a word, so that test, tests and testing match. A false match costs little, a missed one an answer."""
     for ending in _BY_LAST.get(word[-1:], ()):
-        # The y of "deploy" and "day" belongs to the word; that of "query" changes: "queries".
+        # The y of "deploy" and "day" belongs to the stem; the y of "query" changes ("queries").
         if ending == "y" and word[-2:-1] in _VOWELS:
             continue
         if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM:
@@ -66,7 +66,7 @@ def stem(word: str) -> str:
 
 
 def terms(text: str) -> list[str]:
-    """All terms in their order, repeated ones too, without words that say nothing by themselves."""
+    """Return all terms in order, including repeated ones, without stop words."""
     found: list[str] = []
     for run in _RUN.finditer(_ASKING.sub(" ", normal(text))):
         if run["word"] is None:
@@ -77,15 +77,15 @@ def terms(text: str) -> list[str]:
 
 
 def pairs(run: str) -> list[str]:
-    """Neighbouring characters two by two; one that stands alone is itself."""
+    """Return all pairs of adjacent characters; a single character is returned as it is."""
     return [run[at : at + 2] for at in range(max(1, len(run) - 1))]
 
 
 def sought(text: str) -> list[str]:
-    """The terms of a question, each once, in their order."""
+    """Return the terms of a question in order, without repetitions."""
     return list(dict.fromkeys(terms(text)))
 
 
 def is_word(term: str) -> bool:
-    """Whether the term is the beginning of a Latin word, and not a pair of characters."""
+    """Whether the term is the stem of a Latin word and not a pair of characters."""
     return term.isascii()

@@ -1,20 +1,20 @@
-"""The tree: which records of a log are the conversation.
+"""The tree of records, which determines the members of the conversation.
 
-Theory. Rewinding, retrying and editing history branch the tree; so do parallel tool results, which other programs hang on their
-own call. Following parents from the last record alone therefore loses results. The members of a conversation are
+Rewinding, retrying and editing history branch the tree. So do parallel tool results, which other programs attach to their own call.
+Following the parents from the last record alone would therefore lose results. The members of a conversation are
 
     the ancestors of its leaf,
     every record that shares a message id with one of them,
     every result of a tool call among those,
 
-in file order, less what a rewind record cut off. A record *extends* the log when all members stay and it comes behind them;
-otherwise it *switches* to another branch. The leaf is the last message written, except that a result or sibling that joins out
-of order does not move it.
+in file order, except those that a rewind record cut off. A record *extends* the log if all members stay and it comes after them;
+otherwise it *switches* to another branch. The leaf is the last message written, but a result or sibling that joins out of order
+does not move it.
 
-A parent is looked up among the records before it, so a cycle cannot arise; a parent that is not there is bridged to the leaf and
-counted. Decisions hang on a message and belong to the conversation while that message does. A boundary is a link in the chain
-and a member once something rests on it. Of two records with one id the later counts, in the place of the first; an id that a
-record of another kind has is refused. Both are counted.
+A parent is looked up among the records before it, so there are no cycles. A missing parent is replaced by the leaf and counted.
+A decision is attached to a message, and belongs to the conversation while that message does. A boundary is a link in the chain and
+becomes a member once a record depends on it. If two records have the same id, the later one replaces the first in its place. If they
+are of different kinds, the later one is rejected. Both cases are counted.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from typing import NamedTuple
 from .blocks import ToolResult, ToolUse
 from .records import Attachment, Boundary, Grown, Hung, Message, Placed
 
-# Links of other programs' bookkeeping (progress, hooks) are looked up only by records close behind them; a bound keeps a log of
-# millions of them in constant memory.
+# Bookkeeping records of other programs (progress, hooks) are looked up only by records shortly after them. The limit keeps a log
+# with millions of them in constant memory.
 MAX_LINKS = 20_000
-# One answer's parallel calls and their results: far more than any model asks for at once.
+# The parallel calls of one answer and their results; far more than any model requests at once.
 MAX_DETOUR = 200
 
 
@@ -49,26 +49,26 @@ class Tree:
         self.leaf: str | None = None
         self.bridged = 0
         self.duplicates = 0
-        self._hung: dict[str, str | None] = {}  # decision → the message it hangs on
-        self._links: dict[str, str | None] = {}  # any other record → the node it hangs on
+        self._hung: dict[str, str | None] = {}  # decision → the message it is attached to
+        self._links: dict[str, str | None] = {}  # any other record → the node it is attached to
         self._calls: dict[str, str] = {}  # tool_use id → node
         self._keys: dict[str, list[str]] = {}  # message id → nodes
-        self._results: dict[str, list[str]] = {}  # tool_use id → nodes that hold a result of it
-        self._cut: set[str] = set()  # left out by a rewind; siblings and results among them do not come back
+        self._results: dict[str, list[str]] = {}  # tool_use id → nodes that contain a result of it
+        self._cut: set[str] = set()  # cut off by a rewind; siblings and results among them never return
         self._seq = 0
         self._sidechain: bool | None = None
 
     def attach(self, uuid: str, parent: str | None) -> None:
-        """A record no view depends on: remember which node it hangs on, for those that name it as their parent."""
+        """Add a record that never affects the view. Its node is stored for later records that name it as their parent."""
         self._links[uuid] = self._above(parent)
         if len(self._links) > MAX_LINKS:
             del self._links[next(iter(self._links))]
 
     def hang(self, record: Hung) -> bool:
-        """A decision: it holds while the message it hangs on is a member. False when its id was there already."""
+        """Add a decision, which applies while the message it is attached to is a member. Return False if its id already exists."""
         node = self._above(record.parent)
         while node is not None and self.nodes[node].boundary:
-            # A boundary is a member only once something rests on it, and a decision must not wait for that.
+            # A boundary becomes a member only once a record depends on it, and a decision must not wait for that.
             node = self.nodes[node].parent
         new = record.uuid not in self._hung
         self.duplicates += not new
@@ -80,14 +80,14 @@ class Tree:
         return node is None or node in self.members
 
     def clashes(self, record: Placed) -> bool:
-        """Whether a record of another kind has this id."""
+        """Whether a record of another kind already has this id."""
         node = self.nodes.get(record.uuid)
         if isinstance(record, Message | Attachment | Boundary):
             return record.uuid in self._hung or (node is not None and node.boundary != isinstance(record, Boundary))
         return node is not None
 
     def resolve(self, uuid: str | None) -> str | None:
-        """The node a parent stands for."""
+        """Return the node that a parent id refers to."""
         if uuid is None or uuid in self.nodes:
             return uuid
         return self._hung[uuid] if uuid in self._hung else self._links.get(uuid)
@@ -100,13 +100,13 @@ class Tree:
         return message_id in self._keys
 
     def belongs(self, record: Grown) -> bool:
-        """A file may hold the side conversations of subagents; the first message says which kind this one is about."""
+        """Whether the record is on the same side as the first message: the main conversation, or that of a subagent."""
         if self._sidechain is None and not isinstance(record, Boundary):
             self._sidechain = record.sidechain
         return self._sidechain is None or record.sidechain == self._sidechain
 
     def grow(self, record: Grown) -> bool:
-        """Add a node; False when the conversation switched to another branch."""
+        """Add a node. Return False if the conversation switched to another branch."""
         if record.uuid in self.nodes:
             self.duplicates += 1
             self._learn(record)
@@ -118,9 +118,11 @@ class Tree:
         return self._place(record.uuid, node)
 
     def rewind(self, target: str | None) -> None:
-        """Leave out everything behind `target`. One that is not here stands before the part that was read. The leaf is then the
-        last message of the path that is left: a result that had joined out of order is no place to go on from, what lies between
-        it and its call would be lost."""
+        """Cut off everything after `target`. An unknown target is before the part of the log that was read.
+
+        The new leaf is the last message of the remaining path. It is never a result that joined out of order, because the records
+        between that result and its call would be lost.
+        """
         self.bridged += target is not None and target not in self.nodes
         end = self.nodes[target].seq if target is not None and target in self.members else 0
         self._cut.update(uuid for uuid in self.members if self.nodes[uuid].seq > end)
@@ -131,7 +133,7 @@ class Tree:
         self.members = self._members_of(at) if at is not None else {}
 
     def _learn(self, record: Grown) -> None:
-        """The same id again: what its new content calls and answers counts too, its place stays."""
+        """Merge a record whose id already exists: its new calls and results count too, its position stays."""
         old, new = self.nodes[record.uuid], self._node(record)
         calls = tuple(call for call in new.calls if call not in old.calls)
         results = tuple(call for call in new.results if call not in old.results)
@@ -179,11 +181,11 @@ class Tree:
         before = self.members
         self.leaf = uuid
         self.members = self._members_of(uuid)
-        # Whoever is new besides this record stands before it, in the middle of what was folded.
+        # Any other new member is before this record, in the middle of the part that is already folded.
         return len(self.members) == len(before) + 1 and before.keys() <= self.members.keys()
 
     def _follows_leaf(self, uuid: str, node: Node) -> bool:
-        """The plain case: behind the leaf, or behind a boundary that stands on it, and waking nothing that was left out."""
+        """The common case: the record follows the leaf, or a boundary right after it, and brings back no other records."""
         parent, through = node.parent, None
         if parent is not None and self.nodes[parent].boundary:
             through, parent = parent, self.nodes[parent].parent
@@ -196,7 +198,7 @@ class Tree:
         return True
 
     def _joins(self, node: Node) -> bool:
-        """A result of a member's call, or a further block of a member's answer, that is not behind the leaf."""
+        """Whether the node is a result of a member's call, or another block of a member's answer, but does not follow the leaf."""
         if self._wakes(node):
             return False
         if node.results:
@@ -204,8 +206,11 @@ class Tree:
         return node.key is not None and any(other in self.members for other in self._keys[node.key][:-1])
 
     def _keeps_all(self, node: Node) -> bool:
-        """A quick proof that nobody leaves when the leaf moves behind `node.parent`: the few records between the old leaf and
-        where the two paths meet are siblings and results of what stays. No proof means the definition is computed in full."""
+        """Whether a quick check proves that all members stay when the leaf moves after `node.parent`.
+
+        It proves that the few records between the old leaf and the point where both paths meet are siblings and results of members
+        that stay. Without a proof, the caller computes the members from scratch.
+        """
         if node.parent not in self.members or self._wakes(node):
             return False
         old, new = self._upwards(self.leaf), self._upwards(node.parent)
@@ -235,13 +240,13 @@ class Tree:
         return next((above for above in self._upwards(uuid) if self.nodes[above].boundary), None)
 
     def _wakes(self, node: Node) -> bool:
-        """Whether this record would bring records of another branch back in."""
+        """Whether this record would bring back records of another branch."""
         siblings = self._keys[node.key][:-1] if node.key is not None else ()
         results = (other for call in node.calls for other in self._results.get(call, ()))
         return any(other not in self.members and other not in self._cut for other in (*siblings, *results))
 
     def _members_of(self, leaf: str) -> dict[str, None]:
-        """The definition, computed in full."""
+        """Compute the members from scratch, by the definition in the module docstring."""
         chain: set[str] = set()
         at: str | None = leaf
         while at is not None and at not in chain:

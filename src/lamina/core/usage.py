@@ -1,4 +1,4 @@
-"""What a model call reported: tokens by price class, counted once per response."""
+"""The usage that a model call reports: tokens by price class, counted once per response."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ class Usage(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     input_tokens: int = 0  # neither read from nor written to the cache
     cache_read: int = 0
     cache_write: int = 0  # all lifetimes together
-    cache_write_1h: int = 0  # the part of cache_write that lives an hour
+    cache_write_1h: int = 0  # the part of cache_write with a lifetime of one hour
     output_tokens: int = 0
 
     @property
     def prompt(self) -> int:
-        """All tokens the request held."""
+        """Total tokens of the request."""
         return self.input_tokens + self.cache_read + self.cache_write
 
     @property
     def total(self) -> int:
-        """T1: what the window holds once the response is part of it."""
+        """Tokens in the window after the response is added."""
         return self.prompt + self.output_tokens
 
     @property
     def hit_rate(self) -> float:
-        """The share of the request that was read from the cache."""
+        """Share of the request that was read from the cache."""
         return round(self.cache_read / self.prompt, 4) if self.prompt else 0.0
 
     def __add__(self, other: Usage) -> Usage:
@@ -40,7 +40,7 @@ class Usage(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         )
 
     def wire(self) -> dict[str, Any]:
-        """As the Messages API spells it."""
+        """Return the usage in the format of the Messages API."""
         return {
             "input_tokens": self.input_tokens,
             "cache_read_input_tokens": self.cache_read,
@@ -54,7 +54,7 @@ class Usage(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 def read_usage(raw: Mapping[str, Any] | None) -> Usage | None:
-    """From the Messages API's spelling; None where nothing usable is reported (a count of nothing is no report)."""
+    """Read usage in the format of the Messages API; return None if it is missing, invalid or reports an empty prompt."""
     if not isinstance(raw, Mapping):
         return None
     split = raw.get("cache_creation")

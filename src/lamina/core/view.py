@@ -1,8 +1,8 @@
-"""The view: what the model sees, as a fold over the records of one conversation.
+"""The view: the messages that the model sees, computed as a fold over the records of one conversation.
 
-`View.add` takes the records in log order and changes the view by what is new in each: a message is appended, a decision
-replaces or removes what it names. Decisions name ids, never positions, so the same records always give the same view, added one
-by one or all again from the start (which is how a revoke is done: see log.py).
+`View.add` takes the records in log order and updates the view: a message is appended, a decision replaces or removes the items it
+names. Decisions refer to ids, never to positions. The same records therefore always give the same view, whether they are added one
+by one or all again from the start, which is how a revoke works (see log.py).
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class Item(msgspec.Struct, frozen=True):
     key: str | None = None  # message id
     synthetic: bool = False
     time: str = ""
-    usage: Usage | None = None  # what the answer reported
+    usage: Usage | None = None  # usage that the answer reported
     stop_reason: str | None = None  # None on an answer: it was cut off, or its output count is only partial
-    files: tuple[str, ...] = ()  # whose text another program's attachment shows
+    files: tuple[str, ...] = ()  # files whose text an attachment of another program shows
 
 
 class View:
@@ -38,18 +38,18 @@ class View:
         self.items: list[Item] = []
         self.pins: dict[str, Pin] = {}
         self.snapshot: Snapshot | None = None
-        # Frozen replacements by tool_use id: what the model sees instead of the result, decided once (R3, M6).
+        # Replacements by tool_use id: the text that the model sees instead of the result. Decided once and never changed.
         self.replaced: dict[str, str] = {}
-        # Attachments that were cleared: out of view, but what they surfaced counts until a compaction (M6).
+        # Attachments that were cleared. They are out of view, but the memories they showed count until a compaction.
         self.cleared: list[Item] = []
-        # Counts view changes that are no append; whoever cached something about the view compares it (T10).
+        # Counts view changes other than appending; code that caches something about the view compares it.
         self.generation = 0
-        # Usage reported by items before this index measured another view (T10), and how often that came about.
+        # Usage reported by items before this index measured a different view; `voided` counts how often that happened.
         self.measured_from = 0
         self.voided = 0
         self.flat = Flat()
-        self._held: dict[str, int] = {}  # tool_use id → how many real results of it are among the items
-        self._boundaries: dict[str, Boundary] = {}  # written, not yet in effect
+        self._held: dict[str, int] = {}  # tool_use id → number of real results among the items
+        self._boundaries: dict[str, Boundary] = {}  # written but not yet in effect
         self._summary_due = False
 
     def messages(self) -> list[Wire]:
@@ -61,7 +61,7 @@ class View:
                 yield item, block
 
     def add(self, record: Placed, *, rests_on: str | None = None) -> None:
-        """`rests_on` is the nearest message or boundary above the record in the tree."""
+        """Add a record; `rests_on` is the nearest message or boundary above it in the tree."""
         match record:
             case Message():
                 self._take_effect(rests_on)
@@ -86,7 +86,7 @@ class View:
             case Snapshot():
                 self.snapshot = record
             case Revoke():
-                # What was reported so far measured a view with the decision in it (T10).
+                # All usage reported so far measured a view that included the revoked decision.
                 self._changed()
             case _:
                 assert_never(record)
@@ -104,7 +104,7 @@ class View:
 
     def _append(self, item: Item) -> None:
         if item.kind == "summary" and self._summary_due:
-            # The order after a compaction is summary, kept messages, restored context (C4).
+            # The order after a compaction is: summary, kept messages, restored context.
             self._summary_due = False
             self.items.insert(0, item)
             self._reflatten()
@@ -118,7 +118,7 @@ class View:
         self.flat.add(item.role, item.blocks, key=item.key, synthetic=item.synthetic)
 
     def _take_effect(self, rests_on: str | None) -> None:
-        """The first record that stands on a boundary puts it into effect."""
+        """Apply the boundary that this record depends on; the first such record puts it into effect."""
         boundary = self._boundaries.pop(rests_on, None) if rests_on is not None else None
         if boundary is None:
             return
@@ -129,14 +129,17 @@ class View:
         self._reflatten()
 
     def _replace(self, contents: dict[str, str]) -> None:
-        """A result that came twice is replaced twice: the second may be the only one that a later decision leaves. What was made
-        up stays as it was sent (C11)."""
+        """Replace the content of results.
+
+        A result that arrived twice is replaced twice, because a later decision may leave only the second one. A synthetic result
+        stays exactly as it was sent.
+        """
         self.replaced |= contents
         left = {call: self._held[call] for call in contents if call in self._held}
         if not left:
             return
         in_place, index = True, len(self.items)
-        # Newest first: what is replaced has mostly just arrived, so the walk is short.
+        # Newest first: most replaced results have just arrived, so the walk is short.
         for index in range(len(self.items) - 1, -1, -1):
             here = [call for call in _real_results(self.items[index]) if call in left]
             if not here:
@@ -152,11 +155,11 @@ class View:
             self._reflatten()
         elif any(item.role == "assistant" for item in self.items[index:]):
             self._changed()
-        else:  # they stand behind the last answer: what was reported still measures all before them
+        else:  # all of them are after the last answer, so the reported usage is still valid for everything before
             self.generation += 1
 
     def _replace_in(self, index: int, calls: list[str]) -> bool:
-        """False: one of them is shown in another way than as a result, so all must be flattened again."""
+        """Replace results in one item. Return False if one of them is not shown as a result, so the view must be rebuilt."""
         item = self.items[index]
         shown = tuple(self._shown(block) for block in item.blocks)
         self.items[index] = msgspec.structs.replace(item, blocks=shown)

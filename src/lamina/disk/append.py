@@ -1,13 +1,13 @@
-"""Appending lines to a log that is never rewritten.
+"""Appends lines to a log that is never rewritten.
 
-Owns one O_APPEND descriptor for a writer's life. Invariants: all records of one call leave in one `os.write`, so the lines of
-many writers never mix on a local file system; every record that was acknowledged stands on a line of its own, whatever stub
-stood before it.
+Owns one O_APPEND descriptor for a writer's lifetime. Invariants: all records of one call are written in one `os.write`, so the
+lines of several writers never mix on a local file system; every acknowledged record is on a separate line, even after a torn
+line.
 
-A crash at any line loses at most the records being appended and leaves at most one stub at the end, which the next append closes
-with a newline. `append` alone survives the end of the process; after `sync` the records survive a power loss.
+A crash at any line loses at most the records being appended. It leaves at most one torn line at the end, which the next append
+ends with a newline. After `append`, records survive the end of the process; after `sync`, they survive a power loss.
 
-Network file systems have no atomic O_APPEND: writers there take a lock first. So do several writers on Windows.
+Network file systems have no atomic O_APPEND, so writers there take a lock first. The same applies to several writers on Windows.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from . import crash_points as crash
 from .dirfd import APPEND, Closable, Dir, open_parent, open_plain, sync_fd
 from .faults import disk_error, reporting
 
-# A disk that takes only a part again and again is full or limited; the next write then says so itself.
+# A disk that keeps accepting only part of a write is full or limited; its next write reports that.
 _TRIES = 8
 
 
 class Appender(Closable):
-    """Appends whole lines. Not for two threads at once; any number of processes may each have their own."""
+    """Appends whole lines to a file. An appender is not thread-safe; any number of processes may each use one."""
 
     __slots__ = ("_closed", "_end", "_fd", "_new", "_torn", "path")
 
@@ -38,7 +38,7 @@ class Appender(Closable):
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Self:
-        """Makes the file (0600) and missing directories (0700). A link, a device or another user's file is refused."""
+        """Open a file, creating it (0600) and missing directories (0700). Refuses links, devices and files of other users."""
         with open_parent(path, create=True) as (where, name):
             return cls(where, name)
 
@@ -46,9 +46,9 @@ class Appender(Closable):
         with reporting(self.path):
             self._fd = open_plain(where, name, APPEND)
             self._end = os.lseek(self._fd, 0, os.SEEK_END)
-            # A file that may end in the middle of a line gets a newline before the next record.
+            # If the file ends in the middle of a line, a newline comes before the next record.
             self._torn = not self._ends_a_line(self._end)
-            # The entry of a new file is made durable with its first sync.
+            # The first sync of a new file also makes its directory entry durable.
             self._new = self._end == 0
 
     @property
@@ -57,14 +57,14 @@ class Appender(Closable):
         return self._end
 
     def append(self, records: Sequence[bytes]) -> int:
-        """Writes each record as one line and says where the first begins; they hold no line break themselves.
+        """Write each record as one line and return the offset of the first. Records must not contain line breaks.
 
-        After an error nothing is acknowledged, but some of the lines may stand in the file. The same call may be made again once
-        there is space, so a reader can meet a record twice.
+        After an error nothing is acknowledged, although some of the lines may be in the file. The caller may repeat the call once
+        there is space, so a reader can see a record twice.
         """
         data = b"\n".join((*records, b""))
         if data.count(b"\n") != len(records) or len(data) > crash.MAX_WRITE:
-            raise InputError(self.path, "a record holds a line break or is longer than 1 GiB", "encode it as one line of JSON")
+            raise InputError(self.path, "a record contains a line break or exceeds 1 GiB", "encode it as one line of JSON")
         if self._fd < 0:
             self._reopen()
         first: int | None = None
@@ -78,10 +78,10 @@ class Appender(Closable):
             if not data:
                 return self._end if first is None else first
         self._seal()
-        raise DiskError(self.path, "takes only a part of what is written to it", "check the disk and its limits")
+        raise DiskError(self.path, "accepts only part of each write", "check the disk and its limits")
 
     def _whole_lines(self, lead: bytes, data: bytes, written: int) -> int:
-        """Return how many bytes of `data` now stand on separate lines, after `written` bytes of `lead + data` went out."""
+        """Return how many bytes of `data` are in the file as whole lines, after `written` bytes of `lead + data` were written."""
         expected, self._end = self._end, os.lseek(self._fd, 0, os.SEEK_CUR)
         start = self._end - written
         if start == expected and written == len(lead) + len(data):
@@ -91,7 +91,7 @@ class Appender(Closable):
             return 0
         sent = (lead + data)[:written]
         self._torn = not sent.endswith(b"\n")
-        # Another writer died in the middle of a line right before us: our first line is glued to its stub.
+        # Another writer died in the middle of a line right before us, so our first line continues its torn line.
         if start != expected and not lead and not self._ends_a_line(start):
             return 0
         return max(0, sent.rfind(b"\n") + 1 - len(lead))
@@ -104,7 +104,7 @@ class Appender(Closable):
             raise disk_error(error, self.path) from error
 
     def _seal(self) -> None:
-        """Closes our own stub if the disk still takes one byte; if not, the next append does it."""
+        """End our torn line with a newline if the disk still accepts one byte; otherwise the next append does it."""
         if self._torn:
             with suppress(OSError):
                 if crash.write("append.seal", self._fd, b"\n"):
@@ -120,14 +120,14 @@ class Appender(Closable):
         return os.read(self._fd, 1) == b"\n"
 
     def sync(self) -> None:
-        """Makes all that was appended durable. After an error the descriptor is given up and the next append opens a new one."""
+        """Make all appended records durable. After an error the descriptor is closed, and the next append opens a new one."""
         if self._fd < 0:
             return
         try:
             with reporting(self.path):
                 sync_fd(self._fd, "append.fsync")
                 if os.fstat(self._fd).st_nlink == 0:
-                    raise DiskError(self.path, "was removed while it was written to", "the next record starts a new file")
+                    raise DiskError(self.path, "was removed while in use", "the next record starts a new file")
                 if self._new:
                     with open_parent(self.path) as (where, _):
                         where.sync()
@@ -147,7 +147,7 @@ class Appender(Closable):
         os.close(fd)
 
     def close(self) -> None:
-        """Syncs nothing: that is the caller's choice."""
+        """Close the file without syncing it."""
         self._closed = True
         if self._fd >= 0:
             self._give_up()

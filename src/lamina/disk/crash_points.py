@@ -1,10 +1,10 @@
 """Crash points: every system call that changes the disk has a name, and a test can stop the process right before it.
 
-Owns the one global watcher. Invariant: with no watcher (always, outside tests) a point does nothing and a write is one
-`os.write`, so the code that runs in production is the code that was killed at every line.
+Owns the one global watcher. Invariant: without a watcher (always, outside tests) a point does nothing and a write is one
+`os.write`, so production runs the same code that tests kill at every line.
 
-A watcher is called with the name of the point and, for writes, the number of bytes about to go out. It may end the process (a
-crash), raise OSError (the call failed) or return how many bytes may be written (a short write); None lets the call go on.
+A watcher is called with the name of the point and, for writes, the number of bytes about to be written. It may end the process (a
+crash), raise OSError (a failed call) or return how many bytes may be written (a short write). None lets the call proceed.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from contextlib import contextmanager
 
 Watcher = Callable[[str, int], int | None]
 
-# The largest single write that every system takes; larger ones are EINVAL on macOS.
+# The largest single write that every system accepts; macOS rejects larger ones with EINVAL.
 MAX_WRITE = 1 << 30
 
 _watcher: Watcher | None = None
 
 
 def point(name: str) -> None:
-    """Stands right before one system call. What the watcher returns matters only to a write."""
+    """Mark the position right before one system call. The watcher's return value matters only for a write."""
     if _watcher is not None:
         _watcher(name, 0)
 
 
 def write(name: str, fd: int, data: bytes | memoryview) -> int:
-    """One `os.write` with its point; like `os.write` it may write less than it was given."""
+    """Call `os.write` with a crash point. Like `os.write`, it may write less than it was given."""
     if _watcher is None:
         return os.write(fd, data)
     limit = _watcher(name, len(data))
@@ -37,7 +37,7 @@ def write(name: str, fd: int, data: bytes | memoryview) -> int:
 
 
 def write_all(name: str, fd: int, data: bytes | memoryview) -> None:
-    """Write `data` to its end, with a point before each piece."""
+    """Write all of `data`, with a crash point before each piece."""
     rest = memoryview(data)
     while rest:
         written = write(name, fd, rest[:MAX_WRITE])
@@ -48,7 +48,7 @@ def write_all(name: str, fd: int, data: bytes | memoryview) -> None:
 
 @contextmanager
 def watched(watcher: Watcher) -> Iterator[None]:
-    """Calls `watcher` at every point of this process until the block ends."""
+    """Call `watcher` at every crash point of this process until the block ends."""
     global _watcher
     before, _watcher = _watcher, watcher
     try:

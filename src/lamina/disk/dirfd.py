@@ -1,13 +1,14 @@
 """Directories as open descriptors, and the calls that work relative to them.
 
-Owns how a directory is opened, made and synced, and what a plain file is. Invariant: what was checked is what is used, because
-both go through the same descriptor; a link put in the way later is refused by the kernel, not by a comparison of strings.
+Owns how a directory is opened, created and synced, and the definition of a plain file. Invariant: a check and the use after it go
+through the same descriptor, so a link planted in between is refused by the kernel, not by a comparison of strings.
 
-A crash while a directory is being made leaves it absent or empty and private. An error of fsync is final: the kernel may have marked the
-pages clean already, so a second fsync on the same descriptor could claim what is not true. The caller closes it and reports the failure.
+A crash while a directory is created leaves it absent, or empty and private. An error of fsync is final: the kernel may already
+have marked the pages clean, so a second fsync on the same descriptor could falsely report success. The caller closes the
+descriptor and reports the failure.
 
-Where the system has no directory-relative calls (Windows) a Dir holds only its path: each name is looked at before it is used,
-which a program running as the same user can race.
+On systems without directory-relative calls (Windows), a Dir holds only its path. Each name is checked before it is used, which a
+program running as the same user can race.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ from .crash_points import point
 from .faults import disk_error, reporting
 from .locks import kernel_lock
 
-# What F_FULLFSYNC answers on a file system that does not know it; fsync is the best there is then.
+# Errors of F_FULLFSYNC on a file system that does not support it; plain fsync is used then.
 _NOT_KNOWN = {errno.EINVAL, errno.ENOTTY, getattr(errno, "ENOTSUP", errno.EINVAL)}
 
 
 def sync_fd(fd: int, name: str) -> None:
-    """Waits until the file or directory is on stable storage; `name` is the crash point."""
-    # On macOS fsync stops at the drive's cache, F_FULLFSYNC does not.
+    """Wait until the file or directory is on stable storage. `name` is the crash point."""
+    # On macOS, fsync stops at the drive's cache; F_FULLFSYNC does not.
     full = getattr(kernel_lock.fcntl, "F_FULLFSYNC", None)
     if kernel_lock.fcntl is not None and full is not None:
         try:
@@ -53,7 +54,7 @@ HAS_DIR_FD = {os.open, os.rename, os.unlink, os.mkdir, os.stat} <= os.supports_d
 _CLOEXEC = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOINHERIT", 0)
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _BINARY = getattr(os, "O_BINARY", 0)
-# A FIFO or a terminal in the place of a file must neither block us nor become ours.
+# Opening a FIFO or a terminal in place of a file must not block or become our controlling terminal.
 _INERT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 _FILE = _CLOEXEC | _NOFOLLOW | _BINARY | _INERT
 _DIRECTORY = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _CLOEXEC
@@ -61,11 +62,11 @@ _DIRECTORY = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _CLOEXEC
 READ = os.O_RDONLY | _FILE
 READ_WRITE = os.O_RDWR | _FILE
 CREATE_NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | _FILE
-# No O_TRUNC: opening a lock or a log must never shorten what a planted link leads to.
+# No O_TRUNC: opening a lock or a log must never truncate the target of a planted link.
 OPEN_OR_CREATE = os.O_RDWR | os.O_CREAT | _FILE
 APPEND = OPEN_OR_CREATE | os.O_APPEND
 
-# Not a regular file: what opening a socket, or a FIFO nobody reads, says.
+# Errors of opening something other than a regular file, such as a socket or a FIFO without a reader.
 _NOT_A_FILE = {errno.ENXIO, errno.ENODEV, errno.EISDIR, errno.EOPNOTSUPP}
 
 
@@ -85,7 +86,7 @@ class Closable:
 
 
 class Dir(Closable):
-    """An open directory. `fd` is None where calls cannot be relative to a directory."""
+    """An open directory. `fd` is None on systems without directory-relative calls."""
 
     __slots__ = ("fd", "path")
 
@@ -95,7 +96,7 @@ class Dir(Closable):
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, create: bool = False) -> Dir:
-        """Links in `path` are followed: where the user keeps the whole directory is their own business."""
+        """Open a directory. Links in `path` are followed: users may keep the whole directory wherever they like."""
         where = os.path.abspath(path)
         with reporting(where):
             point("dir.open")
@@ -116,11 +117,11 @@ class Dir(Closable):
         return self.full(name) if self.fd is None else name
 
     def full(self, name: str) -> str:
-        """For messages."""
+        """Return the full path of `name`, for messages."""
         return os.path.join(self.path, name)
 
     def child(self, name: str, *, create: bool = False) -> Dir:
-        """The directory `name` in this one; a link or a file of that name is refused."""
+        """Open the directory `name` in this one. A link or a file of that name is refused."""
         if create:
             self.make(name)
         full = self.full(name)
@@ -129,18 +130,18 @@ class Dir(Closable):
             return Dir(full, _open_directory(full if self.fd is None else name, under=self.fd, follow=False))
         except OSError as error:
             if error.errno == errno.ENOTDIR:
-                raise PathRefused(full, "is not a directory of ours", "remove the file or link that stands there") from error
+                raise PathRefused(full, "is not a directory", "remove the file or link of that name") from error
             raise disk_error(error, full) from error
 
     def make(self, name: str) -> None:
-        """Makes the directory `name` with mode 0700, if nothing stands there. Its entry survives a power loss."""
+        """Create the directory `name` with mode 0700, unless the name exists. Its entry survives a power loss."""
         with reporting(self.full(name)):
             point("dir.make")
             try:
                 os.mkdir(self.at(name), PRIVATE_DIR, dir_fd=self.fd)
             except FileExistsError:
                 return
-            # A umask may have taken bits of the owner's away.
+            # A umask may have removed permissions of the owner.
             if stat.S_IMODE(os.stat(self.at(name), dir_fd=self.fd, follow_symlinks=False).st_mode) & PRIVATE_DIR != PRIVATE_DIR:
                 point("dir.chmod")
                 os.chmod(self.at(name), PRIVATE_DIR, dir_fd=self.fd)
@@ -155,7 +156,7 @@ class Dir(Closable):
                 return None
 
     def entries(self) -> Iterator[os.DirEntry[str]]:
-        """On a descriptor of its own: two listings through one descriptor would share their position."""
+        """Iterate over the entries. Each listing opens a new descriptor, because listings share a descriptor's position."""
         with reporting(self.path):
             fd = None if self.fd is None else os.open(".", _DIRECTORY, dir_fd=self.fd)
             try:
@@ -166,12 +167,12 @@ class Dir(Closable):
                     os.close(fd)
 
     def names(self) -> list[str]:
-        """All names in it, in no order."""
+        """Return all names in the directory, in no particular order."""
         with reporting(self.path):
             return os.listdir(self.path if self.fd is None else self.fd)
 
     def sync(self) -> None:
-        """Makes the entries durable. File systems that cannot sync a directory (EINVAL) keep them in order themselves."""
+        """Make the entries durable. File systems that cannot sync a directory (EINVAL) keep entries in order themselves."""
         if self.fd is None and os.name == "nt":
             return
         fd = os.open(self.path, _DIRECTORY) if self.fd is None else self.fd
@@ -205,7 +206,7 @@ def _make_with_parents(path: str) -> Dir:
 
 
 def descend(here: Dir, names: Iterable[str], *, create: bool = False) -> Dir:
-    """Walk down from an open directory, through no link, and return the last one; those on the way are closed."""
+    """Walk down from an open directory without following links, and return the last one. The others are closed."""
     for name in names:
         with here:
             below = here.child(name, create=create)
@@ -215,22 +216,22 @@ def descend(here: Dir, names: Iterable[str], *, create: bool = False) -> Dir:
 
 @contextmanager
 def open_parent(path: str | os.PathLike[str], *, create: bool = False) -> Iterator[tuple[Dir, str]]:
-    """Open the directory that `path` lies in, and give it with the last name."""
+    """Open the parent directory of `path` and yield it with the last name."""
     directory, name = os.path.split(os.path.abspath(path))
     with Dir.open(directory, create=create) as where:
         yield where, name
 
 
 def private_dir(path: str | os.PathLike[str]) -> Path:
-    """Makes `path` and whatever is missing above it, all with mode 0700 whatever the umask; what exists keeps its mode."""
+    """Create `path` and its missing parents with mode 0700, whatever the umask. Existing directories keep their mode."""
     with Dir.open(path, create=True) as made:
         return Path(made.path)
 
 
 def open_plain(where: Dir, name: str, flags: int, *, shared: bool = False) -> int:
-    """A descriptor of the plain file `name`: regular, one link, our own. Anything else is refused, and nothing blocks.
+    """Open the plain file `name`: regular, with one hard link, and owned by us. Refuses anything else and never blocks.
 
-    A file this call creates has mode 0600. `shared` accepts files of other users (a team's directory).
+    A file that this call creates has mode 0600. `shared` accepts files of other users (a team's directory).
     """
     full = where.full(name)
     if not _NOFOLLOW and (found := where.stat(name)) is not None:
@@ -240,7 +241,7 @@ def open_plain(where: Dir, name: str, flags: int, *, shared: bool = False) -> in
         fd = os.open(where.at(name), flags, PRIVATE_FILE, dir_fd=where.fd)
     except OSError as error:
         if error.errno in _NOT_A_FILE:
-            raise PathRefused(full, "is not a regular file", "remove what stands there") from error
+            raise PathRefused(full, "is not a regular file", "remove it or choose another name") from error
         raise
     try:
         found = os.fstat(fd)
@@ -255,7 +256,7 @@ def open_plain(where: Dir, name: str, flags: int, *, shared: bool = False) -> in
 
 @contextmanager
 def reading(where: Dir, name: str, *, shared: bool = False) -> Iterator[int]:
-    """Open the plain file `name` for reading while the block lasts."""
+    """Open the plain file `name` for reading for the duration of the block."""
     with reporting(where.full(name)):
         fd = open_plain(where, name, READ, shared=shared)
         try:
@@ -265,19 +266,22 @@ def reading(where: Dir, name: str, *, shared: bool = False) -> Iterator[int]:
 
 
 def set_private(fd: int, mode: int) -> None:
-    """A new file has mode 0600 at most; a umask may have taken bits of the owner's away, here they come back."""
+    """Restore the owner's permissions (0600) on a new file, in case the umask removed them."""
     if stat.S_IMODE(mode) & PRIVATE_FILE != PRIVATE_FILE and hasattr(os, "fchmod"):
         point("file.chmod")
         os.fchmod(fd, PRIVATE_FILE)
 
 
 def refuse_unless_plain(found: os.stat_result, path: str, *, shared: bool = False) -> None:
-    """No link at all is fine: somebody replaced the file after we opened it, and what we hold is whole."""
+    """Refuse anything but a plain file of ours.
+
+    A file without any name left is accepted: another process replaced it after we opened it, and our descriptor is still intact.
+    """
     if stat.S_ISLNK(found.st_mode):
         raise PathRefused(path, "is a symbolic link", "put the file itself there")
     if not stat.S_ISREG(found.st_mode):
-        raise PathRefused(path, "is not a regular file", "remove what stands there")
+        raise PathRefused(path, "is not a regular file", "remove it or choose another name")
     if found.st_nlink > 1:
-        raise PathRefused(path, "has a second name elsewhere (a hard link)", "copy it to a file of its own")
+        raise PathRefused(path, "has a second name elsewhere (a hard link)", "replace it by a copy")
     if not shared and hasattr(os, "geteuid") and found.st_uid != os.geteuid():
         raise PathRefused(path, "belongs to another user", "change its owner or remove it")

@@ -1,10 +1,10 @@
-"""From errno to the error tree: the one place where an OSError becomes a DiskError.
+"""Maps errno to the error tree: the one place where an OSError becomes a DiskError.
 
 ENOSPC EDQUOT                   DiskFull
 EACCES EPERM EROFS              ReadOnly
-ELOOP EMLINK                    PathRefused: a link stands where a file or directory of ours should be
-ENOLCK ENOSYS EOPNOTSUPP …      LockUnsupported, where a lock was asked for
-all others                      DiskError in the system's words
+ELOOP EMLINK                    PathRefused: a link is in place of a file or directory of ours
+ENOLCK ENOSYS EOPNOTSUPP …      LockUnsupported, if the call was for a lock
+all others                      DiskError with the system's message
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from ..core.errors import DiskError, DiskFull, LockUnsupported, PathRefused, Rea
 
 
 def _codes(*names: str) -> frozenset[int]:
-    """Some names are missing on some systems."""
+    """Return the error numbers of those names that this system has."""
     return frozenset(getattr(errno, name) for name in names if hasattr(errno, name))
 
 
 _FULL = _codes("ENOSPC", "EDQUOT")
 _READ_ONLY = _codes("EACCES", "EPERM", "EROFS")
-# What O_NOFOLLOW says of a link: ELOOP on Linux and macOS, EMLINK on FreeBSD.
+# O_NOFOLLOW fails on a link with ELOOP on Linux and macOS, with EMLINK on FreeBSD.
 _LINK = _codes("ELOOP", "EMLINK")
-# EINVAL is what some network file systems answer to flock.
+# Some network file systems fail flock with EINVAL.
 _NO_LOCKS = _codes("ENOLCK", "ENOSYS", "EOPNOTSUPP", "ENOTSUP", "EINVAL")
 
 
@@ -42,14 +42,14 @@ def disk_error(error: OSError, path: str | os.PathLike[str]) -> DiskError:
 
 
 def lock_error(error: OSError, path: str | os.PathLike[str]) -> DiskError:
-    """For a lock call: a file system that cannot lock is not a reason to go on without one."""
+    """Convert an error of a lock call. A file system without locks is an error: work never continues unlocked."""
     if error.errno in _NO_LOCKS:
         return LockUnsupported(os.fspath(path))
     return disk_error(error, path)
 
 
 class AbsentIsFine:
-    """`with AbsentIsFine():` goes on behind the block when what it wanted to use is not there."""
+    """A context manager that ends its block silently if a file or directory does not exist."""
 
     __slots__ = ()
 

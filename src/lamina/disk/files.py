@@ -1,14 +1,16 @@
-"""Two of the three ways to write: replace a file as a whole, and update one that others may be updating too (append is `append`).
+"""Two of the three ways to write: replace a whole file, and update one that other processes may update too (the third is
+`append`).
 
-Owns temporary files and guards. Invariants: a reader sees the old content or the new one, never a part and never nothing; of any
-number of processes that update one file, none loses another's change; files are 0600.
+Owns temporary files and guards. Invariants: a reader sees the old content or the new one, never a part and never an absent file;
+if several processes update one file, no change is lost; files have mode 0600.
 
-A crash at any line leaves the old content or the new one under the name, and at most a temporary file beside it, which
-`sweep_temps` removes at the next start. With durability "full" what was acknowledged survives a power loss too; with "process" it
-survives the end of the process. An error before the rename leaves the old content; an error after it (the directory could not be
-synced) leaves the new content and is reported, because it may not survive a power loss.
+A crash at any line leaves the old content or the new one, and at most a temporary file, which `sweep_temps` removes at the next
+start. With durability "full", acknowledged content survives a power loss too; with "process", it survives the end of the process.
+An error before the rename leaves the old content. An error after it (the directory could not be synced) leaves the new content
+and is reported, because it may not survive a power loss.
 
-On Windows a directory cannot be synced, and a file that somebody is reading is replaced as soon as they let go, within a second.
+On Windows, a directory cannot be synced, and a file that another program is reading is replaced once it is closed, within a
+second.
 """
 
 from __future__ import annotations
@@ -23,15 +25,15 @@ from .faults import AbsentIsFine, reporting
 from .locks.lock_file import guard_at
 from .temp_files import Durability, is_temp, staged_at
 
-# The lock of a dream; its guard and its record have longer names. See `dream_lock`.
+# The lock of a dream. Its guard and its record have this name plus a suffix; see `dream_lock`.
 DREAM_LOCK = ".consolidate-lock"
-# What is rewritten as a whole is small by nature; a file beyond this is not one of ours.
+# Files that we rewrite as a whole are small; a larger one is not ours.
 MAX_UPDATE = 64 << 20
 _READ_CHUNK = 1 << 20
 
 
 def replace(path: str | os.PathLike[str], data: bytes, *, durability: Durability = "full") -> None:
-    """Put `data` at `path`, whole or not at all. Missing directories are made with mode 0700."""
+    """Write `data` to `path`, whole or not at all. Missing directories are created with mode 0700."""
     with open_parent(path, create=True) as (where, name):
         replace_at(where, name, data, durability=durability)
 
@@ -42,15 +44,16 @@ def replace_at(where: Dir, name: str, data: bytes, *, durability: Durability = "
 
 
 def update(path: str | os.PathLike[str], fn: Callable[[bytes | None], bytes | None], *, durability: Durability = "full") -> bool:
-    """Replace what is at `path` by `fn` of it, with nobody else in between; True when something was written.
+    """Replace the content of `path` by `fn(content)` under a lock. Returns True if something was written.
 
-    `fn` gets None for a missing file and returns None for "no change". It runs inside the lock: it must not call a model, wait
-    for the user, or update the same file again. LockHeld when others keep it busy, LockUnsupported where there are no locks.
+    `fn` gets None for a missing file and returns None for "no change". It runs inside the lock, so it must not call a model, wait
+    for the user, or update the same file again. Raises LockHeld if other processes keep the lock busy, and LockUnsupported on
+    file systems without locks.
     """
     with open_parent(path, create=True) as (where, name), guard_at(where, guard_name(name)):
         old = read_at(where, name, MAX_UPDATE + 1)
         if old is not None and len(old) > MAX_UPDATE:
-            raise DiskError(where.full(name), f"is larger than {MAX_UPDATE >> 20} MiB", "move it away, it is not one of ours")
+            raise DiskError(where.full(name), f"is larger than {MAX_UPDATE >> 20} MiB", "move it away, it is not Lamina's")
         new = fn(old)
         if new is None or new == old:
             return False
@@ -59,19 +62,19 @@ def update(path: str | os.PathLike[str], fn: Callable[[bytes | None], bytes | No
 
 
 def guard_name(name: str) -> str:
-    """Return the name of the lock file that guards `name`, beside it. It stays for good: see `locks.lock_file`."""
+    """Return the name of the lock file that guards `name`. It is never removed; see `locks.lock_file`."""
     return f".{name}.lock"
 
 
 def read(path: str | os.PathLike[str], max_bytes: int) -> bytes | None:
-    """Return the first `max_bytes` of a plain file; None when it does not exist."""
+    """Return the first `max_bytes` of a plain file, or None if it does not exist."""
     with AbsentIsFine(), open_parent(path) as (where, name):
         return read_at(where, name, max_bytes)
     return None
 
 
 def read_at(where: Dir, name: str, max_bytes: int, *, shared: bool = False) -> bytes | None:
-    # Not by `reading`: a scan reads ten thousand files.
+    # `reading` would be slower, and a scan reads ten thousand files.
     with reporting(where.full(name)):
         try:
             fd = open_plain(where, name, READ, shared=shared)
@@ -92,7 +95,7 @@ def read_head(fd: int, max_bytes: int) -> bytes:
 
 
 def remove(path: str | os.PathLike[str], *, durability: Durability = "full") -> bool:
-    """Unlink `path`; False when there was nothing. Never for a lock file."""
+    """Unlink `path`; returns False if it did not exist. Never use this for a lock file."""
     with AbsentIsFine(), open_parent(path) as (where, name):
         return remove_at(where, name, durability=durability)
     return False
@@ -111,5 +114,5 @@ def remove_at(where: Dir, name: str, *, durability: Durability = "full") -> bool
 
 
 def is_bookkeeping(name: str) -> bool:
-    """A temporary file, a guard or the lock of a dream: listings, scans and the memory's repository leave these out."""
+    """Return whether this is a temporary file, a guard or the lock of a dream. Listings, scans and the history skip these."""
     return is_temp(name) or (name.startswith(".") and name.endswith(".lock")) or name.startswith(DREAM_LOCK)

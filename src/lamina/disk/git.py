@@ -1,10 +1,10 @@
-"""Running git, bounded and without trusting any repository's configuration (B4, B12).
+"""Runs git with a time limit and without trusting any repository's configuration.
 
-Owns the process. Invariants: git sees no configuration but that of the repository it is led to, runs no hook, asks nobody, and
-is ended with all it started when its time is over; it is never a program that lies in a working tree. No git, an error or too
-little time is an answer (None), not a failure.
+Owns the process. Invariants: git reads only the configuration of the repository it is given, runs no hooks and prompts for
+nothing. At the timeout it is killed with all its child processes. The git program is never one from a working tree. A missing
+git, an error and a timeout all return None; none of them raises.
 
-What git writes goes into the repository that `git_dir` names; it keeps its own files whole across a crash.
+Git writes to the repository in `git_dir` and keeps its files consistent across a crash.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _QUIET = ("-c", f"core.hooksPath={os.devnull}", "-c", "gc.autoDetach=false", "-c
 
 
 def git_program(environ: Mapping[str, str], *, outside: Path | None = None) -> str | None:
-    """The git on the person's path; never one that lies in the working tree `outside`."""
+    """Return the git program on the user's PATH, unless it is inside the working tree `outside`."""
     directories = [directory for directory in environ.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(directory)]
     found = shutil.which("git", path=os.pathsep.join(directories)) if directories else None
     if found is not None and outside is not None and Path(os.path.realpath(found)).is_relative_to(outside):
@@ -33,7 +33,7 @@ def git_program(environ: Mapping[str, str], *, outside: Path | None = None) -> s
 
 
 def git_environ(environ: Mapping[str, str], git_dir: Path) -> dict[str, str]:
-    """All that git gets of our environment, and the switches that keep other configuration away from it."""
+    """Return git's environment: a few variables of ours, plus switches that disable other configuration."""
     return {
         **{name: environ[name] for name in _PASSED_ON if name in environ},
         "LC_ALL": "C",
@@ -57,7 +57,7 @@ def run_git(
     stdin: bytes = b"",
     more: Mapping[str, str] | None = None,
 ) -> bytes | None:
-    """What it printed; None where it failed, took too long or could not be started."""
+    """Run git and return its output, or None if it failed, timed out or could not be started."""
     try:
         point("git.run")
         process = subprocess.Popen(

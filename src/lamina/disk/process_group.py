@@ -1,4 +1,4 @@
-"""Ending a program together with all that it has started."""
+"""Ends a program together with its child processes."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from contextlib import suppress
 
 
 def signal_group(process: subprocess.Popen[bytes], number: int = getattr(signal, "SIGKILL", signal.SIGTERM)) -> None:
-    """Signal the group that the program leads; where there are no groups (Windows) the program alone is ended."""
+    """Signal the program's process group. On Windows, which has no groups, only the program is killed."""
     if not hasattr(os, "killpg"):
         process.kill()
         return
-    # The group may be gone already; on macOS a group of zombies says EPERM.
+    # The group may have ended already; on macOS, signalling a group of zombies fails with EPERM.
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, number)

@@ -1,9 +1,9 @@
-"""Reads the settings files and makes `Settings` of them; it writes nothing.
+"""Reads the settings files and resolves them to `Settings`. Writes nothing.
 
-A file that is missing says nothing. A file that cannot be used (unreadable, too big, no regular file, no JSON) is one finding,
-and the others still count: a broken file never keeps a session from starting. Links are followed, since people keep their
-settings in other directories; what lies in the working tree gets no further rights by being linked. On Windows a named pipe in
-place of a file may block, everywhere else it is refused unread.
+Missing files are skipped. An unusable file (unreadable, too large, not a regular file, not JSON) becomes one finding and the
+others still apply, so a broken file never prevents a session from starting. Links are followed, because users keep their settings
+in other directories; a linked file in the working tree gains no rights by it. On Windows, a named pipe in place of a file may
+block; elsewhere it is refused unread.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ FLAGS_NAME = "flags.json"
 PROJECT_PATH = Path(".claude") / "settings.json"
 LOCAL_PATH = Path(".claude") / "settings.local.json"
 
-# A thousand times what people write, and read in a few milliseconds.
+# A thousand times the size of a usual file, and still read in a few milliseconds.
 MOST_BYTES = 1_000_000
-# Hooks, the deepest shape there is, need five levels.
+# Hooks, the most nested setting, need five levels.
 DEEPEST = 32
 LONGEST_SHOWN_PATH = 500
 
@@ -39,7 +39,7 @@ _FLAGS |= getattr(os, "O_BINARY", 0)
 
 
 class SettingsPaths(NamedTuple):
-    """Where settings lie; `user` and `flags` are None where no home directory is known."""
+    """The paths of the settings files. `user` and `flags` are None if there is no home directory."""
 
     home: Path | None
     managed: Path
@@ -50,18 +50,18 @@ class SettingsPaths(NamedTuple):
 
 
 class _Unusable(Exception):
-    """A file that says nothing; its text ends the sentence "Settings file …"."""
+    """A file cannot be used. The message completes the sentence "Settings file …"."""
 
 
 def lamina_home(environ: Mapping[str, str]) -> Path | None:
-    """`<home>`: LAMINA_HOME or ~/.lamina. Only from the environment it is given: many tenants share a process."""
+    """Return LAMINA_HOME or `~/.lamina`. It is read only from the given environment, because many tenants may share a process."""
     named = environ.get("LAMINA_HOME", "").strip()
-    person = user_home(environ)
-    if named.startswith("~/") and person is not None:
-        return person / named[2:]
+    own = user_home(environ)
+    if named.startswith("~/") and own is not None:
+        return own / named[2:]
     if os.path.isabs(named):
         return Path(named)
-    return person / ".lamina" if person is not None else None
+    return own / ".lamina" if own is not None else None
 
 
 def user_home(environ: Mapping[str, str]) -> Path | None:
@@ -92,7 +92,7 @@ def load_settings(
     remote: Flags | None = None,
     refresh: Callable[[Settings], Settings] | None = None,
 ) -> Settings:
-    """The settings that hold in `cwd`. Without `remote`, the flags in `<home>/flags.json` (or LAMINA_FLAGS) count, if there."""
+    """Load the settings that apply in `cwd`. `remote` flags default to those in `<home>/flags.json` (or LAMINA_FLAGS)."""
     paths = settings_paths(cwd=cwd, environ=environ, home=home, managed_path=managed_path)
     findings = [] if home is not None else _home_findings(environ, paths)
     managed, user = _read("managed", paths.managed, findings), _read("user", paths.user, findings)
@@ -117,7 +117,7 @@ def load_settings(
 
 
 def _judge(home: Path | None) -> Callable[[str], str | None] | None:
-    """G1 at load: a directory that would be refused later is passed over now, with a sentence."""
+    """Return a function that checks a directory setting, so that a directory that would be refused later is reported now."""
     if home is None:
         return None
 
@@ -134,16 +134,19 @@ def _judge(home: Path | None) -> Callable[[str], str | None] | None:
 def _home_findings(environ: Mapping[str, str], paths: SettingsPaths) -> list[Finding]:
     named = environ.get("LAMINA_HOME", "").strip()
     if paths.home is None:
-        text = "No home directory is known, so your own settings are not read; set LAMINA_HOME."
+        text = "No home directory found, so your user settings are not read. Set LAMINA_HOME."
     elif named and not os.path.isabs(named) and not named.startswith("~/"):
-        text = f"LAMINA_HOME must be an absolute path; {printable(str(paths.home), LONGEST_SHOWN_PATH)} is used instead."
+        text = f"LAMINA_HOME must be an absolute path. Using {printable(str(paths.home), LONGEST_SHOWN_PATH)} instead."
     else:
         return []
     return [Finding("LAMINA_HOME", "environment", text)]
 
 
 def _read(source: Source, path: Path | None, findings: list[Finding], *, unless: Path | None = None) -> Document | None:
-    """`unless`: in one's home directory the file of the working tree can be the person's own, which counts once, as theirs."""
+    """Read one settings file. If it is the same file as `unless`, it is skipped.
+
+    When the working directory is the home directory, the project's file may be the user's file, which must count only once.
+    """
     if path is None or (unless is not None and _same(path, unless)):
         return None
     problems: list[str] = []
@@ -151,7 +154,7 @@ def _read(source: Source, path: Path | None, findings: list[Finding], *, unless:
     try:
         data = _object(_content(path), problems)
     except _Unusable as fault:
-        problems.append(f"{fault}; it is ignored")
+        problems.append(f"{fault}; the file is ignored")
     shown = printable(str(path), LONGEST_SHOWN_PATH)
     findings += [Finding(source, source, f"Settings file {shown}: {problem}.") for problem in problems]
     return None if data is None else Document(data, str(path))
@@ -165,20 +168,20 @@ def _same(path: Path, other: Path) -> bool:
 
 
 def _content(path: Path) -> bytes:
-    """The bytes of a regular file; none where there is no file. What is no file is found out without waiting for it."""
+    """Return the content of a regular file, or no bytes if it does not exist. Never blocks on a pipe or device."""
     try:
         number = os.open(path, _FLAGS)
     except (FileNotFoundError, NotADirectoryError):
         return b""
     except (OSError, ValueError) as fault:
-        raise _Unusable(f"can't be read ({_reason(fault)})") from None
+        raise _Unusable(f"cannot be read ({_reason(fault)})") from None
     try:
         if not stat.S_ISREG(os.fstat(number).st_mode):
-            raise _Unusable("is no regular file")
+            raise _Unusable("is not a regular file")
         with open(number, "rb", closefd=False) as file:
             content = file.read(MOST_BYTES + 1)
     except OSError as fault:
-        raise _Unusable(f"can't be read ({_reason(fault)})") from None
+        raise _Unusable(f"cannot be read ({_reason(fault)})") from None
     finally:
         os.close(number)
     if len(content) > MOST_BYTES:
@@ -191,16 +194,16 @@ def _reason(fault: Exception) -> str:
 
 
 def _object(content: bytes, problems: list[str]) -> dict[str, Any] | None:
-    """The JSON object in a file; what is odd about it without making it useless goes to `problems`."""
+    """Parse the JSON object in a file. Defects that do not make it unusable are added to `problems`."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as fault:
-        raise _Unusable(f"is no UTF-8 text (byte {fault.start + 1:,})") from None
+        raise _Unusable(f"is not UTF-8 text (byte {fault.start + 1:,})") from None
     if not text.strip():
         return None
     data = _parsed(text, problems)
     if not isinstance(data, dict):
-        raise _Unusable("must hold a JSON object { … }")
+        raise _Unusable("must contain a JSON object { … }")
     if _too_deep(data):
         raise _Unusable(f"is nested more than {DEEPEST} levels deep")
     return data
@@ -218,18 +221,18 @@ def _parsed(text: str, problems: list[str]) -> object:
     try:
         data: object = json.loads(text, object_pairs_hook=pairs, parse_constant=_no_constant)
     except json.JSONDecodeError as fault:
-        raise _Unusable(f"is no JSON at line {fault.lineno}, column {fault.colno} ({fault.msg})") from None
+        raise _Unusable(f"is not valid JSON at line {fault.lineno}, column {fault.colno} ({fault.msg})") from None
     except RecursionError:
         raise _Unusable(f"is nested more than {DEEPEST} levels deep") from None
     except ValueError as fault:  # a number with thousands of digits
-        raise _Unusable(f"holds a number that can't be read ({_reason(fault)})") from None
+        raise _Unusable(f"contains an invalid number ({_reason(fault)})") from None
     if twice:
-        problems.append(f'has the key "{printable(twice[0])}" twice; the last one counts')
+        problems.append(f'has the key "{printable(twice[0])}" twice; the last one applies')
     return data
 
 
 def _no_constant(name: str) -> float:
-    raise _Unusable(f"holds {name}, which is no JSON number")
+    raise _Unusable(f"contains {name}, which is not a JSON number")
 
 
 def _too_deep(node: object, left: int = DEEPEST) -> bool:

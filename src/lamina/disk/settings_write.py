@@ -1,10 +1,11 @@
-"""Adds a permission rule to the local settings of a working tree: the one change Lamina makes there, when a person says "always".
+"""Adds a permission rule to the local settings of a working tree, when the user answers "always". Lamina changes nothing else
+there.
 
-Owns the edit. Invariants: everything else in the file stays as it is, keys we don't know and their order too; a file that can't
-be read as JSON is left alone, with an error that names the line. No link is followed, so a repository can't lead the write elsewhere.
+Owns the edit. Invariants: the rest of the file is preserved, including unknown keys and their order; a file that is not valid
+JSON is left alone, with an error that names the line. No link is followed, so a repository cannot redirect the write.
 
-A crash at any line leaves the old file or the new one. A crash between a local file and the note of trust leaves a rule that
-waits for a yes.
+A crash at any line leaves the old file or the new one. A crash between the local file and the record of trust leaves a rule that
+waits for the user's approval.
 """
 
 from __future__ import annotations
@@ -22,15 +23,15 @@ from .locks.lock_file import guard
 from .settings_files import LOCAL_PATH, MOST_BYTES
 from .trees.rootdir import RootDir
 
-# Beside the person's settings, not in the working tree, where it would be one more file to explain.
+# In the home directory, not in the working tree, where it would be one more file to explain.
 _GUARD = ".local-settings.lock"
 
 
 def add_local_rule(home: str | os.PathLike[str], cwd: str | os.PathLike[str], rule: str) -> bool:
-    """Adds what is allowed to `.claude/settings.local.json` under `cwd`; True when it counts from now on.
+    """Add an allow rule to `.claude/settings.local.json` under `cwd`. Returns True if it applies from now on.
 
-    It does where the tree is trusted, or held nothing that needs trust: then the yes to the rule is noted as a yes to the tree. In
-    any other tree it waits with the rest.
+    It applies if the tree is trusted, or contained nothing that needs trust. In the second case, approving the rule also trusts
+    the tree. In any other tree the rule waits, like the other settings, until the user trusts the tree.
     """
     before = enabled(cwd)
     known = not before or trusted(home, cwd)
@@ -48,19 +49,19 @@ def add_local_rule(home: str | os.PathLike[str], cwd: str | os.PathLike[str], ru
 
 
 def _only_added(before: dict[str, Any], after: dict[str, Any], rule: str) -> bool:
-    """Whether the tree enables what it did and this rule: a change that came in between is not trusted along with it."""
+    """Return whether the tree enables exactly what it did before, plus this rule. No other change may become trusted with it."""
     old, new = before.pop("permissions", Permissions()), after.pop("permissions", Permissions())
     same = before == after and set(old.ask) == set(new.ask) and set(old.deny) == set(new.deny)
     return same and {*old.allow, rule} == set(new.allow)
 
 
 def with_rule(old: bytes | None, rule: str, path: str) -> bytes | None:
-    """The file with the rule at the end of its list; None when it is there already."""
+    """Return the file's content with the rule appended, or None if the rule is there already."""
     data = _object(old, path)
     permissions = data.setdefault("permissions", {})
     rules = permissions.setdefault("allow", []) if isinstance(permissions, dict) else None
     if not isinstance(rules, list):
-        raise SettingError("permissions.allow", path, "is no list of rules", "mend the file, then say it again")
+        raise SettingError("permissions.allow", path, "is not a list of rules", "fix the file, then try again")
     if rule in rules:
         return None
     rules.append(rule)
@@ -74,17 +75,17 @@ def _object(old: bytes | None, path: str) -> dict[str, Any]:
         text = (old or b"").decode("utf-8-sig")
         data: Any = json.loads(text, object_pairs_hook=_once) if text.strip() else {}
     except (ValueError, RecursionError) as fault:
-        raise SettingError("permissions", path, f"the file is no JSON ({fault})", "mend it, then say it again") from None
+        raise SettingError("permissions", path, f"the file is not valid JSON ({fault})", "fix it, then try again") from None
     if not isinstance(data, dict):
-        raise SettingError("permissions", path, "the file holds no JSON object", "mend it, then say it again")
+        raise SettingError("permissions", path, "the file does not contain a JSON object", "fix it, then try again")
     return data
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Writing an object back would lose the first of two equal keys."""
+    """Refuse duplicate keys: writing the object back would lose the first of them."""
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError("a key stands twice in one object")
+        raise ValueError("an object has the same key twice")
     return found
 
 
@@ -94,7 +95,7 @@ def _text(data: dict[str, Any], old: bytes, path: str) -> bytes:
     try:
         text = json.dumps(data, indent=step, ensure_ascii=False, allow_nan=False) + "\n"
         return text.encode()
-    except UnicodeEncodeError:  # half of a surrogate pair, which only its escape can carry
+    except UnicodeEncodeError:  # half of a surrogate pair, which can only be written as an escape
         return (json.dumps(data, indent=step) + "\n").encode()
     except ValueError as fault:
-        raise SettingError("permissions", path, f"the file holds a number that can't be written back ({fault})") from None
+        raise SettingError("permissions", path, f"the file contains a number that cannot be written back ({fault})") from None

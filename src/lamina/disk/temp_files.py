@@ -1,13 +1,13 @@
-"""Temporary files: complete before they get their name, and recognisable when their writer died.
+"""Temporary files: complete before they get their final name, and recognisable as abandoned if their writer died.
 
 Owns every file named `.lamina-*.tmp`. Invariants: the target changes only by the rename of a file that is complete, checked and
-(durability "full") on stable storage; a temporary file is locked by its writer as long as it has its temporary name, so a sweep
-asks the kernel, not a clock or a process id, whether it is abandoned.
+(durability "full") on stable storage. The writer locks a temporary file as long as it has its temporary name, so a sweep asks the
+kernel, not a clock or a process id, whether it is abandoned.
 
 A crash at any line leaves the target old or new, and at most one temporary file, which the next sweep removes.
 
-Where there are no kernel locks a sweep goes by age. On Windows a file that somebody is reading is replaced as soon as they let
-go, within a second.
+Without kernel locks, a sweep goes by age. On Windows, a file that another program is reading is replaced once it is closed,
+within a second.
 """
 
 from __future__ import annotations
@@ -25,25 +25,26 @@ from .dirfd import CREATE_NEW, READ_WRITE, Dir, open_plain, refuse_unless_plain,
 from .faults import AbsentIsFine, reporting
 from .locks.kernel_lock import LockDescriptor, kernel_locks
 
-# "full": what was acknowledged survives a power loss; "process": it survives the end of the process.
+# "full": acknowledged content survives a power loss; "process": it survives the end of the process.
 Durability = Literal["full", "process"]
 
 _TEMP_PREFIX = ".lamina-"
 _TEMP_SUFFIX = ".tmp"
-# Each try is lost only to a sweep in the very microsecond between making the file and locking it.
+# A try fails only if a sweep removes the file in the microsecond between creating and locking it.
 _TEMP_TRIES = 20
 
-# Where no lock tells whether a temporary file's writer lives: no write takes an hour.
+# Age of an abandoned file, if no lock can tell whether its writer is alive: no write takes an hour.
 _ABANDONED_AFTER = 3_600.0
-# Windows refuses to replace a file that somebody has open, and readers are quick.
+# Windows refuses to replace a file that is open elsewhere, but readers are quick.
 _RENAME_WAIT = 1.0 if os.name == "nt" else 0.0
-# It also refuses to rename or unlink what we have open ourselves, so a lock is let go first there, and kept to the end elsewhere.
+# It also refuses to rename or unlink a file that we have open, so the lock is released first there, and kept to the end
+# elsewhere.
 _CLOSE_FIRST = os.name == "nt"
 _RENAME_PAUSE = 0.01
 
 
 class Temp:
-    """A complete file under a temporary name, locked by its writer so that no sweep takes it for a dead one's."""
+    """A complete file under a temporary name, locked by its writer so that no sweep removes it."""
 
     __slots__ = ("_durability", "_held", "_kept", "_name", "_published", "_target", "_where")
 
@@ -61,7 +62,7 @@ class Temp:
         return self._held.fd
 
     def publish(self) -> None:
-        """The one moment at which the new content appears."""
+        """Rename the file to its target. This is the one moment at which the new content appears."""
         with reporting(self._where.full(self._target)):
             if _CLOSE_FIRST:
                 self._held.release()
@@ -71,7 +72,7 @@ class Temp:
                 self._where.sync()
 
     def keep(self) -> LockDescriptor:
-        """Hands over the locked descriptor of the published file: its lock then lives as long as the caller keeps it."""
+        """Return the locked descriptor of the published file. The lock then lasts as long as the caller keeps it."""
         self._kept = True
         return self._held
 
@@ -97,9 +98,9 @@ def staged_at(
     shared: bool = False,
     points: str = "temp",
 ) -> Iterator[Temp]:
-    """Write and sync `data`, whole or in pieces, under a temporary name; `publish` on it puts it at `name`, leaving the block drops it.
+    """Write and sync `data` under a temporary name. `publish` renames it to `name`; otherwise the end of the block removes it.
 
-    `points` begins the names of its crash points.
+    `data` may be an iterable of pieces. `points` is the prefix of the crash points' names.
     """
     full = where.full(name)
     if (there := where.stat(name)) is not None:
@@ -112,7 +113,7 @@ def staged_at(
             for part in (data,) if isinstance(data, bytes) else data:
                 write_all(f"{points}.write", temp.fd, part)
                 size += len(part)
-            # Some file systems have claimed more than they kept.
+            # Some file systems report more bytes written than they kept.
             if os.fstat(temp.fd).st_size != size:
                 raise OSError(errno.EIO, os.strerror(errno.EIO))
             if mtime_ns is not None:
@@ -143,17 +144,17 @@ def _create(where: Dir, target: str, durability: Durability) -> Temp:
         finally:
             if not ready:
                 temp.drop()
-    raise DiskError(where.full(target), "its temporary file is taken away again and again", "find the program that does it")
+    raise DiskError(where.full(target), "another program keeps removing its temporary file", "find and stop that program")
 
 
 def _claimed(temp: Temp) -> bool:
-    """Whether the new file is locked and still has its name: a sweep may have come between making and locking it."""
+    """Lock the new file. Returns False if a sweep removed it between creating and locking."""
     if not kernel_locks():
         return True
     try:
         return temp._held.try_lock() and os.fstat(temp.fd).st_nlink == 1
     except LockUnsupported:
-        # Nobody can tell here whether a writer lives, so a sweep goes by age and leaves a young file alone.
+        # Without locks a sweep cannot tell whether a writer is alive, so it goes by age and leaves young files alone.
         return True
 
 
@@ -176,10 +177,10 @@ def is_temp(name: str) -> bool:
 
 
 def sweep_temps(directory: str | os.PathLike[str], *, now: float | None = None) -> int:
-    """Removes the temporary files that dead writers left in `directory`; how many there were. A living writer's file stays.
+    """Remove the temporary files that dead writers left in `directory`, and return their number. Files of live writers stay.
 
-    A writer holds its file's lock until the name is gone, so the kernel knows whether it lives. Where it does not, a file goes
-    when it is an hour older than `now`.
+    A writer keeps its file locked until the temporary name is gone, so the kernel knows whether the writer is alive. On systems
+    without kernel locks, files more than an hour older than `now` are removed.
     """
     with Dir.open(directory) as where:
         return sweep_at(where, now=now)
@@ -192,7 +193,7 @@ def sweep_at(where: Dir, *, now: float | None = None) -> int:
 
 def _sweep(where: Dir, name: str, now: float) -> bool:
     full, held = where.full(name), None
-    # Published or dropped since it was listed; or a link, a directory or another user's file, none of which we made.
+    # Skip files published or dropped since they were listed, and links, directories and files of other users, which are not ours.
     with AbsentIsFine(), suppress(PathRefused), reporting(full):
         held = LockDescriptor(open_plain(where, name, READ_WRITE), full)
     if held is None:
@@ -202,7 +203,7 @@ def _sweep(where: Dir, name: str, now: float) -> bool:
             return False
         if _CLOSE_FIRST:
             held.release()
-        # The name is random and never used twice: if its writer published or dropped it meanwhile, there is nothing to unlink.
+        # Names are random and never reused: if the writer published or dropped the file meanwhile, there is nothing to unlink.
         with AbsentIsFine(), reporting(full):
             point("sweep.unlink")
             os.unlink(where.at(name), dir_fd=where.fd)

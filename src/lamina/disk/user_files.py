@@ -1,18 +1,21 @@
-"""Files of the user's own tree: read without ever blocking, replaced whole or not at all, and left looking as they did.
+"""Reads and replaces the user's own files, for tools. Reading never blocks, and a file is replaced whole or not at all.
 
-Owns how a tool opens and replaces a file that is not Lamina's. Invariants: only regular files are opened; a file that exists
-keeps its mode, and its owner where the system allows that; a new one gets what any program's new file gets (0666 and 0777 for
-directories, less the umask); the file is replaced only while it is in the state the caller has seen, so another program's change
-between the reading and the writing is never lost; a symbolic link to a file is followed only into the given roots, and what is
-replaced is the target, never the link; with a `target`, the real path somebody allowed, the file is written there or nowhere,
-whatever was put in the way since (Z8). Bytes go out as they came in: line ends and byte order marks are the caller's choice.
+Invariants:
+- Only regular files are opened.
+- An existing file keeps its mode, and its owner if the system allows that. A new one gets the usual mode of new files (0666, or
+0777
+  for directories, less the umask).
+- A file is replaced only if it is still in the state that the caller has seen, so another program's change is never lost.
+- A symbolic link to a file is followed only into the given roots. The target is replaced, never the link.
+- With a `target` (the real path that was permitted), the file is written there or nowhere, even if a link was planted since.
+- Bytes are written as given: line ends and byte order marks are the caller's choice.
 
-A crash at any line leaves the old content or the new one under the name, and at most an empty directory or a temporary file
-named `.lamina-*.tmp` beside it, which `sweep_temps` removes.
+A crash at any line leaves the old content or the new one, and at most an empty directory or a temporary file named
+`.lamina-*.tmp`, which `sweep_temps` removes.
 
-Extended attributes are not kept. A file with a second name (a hard link) is refused: replacing it would part the two. Where the
-system has no directory-relative calls (Windows) a link put in the way between check and use is not noticed, and there are no
-modes to keep.
+Extended attributes are not kept. A file with a second name (a hard link) is refused, because replacing it would separate the two.
+On systems without directory-relative calls (Windows), a link planted between check and use goes unnoticed, and there are no modes
+to keep.
 """
 
 from __future__ import annotations
@@ -34,12 +37,12 @@ from .temp_files import staged_at
 
 AnyPath = str | os.PathLike[str]
 
-# Looking once more and renaming is one step for all threads of this process; other processes can still come between the two.
+# Makes the last check and the rename one step for all threads of this process. Other processes can still come in between.
 _publishing = threading.Lock()
 
 
 def _free_in_child() -> None:
-    """A thread that held the lock at the moment of a fork is not there to free it."""
+    """Replace the lock in a forked child: a thread that held it in the parent does not exist there to release it."""
     global _publishing
     _publishing = threading.Lock()
 
@@ -76,9 +79,10 @@ def version(found: os.stat_result) -> FileVersion:
 
 
 def open_regular(path: AnyPath) -> int | None:
-    """Return a descriptor for reading, for the caller to close; None when the file does not exist, PathRefused for all but a regular file.
+    """Open a regular file for reading; the caller closes the descriptor. Returns None if the file does not exist.
 
-    The kind is asked first because merely opening some devices does something, and again on the descriptor, which counts.
+    Raises PathRefused for anything but a regular file. The kind is checked before opening, because merely opening some devices
+    has effects, and again on the descriptor, which is the check that counts.
     """
     with reporting(path):
         try:
@@ -96,7 +100,7 @@ def open_regular(path: AnyPath) -> int | None:
 
 
 def read_whole(path: AnyPath, max_bytes: int) -> FileContent | None:
-    """Read all of a regular file; None when it does not exist, DiskError when it is larger than `max_bytes`."""
+    """Read all of a regular file. Returns None if it does not exist; raises DiskError if it is larger than `max_bytes`."""
     fd = open_regular(path)
     if fd is None:
         return None
@@ -114,10 +118,10 @@ def read_whole(path: AnyPath, max_bytes: int) -> FileContent | None:
 def replace(
     path: AnyPath, data: bytes, *, expect: FileVersion | None, roots: Sequence[AnyPath] = (), target: AnyPath | None = None
 ) -> FileVersion:
-    """Puts `data` at `path` if that is still in the state `expect` (None: still missing); the state it is in afterwards.
+    """Write `data` to `path` if it is still in the state `expect` (None: still missing), and return its new state.
 
-    Missing directories are made. A path whose last component is a link must lead to a file inside one of `roots`. `target` is `path`
-    without links, as it was when the write was allowed.
+    Missing directories are created. If the last component of the path is a link, it must lead to a file inside one of `roots`.
+    `target` is `path` with links resolved, as it was when the write was permitted.
     """
     with _place(path, roots, target) as (where, name):
         full = where.full(name)
@@ -138,35 +142,34 @@ def replace(
         with reporting(full):
             where.sync()
     if published is None:
-        raise DiskError(full, "was removed as soon as it was written", "find the program that does it")
+        raise DiskError(full, "was removed by another program right after it was written", "find and stop that program")
     return version(published)
 
 
 def _refuse_irregular(found: os.stat_result, path: AnyPath) -> None:
     if not stat.S_ISREG(found.st_mode):
-        kind = next((name for test, name in _KINDS if test(found.st_mode)), "no regular file")
+        kind = next((name for test, name in _KINDS if test(found.st_mode)), "not a regular file")
         raise PathRefused(os.fspath(path), f"is {kind}", "name a regular file")
 
 
 def _refuse_protected(found: os.stat_result, full: str) -> None:
-    """A rename would not ask the file's own mode, and root is not stopped by one; the user who took the bits away meant it."""
+    """Refuse to replace a read-only file. A rename ignores the mode, and root may write anyway, but the user chose the mode."""
     if not stat.S_IMODE(found.st_mode) & 0o222 or not os.access(full, os.W_OK):
-        raise PathRefused(full, "is read-only", "ask the person before changing its permissions")
+        raise PathRefused(full, "is read-only", "ask the user before changing its permissions")
 
 
 def _refuse_change(found: os.stat_result | None, expect: FileVersion | None, full: str) -> None:
     if found is None and expect is not None:
-        raise DiskError(full, "was removed while it was being changed", "look again before writing it")
+        raise DiskError(full, "was removed by another program in the meantime", "check before writing it again")
     if found is not None and expect is None:
-        raise DiskError(full, "was made by another program in the meantime", "read it before writing it")
+        raise DiskError(full, "was created by another program in the meantime", "read it before writing it")
     if found is not None and version(found) != expect:
         raise DiskError(full, "was changed by another program in the meantime", "read it again before writing it")
 
 
 @contextmanager
 def _place(path: AnyPath, roots: Sequence[AnyPath], target: AnyPath | None) -> Iterator[tuple[Dir, str]]:
-    """The directory that is written to, open, and the name in it. On the way to a target that was judged before, or that a link
-    leads to, no link is followed any more."""
+    """Yield the open directory to write to and the name in it. On the way to a resolved target, no link is followed any more."""
     given, linked = os.path.abspath(path), os.path.islink(path)
     if target is None and not linked:
         directory, name = os.path.split(given)
@@ -176,19 +179,19 @@ def _place(path: AnyPath, roots: Sequence[AnyPath], target: AnyPath | None) -> I
     real = os.path.realpath(given) if target is None else os.fspath(target)
     inside = [found for root in roots if PurePath(real).is_relative_to(found := os.path.realpath(root))]
     if linked and not inside:
-        raise PathRefused(given, "is a symbolic link that leads out of the working directories", f"name the file itself ({real})")
+        raise PathRefused(given, "is a symbolic link that leads out of the working directories", f"use the file itself ({real})")
     directory, name = os.path.split(real)
     with _reached(directory, max(inside, key=len, default=os.path.splitdrive(real)[0] + os.sep)) as where:
         if linked and where.stat(name) is None:
-            raise PathRefused(given, "is a symbolic link to nothing", f"write the file it names ({real})")
+            raise PathRefused(given, "is a broken symbolic link", f"write its target instead ({real})")
         yield where, name
 
 
 def _reached(directory: str, start: str) -> Dir:
-    """A directory below `start`, open, reached through no link; what is missing is made.
+    """Open a directory below `start` without following links, creating missing ones.
 
-    Above all roots there may be a directory that may be passed but not opened. Then it is opened by its name, and must be what that
-    name leads to without links: whoever swaps it twice at the right moments is not noticed there.
+    A directory above all roots may be searchable but not readable. Then the directory is opened by its path, and that path must
+    resolve to itself. A program that swaps it twice at the right moments goes unnoticed in this case.
     """
     names = [name for name in os.path.relpath(directory, start).split(os.sep) if name != os.curdir]
     try:
@@ -202,15 +205,17 @@ def _reached(directory: str, start: str) -> Dir:
             found = os.stat(directory if where.fd is None else where.fd)
             if os.path.realpath(directory) == directory and os.path.samestat(found, os.stat(directory)):
                 return where
-        raise PathRefused(directory, "was replaced by a link", "look again before writing there")
+        raise PathRefused(directory, "was replaced by a link", "check it before writing there")
     except BaseException:
         where.close()
         raise
 
 
 def _walk(here: Dir, names: Sequence[str]) -> Dir:
-    """Down from an open directory, through no link: all links were resolved when the target was judged. What is missing is made as the
-    user's own programs would, not private."""
+    """Walk down from an open directory without following links, since all were resolved when the target was checked.
+
+    Missing directories get the usual mode of new directories; they are not private.
+    """
     for name in names:
         with here:
             if here.stat(name) is None:
@@ -225,7 +230,7 @@ def _walk(here: Dir, names: Sequence[str]) -> Dir:
 
 
 def _made(directory: str) -> Dir:
-    """The directory, open; what is missing of it is made."""
+    """Open a directory, creating the missing parts of its path."""
     above, missing = directory, list[str]()
     while not os.path.lexists(above) and os.path.dirname(above) != above:
         above, name = os.path.split(above)
@@ -234,7 +239,7 @@ def _made(directory: str) -> Dir:
 
 
 def _new_mode(where: Dir) -> int:
-    """What a new file gets here. The umask can't be asked without setting it for every thread, so a file is made to look at."""
+    """Return the mode of a new file here. Reading the umask would set it for all threads, so a probe file is created instead."""
     name = f".lamina-{os.urandom(8).hex()}.tmp"
     with reporting(where.full(name)):
         point("user.probe")
@@ -243,14 +248,14 @@ def _new_mode(where: Dir) -> int:
             return stat.S_IMODE(os.fstat(fd).st_mode)
         finally:
             os.close(fd)
-            # A sweep may have taken it: nobody holds its lock.
+            # A sweep may have removed it, because it is not locked.
             with suppress(FileNotFoundError):
                 point("user.unprobe")
                 os.unlink(where.at(name), dir_fd=where.fd)
 
 
 def _dress(fd: int, mode: int, there: os.stat_result | None) -> None:
-    """Gives the new file the owner and the mode of the old one. Windows has neither."""
+    """Give the new file the owner and the mode of the old one. Windows has neither."""
     if not hasattr(os, "fchown"):
         return
     found = os.fstat(fd)
@@ -259,7 +264,7 @@ def _dress(fd: int, mode: int, there: os.stat_result | None) -> None:
             point("user.chown")
             os.fchown(fd, there.st_uid, there.st_gid)
         except PermissionError:
-            # Only root can give a file away; one that runs as its owner must not do so for another one.
+            # Only root can change the owner. The set-id bits must not carry over to a different owner.
             mode &= ~_SET_ID
     if mode != stat.S_IMODE(found.st_mode):
         point("user.chmod")

@@ -1,10 +1,10 @@
-"""What people do with what is kept: check it, forget a subject, move a project, import, export, expire.
+"""Maintenance of stored data: check it, forget a subject, move a project, import, export, expire.
 
-    doctor/    what is wrong with memory, settings, instruction files and sessions, and what of it can be fixed safely
-    forget/    one subject out of everything that is kept
-    migrate/   a project that moved keeps its memory and its sessions
+    doctor/    find problems with memory, settings, instruction files and sessions, and fix what is safe to fix
+    forget/    remove a subject from everything that is stored
+    migrate/   move the memory and sessions of a project to its new directory
     transfer/  import and export
-    retention.py, start_checks.py  old sessions, and what is looked after when a session starts
+    retention.py, start_checks.py  expiry of old sessions, and the checks at the start of a session
 
 Spec  B4, B5, B11-B13, Z4, Z5, Z9, Z11, Z12
 """

@@ -1,7 +1,7 @@
-"""Which files are kept, and of what kind (B11): read off their places. Follows no link, writes nothing.
+"""Find the stored files and their kinds, by their location (B11). Follows no links and writes nothing.
 
-Invariant: every regular file below the home and the memory directories has exactly one kind, also one that a later version put
-there: what is not known is treated by its ending.
+Invariant: every regular file below the home and the memory directories has exactly one kind. Unknown files, such as those of a
+later version, are classified by their suffix.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..memory.store.index import INDEX
 from ..memory.store.project_identity import list_known_projects
 from ..memory.store.scopes import TEAM, list_agent_roots, locate_memory, project_root
 
-# A person's own words to the program: not changed behind their back, but reported where they hold what was to go.
+# The user's own configuration: never changed by `forget`, but reported if it contains the subject.
 SETTINGS = frozenset(
     {"settings.json", "settings.local.json", "flags.json", "trust.json", "include-approvals.json", "project.json"}
 )
@@ -39,7 +39,7 @@ class MemoryRoot(NamedTuple):
 
 
 class SessionFiles(NamedTuple):
-    """A transcript, which may be missing, and the directory of the session's other files, which may be missing too."""
+    """A session's transcript and the directory of its other files; either may be missing."""
 
     transcript: Path
     directory: Path
@@ -49,18 +49,18 @@ class SessionFiles(NamedTuple):
         return self.transcript.stem
 
     def holder(self) -> str | None:
-        """Who has it open now."""
+        """Return the process that has the session open, if any."""
         return live_holder(lock_path(self.transcript))
 
 
 class KeptFiles(NamedTuple):
     roots: tuple[MemoryRoot, ...]
     sessions: tuple[SessionFiles, ...]
-    others: tuple[Path, ...]  # of the home itself
+    others: tuple[Path, ...]  # directly in the home
 
 
 def kept_files(home: Path, cwd: Path, settings: Settings, *, person: Path | None, everywhere: bool) -> KeptFiles:
-    """What is kept of the project at `cwd` or of every one, with the memory directories that settings and agents name."""
+    """Return the stored files of one project, or of all, including memory directories set by settings and agents."""
     projects = project_directories(home / "projects") if everywhere else directories_of_project(home, cwd)
     trees = [project_root(cwd), Path(os.path.realpath(cwd))]
     if everywhere:
@@ -80,7 +80,7 @@ def kept_files(home: Path, cwd: Path, settings: Settings, *, person: Path | None
 
 
 def directories_of_project(home: Path, cwd: Path) -> list[Path]:
-    """The directories below `<home>/projects` that belong to the project at `cwd`: its own, and those of its subdirectories."""
+    """Return the directories below `<home>/projects` of the project at `cwd` and of its subdirectories."""
     root = project_root(cwd)
     named = [home / "projects" / slug(root), home / "projects" / slug(cwd)]
     below = [known.directory for known in list_known_projects(home) if known.path == root or root in known.path.parents]
@@ -88,7 +88,7 @@ def directories_of_project(home: Path, cwd: Path) -> list[Path]:
 
 
 def _named_by_settings(home: Path, cwd: Path, settings: Settings, person: Path | None) -> list[MemoryRoot]:
-    """One that may not be used holds nothing of ours."""
+    """Return the memory directories named by the settings; a refused path contains nothing of ours."""
     try:
         found = locate_memory(cwd=cwd, home=home, settings=settings, user_home=person or home)
     except DiskError:
@@ -98,7 +98,7 @@ def _named_by_settings(home: Path, cwd: Path, settings: Settings, person: Path |
 
 
 def _memory_roots(path: Path) -> list[MemoryRoot]:
-    """The directory and the team's in it, where they are."""
+    """Return the memory directory and the team directory in it, if they exist."""
     found = [MemoryRoot(path, "memories")] if path.is_dir() else []
     inner = path / TEAM
     return [*found, MemoryRoot(inner, "team memory", True)] if inner.is_dir() and not inner.is_symlink() else found
@@ -111,7 +111,7 @@ def session_files(project: Path) -> list[SessionFiles]:
 
 
 def regular_files(directory: Path, *, skip: set[Path] | None = None) -> Iterator[Path]:
-    """All regular files below, without locks and temporary files, in order."""
+    """Yield all regular files below `directory` in order, without locks and temporary files."""
     yield from _files_in(directory)
     for below in subdirectories(directory):
         if skip is None or below not in skip:
@@ -119,7 +119,7 @@ def regular_files(directory: Path, *, skip: set[Path] | None = None) -> Iterator
 
 
 def irregular_files(directory: Path) -> Iterator[Path]:
-    """Links, pipes and the like below: neither files nor directories."""
+    """Yield everything below `directory` that is neither a file nor a directory: links, pipes, devices."""
     for entry in _entries(directory):
         if not entry.is_file(follow_symlinks=False) and not entry.is_dir(follow_symlinks=False):
             yield Path(entry.path)
@@ -145,7 +145,7 @@ def _entries(directory: Path) -> list[os.DirEntry[str]]:
 
 
 def windows(path: Path, size: int, overlap: int) -> Iterator[bytes]:
-    """A file a part at a time; each begins with the end of the one before, so that what is shorter than `overlap` is whole in one."""
+    """Read a file in parts that overlap, so that every text shorter than `overlap` is complete in one of them."""
     with open(path, "rb") as file:
         end = b""
         while part := file.read(size):
@@ -154,7 +154,7 @@ def windows(path: Path, size: int, overlap: int) -> Iterator[bytes]:
 
 
 def memory_kind(root: MemoryRoot, path: Path) -> str:
-    """Of a file in a memory directory."""
+    """Return the kind of a file in a memory directory."""
     first, *rest = path.relative_to(root.path).parts
     if first == ".history":
         return "history" if rest[0].startswith("journal-") else "git history" if rest[0] == "git" else "caches"

@@ -1,12 +1,14 @@
-"""How long sessions are kept (`cleanupPeriodDays`): for ever unless somebody says otherwise, and never silently.
+"""Retention of sessions (`cleanupPeriodDays`): they are kept forever by default, and never removed silently.
 
-Decides which sessions are old enough; keeps those that are open and those a memory refers to, and says so. Removing one: a line
-in `<home>/removed-sessions.jsonl` (which, when, how old; nothing of what was said), then the transcript, then the files beside
-it. A session's spilled results go with it and never before.
+Finds the sessions that are old enough. Open sessions, and those a memory refers to, are kept and reported. Removing one takes
+three steps: a line in `<home>/removed-sessions.jsonl` (id, time and age, no content), then the transcript, then the session's
+other files. A session's spilled results are removed with it and never before.
 
-The ledgers of background work (B9) go after LEDGER_DAYS, or with the sessions where those are kept for less, and that is said too.
+The ledgers of background work (B9) are removed after LEDGER_DAYS, or with the sessions if those are kept for less. This is
+reported too.
 
-A crash at any line leaves a session, or what is left of its directory, which the next pass removes because its line is there.
+A crash at any point leaves either the whole session or a part of its directory, which the next pass removes because its line is
+in the journal.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from typing import NamedTuple
 import msgspec
 
 from ..core.errors import DiskError, InputError
+from ..core.wording import counted
 from ..disk.append import Appender
 from ..disk.files import read, remove, update
 from ..disk.home.ledger import day_of, ledger_file
@@ -33,14 +36,14 @@ from .kept_files import MEMORY, SessionFiles, regular_files, session_files, wind
 JOURNAL = "removed-sessions.jsonl"
 STATE = "retention.json"
 DAY = 86_400.0
-# One start must not spend its time on years of sessions; the rest goes on the following days.
+# Sessions removed at one start; the rest follows on the next days.
 MOST_IN_A_PASS = 500
-# Some twenty thousand sessions fill half of it; then its older half goes, since those are long gone. A pass adds far less than the rest.
+# About twenty thousand sessions fill half of it; then the older half is dropped. One pass adds far less than the other half.
 MOST_JOURNAL = 8 << 20
-# Of a file that is searched for sessions' ids, and how long such an id is at most.
+# Size of the parts in which files are searched for session ids, and the longest such id.
 PART = 1 << 20
 LONGEST_ID = 128
-# A quarter of a year shows what a month costs; a day's ledger is some ten thousand bytes.
+# Enough to compare months; a day's ledger has about ten thousand bytes.
 LEDGER_DAYS = 90
 _UNITS = {"d": DAY, "w": 7 * DAY, "m": 30 * DAY, "y": 365 * DAY, "h": 3_600.0}
 
@@ -62,7 +65,7 @@ class RetentionPlan(NamedTuple):
 
 
 class RemovedSession(msgspec.Struct, frozen=True):
-    """A line of the journal."""
+    """A line of the journal of removed sessions."""
 
     time: float
     session: str
@@ -73,22 +76,22 @@ class RemovedSession(msgspec.Struct, frozen=True):
 
 
 class RetentionState(msgspec.Struct, frozen=True):
-    """`told`: how far the journal was announced. `passed`: when the last pass was."""
+    """`told` is the journal size at the last announcement, `passed` the time of the last pass."""
 
     told: int = 0
     passed: float = 0.0
 
 
 def parse_age(text: str) -> float:
-    """Seconds of `30d`, `12w`, `6m`, `1y`; a plain number is days."""
+    """Parse an age such as `30d`, `12w`, `6m` or `1y` into seconds; a plain number means days."""
     number, unit = (text[:-1], text[-1:]) if text[-1:].lower() in _UNITS else (text, "d")
     if not number.isascii() or not number.isdigit() or not int(number):
-        raise InputError("--older-than", f"{text!r} is no length of time", "write 30d, 12w, 6m or 1y")
+        raise InputError("--older-than", f"invalid age {text!r}", "use a value like 30d, 12w, 6m or 1y")
     return int(number) * _UNITS[unit.lower()]
 
 
 def plan_removal(directories: Iterable[Path], home: Path, *, now: float, older_than: float) -> RetentionPlan:
-    """Which sessions of these directories go, oldest first, and which that are old enough stay and why."""
+    """Plan which sessions to remove, oldest first, and which old ones to keep and why."""
     seen = (one for directory in directories for files in session_files(directory) if (one := _seen(files)) is not None)
     old = sorted((one for one in seen if now - one.modified > older_than), key=lambda one: one.modified)
     named = _referred({one.files.id for one in old}, home) if old else set()
@@ -113,7 +116,7 @@ def _seen(files: SessionFiles) -> OldSession | None:
 
 
 def _referred(ids: set[str], home: Path) -> set[str]:
-    """Those of the ids that a memory still there, or its history, names."""
+    """Return the ids that an existing memory or its history refers to."""
     wanted = {one.encode(): one for one in ids}
     found: set[str] = set()
     for project in project_directories(home / "projects"):
@@ -125,7 +128,7 @@ def _referred(ids: set[str], home: Path) -> set[str]:
 
 
 def remove_sessions(planned: RetentionPlan, home: Path, *, now: float, days: float) -> list[RemovedSession]:
-    """Removes what was decided. One that was opened meanwhile stays."""
+    """Remove the planned sessions, except those opened in the meantime."""
     done: list[RemovedSession] = []
     if planned.remove:
         _shorten(home)
@@ -140,13 +143,13 @@ def remove_sessions(planned: RetentionPlan, home: Path, *, now: float, days: flo
                 journal.sync()
             remove(files.transcript)
             done.append(line)
-            # With its lock file, which is held: whoever waits for it sees that it is gone and begins anew.
+            # This also removes the lock file we hold: a process waiting for it notices and starts over.
             remove_tree(files.directory)
     return done
 
 
 def _shorten(home: Path) -> None:
-    """Halves a journal that is full (Z7). A line that another process adds meanwhile is refused there, and its session stays."""
+    """Drop the older half of a full journal. A line that another process appends meanwhile fails there; its session stays."""
     data = read(home / JOURNAL, MOST_JOURNAL) or b""
     if len(data) < MOST_JOURNAL // 2:
         return
@@ -157,7 +160,7 @@ def _shorten(home: Path) -> None:
 
 
 def finish_removals(home: Path) -> None:
-    """Removes the directories that a crash left of sessions whose line is in the journal."""
+    """Finish removals that a crash interrupted: delete directories of sessions already in the journal."""
     for line in read_journal(home):
         project = home / "projects" / line.project
         if not (project / f"{line.session}.jsonl").exists() and (project / line.session).is_dir():
@@ -173,14 +176,13 @@ def read_journal(home: Path, *, start: int = 0) -> list[RemovedSession]:
 
 
 def clear_ledgers(home: Path, *, now: float, keep: float | None) -> str | None:
-    """Removes old ledgers, and says so in one sentence. `keep`: how many days sessions are kept; None: for ever."""
+    """Remove old ledgers and return a message about it. `keep` is how many days sessions are kept, None meaning forever."""
     first = day_of(now - (LEDGER_DAYS if keep is None else min(LEDGER_DAYS, keep)) * DAY)
     old = [day for day in ledger_days(home) if day < first]
     gone = [day for day in old[:MOST_IN_A_PASS] if remove(ledger_file(home, day))]
     if not gone:
         return None
-    count, days = len(gone), "day" if len(gone) == 1 else "days"
-    return f"The ledgers of background work of {count} {days} up to {gone[-1]} were removed; {LEDGER_DAYS} days are kept at most."
+    return f"Removed background-work ledgers of {counted(len(gone), 'day')} up to {gone[-1]}; the limit is {LEDGER_DAYS} days."
 
 
 def load_state(home: Path) -> RetentionState:
@@ -194,7 +196,7 @@ def save_state(home: Path, new: RetentionState) -> None:
 
 
 def announce(home: Path) -> str | None:
-    """One sentence on what was removed since the last one, and it is noted as said."""
+    """Return a message about sessions removed since the last announcement, and mark them as announced."""
     before = load_state(home)
     size = len(read(home / JOURNAL, MOST_JOURNAL) or b"")
     new = read_journal(home, start=before.told if before.told <= size else 0)
@@ -202,8 +204,7 @@ def announce(home: Path) -> str | None:
         return None
     save_state(home, msgspec.structs.replace(before, told=size))
     days = max(line.days for line in new)
-    sessions_, were = ("session", "was") if len(new) == 1 else ("sessions", "were")
     return (
-        f"{len(new)} {sessions_} older than {days:g} days {were} removed, with {sum(line.size for line in new):,} bytes; "
-        f"{home / JOURNAL} lists them, and cleanupPeriodDays says how long they are kept."
+        f"Removed {counted(len(new), 'session')} older than {days:g} {'day' if days == 1 else 'days'} "
+        f"({counted(sum(line.size for line in new), 'byte')}), as set by cleanupPeriodDays. See {home / JOURNAL} for the list."
     )

@@ -1,8 +1,7 @@
-"""What is looked after when a session starts: which project this is, whether its memory lies under an old path, whether sessions
-are too old.
+"""Checks at the start of a session: identify the project, offer to migrate memory from an old path, remove expired sessions.
 
-Gives sentences for the person and never fails a start. Costs one small read where nothing is to be done; root commits are asked
-for in the background, the ages of sessions once a day and only where a setting lets them go.
+Returns messages for the user and never fails a start. Costs one small read if there is nothing to do. Root commits are looked
+up in the background; session ages are checked once a day, and only if a setting limits them.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ from ..memory.store.scopes import project_root
 from . import retention
 from .migrate.migrate import candidates, gone, root_commits, topics_in
 
-# A person waits for this one, and only where some project's path is gone.
+# The user waits for this lookup, which runs only if the path of some project no longer exists.
 WAIT = 1.0
 
 
 def run_start_checks(
     cwd: Path, home: Path | None, settings: Settings, *, environ: Mapping[str, str], now: float | None = None
 ) -> list[str]:
-    """The sentences a person should read at the start of a session in `cwd`."""
+    """Run the checks and return the messages to show at the start of a session in `cwd`."""
     if home is None or not (home / "projects").is_dir():
         return []
     now = time.time() if now is None else now
@@ -42,11 +41,11 @@ def run_start_checks(
         found.append(_retention(home, settings, now))
     with suppress(LaminaError, OSError):
         found.append(retention.clear_ledgers(home, now=now, keep=settings.retention_days))
-    return [said for said in found if said is not None]
+    return [message for message in found if message is not None]
 
 
 def _offer(cwd: Path, home: Path, settings: Settings, environ: Mapping[str, str]) -> str | None:
-    """Who this project may have been, if there is exactly one and nothing is remembered here yet."""
+    """Offer a migration if exactly one moved project matches this one and there are no memories here yet."""
     project = project_root(cwd)
     own = identify(home, cwd)
     if own is not None and not own.roots and (own.roots is None or (project / ".git").exists()):
@@ -60,11 +59,12 @@ def _offer(cwd: Path, home: Path, settings: Settings, environ: Mapping[str, str]
     if len(found) != 1:
         return None
     [one] = found
-    return f"The memory of {one.known.path}, which is gone, may belong here ({one.because}): lamina migrate brings it over."
+    moved = f"The memory of {one.known.path}, which no longer exists, may belong here ({one.because})."
+    return f"{moved} Run `lamina migrate` to move it."
 
 
 def learn_roots(home: Path, project: Path, environ: Mapping[str, str]) -> ProjectIdentity | None:
-    """Adds the root commits to the project's file; it is asked for again next time where they could not be found out."""
+    """Add the root commits to the project's identity file; if they cannot be determined, the next start tries again."""
     directory = home / "projects" / slug(project)
     roots = root_commits(project, environ=environ)
     own = read_identity(directory)

@@ -1,8 +1,8 @@
-"""What the model is told about memory: one section of the system prompt (S7–S10, F4, W1, W2, A5).
+"""The memory section of the system prompt.
 
-Owns the wording, which lies in `prompts/`. Pure: the same arguments give the same bytes, and nothing in it depends on the clock or on
-what is remembered, so the prefix of a session stays as it was first sent. The lines with the directories have a fixed form: what
-answers without a model finds them there.
+The wording is in `prompts/`. Pure: the same arguments give the same bytes. Nothing depends on the clock or on the memories,
+so the prefix of a session stays as first sent. The lines with the directories have a fixed form, because the offline
+provider parses them.
 """
 
 from __future__ import annotations
@@ -31,12 +31,13 @@ def memory_instructions(
     extra: str | None = None,
     assistant: bool = False,
 ) -> str:
-    """The section; empty where memory is off. `transcripts` is where those of this project lie. `assistant`: notes go to daily logs."""
+    """Return the section; empty if memory is off. `transcripts` is the directory of this project's transcripts. With
+    `assistant`, notes go to daily logs."""
     if mode == "off":
         return ""
     texts = prompt_sections(__file__, "memory")
     daily = prompt_sections(__file__, "daily") if assistant else {}
-    # The path's pattern, never a date: the prompt stays as it was sent when the day changes.
+    # The pattern of the path, never a date: the prompt must not change when the day changes.
     log = {"memory": path_text(place.path), "pattern": PATTERN, "most": MOST_CHARACTERS}
     writes = mode != "read-only" and "Write" in tools
     parts = [
@@ -61,7 +62,7 @@ def _type_sections(*, team: bool) -> list[str]:
 
 
 def _past(place: MemoryLocation, transcripts: Path | None, tools: Sequence[str], *, assistant: bool = False) -> str:
-    """How to search, in the terms of the tool there is; empty where there is none."""
+    """Explain how to search with the available tool; empty without one."""
     if "Grep" in tools:
         by = 'Grep with pattern="…" path="{path}" glob="{glob}"'
     elif "Bash" in tools:
@@ -80,7 +81,7 @@ def _past(place: MemoryLocation, transcripts: Path | None, tools: Sequence[str],
 def agent_instructions(
     place: AgentMemoryLocation, *, mode: Mode, tools: Sequence[str], index: str, extra: str | None = None
 ) -> str:
-    """The section of an agent's system prompt; empty where its memory is off. `index` is the index file's text."""
+    """Return the section for an agent's system prompt; empty if its memory is off. `index` is the text of the index file."""
     if mode == "off":
         return ""
     own, shared = prompt_sections(__file__, "agent"), prompt_sections(__file__, "memory")

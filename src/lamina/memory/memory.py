@@ -1,7 +1,7 @@
-"""`lamina.Memory`: a project's memory for people who write programs.
+"""`lamina.Memory`: a project's memory as a Python API.
 
-Owns nothing on disk itself: finds the directories (`store.scopes`), opens their stores, applies the modes, and joins the private scope
-and the team's. A team's topic has a file that begins with `team/`, wherever the team keeps its directory.
+It finds the directories (`store.scopes`), opens their stores, applies the modes, and joins the private scope and the team
+scope. The file of a team topic begins with `team/`, wherever the team directory is.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ from .store.topic_files import TopicHeader
 
 SCOPES: Mapping[AgentScope, Scope] = {"user": "agentUser", "project": "agentProject", "local": "agentLocal"}
 IGNORED = ".gitignore"
-# Of a project's the memories are committed; what they were before, what waits for a yes and our locks are nobody else's.
+# A project's memories are committed; its history, pending proposals and locks stay on this machine.
 _KEPT_OUT: Mapping[AgentScope, bytes] = {
     "project": f"# Lamina: memories are shared, their history is not.\n{HISTORY}/\n{INBOX}/\n{GUARD}\n{IGNORED}\n".encode(),
     "local": b"# Lamina: this machine's alone.\n*\n",
 }
-# Settings that decide where memory lies and whether it is written.
+# Settings that decide where memory is stored and whether it is written.
 _PLACING = frozenset({"autoMemoryDirectory", "teamMemoryDirectory", "lamina.remoteMemoryDirectory", "lamina.memoryMode"})
 
 
 class LoadedIndex(NamedTuple):
-    """An index as a session is sent it. `path` is for its heading."""
+    """An index as a session receives it. `path` is for the heading."""
 
     path: Path
     text: str
 
 
 class Memory:
-    """Open it with `Memory.open`; a context manager. Not for two threads at once."""
+    """A project's memory. Open it with `Memory.open`, as a context manager. Not thread-safe."""
 
     __slots__ = ("_git", "_library", "_stores", "notices", "place")
 
@@ -58,7 +58,7 @@ class Memory:
         self, place: MemoryLocation, stores: Mapping[ScopeName, GatedStore], *, project: Path | None = None, git: bool = False
     ) -> None:
         self.place = place
-        self._git = git  # whether git follows what is changed here
+        self._git = git  # whether git mirrors the changes
         self._stores = stores
         readable = {scope: gated.store.topic_files for scope, gated in stores.items() if gated.readable}
         self._library = MemoryLibrary(place, readable, project=project, clock=lambda: stores["private"].store.clock())
@@ -68,16 +68,17 @@ class Memory:
     def open(
         cls, cwd: StrPath = ".", *, path: StrPath | None = None, home: StrPath | None = None, settings: Settings | None = None
     ) -> Self:
-        """The memory of the project `cwd` belongs to, or the one in `path`. The directory is made if it is missing.
+        """Open the memory of the project that `cwd` belongs to, or the one in `path`. The directory is created if missing.
 
-        Without `settings` those that hold in `cwd` are read. PathRefused for a directory that may not be used.
+        Without `settings`, the settings for `cwd` are loaded. Raises PathRefused for a directory that may not be used.
         """
         own = Path(home) if home is not None else None
-        said: tuple[str, ...] = ()
+        found: tuple[str, ...] = ()
         if settings is None:
             settings = Settings.load(cwd, home=own)
-            # Who brings settings has seen what is wrong with them; here nobody else would say that memory lies elsewhere.
-            said = tuple(finding.text for finding in settings.findings if finding.key in _PLACING)
+            # A caller that passes settings has seen their findings; otherwise nobody would report that memory is stored
+            # elsewhere.
+            found = tuple(finding.text for finding in settings.findings if finding.key in _PLACING)
         place = _place(cwd, path, own, settings)
         if place.said_by == "default" and (base := own or lamina_home(os.environ)) is not None:
             identify(base, cwd)
@@ -92,7 +93,7 @@ class Memory:
                 gated.store.close()
             raise
         memory = cls(place, opened, project=project_root(cwd), git=settings.history_git)
-        memory.notices = (*said, *memory.notices)
+        memory.notices = (*found, *memory.notices)
         return memory
 
     @property
@@ -100,7 +101,7 @@ class Memory:
         return self.place.path
 
     def close(self) -> None:
-        """Lets git follow what was changed; then nothing can be read or written any more."""
+        """Mirror the changes to git, then close the stores. Nothing can be read or written afterwards."""
         store, git, self._git = self._stores["private"].store, self._git, False
         if git and store.history.written:
             from .store.git import sync_git
@@ -116,9 +117,9 @@ class Memory:
         self.close()
 
     def store(self, scope: ScopeName = "private") -> GatedStore:
-        """The store of a scope under its mode: what layers that write by themselves are handed."""
+        """Return the store of a scope under its mode, for layers that write on their own."""
         if (found := self._stores.get(scope)) is None:
-            raise InputError("scope", "there is no team memory here", "turn it on with the setting team")
+            raise InputError("scope", "team memory is off", "enable it with the setting team")
         return found
 
     def save(
@@ -133,13 +134,13 @@ class Memory:
         scope: ScopeName = "private",
         why: ChangeReason | None = None,
     ) -> Saved | Proposed:
-        """Saves or updates a memory. Without `why` it is the person's own doing; `modified` dates what was made elsewhere."""
+        """Save or update a memory. Without `why` the user counts as its author. `modified` dates a memory created elsewhere."""
         draft = Draft(name, type, description, body, tuple(evidence), modified)
         done = self.store(scope).save(draft, why=why or ChangeReason("user"))
         return done._replace(topic=with_prefix(done.topic, scope)) if isinstance(done, Saved) else done
 
     def get(self, name: str) -> Topic | None:
-        """By name or file; the private one where both scopes have it."""
+        """Return a memory by name or file; the private one if both scopes have it."""
         for scope, asked in self._asked(name):
             if (topic := self.store(scope).get(asked)) is not None:
                 return with_prefix(topic, scope)
@@ -149,34 +150,34 @@ class Memory:
         return [with_prefix(topic, scope) for scope, gated in self._stores.items() for topic in gated.topics()]
 
     def headers(self) -> list[TopicHeader]:
-        """All memories without their bodies, the newest first."""
+        """Return all memories without their bodies, newest first."""
         return self._library.headers()
 
     def recall(self, query: str, k: int = 5) -> list[Recalled]:
-        """The memories that fit best, best first, each with its age and what the project says of its evidence.
+        """Return the memories that fit best, best first, each with its age and the state of its evidence.
 
-        By a local ranker: no model is asked. A memory whose evidence is stale comes behind others that fit about as well.
+        A local ranker chooses; no model is called. A memory with stale evidence comes after others that fit about as well.
         """
         return self._library.recall(query, k)
 
     def where(self, file: str) -> Path:
-        """The full path of a topic's file, wherever its scope lies."""
+        """Return the full path of a topic's file in its scope."""
         return self._library.where(file)
 
     def forget(self, name: str, *, why: ChangeReason | None = None) -> bool:
-        """To the trash, from where `restore` brings it back; False when nothing was removed."""
+        """Move a memory to the trash, from where `restore` brings it back. Return False if nothing was removed."""
         return any(self.store(scope).remove(asked, why=why or ChangeReason("user")) for scope, asked in self._asked(name))
 
     def index(self, scope: ScopeName = "private") -> str:
         return self.store(scope).index()
 
     def indexes(self) -> list[LoadedIndex]:
-        """What a session is sent: each index that holds something, within its limits."""
+        """Return the indexes a session receives: each non-empty one, within its limits."""
         found = [LoadedIndex(scope.store.root.path / INDEX, load_index(scope.index())) for scope in self._stores.values()]
         return [index for index in found if index.text]
 
     def log(self, name: str | None = None) -> list[MemoryVersion]:
-        """The changes, newest first."""
+        """Return the changes, newest first."""
         scopes = self._asked(name) if name is not None else [(scope, None) for scope in self._stores]
         found = [with_prefix(version, scope) for scope, asked in scopes for version in self.store(scope).log(asked)]
         return sorted(found, key=lambda version: -version.time)
@@ -186,12 +187,12 @@ class Memory:
         return next((text for text in found if text is not None), None)
 
     def diff(self, version_id: str) -> str:
-        """What one change did, as a unified diff."""
+        """Return one change as a unified diff."""
         found = (scope.store.history.diff(version_id) for scope in self._stores.values() if scope.readable)
         return next(filter(None, found), "")
 
     def blame(self, name: str) -> list[BlamedLine]:
-        """The lines of a memory, each with the change it comes from; empty when there is no such memory."""
+        """Return the lines of a memory, each with the change it comes from; empty if the memory does not exist."""
         for scope, asked in self._asked(name):
             store = self.store(scope)
             found = store.store.raw(asked) if store.readable else None
@@ -200,7 +201,7 @@ class Memory:
         return []
 
     def restore(self, name: str, version_id: str | None = None, *, why: ChangeReason | None = None) -> Topic:
-        """Brings back what was removed, or an older version, byte for byte."""
+        """Restore a removed memory or an older version, byte for byte."""
         asked = self._asked(name)
         scope, known = next(((scope, known) for scope, known in asked if self.store(scope).log(known)), asked[0])
         return with_prefix(self.store(scope).restore(known, version_id, why=why or ChangeReason("user")), scope)
@@ -218,7 +219,7 @@ class Memory:
         return any(scope.inbox.reject(proposal_id) for scope in self._stores.values())
 
     def _asked(self, name: str) -> list[tuple[ScopeName, str]]:
-        """Which scopes a name may be in, and how it is called there."""
+        """Return the scopes a name may be in, with its name there."""
         if name.startswith(f"{TEAM}/") and TEAM in self._stores:
             return [("team", name.removeprefix(f"{TEAM}/"))]
         return [(scope, name) for scope in self._stores]
@@ -230,7 +231,7 @@ def _place(cwd: StrPath, path: StrPath | None, home: Path | None, settings: Sett
         checked = check_root(os.path.abspath(path), home=person or own or os.path.expanduser("~"))
         return MemoryLocation(checked, checked / TEAM if settings.team else None, "argument")
     if own is None:
-        raise PathRefused("memory", "no home directory is known", "set LAMINA_HOME or give a path")
+        raise PathRefused("memory", "the home directory is unknown", "set LAMINA_HOME or give a path")
     return locate_memory(cwd=cwd, home=own, settings=settings, user_home=person or own)
 
 
@@ -238,18 +239,18 @@ def _durability(settings: Settings) -> Durability:
     return "process" if settings.durability == "process" else "full"
 
 
-# An agent type's own memory
+# The memory of an agent type
 
 
 def agent_memory_mode(scope: AgentScope | None, settings: Settings) -> Mode:
-    """The mode of an agent type's memory; off for a type that has none."""
+    """Return the mode of an agent type's memory; off for a type without one."""
     return settings.memory_mode[SCOPES[scope]] if scope is not None and settings.memory else "off"
 
 
 def open_agent_memory(place: AgentMemoryLocation, *, settings: Settings, cwd: StrPath) -> Memory:
-    """Open an agent type's own memory, a store like every other; DiskError where the directory can't be made.
+    """Open an agent type's memory, a store like any other. Raises DiskError if the directory can't be created.
 
-    The files git is to leave alone are named once, when the directory is made: a crash in between leaves that to the next open.
+    The .gitignore is written once, when the directory is created. After a crash in between, the next open writes it.
     """
     durability = _durability(settings)
     store = DirectoryStore.open(place.path, scope=SCOPES[place.scope], durability=durability, below=place.below)

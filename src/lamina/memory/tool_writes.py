@@ -1,9 +1,9 @@
-"""What a model writes into memory with its file tools, taken over by the store (S6, B4, B5, B7, W1, W2).
+"""Writes into memory by a model's file tools, taken over by the store.
 
-Owns the step from a path and a text to a save, a removal or a change of the index, and the sentences that come of it. Invariants:
-whatever the model wrote, a topic goes through the journal, the redaction, the modes and the index like any other save; a file that
-somebody changed meanwhile is left to them; nothing raises for what a model sent. An empty text removes the memory. A daily log takes
-bullets at its end and nothing else. Crashes: as in `store.directory` and `daily_logs`, whose writers do the work.
+This module turns a path and a text into a save, a removal or an index change, and reports the result. Invariants: whatever
+the model wrote, a topic passes through journal, redaction, modes and index like any other save. A file changed by someone
+else in the meantime is left alone. Nothing raises for a model's input. An empty text removes the memory. A daily log accepts
+only new bullets at its end. Crash safety: see `store.directory` and `daily_logs`, which do the writing.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..core.errors import DiskError, InputError, LaminaError
+from ..core.wording import counted
 from ..disk.paths.file_names import fold
 from .memory import Memory
 from .recall.library import ScopeName
@@ -25,19 +26,20 @@ from .store.modes import GatedStore
 from .store.scopes import TEAM, MemoryLocation
 
 SUFFIX = ".md"
-# Directories inside memory that hold something else.
-_OTHERS = {LOGS: "daily logs are kept here in assistant mode only", TEAM: "there is no team memory here"}
+# Directories inside memory with a different purpose.
+_OTHERS = {LOGS: "daily logs are available in assistant mode only", TEAM: "team memory is off"}
 
 
 class MemoryFile(NamedTuple):
-    """A file of memory: its scope, and its path from that scope's directory."""
+    """A file of memory: its scope, and its path relative to that scope's directory."""
 
     scope: ScopeName
     file: str
 
 
 class RequestedWrite(NamedTuple):
-    """`before` is what the file holds, None where there is none; `unread` is why that may not be replaced, None where it may."""
+    """A write to a memory file. `before` is its content, None for a new file. `unread` is why it may not be replaced, None
+    if it may."""
 
     path: Path
     text: str
@@ -52,8 +54,8 @@ class IndexChange(NamedTuple):
 
 
 class WriteOutcome(NamedTuple):
-    """`said` is for the model, `notice` for the person; `data` is what the file holds now, where it was written; `beside` is what the
-    index held and holds."""
+    """The outcome of a write. `said` is for the model, `notice` for the user. `data` is the new content if the file was
+    written, and `beside` the index before and after."""
 
     said: str
     notice: str | None = None
@@ -63,13 +65,13 @@ class WriteOutcome(NamedTuple):
 
 
 def find_memory_file(place: MemoryLocation, path: Path) -> MemoryFile | None:
-    """Which file of memory a path means, by whatever spelling or link it leads there; None where it leads elsewhere."""
+    """Return the memory file that a path leads to, by any spelling or link; None if it leads elsewhere."""
     if path.suffix != SUFFIX:
         return None
     try:
         real = Path(os.path.realpath(path))
     except ValueError:
-        return None  # no system has a file of that name
+        return None  # no file can have this name
     for spelled in dict.fromkeys((path, real)):
         if place.team is not None and (file := _below(place.team, spelled)) is not None:
             return MemoryFile("team", file)
@@ -84,14 +86,14 @@ def _below(root: Path, path: Path) -> str | None:
             if above == root or os.path.samefile(above, root):
                 return path.relative_to(above).as_posix()
         except (OSError, ValueError):
-            continue  # a directory that is not there yet, or that cannot be
+            continue  # a directory that does not exist yet, or that cannot exist
     return None
 
 
 def write_memory_file(
     memory: Memory, found: MemoryFile, wish: RequestedWrite, *, why: ChangeReason, now: datetime | None = None
 ) -> WriteOutcome:
-    """Does what was asked, or says why not. `now`, the local time, is given in assistant mode: daily logs are kept then."""
+    """Do the write, or explain why not. `now`, the local time, is given in assistant mode, which keeps daily logs."""
     file, first = found.file, fold(found.file.split("/")[0])
     try:
         gated = memory.store(found.scope)
@@ -119,9 +121,9 @@ def _topic(gated: GatedStore, file: str, wish: RequestedWrite, why: ChangeReason
             data = raw.data if raw is not None else None
             secret = _secrets(redacted)
             if data == wish.before:
-                return WriteOutcome(f"{wish.path} says that already; nothing was changed.{secret}", data=data)
+                return WriteOutcome(f"{wish.path} already has this content; nothing was changed.{secret}", data=data)
             word = "Saved" if created else "Updated"
-            line = f"; its line in {INDEX} is in place." if not unfinished else f". {unfinished}"
+            line = f"; its line in {INDEX} is up to date." if not unfinished else f". {unfinished}"
             said = f"{word} the memory {topic.name!r} in {wish.path}{line}{secret}"
             changed = IndexChange(gated.store.root.path / INDEX, index.encode(), gated.store.index().encode())
             also = f" {unfinished}" if unfinished else ""
@@ -131,45 +133,47 @@ def _topic(gated: GatedStore, file: str, wish: RequestedWrite, why: ChangeReason
 def _removal(gated: GatedStore, file: str, wish: RequestedWrite, why: ChangeReason) -> WriteOutcome:
     topic = gated.store.get(file)
     if wish.before is None or topic is None:
-        raise DiskError(str(wish.path), "is not there, so there is nothing to remove", "look for its name in the index")
+        raise DiskError(str(wish.path), "does not exist, so there is nothing to remove", "look up its name in the index")
     done = gated.drop(file, why=why, expected=wish.before)
     if isinstance(done, Proposed):
         return _waits(done, wish)
-    said = f"Removed the memory {topic.name!r}: {wish.path} is in the trash, and its line in {INDEX} is gone."
-    return WriteOutcome(said, f"Removed memory: {topic.name} (lamina memory restore brings it back).")
+    said = f"Removed the memory {topic.name!r}: {wish.path} is in the trash, and its line in {INDEX} was removed."
+    return WriteOutcome(said, f"Removed memory: {topic.name}. To undo, run `lamina memory restore`.")
 
 
 def _log(gated: GatedStore, file: str, wish: RequestedWrite, why: ChangeReason, now: datetime) -> WriteOutcome:
-    """Who has not read it may add to it all the same."""
+    """Add bullets to a daily log, which needs no earlier Read."""
     added = plan_addition(file, wish.text, (wish.before or b"").decode("utf-8", "replace"), now)
     if not added.bullets:
-        return WriteOutcome(f"{wish.path} says that already; nothing was added.", data=wish.before)
+        return WriteOutcome(f"{wish.path} already has this content; nothing was added.", data=wish.before)
     data = gated.note(file, added.bullets, why=why)
-    lines = "1 bullet" if len(added.bullets) == 1 else f"{len(added.bullets)} bullets"
+    lines = counted(len(added.bullets), "bullet")
     secret = _secrets(added.redacted)
-    said = f"Added {lines} at the end of {wish.path}, at {now:%H:%M}; what stood there stays.{secret}"
-    return WriteOutcome(said, f"Noted in the log of {now:%Y-%m-%d}: {lines}.{secret}", data)
+    said = f"Added {lines} at the end of {wish.path}, at {now:%H:%M}. Nothing else was changed.{secret}"
+    return WriteOutcome(said, f"Added {lines} to the log of {now:%Y-%m-%d}.{secret}", data)
 
 
 def _waits(done: Proposed, wish: RequestedWrite) -> WriteOutcome:
-    said = f"{wish.path} is not changed yet: the change waits for the person's yes. Tell them: lamina inbox accept {done.id}"
-    return WriteOutcome(said, f"A change to memory waits for your yes: lamina inbox accept {done.id}")
+    said = f"{wish.path} is not changed yet: the change waits for the user's approval. Tell them: lamina inbox accept {done.id}"
+    return WriteOutcome(said, f"A memory change waits for your approval: lamina inbox accept {done.id}")
 
 
 def _index(gated: GatedStore, wish: RequestedWrite, why: ChangeReason) -> WriteOutcome:
     if not wish.text.strip():
-        raise InputError(INDEX, "is the index of all memories", "to remove a memory, write its own file empty")
+        raise InputError(
+            INDEX, "is the index of all memories and cannot be emptied", "to remove a memory, write its file with empty content"
+        )
     known = wish.before if wish.unread is None else None
     done = gated.put_index(wish.text, expected=known, why=why)
-    said = [f"{wish.path} is written."]
+    said = [f"{wish.path} was written."]
     if wish.before is not None and known is None:
-        said = [f"{wish.path} was not read in this conversation or has changed since: your lines were added, all others stay."]
+        said = [f"{wish.path} was not read in this conversation or has changed since. Your lines were added; all others stay."]
     if done.missing:
-        said.append(f"Lines for files that are not there were left out ({', '.join(done.missing[:5])}): Write the file first.")
-    # Who did not know the whole of it does not know it now either.
+        said.append(f"Lines for missing files were left out ({', '.join(done.missing[:5])}). Write the files first.")
+    # A writer that did not know the whole index does not know it now either.
     data = done.text.encode("utf-8", "surrogateescape") if known == wish.before else None
     return WriteOutcome(" ".join(said) + _secrets(done.redacted), data=data)
 
 
 def _secrets(kinds: Sequence[str]) -> str:
-    return f" A secret was left out ({', '.join(kinds)})." if kinds else ""
+    return f" A secret was removed ({', '.join(kinds)})." if kinds else ""

@@ -1,11 +1,11 @@
-"""May this call run? The one function that the main conversation and all forks ask (X6, D4).
+"""The permission decision: the one function that decides for the main conversation and all forks.
 
-Owns the decision; it runs nothing, and of the disk it looks at links and names only. Invariants: deny rules count in every mode;
-what can't be understood is never allowed; nobody is asked for a fork, so for it a question is a denial; a command that is allowed
-because it only reads comes with a plan, and then the plan is what runs, not a shell.
+It runs nothing, and looks up only links and names on the disk. Invariants: deny rules count in every mode. A call that can't
+be understood is never allowed. A fork cannot ask the user, so a question becomes a denial. A command that is allowed because
+it only reads comes with a plan, and then the plan runs, not a shell.
 
-In this order, the first that speaks: an unreadable call · deny rules · a fork's own list · mode all · memory files · mode
-read-only · ask rules · names that deserve a question · allow rules · what the tool does.
+The first that applies decides, in this order: an unreadable call · deny rules · a fork's list · mode all · memory files ·
+mode read-only · ask rules · sensitive names · allow rules · the kind of tool.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ from .rules import READERS, WRITERS, PermissionRule, PermissionRules, read_rules
 from .sensitive import KEY_DIRECTORIES, holds_a_home, holds_keys, why_not_read, why_not_written
 from .shell_rules import ShellPattern, allows, is_exactly
 
-# They change nothing outside the conversation, and what an agent does is judged call by call; a fork has no use for them.
+# These change nothing outside the conversation, and an agent's calls are judged one by one. A fork has no use for them.
 _HARMLESS = frozenset({"TodoWrite", "Expand", "Agent", "SendMessage"})
-# Where a message goes that leaves the agents and mailboxes of this home.
+# Addresses of messages that leave the agents and mailboxes of this home.
 _BEYOND = ("uds:", "bridge:")
 _FORK_TOOLS = "Read, Grep, Glob, read-only Bash, and Edit and Write of memory files"
 
 
 class _Case(msgspec.Struct, frozen=True):
-    """One call with all that is needed to judge it."""
+    """One call with everything needed to judge it."""
 
     asked: CallRequest
     rules: PermissionRules
@@ -69,7 +69,8 @@ def decide(call: ToolUse, *, mode: Mode, rules: PermissionRules, context: Permis
 
 
 def judge(asked: CallRequest, *, mode: Mode, rules: PermissionRules, context: PermissionContext) -> Verdict:
-    """`decide` for a call that was read: links are looked up when it is read, so what is judged here is what may be written (Z8)."""
+    """Decide about a call that was already parsed. Its links were resolved then, so the judged path is the path that may be
+    written."""
     try:
         return _judged(_Case(asked, rules, context, _bases(context), readable(context)), mode)
     except OSError:
@@ -83,13 +84,13 @@ def _judged(case: _Case, mode: Mode) -> Verdict:
         return Deny(_by_rule(rule))
     verdict = _for_fork(case) if context.fork else _for_mode(case, mode)
     if denied == "maybe" and rule is not None and isinstance(verdict, Allow):
-        doubt = f"It may do what the deny rule {rule.text} forbids."
+        doubt = f"This may do what the deny rule {rule.text} forbids."
         return Deny(doubt) if context.fork else AskUser(doubt, firm=True)
     return verdict
 
 
 def may_read(path: Path, *, rules: PermissionRules, context: PermissionContext) -> bool:
-    """Whether a search may show this file: no deny or ask rule for reading covers it, and it holds no keys."""
+    """Tell whether a search may show this file: no deny or ask rule for reading covers it, and it contains no keys."""
     paths = (path, Path(os.path.realpath(path)))
     asked = CallRequest("Read", {}, path=path, paths=paths)
     held, _ = holding((*rules.deny, *rules.ask), asked, _bases(context))
@@ -107,33 +108,33 @@ def _bases(context: PermissionContext) -> Bases:
 
 
 def _by_rule(rule: PermissionRule) -> str:
-    problem = f", which {rule.problem}; mend it in the settings" if rule.problem else ""
+    problem = f", which {rule.problem}; fix it in the settings" if rule.problem else ""
     return f"The rule {rule.text} forbids this{problem}."
 
 
 def _for_fork(case: _Case) -> Allow | Deny:
-    """X6: tools that read, read-only commands, memory files; everything else is denied."""
+    """Allow reading tools, read-only commands and memory files; deny everything else."""
     asked, context = case.asked, case.context
     held, rule = holding(case.rules.ask, asked, case.bases)
     if held != "no" and rule is not None:
-        return Deny(f"The rule {rule.text} asks a person about this, and nobody can be asked here.")
+        return Deny(f"The rule {rule.text} requires confirmation, and a fork cannot ask the user.")
     if context.only_edit is not None:
         return _only_edit(asked, context.only_edit)
     if asked.tool in WRITERS:
         problem = _not_memory(case)
-        return Deny(problem) if problem else Allow("It changes a memory file.")
+        return Deny(problem) if problem else Allow("Changes a memory file.")
     if asked.tool in READERS:
         problem = _not_readable(case)
-        return Deny(problem) if problem else Allow("It only reads, inside the project.")
+        return Deny(problem) if problem else Allow("Only reads, inside the project.")
     if asked.tool == "Bash":
         return _read_only_command(case)
-    return Deny(f"{asked.tool} is not among the tools that may be used here: {_FORK_TOOLS}.")
+    return Deny(f"{asked.tool} is not available here. The available tools are {_FORK_TOOLS}.")
 
 
 def _only_edit(asked: CallRequest, file: Path) -> Allow | Deny:
     there = real(file.parent) / file.name
     if asked.tool == "Edit" and asked.path == Path(os.path.abspath(file)) and asked.paths[-1] == there and not file.is_symlink():
-        return Allow("It changes the one file it may change.")
+        return Allow("Changes the one file it may change.")
     return Deny(f"Only Edit of {file} is allowed here.")
 
 
@@ -141,11 +142,11 @@ def _for_mode(case: _Case, mode: Mode) -> Verdict:
     if mode == "all":
         return Allow("Mode all allows every call that no deny rule forbids.")
     if case.asked.tool in WRITERS and _not_memory(case) is None:
-        return Allow("It changes a memory file.")
+        return Allow("Changes a memory file.")
     verdict = _only_reading(case) if mode == "read-only" else _with_questions(case, mode)
     held, rule = holding(case.rules.ask, case.asked, case.bases)
     if held != "no" and rule is not None and not isinstance(verdict, Deny):
-        return AskUser(f"The rule {rule.text} asks about this.", firm=True)
+        return AskUser(f"The rule {rule.text} requires confirmation.", firm=True)
     return verdict
 
 
@@ -156,18 +157,18 @@ def _only_reading(case: _Case) -> Verdict:
     harmless = tool in _HARMLESS and not _goes_beyond(case.asked)
     if tool in READERS or harmless or (tool not in WRITERS and case.context.tool_is_read_only(tool)):
         return _with_questions(case, "read-only")
-    return Deny(f"{tool} is denied in read-only mode; a person can change the mode.")
+    return Deny(f"{tool} is denied in read-only mode. The user can change the mode.")
 
 
 def _with_questions(case: _Case, mode: Mode) -> Verdict:
     asked = case.asked
     special = next(filter(None, map(why_not_written, asked.paths)), None) if asked.tool in WRITERS else None
     if special is None and asked.tool in WRITERS and _is_lamina_s_own(case):
-        special = "Lamina keeps its own files there"
+        special = "Lamina stores its files there"
     if special is not None:
-        return AskUser(f"{_named(case)} is not changed without a question: {special}.", firm=True)
+        return AskUser(f"Changing {_named(case)} needs confirmation: {special}.", firm=True)
     if (rule := _allowing(case)) is not None:
-        return Allow(f"The rule {rule.text} allows it.")
+        return Allow(f"Allowed by the rule {rule.text}.")
     return _by_kind(case, mode)
 
 
@@ -176,7 +177,7 @@ def _by_kind(case: _Case, mode: Mode) -> Verdict:
     if asked.tool in READERS and asked.path is not None:
         problem = _not_readable(case)
         if problem is None:
-            return Allow("It only reads, inside the project.")
+            return Allow("Only reads, inside the project.")
         return AskUser(problem, _offer(case, suggest.for_path(asked.tool, asked.path, context.cwd)))
     if asked.tool in WRITERS and asked.path is not None:
         inside = _is_inside(case)
@@ -192,24 +193,22 @@ def _by_kind(case: _Case, mode: Mode) -> Verdict:
         why = verdict.why if isinstance(asked.plan, ReadOnlyPlan) else "The command may do more than read."
         return AskUser(why, _offer(case, suggest.for_command(asked.command or "")))
     if asked.tool == "WebFetch":
-        return AskUser(
-            f"It fetches from {asked.host or 'an address that is not clear'}.", _offer(case, suggest.for_host(asked.host))
-        )
+        return AskUser(f"This fetches from {asked.host or 'an unclear address'}.", _offer(case, suggest.for_host(asked.host)))
     if _goes_beyond(asked):
         to = str(asked.arguments.get("to"))
-        return AskUser(f"It sends a message to another program: {to[:200]!r}.", _offer(case, suggest.for_recipient(to)))
+        return AskUser(f"This sends a message to another program: {to[:200]!r}.", _offer(case, suggest.for_recipient(to)))
     if asked.tool in _HARMLESS or context.tool_is_read_only(asked.tool):
-        return Allow("It changes nothing.")
+        return Allow("Changes nothing.")
     return AskUser(f"{asked.tool} may change something.", _offer(case, suggest.for_tool(asked.tool)))
 
 
 def _goes_beyond(asked: CallRequest) -> bool:
-    """A message to a socket or a bridge; to agents and mailboxes it is one of this person's sessions writing to another."""
+    """Tell whether a message goes to a socket or a bridge. Agents and mailboxes belong to the user's own sessions."""
     return asked.tool == "SendMessage" and str(asked.arguments.get("to")).lstrip().startswith(_BEYOND)
 
 
 def _offer(case: _Case, rule: str | None) -> str | None:
-    """A rule is offered only if it would allow this very call."""
+    """Offer a rule only if it would allow this very call."""
     if rule is None:
         return None
     alone = msgspec.structs.replace(case, rules=read_rules(Permissions(allow=(rule,))))
@@ -217,10 +216,11 @@ def _offer(case: _Case, rule: str | None) -> str | None:
 
 
 def _named(case: _Case) -> str:
-    """The file for the person who is asked: where links of the project lead elsewhere, that is what a yes is for."""
+    """Name the file for the question. If links in the project lead elsewhere, show the target, because the answer covers the
+    target."""
     path, cwd = case.asked.path, case.context.cwd
     if path is None:
-        return "It"
+        return "this"
     there = case.asked.paths[-1]
     plain = real(cwd) / path.relative_to(cwd) if path.is_relative_to(cwd) else path
     return str(path) if there in (path, plain) else f"{path} (which leads to {there})"
@@ -234,26 +234,26 @@ def _is_inside(case: _Case) -> bool:
 def _not_readable(case: _Case) -> str | None:
     special = next(filter(None, map(why_not_read, case.asked.paths)), None)
     if special is not None:
-        return f"{_named(case)} is not read without a question: {special}."
+        return f"Reading {_named(case)} needs confirmation: {special}."
     if case.asked.tool == "Grep" and case.asked.path is not None and (problem := holds_keys(case.asked.path, KEY_DIRECTORIES)):
         return problem
     return None if _is_inside(case) else f"{_named(case)} is outside the project."
 
 
 def _not_memory(case: _Case) -> str | None:
-    """Why the file is no memory file (G1). A relative path means the working directory, as it does to the tool."""
+    """Return why the file is not a memory file. A relative path counts from the working directory, as it does for the tool."""
     memory, asked = case.context.memory_dir, case.asked
     if memory is None:
-        return "There is no memory directory to write in."
+        return "This session has no memory directory."
     if asked.tool not in ("Edit", "Write"):
-        return f"{asked.tool} is not for memory files; use Edit or Write."
+        return f"{asked.tool} can't change memory files; use Edit or Write."
     spelled = os.path.join(case.context.cwd, asked.spelled)
     try:
         child = check_child(memory, spelled)
     except PathRefused as refused:
         return str(refused)
     if child.suffix != ".md":
-        return f"{spelled} is no memory file: only names that end in .md are written there."
+        return f"{spelled} is not a memory file; its name must end in .md."
     inside = within(str(asked.paths[-1]), str(real(memory)))
     return None if inside else f"{spelled} leads out of the memory directory."
 
@@ -267,27 +267,27 @@ def _is_lamina_s_own(case: _Case) -> bool:
 def _read_only_command(case: _Case) -> Allow | Deny:
     plan = case.asked.plan
     if not isinstance(plan, ReadOnlyPlan):
-        return Deny(plan.why if plan is not None else "There is no command to run.")
+        return Deny(plan.why if plan is not None else "The command is missing.")
     problem = _looks_too_far(plan, case)
-    return Deny(problem) if problem else Allow("It only reads, inside the project.", plan)
+    return Deny(problem) if problem else Allow("Only reads, inside the project.", plan)
 
 
 def _looks_too_far(plan: ReadOnlyPlan, case: _Case) -> str | None:
-    """Whether a planned command reads keys, or searches through files that a rule holds back."""
+    """Return why a planned command goes too far: it reads keys, or searches files that a rule restricts."""
     for place in plan.reads:
         path = Path(place.path)
         if special := why_not_read(path):
-            return f"{path} is not read without a question: {special}."
+            return f"Reading {path} needs confirmation: {special}."
         if place.contents and place.tree:
             if problem := holds_keys(path) or holds_a_home(path):
                 return problem
             if rule := unreadable_below((*case.rules.deny, *case.rules.ask), path, case.bases):
-                return f"The rule {rule.text} may hold back files below {path}; use the Grep tool."
+                return f"The rule {rule.text} may restrict files below {path}; use the Grep tool."
     return None
 
 
 def _allowing(case: _Case) -> PermissionRule | None:
-    """The rule that allows the call; of a command line each part must be allowed, by a rule or because it only reads."""
+    """Return the rule that allows the call. Each part of a command line must be allowed, by a rule or because it only reads."""
     if (rule := allowing(case.rules.allow, case.asked, case.bases)) is not None or case.asked.command is None:
         return rule
     shell = [(rule, rule.specifier) for rule in case.rules.allow if isinstance(rule.specifier, ShellPattern)]
@@ -300,9 +300,10 @@ def _allowing(case: _Case) -> PermissionRule | None:
         if found is None:
             alone = msgspec.structs.replace(part, joint="")
             plan = plan_parts((alone,), "", cwd=case.context.cwd, roots=case.roots)
-            # A shell runs this part, not its plan, and puts names in the place of a wildcard as they are: `*` may become `-delete`.
+            # A shell runs this part, not its plan, and inserts matching names for a wildcard unchanged: `*` may become
+            # `-delete`.
             turns = any(0 in word.wild for word in part.words)
-            # Behind a command that may have changed the directory, a plan holds only where it names no file.
+            # An earlier command may have changed the directory, so a plan is valid only if it names no file.
             moved = used is not None and not isinstance(plan, CommandRefusal) and plan.reads
             if isinstance(plan, CommandRefusal) or moved or turns or _looks_too_far(plan, case):
                 return None

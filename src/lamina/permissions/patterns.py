@@ -1,8 +1,8 @@
-"""Path patterns of rules, as in gitignore: read once, matched in time that grows with pattern times path.
+"""Path patterns of rules, as in gitignore. Matching takes time proportional to pattern length times path length.
 
-Owns what a pattern covers. Invariants: a pattern covers a path or a directory above it, by whole components; `*` and `?` stop at
-a slash, `**` does not. `//x` begins at the root of the disk, `~/x` at the person's home, `/x` where the settings lie, `./x` and
-`x/y` in the working directory; a name without a slash is found at any depth below the working directory.
+Invariants: a pattern covers a path or a directory above it, by whole components; `*` and `?` stop at a slash, `**` does not.
+`//x` starts at the file system root, `~/x` at the user's home, `/x` at the directory of the settings, `./x` and `x/y` at the
+working directory. A name without a slash matches at any depth below the working directory.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import msgspec
 from ..core.globs import PathGlob, compile_name, match_path, quote_name, split_path
 
 Base: TypeAlias = Literal["disk", "home", "settings", "cwd"]
-# Each place as it is spelled and, where that is another, without links.
+# Each base as spelled and, if different, with links resolved.
 Bases: TypeAlias = Mapping[Base, tuple[PurePath, ...]]
 
 _STARTS: tuple[tuple[str, Base], ...] = (("//", "disk"), ("~/", "home"), ("/", "settings"), ("./", "cwd"))
@@ -31,33 +31,33 @@ class PathPattern(msgspec.Struct, frozen=True):
 
 
 def read_pattern(text: str) -> PathPattern | str:
-    """The pattern, or what is wrong with it."""
+    """Parse a pattern; return it, or the problem with it."""
     if text.startswith("!"):
-        return "begins with `!`, and a rule can't take back another one"
+        return "begins with `!`, but a rule can't negate another one"
     start, base = next(((start, base) for start, base in _STARTS if text.startswith(start)), ("", "cwd"))
     rest = text.removeprefix(start)
     parts = split_path(rest)
     if not parts:
-        return "names no path"
+        return "contains no path"
     if ".." in parts:
-        return "holds `..`; write the path from the root of the disk, with // before it"
+        return "contains `..`; write an absolute path with // in front"
     if text.startswith("~") and base != "home":
-        return "names another person's home; write the path from the root of the disk, with // before it"
+        return "names another user's home; write an absolute path with // in front"
     anywhere = not start and "/" not in rest.rstrip("/") and parts != ("**",)
     return PathPattern(base, ("**", *parts) if anywhere else parts)
 
 
 def covers(pattern: PathPattern, path: PurePath, bases: Bases, *, loosely: bool = False) -> bool:
-    """Whether the pattern matches the path or a directory above it.
+    """Tell whether the pattern matches the path or a directory above it.
 
-    `loosely` is for rules that hold back: letters in either case match, and `/x` counts from the root of the disk too, which is
-    what many people mean by it.
+    `loosely` is for restricting rules: case is ignored, and `/x` also counts from the file system root, which is what many
+    people mean.
     """
     return any(_below(pattern, path, base, loosely) for base in _starts(pattern, bases, loosely))
 
 
 def could_cover_below(pattern: PathPattern, directory: PurePath, bases: Bases) -> bool:
-    """Whether something below the directory might match: the part before the first wildcard does not lead elsewhere."""
+    """Tell whether anything below the directory might match: the part before the first wildcard does not lead elsewhere."""
     fixed = [_folded(part) for part in pattern.parts]
     wild = next((number for number, part in enumerate(fixed) if re.search(r"[*?\[\\]", part)), len(fixed))
     here = [_folded(part) for part in directory.parts]
@@ -84,13 +84,14 @@ def _below(pattern: PathPattern, path: PurePath, base: PurePath, loosely: bool) 
 
 @lru_cache(maxsize=512)
 def _compiled(parts: tuple[str, ...], loosely: bool) -> PathGlob:
-    """The pattern and whatever is below it. At the end `**` stands for one component at least: `src/**` is what is in src."""
+    """Compile the pattern and everything below it. A final `**` needs at least one component: `src/**` means the content of
+    src."""
     *above, last = (None if part == "**" else compile_name(_spelled(part), ignore_case=loosely) for part in parts)
     return (*above, last or compile_name("*"), None)
 
 
 def _spelled(part: str) -> str:
-    """gitignore's spelling as the engine's: a backslash protects the next character, `[^` means `[!`."""
+    """Translate gitignore syntax to the engine's: a backslash escapes the next character, `[^` means `[!`."""
     return re.sub(
         r"\\(.)|\[\^",
         lambda piece: quote_name(piece[1]) if piece[1] else "[!",
@@ -104,5 +105,5 @@ def _folded(text: str) -> str:
 
 
 def quoted(name: str) -> str:
-    """A name as a pattern that matches only itself."""
+    """Escape a name so that it matches only itself."""
     return re.sub(r"([*?\[\\])", r"\\\1", name)

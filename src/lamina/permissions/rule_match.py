@@ -1,8 +1,8 @@
-"""Which rule a call meets.
+"""Matching of calls against rules.
 
-Owns the comparison of a call with rules. Invariants: where a rule holds back (`deny`, `ask`) it is enough that the spelled or the
-real path matches, in either case; where it allows, both must, letter by letter. `Read` rules hold for every tool that reads
-files and for commands that name one; `Edit` rules for every tool that changes files.
+Invariants: a restricting rule (`deny`, `ask`) matches if either the spelled or the resolved path matches, ignoring case. An
+allowing rule must match both, letter by letter. `Read` rules cover every tool that reads files and commands that name one;
+`Edit` rules cover every tool that changes files.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _FAMILIES = {"read": READERS, "edit": WRITERS}
 
 
 def allowing(rules: Sequence[PermissionRule], asked: CallRequest, bases: Bases) -> PermissionRule | None:
-    """The first rule that allows the call. Of rules for Bash only one for all of it counts: parts are compared elsewhere."""
+    """Return the first rule that allows the call. Rules for parts of a Bash command are compared elsewhere."""
     return next((rule for rule in rules if _is_for(rule.tool, asked.tool) and _allows(rule, asked, bases)), None)
 
 
@@ -44,7 +44,7 @@ def _allows(rule: PermissionRule, asked: CallRequest, bases: Bases) -> bool:
 
 
 def holding(rules: Sequence[PermissionRule], asked: CallRequest, bases: Bases) -> tuple[Match, PermissionRule | None]:
-    """The rule that holds the call back, and how surely; a sure one counts before a possible one."""
+    """Return the rule that restricts the call, and how certain the match is. A certain match wins over a possible one."""
     possible: PermissionRule | None = None
     named = _named_paths(asked, bases) if any(isinstance(rule.specifier, PathPattern) for rule in rules) else []
     for rule in rules:
@@ -69,7 +69,7 @@ def _holds(rule: PermissionRule, asked: CallRequest, bases: Bases) -> Match:
         case DomainPattern(name, _):
             return "yes" if asked.host is None or asked.host == name or asked.host.endswith(f".{name}") else "no"
         case NamedArgument("to", _) if str(asked.arguments.get("to", "")).strip() == "*":
-            return "maybe"  # everybody is that one too
+            return "maybe"  # a message to everyone also reaches this recipient
         case NamedArgument(argument, name):
             return "yes" if str(asked.arguments.get(argument, "")).casefold() == name.casefold() else "no"
         case other:
@@ -77,7 +77,7 @@ def _holds(rule: PermissionRule, asked: CallRequest, bases: Bases) -> Match:
 
 
 def _in_command(rule: PermissionRule, asked: CallRequest, named: Sequence[Path], bases: Bases) -> Match:
-    """A path rule against a command line: one for reading forbids to name the file, one for changing makes the line doubtful."""
+    """Match a path rule against a command line: a Read rule forbids naming the file, an Edit rule makes the line doubtful."""
     if asked.command is None or not isinstance(rule.specifier, PathPattern):
         return "no"
     reads = rule.tool.casefold() == "read"
@@ -90,7 +90,7 @@ def _in_command(rule: PermissionRule, asked: CallRequest, named: Sequence[Path],
 
 
 def _named_paths(asked: CallRequest, bases: Bases) -> list[Path]:
-    """What a command looks at by its plan, and every word of it as a path, with and without links."""
+    """Return the paths a command reads by its plan, and every word of it as a path, with and without links resolved."""
     if asked.command is None or len(asked.command) > MAX_LOOKED_AT:
         return []
     cwd, home = bases["cwd"][0], bases.get("home", (None,))[0]
@@ -101,7 +101,7 @@ def _named_paths(asked: CallRequest, bases: Bases) -> list[Path]:
 
 
 def unreadable_below(rules: Sequence[PermissionRule], directory: PurePath, bases: Bases) -> PermissionRule | None:
-    """A rule that may hold back a file somewhere below the directory: a search through the whole tree would read it."""
+    """Return a rule that may restrict a file below the directory: a search through the whole tree would read it."""
     for rule in rules:
         if rule.tool.casefold() == "read" and (
             rule.specifier is None
@@ -112,7 +112,7 @@ def unreadable_below(rules: Sequence[PermissionRule], directory: PurePath, bases
 
 
 def _is_for(rule: str, tool: str, *, loosely: bool = False) -> bool:
-    """Whether a rule for one tool speaks of another: `Edit` of Write, `mcp__server` of the server's tools."""
+    """Tell whether a rule for one tool covers another: `Edit` covers Write, `mcp__server` covers the server's tools."""
     if rule == tool or (rule in ("Read", "Edit") and tool in _FAMILIES[rule.lower()]):
         return True
     if rule.startswith("mcp__") and (_is_server(rule, tool) or compile_name(rule).match(tool)):
@@ -124,6 +124,7 @@ def _is_for(rule: str, tool: str, *, loosely: bool = False) -> bool:
 
 
 def _is_server(rule: str, tool: str) -> bool:
-    """`mcp__github` and `mcp__github__*` are all tools of that server; with a third name a rule speaks of one tool."""
+    """Tell whether the rule covers all tools of a server, as `mcp__github` and `mcp__github__*` do. A third name means one
+    tool."""
     server = rule.removesuffix("__*")
     return (server != rule or server.count("__") == 1) and tool.startswith(f"{server}__")

@@ -1,8 +1,8 @@
-"""Permission rules as they stand in settings: `Tool` or `Tool(specifier)`, read into values.
+"""Permission rules as written in settings, `Tool` or `Tool(specifier)`, parsed into values.
 
-Owns the syntax. Invariants: no text makes it raise; a rule that can't be read becomes a finding. A broken `allow` is ignored, a
-broken `ask` asks for every call of its tool, and a broken `deny` denies every call of its tool, or of all tools where not even
-the tool can be read: a mistake must not open a door.
+Invariants: no text makes the parser raise; an invalid rule becomes a finding. An invalid `allow` rule is ignored. An invalid
+`ask` rule asks for every call of its tool. An invalid `deny` rule denies every call of its tool, or of all tools if not even
+the tool can be parsed. A mistake must never grant access.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ListName: TypeAlias = Literal["allow", "ask", "deny"]
 
 READERS = ("Read", "Grep", "Glob", "LS", "NotebookRead")
 WRITERS = ("Edit", "Write", "MultiEdit", "NotebookEdit")
-# Tools with a name as specifier, and the argument it is compared with.
+# Tools that take a name as specifier, and the argument it is compared with.
 _NAMED = {"Agent": "subagent_type", "Task": "subagent_type", "Skill": "skill", "SendMessage": "to"}
 _RULE = re.compile(r"(?P<tool>[A-Za-z_*][\w*.:@/-]*)(?:\((?P<specifier>.*)\))?", re.DOTALL)
 _TOOL = re.compile(r"[A-Za-z_][\w.-]*")
@@ -45,9 +45,9 @@ Specifier: TypeAlias = ShellPattern | PathPattern | DomainPattern | NamedArgumen
 
 class PermissionRule(msgspec.Struct, frozen=True):
     text: str
-    tool: str  # a name, or a pattern where a rule holds back
-    specifier: Specifier = None  # None: every call
-    problem: str = ""  # what is wrong with it; it then holds back every call of its tool
+    tool: str  # a name; also a pattern in a restricting rule
+    specifier: Specifier = None  # None matches every call
+    problem: str = ""  # the syntax error, if any; the rule then restricts every call of its tool
 
 
 class PermissionRules(msgspec.Struct, frozen=True):
@@ -69,16 +69,16 @@ def read_rules(permissions: Permissions) -> PermissionRules:
 
 def _finding(rule: PermissionRule, name: str) -> Finding:
     what = "every call" if rule.tool == _ANY else f"every call of {rule.tool}"
-    effect = {"allow": "it is ignored", "ask": f"until it is mended {what} is asked about"}
-    said = effect.get(name, f"until it is mended {what} is denied")
-    return Finding(f"permissions.{name}", "settings", f'Rule "{printable(rule.text)}" in {name} {rule.problem}; {said}.')
+    effect = {"allow": "it is ignored", "ask": f"until it is fixed, {what} needs confirmation"}
+    result = effect.get(name, f"until it is fixed, {what} is denied")
+    return Finding(f"permissions.{name}", "settings", f'Rule "{printable(rule.text)}" in {name} {rule.problem}; {result}.')
 
 
 def _read(text: str, name: str) -> PermissionRule:
     found = _RULE.fullmatch(text.strip())
     if found is None:
         named = _TOOL.match(text.strip())
-        return PermissionRule(text, named[0] if named else _ANY, problem="is not of the form Tool or Tool(specifier)")
+        return PermissionRule(text, named[0] if named else _ANY, problem="is not in the form Tool or Tool(specifier)")
     tool, specifier = found["tool"], found["specifier"]
     if name == "allow" and "*" in tool and not re.fullmatch(r"mcp__[^*]+__[^_*][^*]*\*|mcp__[^*]+__\*", tool):
         return PermissionRule(text, tool, problem="has a wildcard in the tool's name")
@@ -90,7 +90,7 @@ def _read(text: str, name: str) -> PermissionRule:
 
 def _specifier(tool: str, text: str) -> Specifier | str:
     if not text:
-        return "has nothing between its brackets"
+        return "has empty brackets"
     if tool.casefold() == "bash":
         return read_shell(text)
     if _takes_path(tool):
@@ -102,7 +102,7 @@ def _specifier(tool: str, text: str) -> Specifier | str:
         )
     if tool in _NAMED:
         return NamedArgument(_NAMED[tool], text)
-    return f"has brackets, and {printable(tool)} takes none"
+    return f"has brackets, but {printable(tool)} accepts no specifier"
 
 
 def _takes_path(tool: str) -> bool:

@@ -1,12 +1,12 @@
-r"""Rules for Bash: what the text in `Bash(…)` matches.
+r"""Bash rules: matching of command lines against the text in `Bash(…)`.
 
-Owns the comparison of a command line with a rule, in two ways. For `allow` a rule must match a whole part of the line that the
-tokenizer understands, word by word; a line it does not understand is matched only by exactly the same text. For `deny` and `ask`
-everything counts that could run the forbidden command: each part, what stands behind a wrapper such as `sudo`, the script given
-to a shell, and the pieces of a line that nobody can cut reliably.
+An `allow` rule must match a whole part of the line, word by word, as the tokenizer understands it. A line that the tokenizer
+refuses is matched only by exactly the same text. For `deny` and `ask`, everything counts that could run the forbidden
+command: each part, the command behind a wrapper such as `sudo`, the script passed to a shell, and the pieces of a line that
+cannot be split reliably.
 
-`npm run test` matches that command, `npm run test:*` and `npm run test *` also with anything behind it, `git * main` any text in
-place of the star; `\*` is a star.
+`npm run test` matches that command. `npm run test:*` and `npm run test *` also match it with further arguments. In `git *
+main` the star matches any text; `\*` is a literal star.
 """
 
 from __future__ import annotations
@@ -24,45 +24,45 @@ from .readonly.tokenizer import CommandPart, CommandRefusal, ShellWord, split_co
 
 Match: TypeAlias = Literal["no", "maybe", "yes"]
 
-# A longer line is not looked through: every rule that holds back may be met.
+# A longer line is not analysed: every restricting rule may match it.
 MAX_LOOKED_AT = 10_000
-# Rules are shorter than this; what follows can't matter to them.
+# Rules are shorter than this, so later words can't matter to them.
 MAX_RULE_WORDS = 50
 
 _STAR = re.compile(r"(?<!\\)\*")
 _ASSIGNMENT = re.compile(r"\w+\+?=")
-# Where a line that the tokenizer refuses may begin another command.
+# Where another command may begin in a line that the tokenizer refuses.
 _SEPARATORS = re.compile(r"[;&|\n\r(){}`<>]")
-# What a shell replaces before it looks for the command.
+# Syntax that a shell expands before it looks up the command.
 _MADE = re.compile(r"[$*?\[]|,.*\}")
 _QUOTED = re.compile(r"""\\.|'[^']*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
 # Substitutions inside substitutions, as deep as people write them.
 _NESTED = 4
-# What stands before a command without being one.
+# Words that precede a command without being one.
 _BEFORE = frozenset({"!", "if", "then", "elif", "else", "while", "until", "do", "time", "{"})
-# They run what they are given, as words or as a script.
+# Commands that run their arguments, as words or as a script.
 _RUNNING = """. bash builtin chroot command coproc dash doas env eval exec find fish ionice ksh nice nohup noglob parallel script
     setsid sh source ssh stdbuf strace su sudo taskset timeout unshare watch xargs zsh"""
 _CARRIERS = frozenset(_RUNNING.split())
-# They are known not to run their arguments; what is neither here nor among the carriers may.
+# Commands known not to run their arguments. Any command on neither list may.
 _HARMLESS = """[ basename cat cd chmod cp cut date dirname du echo false grep head ln ls mkdir mv printf pwd rm rmdir sort stat
     tail test touch tr true uniq wc"""
 _DATA_ONLY = frozenset(_HARMLESS.split())
 
 
 class ShellPattern(msgspec.Struct, frozen=True):
-    raw: str  # as written, stars unescaped: the whole line when it is the same
-    pieces: tuple[str, ...]  # the text between the stars, as `canonical` writes it
-    loose: tuple[str, ...]  # the same without quotes and in small letters
-    prefix: bool  # one star, at the end, behind a whole word
+    raw: str  # as written, with stars unescaped, to compare whole lines
+    pieces: tuple[str, ...]  # the text between the stars, in the form of `canonical`
+    loose: tuple[str, ...]  # the same without quotes and in lower case
+    prefix: bool  # whether the only star is at the end, behind a whole word
 
 
 def read_shell(text: str) -> ShellPattern | str:
-    """The pattern, or what is wrong with it."""
+    """Parse a pattern; return it, or the problem with it."""
     spelled = text[:-2] + " *" if text.endswith(":*") else text
     pieces = [piece.replace("\\*", "*") for piece in _STAR.split(spelled)]
     if not "".join(pieces).strip():
-        return "names no command; write Bash alone for all of them"
+        return "names no command; write Bash alone to match all commands"
     prefix = len(pieces) == 2 and pieces[1] == "" and pieces[0].endswith(" ")
     if prefix or len(pieces) == 1:
         plain = pieces[0].strip()
@@ -82,7 +82,7 @@ def _loose(text: str, *, keep: bool = False) -> str:
 
 
 def canonical(words: Sequence[ShellWord]) -> str:
-    """One spelling for equal words: a space between them, single quotes where they are needed, wildcards as they were."""
+    """Spell equal words the same way: one space in between, single quotes where needed, wildcards unchanged."""
     return " ".join(word.text if word.wild and word.plain else _quoted(word) for word in words)
 
 
@@ -105,7 +105,7 @@ def is_exactly(pattern: ShellPattern, command: str) -> bool:
 
 
 def holds_back(pattern: ShellPattern, command: str) -> Match:
-    """Whether the line runs what the pattern names: surely, possibly, or as far as anyone can see not."""
+    """Tell whether the line runs the command of the pattern: yes, maybe, or no as far as can be determined."""
     if _fits(pattern.loose, _loose(command), prefix=pattern.prefix):
         return "yes"
     if len(command) > MAX_LOOKED_AT:
@@ -121,16 +121,17 @@ def holds_back(pattern: ShellPattern, command: str) -> Match:
 
 @lru_cache(maxsize=32)
 def _named_later(command: str) -> bool:
-    """Whether a command's name is only known when it runs: `$x`, `$(…)`, `r{m,}`, `/bin/r?`. Quoted text is no command."""
+    """Tell whether a command's name is known only at run time: `$x`, `$(…)`, `r{m,}`, `/bin/r?`. Quoted text is not a
+    command."""
     plain = _QUOTED.sub(_without_quotes, command)
     for _ in range(_NESTED):
         plain = re.sub(r"\$\([^()]*\)|`[^`]*`", "$", plain)
-    lines = plain.partition("\n")[0] if "<<" in plain else plain  # what follows is mostly the text of a document
+    lines = plain.partition("\n")[0] if "<<" in plain else plain  # the rest is usually the text of a here-document
     return any(_MADE.search(name) for piece in re.split(r"[;&|\n\r]", lines) if (name := _command_name(piece)))
 
 
 def _without_quotes(found: re.Match[str]) -> str:
-    """One word for what was quoted; an expansion in double quotes is still one."""
+    """Replace quoted text by one word; an expansion in double quotes stays visible."""
     inside = found[0][1:-1] if found[0][0] == '"' else ""
     return re.sub(r"[\s;&|<>]", "q", inside) if re.search(r"[$`]", inside) else "q"
 
@@ -149,7 +150,7 @@ def _without_prefix(words: list[str]) -> list[str]:
 def _fits(pieces: tuple[str, ...], text: str, *, prefix: bool) -> bool:
     if prefix:
         start = pieces[0]
-        # `ls:*` is not lsof; behind a slash or an equals sign the word may go on.
+        # `ls:*` does not match lsof; after a slash or an equals sign the word may continue.
         return text == start or text.startswith(start if start[-1:] in ("/", "=", ":") else f"{start} ")
     if len(pieces) == 1:
         return text == pieces[0]
@@ -167,7 +168,7 @@ def _fits(pieces: tuple[str, ...], text: str, *, prefix: bool) -> bool:
 
 @lru_cache(maxsize=32)
 def _candidates(command: str) -> tuple[tuple[bool, str], ...]:
-    """Everything the line may run, each with whether it surely does; asked for again by every rule."""
+    """List everything the line may run, each with whether it certainly does. Cached, because every rule asks."""
     parts = split_command(command)
     if isinstance(parts, CommandRefusal):
         pieces = [_loose(piece, keep=True).split() for piece in _SEPARATORS.split(command)]
@@ -188,7 +189,7 @@ def _of_part(words: list[str], depth: int = 0) -> Iterator[tuple[bool, list[str]
     sure = name in _CARRIERS
     for at in range(1, len(words)):
         yield sure, [words[at].rpartition("/")[2], *words[at + 1 : at + MAX_RULE_WORDS]]
-        # A script in one word; one inside another is looked at no deeper than people write them.
+        # A word may contain a script. Nested scripts are analysed only as deep as people write them.
         if depth < 2 and re.search(r"\s", words[at]):
             for piece in _SEPARATORS.split(words[at]):
                 yield from ((sure and inner, found) for inner, found in _of_part(_loose(piece, keep=True).split(), depth + 1))
@@ -196,7 +197,7 @@ def _of_part(words: list[str], depth: int = 0) -> Iterator[tuple[bool, list[str]
 
 @lru_cache(maxsize=32)
 def words_of(command: str) -> tuple[str, ...]:
-    """Every word that may be a path: the words themselves, and what stands behind an equals sign."""
+    """Return every word that may be a path: the words themselves, and values after an equals sign."""
     parts = split_command(command)
     if isinstance(parts, CommandRefusal):
         words = re.split(r"[\s;&|(){}`<>]+", re.sub(r"['\"\\]", "", command))

@@ -1,7 +1,7 @@
-"""The rule a person is offered with "always": the narrowest that allows the same call next time.
+"""The rule offered with "always": the narrowest one that allows the same call next time.
 
-Owns what is offered; `permissions` offers it only if it would indeed allow the call. Invariant: nothing is offered that would
-allow every command, or everything near the root of the disk.
+`decision` offers a rule only if it would indeed allow the call. Invariant: no suggestion allows every command, or
+everything near the file system root.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .readonly.tokenizer import CommandPart, CommandRefusal, split_command
 from .rules import READERS, WRITERS
 from .shell_rules import canonical
 
-# Commands whose next words say what they do; behind them come files, filters and flags that change from call to call.
+# Commands whose first words name the task; the files, filters and flags after them change from call to call.
 _TASKS = {
     "npm run": 3,
     "pnpm run": 3,
@@ -32,9 +32,9 @@ _TASKS = {
     "uv run": 3,
     "docker compose": 3,
 }
-# `run` and the like take any program: what follows is part of the task.
+# These commands run any program, so the words after them are part of the task.
 _RUNS_ANYTHING = frozenset({"cargo run", "go run", "go generate", "uv run"})
-# A directory this close to the root of the disk holds too much: the file alone is offered.
+# A directory this close to the root contains too much: only the file is offered.
 _MIN_DEPTH = 3
 
 
@@ -49,7 +49,7 @@ def for_command(command: str) -> str | None:
 
 
 def _task(part: CommandPart) -> str | None:
-    """`Bash(npm run test:*)` for a known task with something behind it."""
+    """Return `Bash(npm run test:*)` for a known task with further words."""
     words = [word.text for word in part.words]
     for task, count in _TASKS.items():
         known = task.split()
@@ -61,7 +61,8 @@ def _task(part: CommandPart) -> str | None:
 
 
 def for_path(tool: str, path: Path, cwd: Path) -> str | None:
-    """The directory of the file below the working directory, or the file alone where the directory would be too much."""
+    """Return a rule for the file's directory below the working directory, or for the file alone if the directory is too
+    broad."""
     name = "Edit" if tool in WRITERS else "Read" if tool in READERS else tool
     tree = tool in ("Grep", "Glob", "LS")
     inside = path.is_relative_to(cwd)
@@ -87,5 +88,5 @@ def for_tool(tool: str) -> str | None:
 
 
 def _fitting(rule: str) -> str | None:
-    """A settings file takes no longer and no invisible text."""
+    """Return the rule if settings accept it: not too long, no invisible characters."""
     return rule if len(rule) <= LONGEST_NAME and rule.isprintable() else None

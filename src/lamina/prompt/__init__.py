@@ -1,8 +1,8 @@
-"""What is sent: the system text, instruction files, reminders, and where the provider's cache marks stand.
+"""The prompt: the system text, instruction files, reminders, and the positions of the provider's cache marks.
 
-decides  which instruction files and includes count (I1–I3), what the first reminder says (I4), where the marks stand (K1),
-         whether a cache was missed and why (K2)
-does     reads instruction files; runs git without the repository's own configuration
-costs    a few milliseconds at the start of a session; two copied blocks a call
+decides  which instruction files and includes count (I1–I3), the content of the first reminder (I4), where the marks go (K1),
+         whether the cache was missed and why (K2)
+does     reads instruction files; runs git without the repository's configuration
+costs    a few milliseconds at the start of a session; two copied blocks per call
 spec     I1–I4, G3, K1, K2
 """

@@ -1,7 +1,8 @@
-"""Break detection (K2): the provider read less from its cache than the last call made readable. Why?
+"""Cache break detection: explain why the provider read fewer tokens from its cache than the previous call left there.
 
-The session knows whether the bytes changed (it announced that beforehand, K3, and then nothing is reported), so what is left has
-a cause outside: the entry expired, or the provider let it go. Where the provider gives its own diagnosis, that is the cause.
+The session knows whether the request bytes changed. If they did, it announced the break beforehand and nothing is reported
+here. Otherwise the cause lies outside: the entry expired, or the provider evicted it. If the provider sends its own
+diagnosis, that is the reported cause.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from typing import Any
 import msgspec
 
 from ..core.usage import Usage
+from ..core.wording import counted, plural
 
-# Below both, a shortfall is rounding and block borders, not a break.
+# A shortfall below either limit is rounding or a block border, not a break.
 SHARE = 0.05
 TOKENS = 2_000
 
@@ -26,26 +28,31 @@ class CacheBreak(msgspec.Struct, frozen=True):
     detail: str  # one sentence
 
     def sentence(self) -> str:
-        return f"{self.lost:,} tokens were not read from the cache: {self.detail}"
+        return f"{counted(self.lost, 'token')} {plural(self.lost, 'was', 'were')} not read from the cache: {self.detail}"
 
 
 def readable_after(usage: Usage) -> int:
-    """What a call leaves in the cache for the next one, as far as the provider reports it."""
+    """Return the number of tokens a call leaves in the cache for the next one, as far as the provider reports it."""
     return usage.cache_read + usage.cache_write
 
 
 def judge(
     *, readable: int, usage: Usage, announced: str | None, idle: float, ttl: str | None, diagnosis: Mapping[str, Any] | None
 ) -> CacheBreak | None:
-    """None: nothing was lost, or it was announced. `announced` is the reason of the break record before this call."""
+    """Return the break, or None if nothing was lost or the break was announced. `announced` is the reason in the break
+    record that precedes this call."""
     lost = readable - usage.cache_read
     if lost <= TOKENS or lost <= readable * SHARE or announced not in (None, "unexplained"):
         return None
     reason = (diagnosis or {}).get("cache_miss_reason")
     if isinstance(reason, Mapping) and isinstance(reason.get("type"), str):
-        return CacheBreak(lost, str(reason["type"]), f"the provider names {reason['type']} as the reason.")
+        return CacheBreak(lost, str(reason["type"]), f"the provider reports {reason['type']}.")
     if announced == "unexplained":
-        return CacheBreak(lost, "messages", "the request did not start with the one before, and no layer had decided that.")
+        return CacheBreak(
+            lost, "messages", "the request did not start with the previous one, and no layer had announced a change."
+        )
     if idle >= TTL_SECONDS.get(ttl or "5m", 300):
-        return CacheBreak(lost, "ttl", f"{idle / 60:.0f} minutes had passed and an entry lives {ttl or '5m'}.")
-    return CacheBreak(lost, "provider", "the request was unchanged and the entry young; the provider let it go.")
+        return CacheBreak(
+            lost, "ttl", f"{counted(round(idle / 60), 'minute')} passed between the calls, and a cache entry lives {ttl or '5m'}."
+        )
+    return CacheBreak(lost, "provider", "the request was unchanged and the entry had not expired; the provider evicted it.")

@@ -1,16 +1,18 @@
-"""Git status at the start of a session (I4), without trusting the repository: none of its programs runs, and it is not written to.
+"""Git status at the start of a session. The repository is not trusted: none of its programs runs, and nothing is written to
+it.
 
-A repository's configuration names programs: `core.fsmonitor`, hooks, filters that `git status` runs over changed files, external
-diffs, signature checkers, transports for missing objects. Filters have names of the repository's choice, so switching off what is
-known one by one leaves holes. Therefore git never sees that configuration: GIT_DIR is an empty repository of ours, which comes with
-this package, and git is led to the objects, the index and the working tree by its environment. HEAD and refs are read by us
-off their files, each bounded; a name inside leads nowhere outside, and a `.git` file counts only where the directory it names belongs to
-this working tree. Submodules are left out: git would start itself inside them and read their configuration.
+A repository's configuration names programs: `core.fsmonitor`, hooks, filters that `git status` runs over changed files,
+external diffs, signature checkers, transports for missing objects. The repository chooses the names of its filters, so
+disabling known settings one by one leaves holes. Therefore git never sees that configuration. GIT_DIR is an empty repository
+that ships with this package, and environment variables point git at the objects, the index and the working tree. We read
+HEAD and refs from their files, each bounded. A name in them cannot lead outside, and a `.git` file counts only if the
+directory it names belongs to this working tree. Submodules are left out: git would start itself inside them and read their
+configuration.
 
-What that costs: the person's own excludes file counts only at git's default place, files under a filter such as LFS can show as
-modified, and repositories with SHA-256 objects or a ref table show no commits.
+This has a price: the user's excludes file counts only at git's default location, files under a filter such as LFS can show
+as modified, and repositories with SHA-256 objects or a ref table show no commits.
 
-Everything is bounded: each command has the same deadline, and what it says beyond a limit is not read.
+Everything is bounded: all commands share one deadline, and output beyond a limit is not read.
 """
 
 from __future__ import annotations
@@ -33,14 +35,14 @@ from ..disk.process_group import signal_group
 from ..disk.session_files.spool import Spool
 from .safe_read import FileText, read_text
 
-# A session must not wait for a huge working tree: what is not known by then is left out, and said to be.
+# A session must not wait for a huge working tree: the report leaves out what is not known in time, and mentions it.
 SECONDS = 2.0
 MOST_OUTPUT = 64 << 10
 MOST_CHANGES = 50
 MOST_COMMITS = 5
 LONGEST_LINE = 200
 
-# The index of a repository with half a million files; a larger one is read where it is.
+# The index size of a repository with half a million files; a larger index is read in place.
 MOST_INDEX_BYTES = 64 << 20
 
 EMPTY_REPOSITORY = Path(__file__).parent / "empty_repository"
@@ -50,7 +52,7 @@ _LOG = ("log", "-z", f"--max-count={MOST_COMMITS}", "--no-decorate", "--no-show-
 
 
 class GitAnswer(NamedTuple):
-    """The fields of a command's output; not `whole` where it took too long, said too much or failed."""
+    """The fields of a command's output. `whole` is False if the command took too long, printed too much or failed."""
 
     fields: tuple[str, ...]
     whole: bool
@@ -62,7 +64,7 @@ class GitProcess(NamedTuple):
 
 
 def git_status(cwd: Path, *, environ: Mapping[str, str], seconds: float = SECONDS) -> str | None:
-    """Branch, changes and last commits, as text to be fenced; None outside a repository."""
+    """Return branch, changes and last commits as text to be fenced, or None outside a repository."""
     repository = find_repository(cwd)
     if repository is None:
         return None
@@ -73,7 +75,7 @@ def git_status(cwd: Path, *, environ: Mapping[str, str], seconds: float = SECOND
 
 
 def _program(environ: Mapping[str, str], repository: GitRepository) -> str | None:
-    """The git on the person's path; never one that lies in the working tree."""
+    """Find git on the user's PATH, never inside the working tree."""
     directories = [directory for directory in environ.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(directory)]
     outside = [directory for directory in directories if not Path(os.path.realpath(directory)).is_relative_to(repository.top)]
     found = shutil.which("git", path=os.pathsep.join(outside)) if outside else None
@@ -81,7 +83,7 @@ def _program(environ: Mapping[str, str], repository: GitRepository) -> str | Non
 
 
 def _ask(git: str, repository: GitRepository, head: GitHead, environ: Mapping[str, str], seconds: float) -> dict[str, GitAnswer]:
-    """All commands at the same time."""
+    """Run all commands in parallel."""
     exclude = repository.common / "info" / "exclude"
     commands: dict[str, Sequence[str]] = {
         "changed": _DIFF,
@@ -94,14 +96,17 @@ def _ask(git: str, repository: GitRepository, head: GitHead, environ: Mapping[st
     with _copied_index(repository) as index:
         given = {**_environment(repository, environ), "GIT_INDEX_FILE": str(index)}
         if index == repository.git / "index":
-            line += ["-c", "diff.autoRefreshIndex=false"]  # no copy could be made: rather a file too many than a write
+            line += [
+                "-c",
+                "diff.autoRefreshIndex=false",
+            ]  # no copy could be made: better to list a file too many than to write the index
         started = {name: _start([*line, *command], repository.top, given, seconds) for name, command in commands.items()}
         return {name: _answer(running) for name, running in started.items()}
 
 
 @contextmanager
 def _copied_index(repository: GitRepository) -> Iterator[Path]:
-    """A copy of the index: to compare without being fooled by times, diff refreshes the index, and would write it back."""
+    """Yield a copy of the index. When diff compares files it refreshes the index, and would write it back."""
     index = repository.git / "index"
     data = b""
     try:
@@ -121,12 +126,12 @@ def _copied_index(repository: GitRepository) -> Iterator[Path]:
 def _environment(repository: GitRepository, environ: Mapping[str, str]) -> dict[str, str]:
     return {
         **git_environ(environ, EMPTY_REPOSITORY),
-        # For the person's excludes file, as the home is.
+        # Git looks for the user's excludes file here, as it does in the home directory.
         **({"XDG_CONFIG_HOME": environ["XDG_CONFIG_HOME"]} if "XDG_CONFIG_HOME" in environ else {}),
         "GIT_WORK_TREE": str(repository.top),
         "GIT_OBJECT_DIRECTORY": str(repository.common / "objects"),
         "GIT_SHALLOW_FILE": str(repository.common / "shallow"),
-        # Git would write a refreshed index back.
+        # Otherwise git would write a refreshed index back.
         "GIT_OPTIONAL_LOCKS": "0",
     }
 
@@ -164,16 +169,16 @@ def _answer(running: GitProcess | None) -> GitAnswer:
     finally:
         deadline.cancel()
     fields = data[:MOST_OUTPUT].decode("utf-8", "replace").split("\0")
-    # What follows the last NUL is nothing, or a field that was cut.
+    # The part after the last NUL is empty or a truncated field.
     return GitAnswer(tuple(fields[:-1]), code == 0)
 
 
 def _report(head: GitHead, main: str | None, answers: Mapping[str, GitAnswer]) -> list[str]:
-    lines = [f"Branch: {_line(head.branch)}" if head.branch is not None else "Branch: none (a commit is checked out)"]
+    lines = [f"Branch: {_line(head.branch)}" if head.branch is not None else "Branch: none (detached HEAD)"]
     if main is not None and main != head.branch:
         lines.append(f"Main branch: {_line(main)}")
     if head.commit is None and head.branch is not None:
-        lines.append("No commit was found on it.")
+        lines.append("No commits found.")
     if "changed" in answers:
         lines += ["", "Changes:", *_changes(answers)]
     if (log := answers.get("log")) is not None and log.fields:
@@ -182,7 +187,7 @@ def _report(head: GitHead, main: str | None, answers: Mapping[str, GitAnswer]) -
 
 
 def _changes(answers: Mapping[str, GitAnswer]) -> list[str]:
-    """One line for each, as `git status --short` has them: staged, changed in the working tree, untracked."""
+    """List the changes as `git status --short` does: staged, changed in the working tree, untracked."""
     both = (answers[name].fields if name in answers else () for name in ("staged", "changed"))
     # Status letter and path alternate.
     staged, changed = ({path: status[:1] for status, path in zip(one[::2], one[1::2], strict=False)} for one in both)
@@ -191,7 +196,7 @@ def _changes(answers: Mapping[str, GitAnswer]) -> list[str]:
     if len(lines) > MOST_CHANGES:
         lines[MOST_CHANGES:] = [f"… and {len(lines) - MOST_CHANGES:,} more"]
     if not all(answer.whole for name, answer in answers.items() if name != "log"):
-        lines.append("(not all could be found out in time)")
+        lines.append("(incomplete: git did not finish in time)")
     return lines or ["none"]
 
 
@@ -205,7 +210,7 @@ _REF = re.compile(r"refs/(?:[^/.\0\s~^:?*\[\\][^/\0\s~^:?*\[\\]*/)*[^/.\0\s~^:?*
 _OBJECT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _SETTING = re.compile(r"[ \t]*(?P<name>[A-Za-z]+)[ \t]*=[ \t]*(?P<value>[A-Za-z]+)[ \t]*(?:[#;].*)?")
 
-# Settings that say how files are compared, and run nothing.
+# Settings that control how files are compared and never run a program.
 HARMLESS = frozenset({"filemode", "ignorecase", "symlinks", "precomposeunicode", "trustctime", "autocrlf"})
 _VALUES = frozenset({"true", "false", "yes", "no", "on", "off", "input"})
 
@@ -217,8 +222,8 @@ class GitRepository(NamedTuple):
 
 
 class GitHead(NamedTuple):
-    branch: str | None  # None: a commit is checked out, not a branch
-    commit: str | None  # None: no commit yet, or none that could be found
+    branch: str | None  # None if HEAD is detached
+    commit: str | None  # None if there is no commit yet, or none was found
 
 
 def find_repository(cwd: Path) -> GitRepository | None:
@@ -233,7 +238,8 @@ def find_repository(cwd: Path) -> GitRepository | None:
 
 
 def _linked(top: Path, dot: Path) -> GitRepository | None:
-    """A worktree, whose repository points back at it, or a submodule, whose repository lies in the one above."""
+    """Resolve a `.git` file: to a worktree, whose repository points back at it, or to a submodule inside the parent
+    repository."""
     git = _pointed(dot, "gitdir: ")
     if git is None:
         return None
@@ -260,14 +266,15 @@ def head_of(repository: GitRepository) -> GitHead:
 
 
 def default_branch(repository: GitRepository) -> str | None:
-    """The branch its origin calls the main one."""
+    """Return the branch that origin declares as the main one."""
     text = (_content(repository.common / "refs" / "remotes" / "origin" / "HEAD") or "").strip()
     ref = text.removeprefix("ref: ").strip()
     return ref.removeprefix("refs/remotes/origin/") if is_ref(ref) else None
 
 
 def comparison_settings(repository: GitRepository) -> dict[str, str]:
-    """The settings of the `core` section that say how files are compared; anything that could name a program is not looked at."""
+    """Read the settings of the `core` section that control how files are compared. Settings that could name a program are
+    ignored."""
     found: dict[str, str] = {}
     section = ""
     for line in (_content(repository.common / "config") or "").split("\n"):

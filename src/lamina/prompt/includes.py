@@ -1,11 +1,11 @@
-"""`@path` includes (I2): which ones a text names, what they lead to, and whether that may be loaded.
+"""`@path` includes: which ones a text names, what they resolve to, and whether they may be loaded.
 
-One resolver serves loading and asking: a path is resolved through all its links once, the verdict is about that real path, and that
-real path is what is read, asked about and remembered. So a link cannot be refused without being asked about, nor be approved as one
-file and loaded as another.
+One resolver serves both loading and approval. A path is resolved through all its links once; the verdict is about the
+resolved path, and that path is read, shown for approval and remembered. So a link cannot be refused without an approval
+request, nor be approved as one file and loaded as another.
 
-What is code or a comment includes nothing. Finding that is linear in the length of the text and no markdown parser: where it is in
-doubt it calls a line code, so that nothing is included by accident.
+Code and comments include nothing. Detecting them is linear in the length of the text and does not use a markdown parser.
+When in doubt a line counts as code, so that nothing is included by accident.
 """
 
 from __future__ import annotations
@@ -21,38 +21,39 @@ from typing import Literal, NamedTuple
 
 # The file itself is level 0.
 DEEPEST = 5
-# More than anyone writes on purpose; each costs a look at the disk.
+# More than anyone writes on purpose; each include costs a disk lookup.
 MOST_PER_FILE = 100
 LONGEST = 1_024
 
-# At the start of a line, after white space, a quote or an emphasis: not in an address, after "(" or in a link. `\ ` is a space.
+# An include follows the start of a line, white space, a quote or an emphasis sign, so e-mail addresses, "(" and links don't
+# match. `\ ` is a space.
 _INCLUDE = re.compile(r"(?:^|(?<=[\s\"'*_“‘«]))@(?P<path>(?:\\ |[^\s\"'`<>|])+)", re.MULTILINE)
 _PUNCTUATION = ".,;:!?*…。，；：！？”’»"
 _PAIRS = {")": "(", "]": "[", "}": "{"}
 
-# Names that are meant as files even where they do not exist: anything else may be a person's handle, a decorator or a package.
+# Suffixes that are meant as files even if the file does not exist. Other words may be a user name, a decorator or a package.
 _SUFFIXES = """.md .mdc .markdown .txt .rst .adoc .csv .json .jsonc .yaml .yml .toml .ini .cfg .xml .html .css .sql .sh .py .js
     .jsx .ts .tsx .go .rs .java .kt .c .h .cpp .cs .rb .php .swift .proto"""
 _TEXT_SUFFIXES = frozenset(_SUFFIXES.split())
 _EXPLICIT = ("./", "../", "~/", "/")
 
-# What a repository never gets at by way of an include, asked or not: the system's own files, and what holds keys.
+# A repository can never include these, with or without approval: system files, and files that hold keys.
 _SYSTEM = frozenset({"etc", "proc", "sys", "dev", "boot", "run"})
 _KEY_NAMES = """.ssh .gnupg .aws .azure .kube .docker .password-store .git .env .netrc _netrc .pgpass .npmrc .pypirc .git-credentials
     id_rsa id_dsa id_ecdsa id_ed25519"""
 _KEYS = frozenset(_KEY_NAMES.split())
-# `.env.production` and whatever else a stage is called; forms to fill in hold nothing.
+# `.env.production` and any other stage; templates hold no secrets.
 _ENVIRONMENT = re.compile(r"\.env\.(?!(?:example|sample|template|dist)$).+")
 
 
 class IncludeTarget(NamedTuple):
-    path: Path  # as it is spelled
+    path: Path  # as spelled in the text
     real: Path  # with all links resolved
 
 
 class IncludeReach(NamedTuple):
-    """What a file may load. A person's own files (managed, user) load anything; all others what lies inside these directories, and
-    what was approved."""
+    """The files that a file may load. Managed and user files load anything. All others load what lies inside these
+    directories and what was approved."""
 
     project: Path
     inside: tuple[Path, ...]
@@ -64,7 +65,7 @@ class ForbiddenInclude(NamedTuple):
 
 
 def find_includes(text: str) -> list[str]:
-    """The paths a text names, as spelled, in order, each once."""
+    """Return the paths that a text includes: as spelled, in order, without duplicates."""
     mask = mask_code(text) if "@" in text else ""
     return list(dict.fromkeys(_spelled(mask)))[:MOST_PER_FILE]
 
@@ -82,7 +83,7 @@ def _spelled(mask: str) -> Iterator[str]:
 
 
 def _without_punctuation(path: str) -> str:
-    """Without what belongs to the sentence around it; a bracket that is closed in the path belongs to the path."""
+    """Remove the punctuation of the surrounding sentence. A bracket that is opened in the path belongs to the path."""
     while path and (path[-1] in _PUNCTUATION or path.count(path[-1]) > path.count(_PAIRS.get(path[-1], path[-1]))):
         path = path[:-1]
     return path
@@ -93,8 +94,8 @@ def meant_as_file(spelled: str) -> bool:
 
 
 def resolve(spelled: str, *, beside: Path, person: Path | None) -> IncludeTarget | None:
-    """What an include leads to. `beside` is the directory of the file that names it, `person` the one `~` stands for; None where
-    that is not known."""
+    """Resolve an include. `beside` is the directory of the file that names it and `person` the directory `~` stands for.
+    Return None if `~` cannot be resolved."""
     if spelled.startswith("~/"):
         if person is None:
             return None
@@ -122,17 +123,17 @@ def _never(real: Path, project: Path) -> str | None:
         return "may hold keys"
     top = _first_component(real)
     if top in _SYSTEM and top != _first_component(project):
-        return "is the system's own"
+        return "is a system file"
     return None
 
 
 def _first_component(path: Path) -> str:
-    """macOS keeps /etc and its like under /private."""
+    """Return the first directory name; macOS keeps /etc and similar directories under /private."""
     parts = path.parts[1:]
     return (parts[1] if parts[:1] == ("private",) and len(parts) > 1 else parts[0] if parts else "").casefold()
 
 
-# A fence may stand in quotes and list items. A backtick fence has no further backtick in its line: that would be a code span.
+# A fence may be nested in quotes and list items. A second backtick run on the line would make it a code span, not a fence.
 _FENCE = re.compile(r"[ \t]*(?:>[ \t]*|(?:[-*+]|\d{1,9}[.)])[ \t]+)*(?P<mark>`{3,}(?=[^`\n]*$)|~{3,})")
 _LIST_ITEM = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]")
 _INDENTED = ("    ", "\t")
@@ -141,7 +142,7 @@ _REST_OF_LINE = re.compile(r"[ \t]*(?:\n|\Z)")
 
 
 def mask_code(text: str) -> str:
-    """The same text with spaces where code is: same length, same lines."""
+    """Return the text with spaces in place of code; length and line breaks stay the same."""
     if "`" not in text and "~~~" not in text and "    " not in text and "\t" not in text:
         return text
     paragraphs = groupby(_mask_blocks(text).split("\n"), key=lambda line: not line.strip())
@@ -150,7 +151,7 @@ def mask_code(text: str) -> str:
 
 def _mask_blocks(text: str) -> str:
     lines: list[str] = []
-    mark = ""  # of the fence we are in
+    mark = ""  # of the open fence
     in_list, after_blank = False, True
     for line in text.split("\n"):
         is_code = bool(mark)
@@ -172,7 +173,8 @@ def _mask_blocks(text: str) -> str:
 
 
 def _mask_spans(paragraph: str) -> str:
-    """A span opens with a run of backticks and closes with the next run of the same length in the paragraph."""
+    """Mask code spans: a span opens with a run of backticks and closes with the next run of the same length in the
+    paragraph."""
     runs = list(_RUN.finditer(paragraph))
     by_length: dict[int, list[int]] = defaultdict(list)
     for index, run in enumerate(runs):
@@ -194,7 +196,7 @@ def _mask_spans(paragraph: str) -> str:
 
 
 def without_comments(text: str) -> str:
-    """Without HTML comments that stand on lines of their own; those inside a line, in code or never closed stay."""
+    """Remove HTML comments on separate lines. Comments inside a line, in code, or never closed stay."""
     if "<!--" not in text:
         return text
     mask = mask_code(text)
@@ -202,7 +204,7 @@ def without_comments(text: str) -> str:
     done = at = 0
     while (start := mask.find("<!--", at)) >= 0 and (end := mask.find("-->", start + 4)) >= 0:
         at = end + 3
-        # Up to three spaces before it: with four it would be code.
+        # Up to three spaces of indent: with four it would be code.
         before = text[max(0, start - 4) : start]
         indent = len(before) - before.rfind("\n") - 1 if "\n" in before else start
         rest = _REST_OF_LINE.match(text, at)

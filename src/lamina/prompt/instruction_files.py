@@ -1,7 +1,8 @@
-"""The instruction files of a session: each real path and each content once (I1), includes behind the file that names them (I2), bounded.
+"""The instruction files of a session: each resolved path and each content once, followed by its includes, bounded in size.
 
-`InstructionLoader` lives for one load. It reads, and changes nothing on the disk. A file that cannot be used is one sentence in
-`findings`, and the others still count: a broken file never keeps a session from starting. The same files give the same result.
+`InstructionLoader` lives for one load. It reads and changes nothing on the disk. A file that cannot be used becomes one
+sentence in `findings`, and the others still count: a broken file never keeps a session from starting. The same files give
+the same result.
 """
 
 from __future__ import annotations
@@ -32,19 +33,19 @@ from .includes import (
 from .rules import InstructionKind, ScopedRule, matches, read_scope
 from .safe_read import UnusableFile, read_text
 
-# True: load it; False: the person said no; None: nobody was asked yet.
+# True: load it. False: the user refused. None: not decided yet.
 Approved: TypeAlias = Callable[[Path], bool | None] | Collection[Path]
 
-# I3. Ten thousand tokens of instructions are more than a model heeds.
+# Models do not follow more than ten thousand tokens of instructions.
 MOST_CHARACTERS = 40_000
-# Together: half of the default window.
+# For all files together: half of the default window.
 MOST_IN_ALL = 400_000
-# Files that are opened, used or not: more than a person could keep in mind, and read in a fraction of a second.
+# Counts opened files, used or not: more than anyone can keep track of, and still read in a fraction of a second.
 MOST_FILES = 200
 MOST_FINDINGS = 100
 LONGEST_PATH = 4_096
 
-# Letters of the tag block are invisible to a person and plain to a model. A flag is followed by up to six of them and an end mark.
+# Tag-block letters are invisible to people and plain to a model. A flag is followed by up to six of them and an end mark.
 _HIDDEN = re.compile(r"(?P<flag>\U0001f3f4[\U000e0030-\U000e007a]{1,6}\U000e007f)|[\U000e0000-\U000e007f]+")
 
 
@@ -58,11 +59,11 @@ class InstructionFile(msgspec.Struct, frozen=True):
 
 
 class PendingFile(msgspec.Struct, frozen=True):
-    """A file outside the project that waits for a person's yes."""
+    """A file outside the project that waits for the user's approval."""
 
     real_path: Path
     spelled: str
-    included_from: Path | None  # None: an instruction file that is itself a link
+    included_from: Path | None  # None if an instruction file is itself a link
 
 
 class Instructions(msgspec.Struct, frozen=True):
@@ -73,7 +74,7 @@ class Instructions(msgspec.Struct, frozen=True):
 
 
 class InView(NamedTuple):
-    """Instruction files the model has before it: their paths as shown, and digests of their texts as sent."""
+    """The instruction files in the model's view: their paths as shown, and digests of their texts as sent."""
 
     paths: frozenset[str] = frozenset()
     digests: frozenset[bytes] = frozenset()
@@ -83,7 +84,7 @@ NOTHING_IN_VIEW = InView()
 
 
 class WantedFile(NamedTuple):
-    """A file to be loaded, and on whose behalf."""
+    """A file to load, with the context it is loaded in."""
 
     target: IncludeTarget
     kind: InstructionKind
@@ -91,12 +92,12 @@ class WantedFile(NamedTuple):
     spelled: str
     included_from: Path | None = None
     depth: int = 0
-    base: Path | None = None  # a rule's globs are relative to this; None: it is loaded whatever its front matter says
-    guarded: bool = False  # other people's files are passed over
+    base: Path | None = None  # a rule's globs are relative to this; None loads the file whatever its front matter says
+    guarded: bool = False  # skip files that belong to other users
 
 
 def shown(path: Path) -> str:
-    """A path in one line that closes no fence."""
+    """Format a path as one line that cannot close a fence."""
     return escape(printable(str(path), LONGEST_PATH))
 
 
@@ -133,7 +134,7 @@ class InstructionLoader:
     def add(
         self, path: Path, kind: InstructionKind, reach: IncludeReach, *, base: Path | None = None, guarded: bool = False
     ) -> bool:
-        """Load the file at `path`, if there is one, and what it includes; False where there is none."""
+        """Load the file at `path` and its includes. Return False if the file does not exist."""
         if not os.path.exists(path):
             return False
         self._take(WantedFile(target_of(path), kind, reach, str(path), base=base, guarded=guarded))
@@ -146,12 +147,12 @@ class InstructionLoader:
         if target.real in self._seen or excluded or not self._may_load(wanted):
             return
         if self._opened == MOST_FILES:
-            self._find(f"There are more than {MOST_FILES} instruction files; the rest is left out. Remove or exclude some.")
+            self._find(f"More than {MOST_FILES} instruction files were found; the rest is left out. Remove or exclude some.")
             return
         content = read_text(target.real)
         self._opened += content is not None
         if content is None:
-            self._complain(wanted, "is not there")
+            self._complain(wanted, "does not exist")
         elif isinstance(content, UnusableFile):
             self._complain(wanted, content.problem)
         else:
@@ -166,16 +167,17 @@ class InstructionLoader:
             self._find(f"{shown(real)} {verdict.problem} and is never loaded for a project{_named_in(wanted)}.")
             return False
         answer = verdict == "load" or self._approved(real)
-        # What is not there needs no approval: the finding says so.
+        # A missing file needs no approval: the finding reports it.
         if answer is None and os.path.isfile(real):
             self._pending.setdefault(real, PendingFile(real, wanted.spelled, wanted.included_from))
             self._find(f"{shown(real)} lies outside the project and waits for approval{_named_in(wanted)}.")
         elif answer is None:
-            self._complain(wanted, "is not there")
+            self._complain(wanted, "does not exist")
         return answer is True
 
     def _complain(self, wanted: WantedFile, problem: str) -> None:
-        """A word after @ that names no file may be anybody's handle: only what is meant as a file is worth a sentence."""
+        """Report an unusable file. A word after @ may be a user name, so an include is reported only if it is meant as a
+        file."""
         if wanted.included_from is None or meant_as_file(wanted.spelled):
             self._find(f"{shown(wanted.target.path)} {problem}; it is left out{_named_in(wanted)}.")
 
@@ -184,7 +186,8 @@ class InstructionLoader:
             self._findings[sentence] = None
 
     def _is_foreign(self, path: Path, owner: int) -> bool:
-        """Above the project anybody may have put a file, in /tmp say: it counts if it is the person's own or the system's."""
+        """Tell whether another user owns the file. Above the project, for example in /tmp, anyone may have created it, so
+        only files of the current user and of the system count."""
         if not hasattr(os, "getuid") or _owners(path, owner) <= {os.getuid(), 0}:
             return False
         self._find(f"{shown(path)} belongs to another user and lies above the project; it is left out.")
@@ -194,7 +197,7 @@ class InstructionLoader:
         path, real = wanted.target
         scope = read_scope(raw)
         if scope.problem is not None and wanted.base is not None:
-            self._find(f"{shown(path)}: its front matter {scope.problem}; the rule holds for all files.")
+            self._find(f"{shown(path)}: its front matter {scope.problem}; the rule applies to all files.")
         if scope.globs and wanted.base is not None:
             self.scoped.append(ScopedRule(path, wanted.kind, wanted.base, scope.globs))
             self._seen.discard(real)
@@ -214,18 +217,19 @@ class InstructionLoader:
         text = without_comments(raw).strip()
         if not text.isascii() and (plain := _HIDDEN.sub(lambda found: found["flag"] or "", text)) != text:
             text = plain
-            self._find(f"{shown(path)} holds letters that a person can't see; they are left out.")
+            self._find(f"{shown(path)} contains invisible characters; they are removed.")
         if len(text) <= MOST_CHARACTERS:
             return text, False
         self._find(
-            f"{shown(path)} has {len(text):,} characters; {MOST_CHARACTERS:,} are sent. Shorten it or split it into rules."
+            f"{shown(path)} has {len(text):,} characters; only {MOST_CHARACTERS:,} are sent. Shorten it or split it into rules."
         )
         head = text[:MOST_CHARACTERS]
         cut = head[: head.rfind("\n") + 1 or MOST_CHARACTERS].rstrip()
         return f"{cut}\n\n[Cut here: {len(cut):,} of {len(text):,} characters. Read the file for the rest.]", True
 
     def _include(self, wanted: WantedFile, text: str) -> None:
-        """A person's own file may include anything; once the chain is in the project, the project's rights hold."""
+        """Load the includes of a file. The user's own file may include anything; once the chain enters the project, the
+        project's limits apply."""
         path, real = wanted.target
         reach = wanted.reach
         if real.is_relative_to(reach.project) and wanted.included_from is not None:
@@ -233,7 +237,7 @@ class InstructionLoader:
         for spelled in find_includes(text):
             target = resolve(spelled, beside=path.parent, person=self._person)
             if target is None:
-                self._find(f"{spelled}: no home directory is known; it is left out (named in {shown(path)}).")
+                self._find(f"{spelled}: the home directory is unknown; the file is left out (named in {shown(path)}).")
             elif wanted.depth == DEEPEST:
                 if target.real not in self._seen and meant_as_file(spelled):
                     self._find(f"{shown(target.path)} is included more than {DEEPEST} levels deep; it is left out.")
@@ -241,7 +245,7 @@ class InstructionLoader:
                 self._take(WantedFile(target, wanted.kind, reach, spelled, path, wanted.depth + 1))
 
     def _within_budget(self) -> tuple[InstructionFile, ...]:
-        """What counts most is kept first: managed, then from the last file back."""
+        """Keep the files that count most: managed files, then the others from the last one back."""
         managed = [file for file in self._files if file.kind == "managed"]
         others = [file for file in self._files if file.kind != "managed"]
         left = MOST_IN_ALL
@@ -251,19 +255,19 @@ class InstructionLoader:
                 left -= len(file.text)
                 kept.add(file.path)
             else:
-                self._find(f"{shown(file.path)} is left out: instruction files exceed {MOST_IN_ALL:,} characters together.")
+                self._find(f"{shown(file.path)} is left out: all instruction files together exceed {MOST_IN_ALL:,} characters.")
         return tuple(file for file in self._files if file.path in kept)
 
 
 def _anywhere(pattern: str, person: Path | None) -> str:
-    """A pattern that begins nowhere in particular fits at any depth."""
+    """Make a relative pattern match at any depth."""
     if pattern.startswith("~/") and person is not None:
         return f"{person.as_posix()}/{pattern[2:]}"
     return pattern if pattern.startswith(("/", "**/")) or re.match(r"[A-Za-z]:[/\\]", pattern) else f"**/{pattern}"
 
 
 def _owners(path: Path, owner: int) -> set[int]:
-    """Whose the file is, and whose the link is that leads to it."""
+    """Return the owners of the file and of the link that leads to it."""
     try:
         return {owner, os.lstat(path).st_uid}
     except OSError:

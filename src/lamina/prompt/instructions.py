@@ -1,7 +1,8 @@
-"""Which instruction files there are and in what order they count (I1); what a Read brings in later.
+"""Discovery of instruction files in order of precedence, and of the ones a Read brings in later.
 
-From low to high: managed, the person's own, the project's from the root of the disk down to the working directory, local ones; the
-memory index follows in the reminder. Finding is by fixed names, so a load costs a look for each name in each directory on the way.
+From low to high: managed files, the user's files, the project's files from the file system root down to the working
+directory, local files. The memory index follows in the reminder. Files are found by fixed names, so a load costs one lookup
+per name and directory.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ def load_instructions(
     excludes: Sequence[str] = (),
     approved: Approved = (),
 ) -> Instructions:
-    """What a session starts with. `home` is Lamina's, `person` the directory `~` stands for; excludes are globs, and don't touch
-    managed files."""
+    """Load the instructions a session starts with. `home` is Lamina's directory and `person` the directory that `~` stands
+    for. `excludes` are globs; they don't apply to managed files."""
     here = Path(os.path.realpath(cwd))
     project = project_of(here, person)
     loader = InstructionLoader(person=person, excludes=excludes, approved=approved)
@@ -53,8 +54,8 @@ def nested_for(
     rules: Sequence[ScopedRule] = (),
     already: InView = NOTHING_IN_VIEW,
 ) -> Instructions:
-    """What the reading of a file brings in: instruction files between the working directory and the file, and the rules whose
-    globs it fits. `rules` are those of the load, `already` is what the model has in view."""
+    """Load what reading a file brings in: instruction files between the working directory and the file, and rules whose
+    globs match it. `rules` come from the first load; `already` is what the model has in view."""
     here, real = Path(os.path.realpath(cwd)), Path(os.path.realpath(read_path))
     project = project_of(here, person)
     loader = InstructionLoader(person=person, excludes=excludes, approved=approved, already=already, passed_over=real)
@@ -66,8 +67,8 @@ def nested_for(
 
 
 def project_of(here: Path, person: Path | None) -> Path:
-    """The top of the working tree that a real path lies in, else the directory itself. A repository that holds the person's whole
-    home is no project: every file of theirs would lie inside."""
+    """Return the top of the working tree that contains a resolved path, or the directory itself. A repository that contains
+    the user's whole home directory does not count as a project, because every file of theirs would lie inside."""
     for directory in (here, *here.parents):
         if (directory / ".git").exists():
             holds_home = person is not None and Path(os.path.realpath(person)).is_relative_to(directory)
@@ -76,7 +77,7 @@ def project_of(here: Path, person: Path | None) -> Path:
 
 
 def _add_directories(loader: InstructionLoader, directories: Sequence[Path], project: Path) -> None:
-    """Add the project's files of all directories, then the local ones."""
+    """Add the project files of all directories, then the local files."""
     for directory in directories:
         reach, guarded = _reach(directory, project)
         _add_first(loader, directory, "project", reach, guarded=guarded)
@@ -91,7 +92,8 @@ def _add_directories(loader: InstructionLoader, directories: Sequence[Path], pro
 
 
 def _reach(directory: Path, project: Path) -> tuple[IncludeReach, bool]:
-    """A file above the project may load what lies beside and below it too."""
+    """Return what the files of a directory may include, and whether it lies above the project. Such a directory may also
+    load what lies beside and below it."""
     above = not directory.is_relative_to(project)
     return IncludeReach(project, (project, directory) if above else (project,)), above
 
@@ -99,12 +101,12 @@ def _reach(directory: Path, project: Path) -> tuple[IncludeReach, bool]:
 def _add_first(
     loader: InstructionLoader, directory: Path, kind: InstructionKind, reach: IncludeReach, *, guarded: bool = False
 ) -> None:
-    """The first of NAMES that is there."""
+    """Add the first of NAMES that exists."""
     any(loader.add(directory / name, kind, reach, guarded=guarded) for name in NAMES)
 
 
 def _between(here: Path, directory: Path) -> Iterator[Path]:
-    """The directories below `here` on the way to `directory`, from the top."""
+    """Yield the directories from below `here` down to `directory`."""
     if directory.is_relative_to(here):
         for part in directory.relative_to(here).parts:
             here = here / part

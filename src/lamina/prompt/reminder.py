@@ -1,7 +1,7 @@
-"""Reminders: what is said to the model beside the conversation, rendered once and then sent as it is (I4, G3).
+"""Reminders: context for the model outside the conversation, rendered once and then re-sent unchanged.
 
-Pure. Every text that is not ours is fenced or escaped, so a file can neither end the reminder nor pose as another part of it. Equal
-arguments give equal bytes; who calls keeps what it got for the rest of the session.
+Pure. Text from elsewhere is fenced or escaped, so a file can neither end the reminder nor imitate another part of it. Equal
+arguments give equal bytes; the caller keeps the result for the rest of the session.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..core.prompt_files import prompt_sections
 from .instruction_files import InstructionFile, Instructions, InView, digest, shown
 from .rules import InstructionKind
 
-# What is appended later, and how it is announced.
+# The kinds of context appended later, with their headings.
 LaterKind: TypeAlias = Literal["date", "recall", "mail", "to-dos", "hook", "skills", "agents", "note"]
 _LATER: dict[LaterKind, str] = {
     "date": "# Date",
@@ -33,23 +33,25 @@ _LATER: dict[LaterKind, str] = {
 
 _LABELS: dict[InstructionKind, str] = {
     "managed": "set for this machine by its administrator",
-    "user": "the person's own, for all projects",
+    "user": "the user's own, for all projects",
     "project": "the project's, shared with everyone who works on it",
-    "local": "the person's own, for this project only",
+    "local": "the user's own, for this project only",
 }
 _INCLUDED = ", included by a file above"
-_LABEL = "|".join(re.escape(label) for label in _LABELS.values())
-# No file's text can hold the opening tag, so a heading before it is ours.
+# Sessions written before the labels said "user" hold the older words.
+_OLDER_LABELS = ("the person's own, for all projects", "the person's own, for this project only")
+_LABEL = "|".join(re.escape(label) for label in (*_LABELS.values(), *_OLDER_LABELS))
+# A file's text cannot contain the opening tag, so a heading in front of the tag is ours.
 _SENT = re.compile(
     rf"^Contents of (?P<path>[^\n]+) \((?:{_LABEL})(?:{_INCLUDED})?\):\n<instruction-file>\n(?P<text>.*?)\n</instruction-file>$",
     re.MULTILINE | re.DOTALL,
 )
-# As the texts of this file and of `date change` say it.
+# Matches the date as this module and the `date change` text write it.
 _TODAY = re.compile(r"^(?:Today is|The date has changed .{0,80}, today is) (\d{4}-\d\d-\d\d)\.", re.MULTILINE)
 
 
 class IndexText(msgspec.Struct, frozen=True):
-    """A memory index as it is to be sent: cut to its limits, includes not followed."""
+    """A memory index ready to be sent: cut to its limits, with includes not followed."""
 
     path: str
     text: str
@@ -63,7 +65,7 @@ def first_reminder(
     date: str | None = None,
     editor_selection: str | None = None,
 ) -> str | None:
-    """The one message before the first user message; None where there is nothing to say."""
+    """Render the reminder that precedes the first user message, or None without any content."""
     texts = prompt_sections(__file__, "reminders")
     files = instructions.files if instructions is not None else ()
     indexes = [index for index in memory_index if index.text.strip()]
@@ -82,15 +84,15 @@ def first_reminder(
 
 
 def nested_context(instructions: Instructions) -> str | None:
-    """What the reading of files has brought in, to stand behind their results; None where that is nothing new."""
+    """Render the instructions that a file read brought in, to go behind the tool results; None if nothing is new."""
     if not instructions.files:
         return None
     return reminder([Fenced(prompt_sections(__file__, "reminders")["nested"]), *map(_file, instructions.files)])
 
 
 def later_context(kind: LaterKind, text: str) -> str:
-    """Context that is appended in mid-session. `text` is data: none of it can end the reminder. Who has several sources to tell
-    apart fences each with `core.fence` and joins them with its `reminder`."""
+    """Render context that is appended mid-session. `text` is data and cannot end the reminder. To keep several sources
+    apart, fence each one with `core.fence` and join them with its `reminder`."""
     return reminder([Fenced(_LATER[kind]), escape(text)])
 
 
@@ -99,15 +101,15 @@ def date_change(old: str, new: str) -> str:
 
 
 def date_said(text: str) -> str | None:
-    """The date that a first reminder or a change of date gives; None where it gives none. What stands behind it is ours alone, so
-    the last one counts, whatever a file above it says."""
+    """Return the date in a first reminder or a date change, or None. The text after the date is always ours, so the last
+    match counts, whatever a file above it contains."""
     found = _TODAY.findall(text)
     return found[-1] if found else None
 
 
 def in_view(texts: Iterable[str]) -> InView:
-    """Which instruction files a view holds, from the texts of its reminders (not of messages, where anyone may write what looks
-    like one). What was sent says it, so resume, undo and compaction need no other book."""
+    """Return the instruction files in view, read from the texts of reminders. Message texts don't count, since anyone can
+    imitate a reminder there. The sent text is the only record, so resume, undo and compaction need no other."""
     sent = [found for text in texts if "<instruction-file>" in text for found in _SENT.finditer(text)]
     return InView(frozenset(found["path"] for found in sent), frozenset(digest(found["text"]) for found in sent))
 
@@ -117,7 +119,7 @@ def _heading(name: str, *below: str) -> Fenced:
 
 
 def label(file: InstructionFile) -> str:
-    """Whose file it is, in the words the model gets."""
+    """Describe whose file it is, in the words the model gets."""
     return _LABELS[file.kind] + (_INCLUDED if file.included_from is not None else "")
 
 

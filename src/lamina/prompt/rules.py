@@ -1,12 +1,12 @@
-"""Rules: `.claude/rules/**/*.md`. With `paths:` in its front matter a rule waits until a file that fits is read.
+"""Rules: `.claude/rules/**/*.md`. A rule with `paths:` in its front matter waits until a matching file is read.
 
     ---
     paths: ["src/api/**/*.ts", "*.{json,yaml}"]
     ---
 
-The globs are relative to the directory that holds `.claude` (for a person's own rules: the working directory). They are
-spelled with `*`, `?`, `[a-z]`, `[^a-z]` and `\\` within a name, `**` over any number of directories, `{a,b}`; matching is the engine's
-(`core.globs`). Matching is pure; listing looks at names only.
+The globs are relative to the directory that contains `.claude` (for the user's own rules: the working directory). Within a
+name they support `*`, `?`, `[a-z]`, `[^a-z]` and `\\`; `**` spans any number of directories, and `{a,b}` gives alternatives.
+`core.globs` does the matching. Matching is pure; listing looks at names only.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from ..core.globs import BRACES_WITH_COMMA, PathGlob, compile_path, expand_brace
 
 InstructionKind: TypeAlias = Literal["managed", "user", "project", "local"]
 
-# A directory of rules is written by hand; more entries or levels than this are a mistake or an attack.
+# Rules are written by hand; more entries or levels than this are a mistake or an attack.
 MOST_ENTRIES = 1_000
 DEEPEST = 8
 MOST_GLOBS = 100
 
-# YAML reads a value that begins with one of these as something else, and everybody writes globs without quotes.
+# YAML gives these first characters another meaning, and most people write globs without quotes.
 _BARE_GLOB = re.compile(r"[ \t]*(?:paths[ \t]*:|-)[ \t]+(?=[*{!])")
 
 
@@ -42,7 +42,7 @@ class ScopedRule(msgspec.Struct, frozen=True):
 
 
 class RuleScope(NamedTuple):
-    """The text of a file without its front matter. `globs` is empty for a rule that always holds."""
+    """A file's text without its front matter. `globs` is empty for a rule that always applies."""
 
     text: str
     globs: tuple[str, ...] = ()
@@ -59,7 +59,7 @@ def read_scope(text: str) -> RuleScope:
         return RuleScope(text, (), front.problem)
     globs = _globs(front.fields.get("paths", ""))
     if globs is None:
-        return RuleScope(body, (), "has `paths` that are neither a text nor a list of texts")
+        return RuleScope(body, (), "has a `paths` value that is neither a string nor a list of strings")
     return RuleScope(body, globs[:MOST_GLOBS])
 
 
@@ -79,7 +79,7 @@ def _globs(value: Value) -> tuple[str, ...] | None:
 
 
 def _parts(text: str) -> list[str]:
-    """Split at commas that stand outside braces."""
+    """Split at commas outside braces."""
     parts = [""]
     depth = 0
     for char in text:
@@ -92,13 +92,13 @@ def _parts(text: str) -> list[str]:
 
 
 def rules_for(rules: Iterable[ScopedRule], path: Path) -> tuple[ScopedRule, ...]:
-    """The rules that hold for a file, given by its real path."""
+    """Return the rules that apply to a file, given by its resolved path."""
     below = ((rule, path.relative_to(rule.base).as_posix()) for rule in rules if path.is_relative_to(rule.base))
     return tuple(rule for rule, relative in below if any(matches(glob, relative) for glob in rule.globs))
 
 
 def rule_files(directory: Path) -> list[Path]:
-    """The markdown files below a directory, sorted by their path, so that every file system gives the same order."""
+    """List the markdown files below a directory, sorted by path, so that the order is the same on every file system."""
     found: list[str] = []
     seen: set[str] = set()
     waiting = [("", 0)]
@@ -126,15 +126,15 @@ def _names(directory: str) -> list[str]:
         return []
 
 
-# Longer than any path that is matched.
+# Longer than any path to be matched.
 LONGEST = 1_024
 
-# A set ends at the first `]` behind its first character; a backslash protects what follows, a set aside.
+# A set ends at the first `]` after its first character. A backslash escapes the next character, except inside a set.
 _PIECE = re.compile(r"\[(?P<set>.[^\]]*)\]|(?P<wild>[*?])|\\?(?P<letter>.)", re.DOTALL)
 
 
 def matches(pattern: str, path: str) -> bool:
-    """Whether the whole path fits. Both are relative to the same directory, or both absolute."""
+    """Tell whether the whole path matches. Both arguments are relative to the same directory, or both are absolute."""
     parts = path.strip("/").split("/")
     return any(match_path(glob, parts) for glob in _compiled(pattern))
 
@@ -148,16 +148,17 @@ def _compiled(pattern: str) -> tuple[PathGlob, ...]:
 
 def _components(pattern: str) -> list[str]:
     names = [name for name in pattern.removeprefix("./").split("/") if name]
-    # A directory means what is in it.
+    # A pattern that ends in a slash matches everything inside the directory.
     return [*(name if name == "**" else _PIECE.sub(_spelled, name) for name in names), *(["**"] if pattern.endswith("/") else [])]
 
 
 def _spelled(piece: re.Match[str]) -> str:
-    """One piece of a name as the engine spells it. A set that excludes nothing is any character."""
+    """Translate one piece of a name to the engine's syntax. A set that excludes nothing matches any character."""
     if (inside := piece["set"]) is not None:
         if inside[0] in "!^":
             return f"[!{inside[1:]}]" if inside[1:] else "?"
-        # A reversed range is empty. Without it the set may begin with `!`, which is no sign here; no name holds a NUL.
+        # A reversed range is empty. Without it the set may begin with `!`, which has no special meaning here; names never hold
+        # a NUL.
         while re.match(r".-.", inside, re.DOTALL) and inside[0] > inside[2]:
             inside = inside[3:]
         return f"[\0{inside}]" if inside[:1] in ("", "!") else f"[{inside}]"

@@ -1,9 +1,10 @@
-"""Reading a text file that somebody else may have put there: never waits, never takes more than it must, never guesses.
+"""Safe reading of text files that anyone may have written: the read never blocks, is bounded, and never guesses an encoding.
 
-Invariant: what comes back is UTF-8 text of a regular file, with `\\n` as line end, or one clause that says why not. The content
-decides, not the name's suffix. The caller resolves links first; one that appears at the last component afterwards is refused.
+Invariant: the result is the UTF-8 text of a regular file with `\\n` line ends, or one clause that explains the refusal. The
+content decides, not the file suffix. The caller resolves links first; a link that appears at the last component afterwards
+is refused.
 
-On Windows a link that appears in between is followed, and a named pipe may be opened.
+On Windows, a link that appears in between is followed, and a named pipe may be opened.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from typing import NamedTuple
 from ..disk.dirfd import READ
 from ..disk.files import read_head
 
-# Twenty-five times what is sent of a file (I3): beyond this it is data, not instructions.
+# 25 times the amount of a file that is sent: anything larger is data, not instructions.
 MOST_BYTES = 1 << 20
 
-# A name too long for the file system names nothing.
+# The file system has no file with a name that is too long.
 _ABSENT = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.EINVAL}
 _WIDE = (b"\xff\xfe", b"\xfe\xff")
 
@@ -31,13 +32,13 @@ class FileText(NamedTuple):
 
 
 class UnusableFile(NamedTuple):
-    """Ends the sentence that begins with the file's name."""
+    """The reason a file was refused: the end of a sentence that begins with the file's name."""
 
     problem: str
 
 
 def read_text(real: Path, *, most: int = MOST_BYTES) -> FileText | UnusableFile | None:
-    """The text at a real path; None where there is nothing."""
+    """Return the text at a resolved path, or None if nothing exists there."""
     try:
         if problem := _unfit(os.lstat(real), most):
             return UnusableFile(problem)
@@ -65,7 +66,7 @@ def _unfit(found: os.stat_result, most: int) -> str | None:
     if stat.S_ISDIR(found.st_mode):
         return "is a directory"
     if not stat.S_ISREG(found.st_mode):
-        return "is no regular file"
+        return "is not a regular file"
     return _too_large(most) if found.st_size > most else None
 
 
@@ -75,13 +76,13 @@ def _too_large(most: int) -> str:
 
 def _decoded(data: bytes) -> str | UnusableFile:
     if data.startswith(_WIDE):
-        return UnusableFile("is no UTF-8 but UTF-16 text; save it as UTF-8")
+        return UnusableFile("is UTF-16 text; save it as UTF-8")
     if b"\0" in data:
         return UnusableFile("is binary, not text")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as fault:
-        return UnusableFile(f"is no UTF-8 text (byte {fault.start + 1:,})")
+        return UnusableFile(f"is not UTF-8 text (byte {fault.start + 1:,})")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 

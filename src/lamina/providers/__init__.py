@@ -1,14 +1,14 @@
-"""Providers: who answers a request.
+"""Providers send requests to models.
 
-Decides   how a canonical request is worded for a server, whether a failed call is sent again, what a call cost
-Does      one call: streams it, puts the answer together, turns every fault into one of our errors
-Costs     an SDK's import at the first call (1–2 s, in a thread where a person is typing); nothing before
+Decides   how a canonical request is written for a server, whether a failed call is retried, what a call cost
+Does      one call: streams it, assembles the answer, turns every failure into one of Lamina's errors
+Costs     the import of an SDK at the first call (1–2 s, in a thread while the user is typing); nothing before
 Switch    `provider="offline"` needs no SDK, no key and no network
 Spec      O2, M5
 
-A request has the form of the Messages API whoever answers it; `render` turns it into the keyword arguments of the SDK's own
-`create()`, and listeners get events of the Messages API from every provider. A refusal is an answer (`stop_reason` "refusal"),
-kept as such; only a server that rejects the request itself raises Refused.
+A request always has the form of the Messages API. `render` turns it into the keyword arguments of the SDK's `create()`, and
+listeners get events of the Messages API from every provider. A refusal by the model is an answer (`stop_reason` "refusal") and is
+kept; only a server that rejects the request itself raises Refused.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from ..core.reply import Reply
 
 OnEvent: TypeAlias = Callable[[dict[str, Any]], None]
 
-# Taken for `provider="anthropic"` without a model.
+# The model for `provider="anthropic"` without a model name.
 DEFAULT_ANTHROPIC_MODEL = "claude-sonnet-5-5"
 DEFAULT_OPENAI_MODEL = "gpt-6.1-sol"
 
 NAMES = ("anthropic", "openai", "offline")
-_HOW = "write anthropic:MODEL, openai:MODEL or offline"
+_HOW = "use anthropic:MODEL, openai:MODEL or offline"
 
 
 class Capabilities(msgspec.Struct, frozen=True):
-    """What a provider and its server can do; the layers ask before they use it."""
+    """The features of a provider and its server. Layers check them before use."""
 
     wire: Literal["messages", "chat"]
     cache_marks: bool = False
@@ -57,22 +57,25 @@ class Provider(Protocol):
     def capabilities(self) -> Capabilities: ...
 
     def render(self, request: Wire) -> Wire:
-        """Keyword arguments for the SDK's own `create()`; message dicts are shared, never changed."""
+        """Return keyword arguments for the SDK's `create()`. Message dicts are shared and never changed."""
         ...
 
     def read(self, response: object) -> Reply:
-        """The SDK's response object, or its JSON."""
+        """Read the SDK's response object, or its JSON."""
         ...
 
     def ask(self, request: Wire, *, purpose: str = "chat", on_event: OnEvent | None = None, abort: Event | None = None) -> Reply:
-        """Once `abort` is set: no further request, no pause, and Aborted at the next event of a stream. Whoever must not wait for
-        that event leaves the call (fork/model_call.py)."""
+        """Send the request and return the reply.
+
+        Once `abort` is set, no further request is sent, no retry delay is started, and the next event of a stream raises Aborted.
+        Callers that must not wait for that event abandon the call (fork/model_call.py).
+        """
         ...
 
     async def ask_async(self, request: Wire, *, purpose: str = "chat", on_event: OnEvent | None = None) -> Reply: ...
 
 
-# What settings of Claude Code may say instead of a model's name: its directory works in place.
+# Short model names in Claude Code's settings, so that its settings files work unchanged.
 SHORT_NAMES = {
     "default": DEFAULT_ANTHROPIC_MODEL,
     "sonnet": "claude-sonnet-5-5",
@@ -89,7 +92,7 @@ class Named(NamedTuple):
 
 
 def read_spec(spec: str, *, base_url: str | None = None) -> Named:
-    """`anthropic:MODEL`, `openai:MODEL`, `offline`, or a model's name that only one provider can mean."""
+    """Parse `anthropic:MODEL`, `openai:MODEL`, `offline`, or a model name that identifies its provider."""
     from .models import normal_name
 
     head, _, rest = spec.strip().partition(":")
@@ -104,11 +107,11 @@ def read_spec(spec: str, *, base_url: str | None = None) -> Named:
         return Named("anthropic", spec.strip())
     if name.startswith(("gpt-", "chatgpt-", "o1", "o3", "o4")) or (base_url and name):
         return Named("openai", spec.strip())
-    raise SettingError("provider", repr(spec), "does not say who serves this model", _HOW)
+    raise SettingError("provider", repr(spec), "the provider of this model is unknown", _HOW)
 
 
 def configured(environ: Mapping[str, str] | None = None) -> str:
-    """The provider the environment asks for, by name; `offline` where there is no key and no server."""
+    """Return the name of the provider that the environment selects, or `offline` without a key or base URL."""
     env = os.environ if environ is None else environ
     if env.get("ANTHROPIC_API_KEY") or env.get("ANTHROPIC_AUTH_TOKEN"):
         return "anthropic"
@@ -127,9 +130,9 @@ def open_provider(
     environ: Mapping[str, str] | None = None,
     **options: Any,
 ) -> Provider:
-    """The provider a setting names. `options` go to it: max_retries, timeout, capabilities, waits, …
+    """Open the provider that `spec` names. It receives `options`: max_retries, timeout, capabilities, waits, …
 
-    A name with neither key, client nor base URL is a SettingError: it is never replaced by another provider.
+    Without a key, client or base URL for it this raises SettingError; it never falls back to another provider.
     """
     env = os.environ if environ is None else environ
     named = read_spec(spec, base_url=base_url or env.get("OPENAI_BASE_URL"))
@@ -166,5 +169,5 @@ def open_provider(
 
 def _need_key(variable: str, spec: str, found: object) -> None:
     if found is None:
-        remedy = f"set {variable}, or choose offline, which needs none"
-        raise SettingError("provider", repr(spec), "there is no key for it", remedy)
+        remedy = f"set {variable}, or use offline, which needs no key"
+        raise SettingError("provider", repr(spec), "no API key found", remedy)

@@ -1,12 +1,12 @@
-"""Anthropic, and every server that speaks the Messages API, through the official SDK.
+"""The provider for Anthropic and other servers with the Messages API, through the official SDK.
 
-`render` leaves the request as it is and moves what the SDK's `create()` has no parameter for to where every version takes it:
-betas into the header, other keys (sampling options, `context_management`, `diagnostics`) into `extra_body`. The bytes on the wire
-are the same. Server-side context editing and cache diagnostics are sent only to servers known to have them.
+`render` keeps the request, but moves keys for which the SDK's `create()` has no parameter to places that every SDK version accepts:
+betas go into the header, other keys (sampling options, `context_management`, `diagnostics`) into `extra_body`. The bytes on the
+wire are the same. Server-side context editing and cache diagnostics are sent only to servers known to support them.
 
-Newer models bind a thinking block to everything before it: after a clearing, a compaction or an undo the block is refused, unless
-the request asks for such blocks to be dropped. That is asked of models known to bind, and of any other from its first refusal on,
-in every request that goes through the provider: a fork shares the conversation's cache and must send the same.
+Newer models bind a thinking block to everything before it. After a clearing, a compaction or an undo they reject the block, unless
+the request asks them to drop such blocks. Lamina asks this of models known to bind, and of any other model after its first
+rejection. It does so in every request of the provider, because a fork shares the cache of the conversation and must send the same.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from .clients import host_of
 from .models import known, normal_name
 from .sdk import SdkProvider
 
-# The parameters every version of `messages.create()` has.
+# Parameters that every version of `messages.create()` has.
 CREATE = frozenset(
     {"model", "max_tokens", "messages", "system", "tools", "tool_choice", "metadata", "stop_sequences", "thinking"}
     | {"service_tier", "stream", "timeout", "extra_headers", "extra_query", "extra_body"}
 )
 
-# Keys that need a beta header; each is also the name of the capability that says whether the server has it.
+# Keys that need a beta header. Each is also the name of the capability that tells whether the server supports it.
 BETAS = {
     "context_management": "context-management-2025-06-27",
     "diagnostics": "cache-diagnosis-2026-04-07",
@@ -43,8 +43,8 @@ EDIT_BETAS = {"compact_20260112": "compact-2026-01-12"}
 BETA_1M = "context-1m-2025-08-07"
 ONE_MILLION = "[1m]"
 
-# The models that check what stands before a thinking block (platform documentation, "Prefix checks on thinking blocks", autumn
-# 2026), the words of the refusal, and the request to drop such a block instead.
+# The models that check the content before a thinking block (platform documentation, "Prefix checks on thinking blocks", autumn
+# 2026), the text of the rejection, and the request option that drops such a block instead.
 BINDS = re.compile(r"claude-((fable|mythos)-5-[12]|(opus|sonnet|haiku)-5-5)$")
 BOUND = "bound to a different conversation"
 BINDING_BETA = "thinking-binding-controls-2026-08-01"
@@ -62,7 +62,7 @@ class AnthropicProvider(SdkProvider):
         self._drops_bound = self._binds(model)
 
     def _binds(self, model: str) -> bool:
-        """Elsewhere than at Anthropic's own address the beta may be unknown: there it is sent once it is needed."""
+        """Whether to request dropping from the start. Other servers may not know the beta, so they get it only once needed."""
         return is_own(self._address) and BINDS.fullmatch(normal_name(model)) is not None
 
     def with_model(self, model: str) -> Self:
@@ -77,7 +77,7 @@ class AnthropicProvider(SdkProvider):
         return render(dropping_bound(request) if self._drops_bound else request, self.capabilities)
 
     def _adapt(self, error: BadRequest) -> bool:
-        """Each of these happens once: a refused key is left out from then on, and bound thinking is asked to be dropped."""
+        """Change the next request after a rejection, each way once: leave out a rejected key, or ask to drop bound thinking."""
         message = str(error)
         if BOUND in message and not self._drops_bound:
             self._drops_bound = True
@@ -95,7 +95,7 @@ class AnthropicProvider(SdkProvider):
 
 
 def capabilities_at(base_url: str | None) -> Capabilities:
-    """What is known of the server at this address. Every server takes cache marks: those without a cache ignore them."""
+    """Return the known capabilities of the server at this address. Every server accepts cache marks, even one without a cache."""
     own = is_own(base_url)
     return Capabilities("messages", cache_marks=True, cache_ttl_1h=own, context_management=own, diagnostics=own, thinking=True)
 
@@ -106,8 +106,11 @@ def is_own(base_url: str | None) -> bool:
 
 
 def dropping_bound(request: Wire) -> Wire:
-    """The request with the wish that thinking bound to another conversation is dropped. Models that bind think adaptively where
-    nothing is said, so saying it changes nothing else. Where thinking is off there is no place for the wish."""
+    """Return the request with the option to drop thinking that is bound to another conversation.
+
+    Models that bind use adaptive thinking by default, so setting it explicitly changes nothing else. If thinking is disabled, the
+    option is not allowed.
+    """
     thinking = request.get("thinking") or {"type": "adaptive"}
     if thinking.get("type") == "disabled" or "block_binding" in thinking:
         return request
@@ -124,7 +127,7 @@ def render(request: Wire, capabilities: Capabilities) -> Wire:
             continue
         if key in BETAS:
             if not getattr(capabilities, key):
-                _say_left_out(key)
+                _warn_left_out(key)
                 continue
             betas += [BETAS[key], *(EDIT_BETAS[kind] for kind in _edits(value) if kind in EDIT_BETAS)]
         (kwargs if key in CREATE else body)[key] = value
@@ -137,10 +140,10 @@ def render(request: Wire, capabilities: Capabilities) -> Wire:
 
 
 @functools.lru_cache(maxsize=256)
-def _say_left_out(key: str) -> None:
+def _warn_left_out(key: str) -> None:
     import logging
 
-    logging.getLogger("lamina.providers").warning("This server is not known to take %r: it is left out of requests.", key)
+    logging.getLogger("lamina.providers").warning("This server is not known to support %r, so it is left out of requests.", key)
 
 
 def _edits(value: object) -> list[str]:
@@ -149,7 +152,7 @@ def _edits(value: object) -> list[str]:
 
 
 def _name_model(kwargs: Wire) -> list[str]:
-    """`[1m]` is our way to ask for the long window; the server wants a header, or nothing where it is the model's own."""
+    """Remove the suffix `[1m]`, which requests the long window, and return the beta it needs, if any."""
     model = str(kwargs.get("model") or "")
     if not model.lower().endswith(ONE_MILLION):
         return []

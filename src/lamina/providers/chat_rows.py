@@ -1,7 +1,7 @@
-"""A caller's list of chat messages in the canonical form, each message converted once.
+"""Converts a caller's growing list of chat messages to the canonical form, each message once.
 
-Callers hand over the same list again and again, a little longer each time. Rows that are the very objects of the last time keep
-their converted messages, which are then the very objects of the last time too; so following a list costs what is new in it.
+Callers pass the same list again and again, a little longer each time. Rows that are the same objects as last time keep their
+converted messages, which are then the same objects too. So the cost grows only with the new rows.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .conversion import messages_from_chat
 
 
 class Start(NamedTuple):
-    """Where an answer begins: nothing before it depends on what comes after, nor the other way round."""
+    """The start of an answer. The rows before and after it can be converted independently."""
 
     row: int
     message: int
@@ -30,7 +30,7 @@ class ChatRows:
         self._starts: list[Start] = []
 
     def canonical(self, rows: Sequence[object]) -> list[Wire]:
-        """System messages are left out: the system prompt is the session's own."""
+        """Convert the rows. System messages are left out, because the session has its own system prompt."""
         same = _common(self._rows, rows)
         while self._starts and self._starts[-1].row >= same:
             self._starts.pop()
@@ -46,7 +46,7 @@ class ChatRows:
 
 
 def _common(before: Sequence[object], now: Sequence[object]) -> int:
-    """How many leading rows are the same objects."""
+    """Return the number of leading rows that are the same objects."""
     for index, same in enumerate(map(is_, before, now)):
         if not same:
             return index
@@ -54,7 +54,7 @@ def _common(before: Sequence[object], now: Sequence[object]) -> int:
 
 
 def _plain(index: int, row: object) -> Mapping[str, Any]:
-    """A row as a mapping: a dict, or the SDK's own message as in `messages.append(response.choices[0].message)`."""
+    """Return a row as a mapping. It may be a dict or an SDK object, as in `messages.append(response.choices[0].message)`."""
     where = f"messages[{index}]"
     raw = plain(row) if hasattr(row, "model_dump") else row
     if not isinstance(raw, Mapping):
@@ -68,7 +68,7 @@ def _plain(index: int, row: object) -> Mapping[str, Any]:
 
 
 def _named(call: Mapping[str, Any], index: int, number: int) -> Mapping[str, Any]:
-    """Some servers give calls no id. One made from the place in the list is the same each time the list is read."""
+    """Add an id to a call without one. It is derived from the position, so it is the same each time the list is read."""
     return call if call.get("id") else {**call, "id": f"call_{index}_{number}"}
 
 

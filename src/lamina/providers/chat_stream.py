@@ -1,8 +1,8 @@
-"""The chunks of a Chat Completions stream as events of the Messages API.
+"""Translates the chunks of a Chat Completions stream into events of the Messages API.
 
-Servers differ: some send no call ids, no indices, no usage, whole calls at once, or `stop` for an answer that calls tools. What
-they leave out is made up in a stable way; a stream that never says why it finished is left unfinished, which makes it a broken
-one. A whole response is read by the same code, as one chunk.
+Servers differ: some send no call ids, no indices or no usage, send complete calls at once, or finish an answer with tool calls with
+`stop`. Missing values are generated in a stable way. A stream without a finish reason is left unfinished, so it counts as broken.
+The same code reads a complete response as a single chunk.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ THINKING = "thinking"
 
 
 class ChatStream:
-    """Feed it chunks, then close it; it returns events."""
+    """A translator: feed it chunks, then close it. Both return events."""
 
     def __init__(self) -> None:
         self._id = ""
         self._started = False
         self._count = 0
         self._open: tuple[str, int] | None = None  # the text or thinking block being written
-        self._calls: dict[int, int] = {}  # the server's index of a call → our index of its block
+        self._calls: dict[int, int] = {}  # the server's index of a call → the index of its block
         self._ids: dict[int, str] = {}
         self._last_call = -1
         self._finish: str | None = None
@@ -49,7 +49,7 @@ class ChatStream:
             self._usage = messages_usage(usage)
         for choice in list(raw.get("choices") or ())[:1]:
             delta = choice.get("delta") or choice.get("message") or {}
-            events += self._say(delta)
+            events += self._text_events(delta)
             for position, call in enumerate(delta.get("tool_calls") or ()):
                 events += self._call(call, position)
             self._finish = choice.get("finish_reason") or self._finish
@@ -76,7 +76,7 @@ class ChatStream:
         message: Wire = {"id": self._id, "type": "message", "role": "assistant", "model": raw.get("model") or "", "content": []}
         return {"type": "message_start", "message": message}
 
-    def _say(self, delta: Mapping[str, Any]) -> list[Wire]:
+    def _text_events(self, delta: Mapping[str, Any]) -> list[Wire]:
         events: list[Wire] = []
         thoughts = delta.get("reasoning_content") or delta.get("reasoning")
         if isinstance(thoughts, str) and thoughts:
@@ -121,7 +121,7 @@ class ChatStream:
         return events
 
     def _place(self, call: Mapping[str, Any], position: int) -> int:
-        """Which call a piece belongs to. A new id under an index already taken is a new call: some servers send 0 for all."""
+        """Return the call that a piece belongs to. A new id with a used index is a new call, since some servers always send 0."""
         index, ident = call.get("index"), call.get("id")
         if isinstance(index, int) and (not ident or self._ids.get(index, ident) == ident):
             return index
@@ -134,7 +134,7 @@ class ChatStream:
 
 
 def _texts(content: object) -> list[tuple[str, str]]:
-    """A delta's text; some servers send a list of parts, with thinking among them."""
+    """Return the texts of a delta. Some servers send a list of parts that includes thinking."""
     if isinstance(content, str):
         return [(TEXT, content)] if content else []
     found: list[tuple[str, str]] = []
@@ -147,7 +147,7 @@ def _texts(content: object) -> list[tuple[str, str]]:
 
 
 def messages_usage(raw: Mapping[str, Any]) -> Wire:
-    """Chat usage in the Messages API's spelling: there, cached tokens are no part of `input_tokens`."""
+    """Convert chat usage to the Messages API, where `input_tokens` does not include cached tokens."""
     details = raw.get("prompt_tokens_details")
     details = details if isinstance(details, Mapping) else {}
     prompt = count_of(raw.get("prompt_tokens"))

@@ -1,8 +1,8 @@
-"""The official SDKs and their clients: imported at first use, opened at first use.
+"""The official SDKs and their clients, imported and opened on first use.
 
-Importing one takes a second or two, so nothing here does it before a call is made; `preload` does it in a thread while a person
-types. A client the user hands over is taken as it is, apart from its own retries, which are off for our calls (a copy that shares
-its connections): the rules for retries are ours.
+Importing an SDK takes a second or two, so it happens only when a call is made; `preload` does it in a thread while the user types.
+A client passed in by the caller is used unchanged, except that its retries are disabled on a copy that shares its connections:
+Lamina applies its own retry rules.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from urllib.parse import urlsplit
 
 from ..core.errors import MissingExtra, SettingError, UsageError
 
-# Sent to servers that ask for no key: the SDKs refuse to send nothing.
+# Sent to servers that need no key, because the SDKs require one.
 NO_KEY = "none"
 
 
 def load(package: str) -> ModuleType:
-    """The SDK, or one sentence that says how to install it."""
+    """Import an SDK, or raise MissingExtra, which explains how to install it."""
     try:
         return importlib.import_module(package)
     except ModuleNotFoundError as error:
@@ -31,7 +31,7 @@ def load(package: str) -> ModuleType:
 
 
 def preload(package: str) -> threading.Thread:
-    """Import an SDK in the background; a missing one is reported by the first call, not here."""
+    """Import an SDK in the background. If it is missing, the first call reports it."""
 
     def run() -> None:
         try:
@@ -45,7 +45,7 @@ def preload(package: str) -> threading.Thread:
 
 
 def host_of(base_url: str | None, *, default: str) -> str:
-    """The host a provider speaks to; a base URL that is none is an error before the first call."""
+    """Return the host of a provider. An invalid base URL raises an error before the first call."""
     if base_url is None:
         return default
     try:
@@ -54,7 +54,7 @@ def host_of(base_url: str | None, *, default: str) -> str:
     except ValueError:
         host = None
     if host is None:
-        raise SettingError("base_url", repr(base_url), "is no web address", "write http://HOST:PORT or https://HOST")
+        raise SettingError("base_url", repr(base_url), "is not a valid URL", "use http://HOST:PORT or https://HOST")
     return host
 
 
@@ -63,7 +63,7 @@ def is_async(client: object) -> bool:
 
 
 class Clients:
-    """The sync and the async client of one provider. A given client is used as it is, an opened one is ours to close."""
+    """The sync and the async client of one provider. Only clients that Lamina opened are closed by it."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class Clients:
 
     @property
     def base_url(self) -> str | None:
-        """Where the given client sends its requests, if it says so."""
+        """The base URL of the client that was passed in, if it has one."""
         found = getattr(self._given or self._given_async, "base_url", None)
         return str(found) if found is not None else None
 
@@ -102,14 +102,14 @@ class Clients:
 
     def sync(self) -> Any:
         if self.only_async:
-            raise UsageError("This provider was given an async client only: use the async session or hand over a sync client.")
+            raise UsageError("This provider has only an async client. Use AsyncSession, or pass a sync client.")
         with self._lock:
             if self._sync is None:
                 self._sync = self._quiet(self._given) if self._given is not None else self._open_sync()
             return self._sync
 
     def asynchronous(self, loop: object) -> Any:
-        """The client for this event loop: pooled connections belong to the loop they were opened in."""
+        """Return the client for this event loop. Pooled connections belong to the loop in which they were opened."""
         with self._lock:
             if self._given_async is not None:
                 self._async = self._async or self._quiet(self._given_async)

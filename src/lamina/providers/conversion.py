@@ -1,14 +1,15 @@
-"""Messages of the Messages API ⇄ messages of Chat Completions, without loss.
+"""Lossless conversion between the Messages API and Chat Completions.
 
-The rule that makes it lossless: a block takes its native chat form only if that form converts back to the same block; otherwise
-it travels as JSON in a tag, as text, and the tag converts back. The other way round, a chat part or field that has no block form
-is kept as a `chat_part` or `chat_fields` block, which converts back to itself. Text that looks like a tag of ours is tagged too.
+A block is converted to its native chat form only if that form converts back to the same block. Otherwise it is sent as JSON inside a
+tag, as text, and the tag converts back. In the other direction, a chat part or field without a block form is kept as a `chat_part`
+or `chat_fields` block, which converts back to itself. Text that looks like one of these tags is tagged too.
 
-What changes is only the order inside one message, where Chat Completions has no way to say it: results before text, text before
-calls. One canonical message becomes one or more chat messages, whatever stands around it, so a growing conversation converts only
-what is new. Thinking is left out of what is sent unless the server takes it back (`reasoning`); it stays in our log.
+Only the order inside one message changes, where Chat Completions cannot express it: results before text, text before calls. One
+canonical message becomes one or more chat messages, independent of its neighbours, so a growing conversation converts only its new
+messages. Thinking is not sent unless the server accepts it back (`reasoning`); it stays in the log.
 
-Normal form, the same in meaning: a result of one text is a string, `is_error: false` is left out, arguments are compact JSON.
+The result is normalized without changing its meaning: a result with a single text is a string, `is_error: false` is left out, and
+arguments are compact JSON.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ _SEE = re.compile(r"<lamina:see>(.*)</lamina:see>", re.DOTALL)
 _HERE = re.compile(r"<lamina:here>(.*)</lamina:here>", re.DOTALL)
 _DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+);base64,(.*)", re.DOTALL)
 
-# The file name of a document without a title; the chat form needs one.
+# The file name of a document without a title, because the chat form requires one.
 UNTITLED = "document.pdf"
 
 
 def chat_messages(message: Wire, *, reasoning: bool = False) -> list[Wire]:
-    """One canonical message as chat messages."""
+    """Convert one canonical message to chat messages."""
     role, content = message["role"], message["content"]
     blocks = [{"type": "text", "text": content}] if isinstance(content, str) else [dict(unmarked(block)) for block in content]
     if role == "assistant":
@@ -43,7 +44,7 @@ def chat_messages(message: Wire, *, reasoning: bool = False) -> list[Wire]:
     results = [block for block in blocks if block.get("type") == "tool_result"]
     rest = [block for block in blocks if block.get("type") != "tool_result"]
     out: list[Wire] = []
-    shown: list[Wire] = []  # what a tool message can't hold stands in the user message behind it
+    shown: list[Wire] = []  # parts that a tool message cannot contain; they go into the user message after it
     for block in results:
         tool_message, attached = _result(block)
         out.append(tool_message)
@@ -54,7 +55,7 @@ def chat_messages(message: Wire, *, reasoning: bool = False) -> list[Wire]:
 
 
 def messages_from_chat(chat: Iterable[Mapping[str, Any]]) -> list[Wire]:
-    """A list of chat messages as canonical ones; system messages keep their place, with the role `system`."""
+    """Convert chat messages to canonical messages; system messages keep their place, with the role `system`."""
     out: list[Wire] = []
     open_calls: list[str] = []
     for index, raw in enumerate(chat):
@@ -84,7 +85,7 @@ def messages_from_chat(chat: Iterable[Mapping[str, Any]]) -> list[Wire]:
 
 
 def part_of(block: Wire) -> Wire:
-    """A block's native part where it has one that converts back, else its JSON in a tag."""
+    """Return the native part of a block if it converts back, otherwise the block as JSON in a tag."""
     part = _native_part(block)
     if part is not None and (block_of(part) if block.get("type") == "chat_part" else _native_block(part)) == block:
         return part
@@ -92,7 +93,7 @@ def part_of(block: Wire) -> Wire:
 
 
 def block_of(part: Wire) -> Wire:
-    """A part's block where it has one that converts back, else the part itself inside a block."""
+    """Return the block of a part if it converts back, otherwise a block that contains the part itself."""
     block = _native_block(part)
     if block is not None and part_of(block) == part:
         return block
@@ -163,7 +164,7 @@ def _fields(blocks: list[Wire]) -> Wire:
 
 
 def _content(parts: list[Wire]) -> str | list[Wire]:
-    """A single text is a plain string: the form every server takes."""
+    """Return a single text as a plain string, the form that every server accepts."""
     if len(parts) == 1 and parts[0].get("type") == "text" and len(parts[0]) == 2:
         text: str = parts[0]["text"]
         return text
@@ -196,7 +197,7 @@ def _call(block: Wire) -> Wire:
 
 
 def _result(block: Wire) -> tuple[Wire, list[Wire]]:
-    """The tool message, and the parts (pictures, files) that follow in a user message."""
+    """Return the tool message, and the parts (images, files) that follow in a user message."""
     ref, content = block["tool_use_id"], block.get("content") or ""
     items = [{"type": "text", "text": content}] if isinstance(content, str) else content
     parts: list[Wire] = []
@@ -267,24 +268,24 @@ def _result_block(message: Wire, open_calls: list[str], index: int) -> Wire:
 
 
 def _only_results(out: list[Wire]) -> bool:
-    """Results that a user message may join: they are one message of the Messages API."""
+    """Whether the last message contains only results, so that a user message may join it: the Messages API has one for both."""
     return bool(out) and out[-1]["role"] == "user" and all(block["type"] == "tool_result" for block in out[-1]["content"])
 
 
 def _reference(pattern: re.Pattern[str], part: Wire) -> str | None:
-    """What a part refers to, if it is nothing but a reference."""
+    """Return the target of a part that is just a reference, else None."""
     found = pattern.fullmatch(part["text"]) if part.keys() == {"type", "text"} else None
     return found[1] if found else None
 
 
 def _put_back(parts: list[Wire], results: list[Wire]) -> list[Wire]:
-    """Move pictures and files from the user message to where the results refer to them; returns the other parts."""
+    """Move images and files from the user message to the results that refer to them; return the other parts."""
     places = {
         name: (result["content"], number)
         for result in results
         if isinstance(result["content"], list)
         for number, item in enumerate(result["content"])
-        # A reference of ours is no block of its own; a text that only looks like one was tagged, and is a text block by now.
+        # A real reference is still a chat part here; a text that only looks like one was tagged and is a text block by now.
         if item.get("type") == "chat_part" and (name := _reference(_SEE, item["part"])) is not None
     }
     rest: list[Wire] = []

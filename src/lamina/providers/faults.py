@@ -1,8 +1,8 @@
-"""What went wrong with a call, as one of our errors.
+"""Turns the failure of a call into one of Lamina's errors.
 
-An SDK's exception is first read into a `Fault` (a plain value), then a pure function picks the error: the same rules serve both
-SDKs, both transports and an error event in the middle of a stream. Whether the server wants the request again
-(`x-should-retry`) overrules what its status says.
+The exception of an SDK is first read into a `Fault` (a plain value), then a pure function chooses the error. So the same rules apply
+to both SDKs, both transports and error events in the middle of a stream. If the server tells whether to retry (`x-should-retry`),
+that takes precedence over its status.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from ..core.errors import (
 # An HTML error page must not fill the terminal.
 MESSAGE_CHARS = 500
 
-# Exceptions of these packages, and of the system, are faults of the call; any other is a mistake in a program and goes through.
+# Exceptions of these packages and of the operating system are failures of the call; any other is a bug and is not caught.
 OUTSIDE = frozenset({"anthropic", "openai", "httpx", "httpx2", "httpcore", "httpcore2"})
 
-# An error event carries no status of its own: the stream began with 200.
+# An error event has no status, because the stream started with 200.
 STATUS_OF = {
     "invalid_request_error": 400,
     "authentication_error": 401,
@@ -53,10 +53,10 @@ STATUS_OF = {
 TOO_LONG_KINDS = frozenset({"context_length_exceeded", "exceed_context_size_error", "request_too_large"})
 TOO_LONG_STATUSES = frozenset({None, 400, 413, 422, 500})
 REFUSAL_KINDS = frozenset({"content_filter", "content_policy_violation", "responsibleaipolicyviolation"})
-# A limit that time does not lift: trying again only costs time.
+# Limits that do not reset by waiting, so a retry is pointless.
 HOPELESS_KINDS = frozenset({"insufficient_quota", "enforced_spend_limit_reached"})
 
-# The servers' own wordings, as people quote them in bug reports. `actual` and `more` together are what was asked for.
+# The messages of the servers, as quoted in bug reports. `actual` plus `more` is the requested size.
 _NUMBERS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
@@ -79,21 +79,21 @@ _WORDS = re.compile(
     r"|longer than the maximum model|request_too_large|request exceeds the maximum size",
     re.IGNORECASE,
 )
-# What the transport and the SDKs call an answer they can't read; one SDK reports it as a lost connection, with this as its cause.
+# Exception names of the transport and the SDKs for unreadable responses. One SDK reports a lost connection with this as its cause.
 _UNREADABLE = re.compile(r"Decoding|ResponseValidation")
 
 
 class Fault(NamedTuple):
-    """One failed call, whatever reported it."""
+    """One failed call, independent of its source."""
 
     message: str
     status: int | None = None
-    kind: str = ""  # the server's own type or code
+    kind: str = ""  # error type or code of the server
     body: Mapping[str, Any] = {}
     headers: Mapping[str, str] = {}
     request_id: str | None = None
-    unreachable: bool = False  # no answer at all: refused, reset, timed out
-    garbled: bool = False  # an answer nobody can read
+    unreachable: bool = False  # no response at all: refused, reset, timed out
+    garbled: bool = False  # the response cannot be parsed
 
 
 class TooLong(NamedTuple):
@@ -108,14 +108,14 @@ def is_outside(error: BaseException) -> bool:
 
 
 def read_fault(error: BaseException) -> Fault:
-    """The exception of an SDK, of the transport or of the system."""
+    """Read the exception of an SDK, of the transport or of the operating system."""
     body = getattr(error, "body", None)
     inner = body.get("error", body) if isinstance(body, Mapping) else {}
     inner = inner if isinstance(inner, Mapping) else {"message": str(inner)}
     kind = str(inner.get("type") or "")
     code = inner.get("code")
     if isinstance(code, str) and not code.isdigit() and code not in ("", "null"):
-        kind = code  # OpenAI's code says more than its type
+        kind = code  # OpenAI's code is more specific than its type
     details = inner.get("details")
     if isinstance(details, Mapping) and isinstance(details.get("error_code"), str):
         kind = details["error_code"]
@@ -128,7 +128,7 @@ def read_fault(error: BaseException) -> Fault:
     message = inner.get("message") or getattr(error, "message", None) or str(error) or type(error).__name__
     cause = error.__cause__ if status is None and not inner else None
     if cause is not None and str(cause):
-        message = f"{message} ({cause})"  # "Connection error." alone helps nobody
+        message = f"{message} ({cause})"  # "Connection error." alone does not help
     garbled = any(isinstance(one, ValueError) or _UNREADABLE.search(type(one).__name__) for one in (error, cause))
     return Fault(
         message=" ".join(str(message).split())[:MESSAGE_CHARS],
@@ -143,7 +143,7 @@ def read_fault(error: BaseException) -> Fault:
 
 
 def too_long(fault: Fault) -> TooLong | None:
-    """The two counts where the server names them; None when this is another fault."""
+    """Return the token counts of a prompt that is too long, as far as the server reports them; None for any other fault."""
     if fault.status not in TOO_LONG_STATUSES or fault.unreachable:
         return None
     asked, window = fault.body.get("n_prompt_tokens"), fault.body.get("n_ctx")
@@ -159,14 +159,14 @@ def too_long(fault: Fault) -> TooLong | None:
 
 
 def typed_error(fault: Fault, *, who: str, now: float) -> ProviderError:
-    """The error a caller can act on; `now` (seconds since 1970) is for a retry-after given as a date."""
+    """Return the error for a fault. `now` (seconds since 1970) is used if retry-after is a date."""
     error = _pick(fault, who, retry_after(fault.headers, now))
     wish = fault.headers.get("x-should-retry")
     if wish in ("true", "false"):
         error.retryable = wish == "true"
     elif fault.kind in HOPELESS_KINDS:
         error.retryable = False
-    elif fault.status == 409:  # a conflict the server resolves by itself
+    elif fault.status == 409:  # a conflict that the server resolves by itself
         error.retryable = True
     return error
 
@@ -175,15 +175,15 @@ def _pick(fault: Fault, who: str, after: float | None) -> ProviderError:
     text, status, request_id = fault.message.rstrip(". "), fault.status, fault.request_id
     if fault.unreachable or status == 408:
         return ConnectionLost(
-            f"No answer from {who}: {text}; check the network and the base URL.", status=status, retry_after=after
+            f"No response from {who}: {text}. Check the network and the base URL.", status=status, retry_after=after
         )
     if fault.garbled:
-        return StreamBroken(f"The answer from {who} can't be read: {text}; the request can be sent again.", request_id=request_id)
+        return StreamBroken(f"The response from {who} is not readable: {text}. You can retry the request.", request_id=request_id)
     if (counts := too_long(fault)) is not None:
-        message = f"The prompt is too long for {who}: {text}; compact the conversation."
+        message = f"The prompt is too long for {who}: {text}. Compact the conversation."
         return PromptTooLong(message, actual=counts.actual, limit=counts.limit, status=status, request_id=request_id)
     if fault.kind in REFUSAL_KINDS:
-        return Refused(f"{who} declined the request: {text}; word it differently.", status=status, request_id=request_id)
+        return Refused(f"{who} declined the request: {text}. Rephrase it.", status=status, request_id=request_id)
     kind, sentence = _by_status(status)
     return kind(f"{who} {sentence.format(text)}", status=status, request_id=request_id, retry_after=after)
 
@@ -191,29 +191,29 @@ def _pick(fault: Fault, who: str, after: float | None) -> ProviderError:
 def _by_status(status: int | None) -> tuple[type[ProviderError], str]:
     match status:
         case 401 | 402 | 403:
-            return AuthFailed, f"refused the key or the account ({status}): {{}}; check the key and what it may use."
+            return AuthFailed, f"rejected the API key or account ({status}): {{}}. Check the key and its permissions."
         case None:
-            return ServerFault, "failed: {}; try again later."
+            return ServerFault, "failed: {}. Try again later."
         case 404:
-            return BadRequest, "does not know this (404): {}; check the model's name and the base URL."
+            return BadRequest, "returned not found (404): {}. Check the model name and the base URL."
         case 429:
-            return RateLimited, "limits the rate (429): {}; try again later."
+            return RateLimited, "rate-limited the request (429): {}. Try again later."
         case 503 | 529:
-            return Overloaded, f"is overloaded ({status}): {{}}; try again later."
+            return Overloaded, f"is overloaded ({status}): {{}}. Try again later."
         case _ if status >= 500:
-            return ServerFault, f"failed ({status}): {{}}; try again later."
+            return ServerFault, f"failed ({status}): {{}}. Try again later."
         case _:
             return BadRequest, f"rejected the request ({status}): {{}}."
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """Seconds the server asks us to wait: milliseconds, seconds or a date; never negative."""
+    """Return the delay in seconds that the server asks for, given in milliseconds, seconds or as a date; never negative."""
     for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         try:
             return max(0.0, float(headers[name]) * scale)
         except (KeyError, ValueError):
             continue
-    import email.utils  # dear to load, and only for servers that name a time of day
+    import email.utils  # slow to import, and only needed for servers that send a date
 
     moment = email.utils.parsedate_tz(headers.get("retry-after") or "")
     return max(0.0, email.utils.mktime_tz(moment) - now) if moment else None

@@ -1,10 +1,11 @@
-"""Every server that speaks Chat Completions (OpenAI, Ollama, vLLM, llama.cpp, …), through the official SDK with a base URL.
+"""The provider for servers with the Chat Completions API (OpenAI, Ollama, vLLM, llama.cpp, …), through the official SDK.
 
-`render` costs what is new: a canonical message is converted once and found again by its identity, which holds because message
-dicts are shared and never changed. The chat messages are shared between requests in the same way.
+The cost of `render` grows only with the new messages: each canonical message is converted once and then found by its identity. This
+is safe because message dicts are shared and never changed. The chat messages are shared between requests in the same way.
 
-Which spelling a server wants is decided by its address (`max_completion_tokens` at OpenAI and Azure, `max_tokens` elsewhere) and
-corrected by its first rejection, once per setting: a server that knows no `stream_options` is asked again without.
+The address of a server decides which parameter names it gets (`max_completion_tokens` at OpenAI and Azure, `max_tokens`
+elsewhere). A rejection corrects this once per parameter: for example, a server that rejects `stream_options` gets the request again
+without it.
 """
 
 from __future__ import annotations
@@ -28,24 +29,24 @@ from .stream import StreamState, Translator, translated
 
 log = logging.getLogger("lamina.providers")
 
-# Keys that mean the same to both.
+# Keys with the same meaning in both APIs.
 SAME = ("temperature", "top_p", "service_tier", "extra_headers", "extra_query", "timeout")
-# Ours to convert, or of no meaning here.
+# Keys that are converted, or that have no meaning here.
 HANDLED = frozenset(
     {"model", "messages", "system", "tools", "tool_choice", "max_tokens", "stop_sequences", "metadata", "output_config"}
     | {"thinking", "betas", "context_management", "diagnostics", "cache_control", "extra_body", "stream", *SAME}
 )
 
-# Converted messages kept beyond those of the request at hand (a fork's, a branch's) before the rest is dropped.
+# Number of converted messages kept in addition to the current request's (of a fork or a branch) before the rest is dropped.
 SPARE_MESSAGES = 1_000
 
 
 class Dialect(msgspec.Struct, frozen=True):
-    """How this server wants to be spoken to."""
+    """The parameters that this server accepts."""
 
     max_tokens: str = "max_tokens"
     usage_in_stream: bool = True
-    reasoning: bool = False  # takes `reasoning_content` back
+    reasoning: bool = False  # accepts `reasoning_content` as input
 
 
 class OpenAIProvider(SdkProvider):
@@ -54,7 +55,7 @@ class OpenAIProvider(SdkProvider):
     async_class = "AsyncOpenAI"
 
     def __init__(self, model: str, *, send_reasoning: bool = False, **options: Any) -> None:
-        """`send_reasoning`: the server takes thinking back as `reasoning_content`. `options` are those of SdkProvider."""
+        """`send_reasoning`: the server accepts thinking as `reasoning_content`. `options` are those of SdkProvider."""
         super().__init__(model, **options)
         self._dialect = msgspec.structs.replace(dialect_at(self._address), reasoning=send_reasoning)
         self._converted: dict[int, tuple[Wire, list[Wire]]] = {}
@@ -82,14 +83,15 @@ class OpenAIProvider(SdkProvider):
     def read(self, response: object) -> Reply:
         raw = plain(response)
         if not raw.get("choices"):
-            raise InputError("response", "this is no completion (it has no 'choices')", "hand over chat.completions.create()'s")
+            problem = "this is not a completion (it has no 'choices')"
+            raise InputError("response", problem, "pass the response of chat.completions.create()")
         state, stream = StreamState(), ChatStream()
         try:
             for event in (*translated(stream, raw, state), *stream.close()):
                 state.feed(event)
             return state.reply(request_id=getattr(response, "_request_id", None))
         except StreamBroken as error:
-            raise InputError("response", f"this is no whole completion ({error})", "hand over the SDK's own object") from error
+            raise InputError("response", f"the completion is incomplete ({error})", "pass the SDK's response object") from error
 
     def _create(self, client: Any) -> Callable[..., Any]:
         create: Callable[..., Any] = client.chat.completions.create
@@ -116,7 +118,7 @@ class OpenAIProvider(SdkProvider):
             live = {id(message) for message in messages}
             self._converted = {key: pair for key, pair in self._converted.items() if key in live}
         for message in messages:
-            # The source is kept with its conversion, so that its identity can't pass to another dict.
+            # The source is kept with its conversion, so that its id cannot be reused by another dict.
             pair = self._converted.get(id(message))
             if pair is None:
                 pair = (message, chat_messages(message, reasoning=self._dialect.reasoning))
@@ -137,7 +139,7 @@ def dialect_at(base_url: str | None) -> Dialect:
 
 
 def adapted(dialect: Dialect, message: str) -> Dialect:
-    """The dialect after a rejection that names a parameter; the same one where the rejection is about something else."""
+    """Return the dialect for the next try after a rejection, or the same one if the rejection is about something else."""
     if dialect.usage_in_stream and "stream_options" in message:
         return msgspec.structs.replace(dialect, usage_in_stream=False)
     if dialect.max_tokens == "max_tokens" and "max_completion_tokens" in message:
@@ -149,7 +151,7 @@ def chat_tools(tools: list[Wire]) -> list[Wire]:
     out: list[Wire] = []
     for tool in tools:
         if "input_schema" not in tool:
-            _say_left_out(str(tool.get("name") or tool.get("type")))
+            _warn_left_out(str(tool.get("name") or tool.get("type")))
             continue
         function = {"name": tool["name"], "parameters": tool["input_schema"]}
         function |= {key: tool[key] for key in ("description", "strict") if tool.get(key) is not None}
@@ -158,8 +160,8 @@ def chat_tools(tools: list[Wire]) -> list[Wire]:
 
 
 @functools.lru_cache(maxsize=256)
-def _say_left_out(name: str) -> None:
-    log.warning("Tool %s runs on Anthropic's servers and has no schema: it is left out of chat requests.", name)
+def _warn_left_out(name: str) -> None:
+    log.warning("Tool %s runs on Anthropic's servers and has no schema, so it is not sent to this provider.", name)
 
 
 def chat_tool_choice(choice: Mapping[str, Any] | None) -> Wire:
@@ -178,7 +180,7 @@ def chat_tool_choice(choice: Mapping[str, Any] | None) -> Wire:
 
 
 def response_format(output: Mapping[str, Any] | None) -> Wire | None:
-    """A JSON schema asked for in `output_config`."""
+    """Convert the JSON schema in `output_config`, if there is one."""
     form = (output or {}).get("format")
     if not isinstance(form, Mapping) or form.get("type") != "json_schema":
         return None

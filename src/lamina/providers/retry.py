@@ -1,10 +1,10 @@
-"""When a failed call is sent again: a pure decision, and one flow for sync and async.
+"""Retries of failed calls: a pure decision, and one flow for sync and async.
 
-Bounded three ways: tries, seconds waited in all, seconds waited at once. The SDKs' own retries are off: nothing is tried twice.
-What the server asks for (`retry-after`) is honoured, and when that is more than the budget the error comes at once instead of a
-wait in vain. Once part of an answer has been handed to a listener the call is not repeated, unless the caller allows it: a
-listener that gets a second `message_start` must drop what it has. Background work gives up first. An abort ends a pause at once, and
-no request is sent after it.
+Retries are limited in three ways: their number, the total delay and the delay before each try. The retries of the SDKs are disabled,
+so no call is retried twice over. The server's `retry-after` is respected; if it exceeds the budget, the error is raised immediately
+instead of after a useless wait. Once a listener has received part of an answer, the call is not repeated unless the caller allows it:
+a listener that gets a second `message_start` must discard the first part. Background work gives up sooner. An abort ends a delay at
+once, and no request is sent after it.
 """
 
 from __future__ import annotations
@@ -23,16 +23,17 @@ from ..core.reply import Reply
 
 
 class RetryPolicy(msgspec.Struct, frozen=True):
-    # Four tries more, doubling from half a second, bridge about eight seconds: a restart or a short overload.
+    # Four retries with delays doubling from half a second cover about eight seconds: a restart or a short overload.
     max_retries: int = 4
     first: float = 0.5
     cap: float = 8.0
-    # A person waits at most two minutes for a server that asks for patience.
+    # The user waits at most two minutes for a server that asks for a longer delay.
     budget: float = 120.0
     after_partial: bool = False
 
 
-# Work nobody waits for: one more try, so that it neither adds load to a busy server nor takes the conversation's share.
+# Purposes that no user waits for. They get one retry, so that they neither load a busy server nor use up the rate limit of the
+# conversation.
 BACKGROUND = frozenset({"notes", "extraction", "dream", "select", "agent_summary"})
 BACKGROUND_RETRIES = 1
 BACKGROUND_BUDGET = 20.0
@@ -45,7 +46,7 @@ async def _sleep_async(seconds: float) -> None:
 
 
 class Waits(NamedTuple):
-    """How time passes; tests hand over their own."""
+    """The functions for sleeping and randomness; tests pass their own."""
 
     sleep: Callable[[float], None] = time.sleep
     sleep_async: Callable[[float], Awaitable[None]] = _sleep_async
@@ -66,12 +67,15 @@ def policy_for(purpose: str, policy: RetryPolicy) -> RetryPolicy:
 
 
 def plan_retry(error: ProviderError, *, tries: int, waited: float, heard: bool, policy: RetryPolicy, luck: float) -> float | None:
-    """Seconds to wait before the next try, or None to give up. `heard`: a listener has a part of the answer; `luck`: [0, 1)."""
+    """Return the seconds to wait before the next try, or None to give up.
+
+    `heard` tells whether a listener has received a part of the answer; `luck` is a random number in [0, 1).
+    """
     if not error.retryable or tries > policy.max_retries:
         return None
     if heard and not policy.after_partial:
         return None
-    # Half fixed, half by chance: many clients that failed together don't come back together.
+    # Half of the delay is random, so that clients that failed together do not all retry together.
     pause = min(policy.cap, policy.first * 2 ** (tries - 1)) * (0.5 + luck / 2)
     if error.retry_after is not None:
         pause = error.retry_after + luck * policy.first
@@ -79,10 +83,10 @@ def plan_retry(error: ProviderError, *, tries: int, waited: float, heard: bool, 
 
 
 def asking(ask: Ask, *, policy: RetryPolicy, luck: Callable[[], float], adapt: Adapt | None = None) -> Flow[Reply]:
-    """Ask until there is a reply or no more to be tried.
+    """Send the request until there is a reply or no retry is left.
 
-    `adapt` may change how the provider words the request after a rejection; it returns True only when it changed something, which
-    it can do a few times at most, so this loop ends.
+    `adapt` may change how the provider writes the request after a rejection. It returns True only if it changed something, which is
+    possible only a few times, so this loop ends.
     """
     tries, waited = 0, 0.0
     while True:
@@ -114,7 +118,7 @@ def ask_retrying(
         if isinstance(effect, Sleep):
             _pause(effect.seconds, waits, abort)
             return None
-        assert isinstance(effect, Ask)  # a call neither runs tools nor waits for work
+        assert isinstance(effect, Ask)  # a call neither runs tools nor waits for background work
         if abort is not None and abort.is_set():
             raise Aborted
         return once(effect)
@@ -123,7 +127,7 @@ def ask_retrying(
 
 
 def _pause(seconds: float, waits: Waits, abort: Event | None) -> None:
-    """An abort ends it at once; a caller's own way of waiting is used as it is."""
+    """Sleep until the time is over or the call is aborted. A custom `sleep` is used unchanged."""
     if abort is None or waits.sleep is not time.sleep:
         waits.sleep(seconds)
     else:

@@ -1,7 +1,7 @@
-"""One call through an official SDK: what its two providers have in common.
+"""The common base of the two providers that call a model through an official SDK.
 
-A provider says how it words a request (`render`), which method of its client answers (`_create`) and how the chunks are read
-(`_translator`); here the call is opened, read, retried and closed, sync and async.
+A provider defines how to write a request (`render`), which method of its client to call (`_create`) and how to read the chunks
+(`_translator`). The base class opens, reads, retries and closes the call, sync and async.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ class SdkProvider:
         capabilities: Capabilities | None = None,
         waits: Waits | None = None,
     ) -> None:
-        """`capabilities` overrules what is known of the server; `retry_partial` allows a retry after a listener heard a part."""
+        """`capabilities` overrides the known ones; `retry_partial` allows a retry after a listener received a part."""
         self.model = model
-        # Whoever only prepares and reads requests needs no key; a call does.
+        # A key is needed only for calls, not for preparing requests and reading responses.
         self.can_call = any(given is not None for given in (client, async_client, api_key, auth_token, base_url))
         self._waits = waits or Waits()
         tries = RetryPolicy().max_retries if max_retries is None else max_retries
         self._policy = RetryPolicy(max_retries=tries, after_partial=retry_partial)
         options: dict[str, Any] = {"base_url": base_url, "max_retries": 0}
-        # One credential only: with two the SDK refuses to choose, with none it looks for more on its own.
+        # Pass exactly one credential: with two the SDK raises an error, with none it searches for others.
         options |= {"auth_token": auth_token} if api_key is None and auth_token is not None else {"api_key": api_key or NO_KEY}
         if timeout is not None:
             options["timeout"] = timeout
@@ -75,7 +75,7 @@ class SdkProvider:
         return served.window if served is not None else None
 
     def with_model(self, model: str) -> Self:
-        """The same server, key and client for another model; who opened this one closes it."""
+        """Return a provider for another model with the same server, key and client. Only the original closes the client."""
         other = copy(self)
         other.model = model
         return other
@@ -96,20 +96,20 @@ class SdkProvider:
         return Untranslated()
 
     def _adapt(self, error: BadRequest) -> bool:
-        """Word the next request differently after this rejection; False when there is nothing left to change."""
+        """Change how the next request is written after this rejection. Return False if there is nothing left to change."""
         return False
 
     @property
     def only_async(self) -> bool:
-        """Whether it can be asked in an event loop only: the client that was handed over belongs to one."""
+        """True if the provider works only in an event loop, because it was given an async client."""
         return self._clients.only_async
 
     def _need_credentials(self) -> None:
         if not self.can_call:
-            raise SettingError("provider", self.name, "has neither key, client nor base URL", "hand over one of them")
+            raise SettingError("provider", self.name, "has neither an API key, a client nor a base URL", "pass one of them")
 
     def prepare(self) -> None:
-        """Open the client now, so that no call waits for its import."""
+        """Open the client now, so that no call has to wait for the import of the SDK."""
         if self.can_call and not self.only_async:
             self._clients.sync()
 
@@ -120,7 +120,7 @@ class SdkProvider:
         return ask_retrying(once, ask, policy=self._policy, waits=self._waits, adapt=self._adapt, abort=abort)
 
     async def ask_async(self, request: Wire, *, purpose: str = "chat", on_event: OnEvent | None = None) -> Reply:
-        """With a sync client only, the call runs in a thread, and so does the listener."""
+        """Send the request. If there is only a sync client, the call and its listener run in a thread."""
         self._need_credentials()
         ask = Ask(request, purpose, on_event)
         return await ask_retrying_async(self._once_async, ask, policy=self._policy, waits=self._waits, adapt=self._adapt)
@@ -132,7 +132,7 @@ class SdkProvider:
             create = self._create(self._clients.sync())
             try:
                 return create(**kwargs)
-            except UnicodeEncodeError:  # a lone surrogate in a system text or a tool's description
+            except UnicodeEncodeError:  # a lone surrogate in the system prompt or the description of a tool
                 return create(**scrub(kwargs))
 
         return read_stream(open_stream, translator=self._translator(), who=self.name, on_event=ask.on_event, abort=abort)
@@ -154,7 +154,7 @@ class SdkProvider:
         return await read_stream_async(open_stream, translator=self._translator(), who=self.name, on_event=ask.on_event)
 
     def close(self) -> None:
-        """Closes the client this provider opened; one that was handed over stays open."""
+        """Close the client if this provider opened it; a client that was passed in stays open."""
         self._clients.close()
 
     async def aclose(self) -> None:

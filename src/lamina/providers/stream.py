@@ -1,13 +1,13 @@
-"""A streamed answer, put together from its events.
+"""Assembles a streamed answer from its events.
 
-`StreamState` is the one accumulator: it knows the events of the Messages API and nothing of SDKs, threads or loops. What another
-wire format sends is translated into these events first, so listeners see one kind of stream. Two thin readers, sync and async,
-pull events from an SDK's stream, feed the state and tell the listener.
+`StreamState` accumulates events of the Messages API and knows nothing about SDKs, threads or event loops. Other wire formats are
+translated into these events first, so listeners see one kind of stream. Two thin readers, sync and async, pull events from an SDK's
+stream, feed the state and call the listener.
 
-The safety rule lives here: only a stream that ended with a stop reason becomes a Reply. Anything else is a StreamBroken that
-carries the blocks received so far. A tool call whose input is no JSON object is kept under UNPARSED, and its answer counts as cut
-off (`stop_reason` None, the real one in `notes`), so it is never executed. Usage is cumulative in the events and overwritten,
-never added up: it is counted once, and not at all for a broken stream.
+This module enforces the safety rule: only a stream that ended with a stop reason becomes a Reply. Anything else raises StreamBroken
+with the blocks received so far. If the input of a tool call is not a JSON object, it is kept under UNPARSED and the answer counts as
+cut off (`stop_reason` None, the real one in `notes`), so the call is never executed. Usage in the events is cumulative, so it is
+overwritten and never added up. It is counted once, and not at all for a broken stream.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from ..core.reply import Reply, read_response
 from . import OnEvent
 from .faults import is_outside, read_fault, typed_error
 
-# The key under which a tool input that is no JSON object is kept as the text it came as.
+# The key under which a tool input that is not a JSON object is kept as text.
 UNPARSED = "lamina:unparsed"
 
-# Far more than the longest answer any model gives: what goes on beyond it is a server that never ends (Z7).
+# Far more than the longest answer of any model. A stream that exceeds this never ends.
 MAX_EVENTS = 4_000_000
 MAX_CHARACTERS = 64 << 20
 
@@ -39,17 +39,17 @@ _APPENDED = {"text_delta": "text", "thinking_delta": "thinking", "input_json_del
 
 
 class Translator(Protocol):
-    """Turns a server's own chunks into events of the Messages API."""
+    """Turns the chunks of a server into events of the Messages API."""
 
     def feed(self, raw: Mapping[str, Any]) -> Iterable[Wire]: ...
 
     def close(self) -> Iterable[Wire]:
-        """The stream ended without an error."""
+        """Return the final events after the stream ended without an error."""
         ...
 
 
 class Untranslated:
-    """The Messages API itself."""
+    """A translator for servers that already send events of the Messages API."""
 
     def feed(self, raw: Mapping[str, Any]) -> Iterable[Wire]:
         return (dict(raw),)
@@ -62,17 +62,17 @@ class StreamState:
     def __init__(self) -> None:
         self._message: Wire = {}
         self._blocks: dict[int, Wire] = {}
-        # Pieces are joined once at the end: a long answer arrives in ten thousand of them.
+        # Pieces are joined once at the end, because a long answer arrives in ten thousand of them.
         self._pieces: dict[tuple[int, str], list[str]] = {}
         self._events = 0
         self._characters = 0
         self.finished = False
 
     def feed(self, event: Mapping[str, Any]) -> None:
-        """One event; an event of a kind or order nobody knows is a broken stream, an unknown kind of event is none of ours."""
+        """Add one event. Malformed or misplaced events raise StreamBroken; events of unknown types are ignored."""
         self._events += 1
         if self._events > MAX_EVENTS or self._characters > MAX_CHARACTERS:
-            raise StreamBroken("The answer is longer than any model's; the server does not end it.", partial=self.partial())
+            raise StreamBroken("The response exceeds the size limit; the server does not end it.", partial=self.partial())
         try:
             self._feed(event)
         except (KeyError, TypeError, AttributeError, ValueError) as error:
@@ -92,7 +92,7 @@ class StreamState:
             case "message_stop":
                 self.finished = True
             case _:
-                pass  # ping, content_block_stop, and what later versions add
+                pass  # ping, content_block_stop, and events that later API versions add
 
     def _delta(self, index: int, delta: Mapping[str, Any]) -> None:
         block, kind = self._blocks[index], delta["type"]
@@ -104,7 +104,7 @@ class StreamState:
         self._characters += len(repr(delta))
         if kind == "citations_delta":
             block["citations"] = [*(block.get("citations") or ()), delta["citation"]]
-        else:  # signature_delta and whole fields that later versions send at once
+        else:  # signature_delta, and complete fields in later API versions
             block.update({key: value for key, value in delta.items() if key != "type"})
 
     def _merge(self, event: Mapping[str, Any]) -> None:
@@ -113,7 +113,7 @@ class StreamState:
         self._message = {**self._message, **around, **_given(event.get("delta")), "usage": usage}
 
     def partial(self) -> tuple[Wire, ...]:
-        """The blocks received so far, in order; nothing in them may be executed."""
+        """Return the blocks received so far, in order. Do not execute any tool call among them."""
         return tuple(self._block(index) for index in sorted(self._blocks))
 
     def _block(self, index: int) -> Wire:
@@ -126,23 +126,23 @@ class StreamState:
         return block
 
     def reply(self, *, request_id: str | None = None) -> Reply:
-        """The whole answer; StreamBroken when the stream ended before it said why it stopped."""
+        """Return the complete answer. Raise StreamBroken if the stream ended without a stop reason."""
         blocks = self.partial()
         if not self.finished or self._message.get("stop_reason") is None:
             raise StreamBroken(
-                "The answer stopped half way, without a stop reason; the request can be sent again.",
+                "The response ended early, without a stop reason. You can retry the request.",
                 partial=blocks,
                 request_id=request_id,
             )
         try:
             reply = read_response({**self._message, "content": blocks})
         except InputError as error:
-            raise StreamBroken(f"The answer can't be read ({error}); the request can be sent again.", partial=blocks) from error
+            raise StreamBroken(f"The response is not readable ({error}). You can retry the request.", partial=blocks) from error
         return withhold_unparsed(msgspec.structs.replace(reply, request_id=request_id or reply.request_id))
 
 
 def read_input(text: str) -> Any:
-    """A tool's input; what is no JSON object is kept as the text it is."""
+    """Parse the input of a tool call. If it is not a JSON object, keep its text under UNPARSED."""
     if not text.strip():
         return {}
     try:
@@ -154,15 +154,15 @@ def read_input(text: str) -> Any:
 
 
 def _finite(number: str) -> float:
-    """NaN and what is too large for a float would become null in the next request."""
+    """Parse a finite number. NaN and numbers too large for a float would become null in the next request."""
     value = float(number)
     if not math.isfinite(value):
-        raise ValueError(f"{number} is no JSON number")
+        raise ValueError(f"{number} is not a JSON number")
     return value
 
 
 def withhold_unparsed(reply: Reply) -> Reply:
-    """An answer with a tool input nobody can read counts as cut off: none of its calls may run."""
+    """Treat an answer with an invalid tool input as cut off, so that none of its calls is executed."""
     bad = [call.id for call in reply.tool_uses if isinstance(call.input, dict) and UNPARSED in call.input]
     if not bad:
         return reply
@@ -175,7 +175,7 @@ def _given(values: Mapping[str, Any] | None) -> Wire:
 
 
 class _Typed:
-    """Inside this, a fault of the SDK or the network becomes one of our errors; with blocks received, a broken stream."""
+    """A context manager that turns errors of the SDK or the network into Lamina's errors, or StreamBroken after the first block."""
 
     def __init__(self, state: StreamState, who: str) -> None:
         self._state = state
@@ -192,7 +192,7 @@ class _Typed:
         if not partial:
             raise typed from error
         raise StreamBroken(
-            f"The answer from {self._who} stopped half way ({typed}); the request can be sent again.",
+            f"The response from {self._who} was interrupted. {typed} You can retry the request.",
             partial=partial,
             request_id=typed.request_id,
         ) from error
@@ -206,8 +206,10 @@ def read_stream(
     on_event: OnEvent | None = None,
     abort: Event | None = None,
 ) -> Reply:
-    """Open an SDK's stream and read it to its end, or to the first event after an abort: the server is told by the closed
-    connection."""
+    """Open an SDK's stream and read it to its end, or to the first event after an abort.
+
+    Closing the connection tells the server to stop.
+    """
     state = StreamState()
     typed = _Typed(state, who)
     with typed:
@@ -231,7 +233,7 @@ def read_stream(
 async def read_stream_async(
     open_stream: Callable[[], Awaitable[Any]], *, translator: Translator, who: str, on_event: OnEvent | None = None
 ) -> Reply:
-    """`read_stream` on an event loop."""
+    """Read an SDK's stream in an event loop, like `read_stream`."""
     state = StreamState()
     typed = _Typed(state, who)
     with typed:
@@ -251,7 +253,7 @@ async def read_stream_async(
 
 
 def translated(translator: Translator, chunk: object, state: StreamState) -> Iterable[Wire]:
-    """The events of one chunk. The SDKs build their objects unchecked: anything may be in them, and they must not warn of it."""
+    """Return the events of one chunk. SDK objects are not validated and may contain anything, so their warnings are off."""
     dump = getattr(chunk, "model_dump", None)
     raw = dump(mode="json", exclude_none=True, warnings=False) if callable(dump) else chunk
     try:
@@ -264,9 +266,7 @@ def translated(translator: Translator, chunk: object, state: StreamState) -> Ite
 
 def _unreadable(error: Exception, state: StreamState) -> StreamBroken:
     what = f"{type(error).__name__}: {error}"
-    return StreamBroken(
-        f"The stream holds what nobody can read ({what}); the request can be sent again.", partial=state.partial()
-    )
+    return StreamBroken(f"The stream contains invalid data ({what}). You can retry the request.", partial=state.partial())
 
 
 def _tell(state: StreamState, events: Iterable[Wire], on_event: OnEvent | None) -> None:

@@ -1,11 +1,11 @@
-"""Recorded sessions run through the layers again: tokens, cache and money, against other policies and with layers off (B14).
+"""Replay recorded sessions to compare tokens, cache hits and cost between policies and with layers turned off (B14).
 
-decides  nothing of its own: every decision is `lamina.Session`'s, under the settings and the policy that are asked for
-does     plays what was recorded into a session in a directory that is thrown away, and bills each request by the model of the cache
-costs    no call to a model; about a second for every thousand calls and policy, and the memory of one session at a time
-off      nothing runs unless a person asks for it
+decides  nothing: every decision is made by `lamina.Session` under the given settings and policy
+does     plays a recording into a session in a temporary directory, and bills each request with a model of the provider's cache
+costs    no model calls; about a second per thousand calls and policy, and the memory of one session at a time
+off      runs only on request
 spec     B14
 
-What was answered is what was recorded, whatever the policy: a model that sees less might have said something else, and that cannot be
-known without asking one. Summaries and notes are made by the local functions, so they are as long as those make them.
+The answers are the recorded ones under every policy. A model that sees less context might answer differently, which cannot be
+known without asking one. Summaries and notes come from local functions, so their length is that of the local functions' output.
 """

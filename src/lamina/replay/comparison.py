@@ -1,11 +1,12 @@
-"""`--ask`: what a real model does where a policy's request differs from what was recorded.
+"""`--ask`: compare a real model's answers under a policy with the recorded ones.
 
-At a few fixed calls of a session the request a policy would have sent goes to a provider, and what comes back is held against what was
-recorded there. Nothing of it is played on. Three counts: the same next act (the same tool on the same thing, or words where there were
-words), something read again that had been read and not changed since, and a question to the person where the recording went to work.
+At a few fixed calls of a session, the request that the policy would have sent goes to a provider, and its answer is compared
+with the recorded one. The answer is not used for the rest of the replay. Three things are counted: the same next action (the
+same tool on the same target, or text instead of a call), a repeated read of something unchanged, and a question to the user
+where the recording went to work.
 
-What was not recorded cannot be sent: where the system prompt is not known a short one of ours stands there, tools have no descriptions, and
-thinking is left out, since another model may not be given it.
+What was not recorded cannot be sent: an unknown system prompt is replaced by a short one of ours, tools have no descriptions, and
+thinking is left out, since it may not be sent to another model.
 """
 
 from __future__ import annotations
@@ -20,16 +21,16 @@ from .figures import Comparison
 from .repeated_reads import ReadTracker, path_of
 from .script import RecordedAnswer, ReplayScript
 
-# As the conversation's own calls have it; the beginning of an answer is enough to see what it does.
+# The beginning of an answer is enough to see its next action.
 MAX_TOKENS = 2_000
-# So many calls that failed one after another are a server that does not answer.
+# Stop asking after this many failures in a row: the server is down.
 BREAKER = 3
 THINKING = frozenset({"thinking", "redacted_thinking"})
 OPTIONS = frozenset({"messages", "tools", "tool_choice"})
 
 
 class ComparisonModel:
-    """One provider for the whole report; `trouble` is the sentence of the last call that failed."""
+    """The provider to compare with, for the whole report; `trouble` is the error message of the last failed call."""
 
     def __init__(self, provider: Provider, times: int) -> None:
         self._provider = provider
@@ -38,7 +39,7 @@ class ComparisonModel:
         self.trouble: str | None = None
 
     def points(self, script: ReplayScript) -> frozenset[int]:
-        """Steps, spread over the session; never the first answer, which every policy asks for with the same request."""
+        """Return steps spread over the session, without the first answer: every policy sends the same request for it."""
         return frozenset(script.spread(self._times, skip=1))
 
     def ask(self, request: Wire, system: list[Wire] | None, step: RecordedAnswer, reads: ReadTracker) -> Comparison:
@@ -74,5 +75,5 @@ class ComparisonModel:
 
 
 def _act(calls: tuple[ToolUse, ...]) -> bytes:
-    """The first call, by its tool and its file, else by all of its input; nothing where there is none."""
+    """Identify the next action: the first call by its tool and file, or else its whole input; empty without calls."""
     return canonical([calls[0].name, path_of(calls[0]) or calls[0].input]) if calls else b""

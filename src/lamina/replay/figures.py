@@ -1,4 +1,4 @@
-"""What one policy comes to: a row of the report, for one session or for many, and the size of its context over the calls. Pure."""
+"""The figures of one policy: a row of the report, for one or many sessions, and its context size over the calls. Pure."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from ..core.usage import Usage
 from ..prompt.break_causes import SHARE, TOKENS
 from ..providers.models import cost
 
-# Figures that others rely on, by the names they have in `--json`.
+# Figures that other programs read, by their names in `--json`; they come first.
 RELIED_ON = ("compactions", "breaks", "regrets", "peak_tokens")
-# Far more than a picture has columns.
+# Far more than the chart has columns.
 MOST_POINTS = 4_096
 
 
 class Comparison(msgspec.Struct, frozen=True):
-    """What a model did where it was asked, held against the recording."""
+    """A model's answers compared with the recorded ones."""
 
     calls: int = 0
-    same: int = 0  # the next act is the recorded one
-    again: int = 0  # answers that read again what had been read
-    questions: int = 0  # answers that ask the person where the recording went to work
+    same: int = 0  # answers whose next action is the recorded one
+    again: int = 0  # answers that repeat a read
+    questions: int = 0  # answers that ask the user where the recording went to work
     failed: int = 0
     usage: Usage = Usage()
     usd: float = 0.0
@@ -39,34 +39,34 @@ class Comparison(msgspec.Struct, frozen=True):
 
 
 class ReplayFigures(msgspec.Struct, frozen=True):
-    """Tokens and money count the conversation's calls and those beside it; the other figures only the former.
+    """The figures of a row. Tokens and cost include background calls; the other figures cover only the conversation's calls.
 
-    Counts have the names and the order of `--json`. Of `peak_tokens` the greatest counts; all others add up.
+    Counts have the names and the order of `--json`. Adding rows takes the maximum of `peak_tokens` and the sum of all others.
     """
 
     usage: Usage = Usage()
     usd: float = 0.0
-    comparison: Comparison = Comparison()  # what a provider answered, where one was asked
+    comparison: Comparison = Comparison()  # answers of a real model, with --ask
     compactions: int = 0
-    breaks: int = 0  # requests that did not start with the one before
-    regrets: int = 0  # a file or a result read again after it was taken out of view
+    breaks: int = 0  # requests that do not start with the previous one
+    regrets: int = 0  # files or results read again after they were removed from view
     peak_tokens: int = 0
     calls: int = 0
     side_calls: int = 0
-    unpriced_calls: int = 0  # of models whose prices are not known
+    unpriced_calls: int = 0  # to models with unknown prices
     clearings: int = 0
     spills: int = 0
-    expired: int = 0  # requests that found the cache gone after a pause
-    repeated_reads: int = 0  # read again at all, in view or not
+    expired: int = 0  # requests whose cache had expired after a pause
+    repeated_reads: int = 0  # all repeated reads, in view or not
     over_window: int = 0  # requests longer than the model's window
-    stopped_sessions: int = 0  # that ended early because the window was full
-    calls_not_played: int = 0  # those they lack
-    layer_failures: int = 0  # times a layer stepped aside
-    facts: int = 0  # probe facts looked for, and those that stood in the context
+    stopped_sessions: int = 0  # sessions that ended early because the window was full
+    calls_not_played: int = 0  # calls missing from those sessions
+    layer_failures: int = 0
+    facts: int = 0  # probe facts checked, and those found in the context
     facts_in_context: int = 0
-    files: int = 0  # files used so far, and those the context still named
+    files: int = 0  # files used so far, and those the context still names
     files_in_context: int = 0
-    memory_tokens: int = 0  # of the index and of what recall brought, each counted when it was put in
+    memory_tokens: int = 0  # tokens of the index and of recalled memories, each counted when added
 
     def __add__(self, other: ReplayFigures) -> ReplayFigures:
         both = ((name, getattr(self, name), getattr(other, name)) for name in self.__struct_fields__)
@@ -74,16 +74,16 @@ class ReplayFigures(msgspec.Struct, frozen=True):
 
     @property
     def input_units(self) -> float:
-        """What was sent, in prices of one uncached input token. Answers are not in it: they are the same whatever the policy."""
+        """Input cost in units of one uncached input token. Answers are excluded, since they are the same under every policy."""
         return cost("", msgspec.structs.replace(self.usage, output_tokens=0)).units
 
     @property
     def cost_usd(self) -> float | None:
-        """None where no call has a known price."""
+        """The cost in dollars; None if no call has a known price."""
         return None if self.unpriced_calls and self.unpriced_calls >= self.calls + self.side_calls else self.usd
 
     def to_json(self) -> dict[str, Any]:
-        """What others rely on stands first."""
+        """Return the figures for --json; those that other programs read come first."""
         usd = self.cost_usd
         counts = {name: getattr(self, name) for name in self.__struct_fields__[3:]}
         return {
@@ -114,18 +114,18 @@ def bill_call(model: str, usage: Usage, *, side: bool = False, window: int = 0) 
 
 
 def has_missed(usage: Usage, readable: int) -> bool:
-    """Whether a request found much less in the cache than the `readable` tokens that the one before left there."""
+    """Return whether a request read much less from the cache than the `readable` tokens the previous one left there."""
     lost = readable - usage.cache_read
     return lost > TOKENS and lost > readable * SHARE
 
 
 class Curve:
-    """The size of the context over many calls, in bounded memory: where there are too many, two become one, and the greater is kept."""
+    """Context size over the calls, in bounded memory: when full, neighbouring points are merged into their maximum."""
 
     def __init__(self) -> None:
         self.points: list[int] = []
         self.stride = 1  # calls in one point
-        self._open: list[int] = []  # the calls of the point under way
+        self._open: list[int] = []  # calls of the unfinished point
 
     def extend(self, sizes: Iterable[int]) -> None:
         for size in sizes:
@@ -138,7 +138,7 @@ class Curve:
                     self.stride *= 2
 
     def shown(self, columns: int) -> list[int]:
-        """At most so many points."""
+        """Return at most `columns` points."""
         points = [*self.points, *([max(self._open)] if self._open else [])]
         if len(points) <= columns:
             return points

@@ -1,6 +1,6 @@
-"""The report as one HTML file: a picture of the context over the calls, and the table. No script, nothing from elsewhere; light and dark.
+"""The report as one HTML page: a chart of the context size over the calls, and the table. No scripts, no external resources.
 
-Pure. Whatever comes from a file's name or a setting is escaped.
+Pure. File names and settings are escaped.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from ..core.wording import counted
 from .run import ReplayReport
 from .table import COLUMNS, cells, remarks
 
-# By this a page of before is known.
+# Identifies an earlier report that may be replaced.
 BEGINNING = "<!doctype html>"
 WIDTH, HEIGHT = 960, 280
 LEFT, BOTTOM = 64, 24
-# As many columns as the picture has room for.
+# Points that the chart's width can show.
 POINTS = 440
-# Colours that can be told apart on white and on black, also by most who do not see all of them.
+# Distinguishable on white and on black, and with most forms of colour blindness.
 COLOURS = ("#888888", "#cc5500", "#0072b2", "#009e73", "#b0439c", "#a68a00", "#56a0d8", "#d05050")
 
 STYLE = """
@@ -37,15 +37,15 @@ th:first-child, td:first-child { text-align: left; }
 
 
 def page(report: ReplayReport, title: str) -> str:
-    """It begins with BEGINNING."""
+    """Return the HTML page; it begins with BEGINNING."""
     body = [
         f"<h1>{escape(title)}</h1>",
-        f"<p>{counted(report.sessions, 'recorded session')}, {counted(report.calls, 'call')}, played again by Lamina.</p>",
+        f"<p>{counted(report.sessions, 'recorded session')}, {counted(report.calls, 'call')}, replayed by Lamina.</p>",
         _picture(report),
         _table(report),
-        _list("What to know", remarks(report)),
-        _list("Left out", report.skipped),
-        _list("Read in part", report.damaged),
+        _list("Notes", remarks(report)),
+        _list("Skipped files", report.skipped),
+        _list("Partly readable files", report.damaged),
     ]
     head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{escape(title)}</title>'
     return (
@@ -64,9 +64,7 @@ def _picture(report: ReplayReport) -> str:
     top = max((size for sizes in curves.values() for size in sizes), default=0) or 1
     lines = [_line(sizes, top, colour(at), name) for at, (name, sizes) in enumerate(curves.items())]
     grid = [_rule(share, top) for share in (0.0, 0.25, 0.5, 0.75, 1.0)]
-    caption = (
-        "Tokens of each request, one session after another; where lines lie on each other, the lower row of the table is on top."
-    )
+    caption = "Tokens of each request, one session after another. Where lines overlap, the lower row of the table is on top."
     return (
         f'<figure><svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="Context size over calls">'
         f"{''.join(grid)}{''.join(lines)}</svg><figcaption>{caption}</figcaption></figure>"

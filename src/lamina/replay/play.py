@@ -1,7 +1,8 @@
-"""One script played into one `lamina.Session`: what its layers decide is what they would have decided then.
+"""Play a script into a `lamina.Session`, whose layers decide as they would have at the time.
 
-The session lives in a home that is thrown away, by the clock of the recording. Background work (notes, summaries made ahead) is waited for
-behind every step, so that the same script gives the same figures; in life it may land a call later.
+The session lives in a temporary home and uses the recording's clock. After every step the replay waits for background work
+(notes, prepared summaries), so that the same script always gives the same figures; in a live session it may finish a call
+later.
 """
 
 from __future__ import annotations
@@ -34,17 +35,17 @@ from .repeated_reads import ReadTracker
 from .script import Probe, RecordedAnswer, RecordedInput, ReplayScript, look_for
 from .token_scale import TokenCounter, TokenScale
 
-# No request ever fills it: for the row in which nothing is taken out.
+# A window that no request fills, for the row in which nothing is removed.
 ENDLESS = 100_000_000
-# For background work, which is a function of this process: one that takes longer is stuck.
+# Seconds to wait for background work, which runs in this process; anything slower is stuck.
 PATIENCE = 120.0
-# Where a recording has no times at all; how long ago it was is asked by nothing.
+# Start time for recordings without times; nothing depends on its value.
 SOME_TIME = "2020-01-01T00:00:00.000Z"
 INSTRUCTIONS = "instructions"
 
 
 class ReplayStage(NamedTuple):
-    """What all policies of one session share."""
+    """State shared by the replays of one session under different policies."""
 
     script: ReplayScript
     learnt: TokenScale
@@ -63,7 +64,7 @@ class Played(NamedTuple):
 
 
 def play(stage: ReplayStage, settings: Settings, *, index: str | None = None, endless: bool = False) -> Played:
-    """`index`: the first reminder with the memory index; None without memory. `endless`: the window never fills."""
+    """Play the script. `index` is the first reminder with the memory index, or None; with `endless` the window never fills."""
     provider = RecordedProvider(stage.script.model, stage.count)
     window = limits_for(provider, settings.policy, settings, window=stage.window, options={}, notices=[]).window
     session = Session(
@@ -81,14 +82,14 @@ def play(stage: ReplayStage, settings: Settings, *, index: str | None = None, en
         with working(session) as conversation:
             played = _Player(stage, session, provider, conversation, window).run(index)
         session.close()
-    except BaseException:  # Ctrl-C too: nothing goes on behind it
+    except BaseException:  # also on Ctrl-C: no background work may continue
         session.abort()
         raise
     return played
 
 
 def _system(stage: ReplayStage) -> list[Wire]:
-    """What is not recorded is as long as the first request says it was; what that found in the cache is a block of its own."""
+    """Return the recorded system prompt, or else filler of the implied length, with the cached part as a separate block."""
     if stage.script.system is not None:
         return stage.script.system
     learnt, tools = stage.learnt, sum(stage.count(tool) for tool in stage.script.tools)
@@ -97,7 +98,7 @@ def _system(stage: ReplayStage) -> list[Wire]:
 
 
 def _warm(stage: ReplayStage, provider: RecordedProvider) -> None:
-    """Other sessions had left the first part of the prompt in the provider's cache."""
+    """Put the start of the prompt into the cache, if the recording found it there from earlier sessions."""
     known = _system(stage)[: None if stage.script.system is not None else 1]
     if stage.learnt.warm and known:
         mark = {"type": "ephemeral", "ttl": stage.script.ttl}
@@ -113,7 +114,7 @@ class _Player:
         self._c = c
         self._window = window
         self._time = SOME_TIME
-        self._index = ""  # of memory, until it is said
+        self._index = ""  # the memory index, until it is sent
         self._reads = ReadTracker()
         self._readable = 0
         self._figures = ReplayFigures()
@@ -148,10 +149,10 @@ class _Player:
         self._figures += figures
 
     def _move(self, time: str) -> None:
-        """The clock of the recording; it never goes back."""
+        """Advance the clock to the recorded time; it never goes back."""
         try:
             when = datetime.fromisoformat(time).astimezone(UTC)
-        except (ValueError, OverflowError):  # none, or one that no calendar has
+        except (ValueError, OverflowError):  # missing or out of range
             return
         if when.timestamp() >= self._provider.now:
             self._time, self._provider.now = when.isoformat(timespec="milliseconds").replace("+00:00", "Z"), when.timestamp()
@@ -169,12 +170,12 @@ class _Player:
         if results:
             self._session._add_results(results)
             self._reads.came(results)
-        said = [block.wire for block in step.blocks if _is_said(block)]
-        if said:
-            self._session.add_user(said)
+        message = [block.wire for block in step.blocks if _is_said(block)]
+        if message:
+            self._session.add_user(message)
 
     def _instruct(self, words: str) -> None:
-        """The index stands with the instructions, as in a session of ours, and comes back with them behind a summary."""
+        """Add instructions together with the memory index, as a session does, so that both return after a summary."""
         words, self._index = "\n\n".join(part for part in (self._index, words) if part.strip()), ""
         if words:
             turn.add_context(self._c, INSTRUCTIONS, words)
@@ -182,13 +183,13 @@ class _Player:
     def _answer(self, step: RecordedAnswer, at: int) -> None:
         try:
             request = self._session.before_call()
-        except NothingToSend:  # a second answer to the same request: recorded, and no call of its own
+        except NothingToSend:  # a second answer to the same request is recorded but is not a call
             self._session.after_call(self._reply(step, None))
             return
         self._settle()
         repeats = self._reads.called(step.calls, lambda: _seen(self._c))
         if self._stage.comparison_model is not None and at in self._stage.points:
-            # What was read up to here, and not what this answer reads.
+            # Compare with the reads before this answer only.
             compared = self._stage.comparison_model.ask(request, self._stage.script.system, step, self._reads)
             self._add(ReplayFigures(comparison=compared))
         if not self._sizes:
@@ -226,7 +227,7 @@ class _Player:
                 pass
 
     def _decided(self) -> ReplayFigures:
-        """From the transcript that the replay wrote: a compaction takes earlier decisions out of memory."""
+        """Count the decisions in the replay's own transcript, since a compaction drops earlier ones from memory."""
         made = [type(record) for record in self._c.store.read() if isinstance(record, Clear | Spill)]
         return ReplayFigures(breaks=self._session.status.cache_breaks, clearings=made.count(Clear), spills=made.count(Spill))
 
@@ -238,20 +239,20 @@ def _is_said(block: Block) -> bool:
 
 
 def _seen(c: Conversation) -> frozenset[str]:
-    """Calls whose results the model is shown as they came."""
+    """Return the calls whose results the model sees unchanged."""
     results = (block.tool_use_id for _, block in c.log.view.blocks() if isinstance(block, ToolResult))
     return frozenset(call for call in results if call not in c.log.view.replaced)
 
 
 def _output(step: RecordedAnswer, count: TokenCounter) -> int:
-    """As reported, so that every row pays the same for the same words; estimated where nothing was."""
+    """Return the reported output tokens, so that every row pays the same for an answer; estimated if none were reported."""
     return step.usage.output_tokens if step.usage is not None and step.usage.output_tokens else count.of(step.blocks)
 
 
 def replay_recorded(script: ReplayScript, probes: Mapping[int, Probe], window: int) -> Played:
-    """The row of what was recorded: what the transcript's own usage reports, and what its program had taken out of view by then.
+    """Build the "recorded" row from the transcript's own usage and from what its program had removed from view.
 
-    Answers that report nothing count as calls of no tokens.
+    Answers without reported usage count as calls with no tokens.
     """
     total, sizes, reads = ReplayFigures(compactions=script.recorded.compactions), list[int](), ReadTracker()
     readable, last = 0, ""
@@ -276,7 +277,7 @@ def replay_recorded(script: ReplayScript, probes: Mapping[int, Probe], window: i
 
 
 def _recorded_view(script: ReplayScript, at: int) -> Iterator[Item]:
-    """What the recorded model saw behind this step."""
+    """Yield what the recorded model saw after this step."""
     gone, cleared = script.recorded.gone, script.recorded.results_gone
     for since, item in script.recorded.summaries:
         if since <= at < gone.get(item.uuid, at + 1):

@@ -1,7 +1,7 @@
-"""Who answers in a replay: recorded words for the conversation, local functions beside it, and a bill for both.
+"""The provider of a replay: recorded answers for the conversation, local functions for background calls, and a bill for both.
 
-A provider for `lamina.Session` that makes no call. Each request is billed by the model of the provider's cache at the time it was recorded;
-what a summary or a note costs is billed too, with the length the local function gives it. Not for two conversations at once.
+It makes no calls. Each request is billed with a model of the provider's cache at the recorded time. Summaries and notes are
+billed too, with the length that the local function produces. Use one instance per conversation.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from ..session.provider import offline
 from .figures import ReplayFigures, bill_call
 from .token_scale import TokenCounter
 
-# What is recorded without a model's name is billed like this one's cache, and has no price.
+# The model of recordings without a model name: billed with the default cache model, without a price.
 UNKNOWN = "unknown"
 
 
 class RecordedProvider:
-    """`now` is the time of the recording, in seconds; the player moves it."""
+    """A provider that answers from the recording; `now` is the recorded time in seconds, set by the player."""
 
     name = "replay"
     can_call = True
 
     def __init__(self, model: str, count: TokenCounter) -> None:
         self.model = model or UNKNOWN
-        # Neither cache edits nor clearing by the provider: what a server would do of itself is not modelled.
+        # No cache edits and no clearing by the provider: what a server does on its own is not modelled.
         self.capabilities = Capabilities("messages", cache_marks=True, cache_ttl_1h=True, thinking=True)
         self.now = 0.0
         self.side = ReplayFigures()
@@ -42,7 +42,7 @@ class RecordedProvider:
             openai_cache(count=count, shared=True) if _by_openai(self.model) else CacheModel(count=count, shared=True)
         )
         self._local = offline()
-        self._lock = threading.Lock()  # forks ask from threads of their own
+        self._lock = threading.Lock()  # forks call from their own threads
 
     def bill(self, request: Wire, output: int) -> Usage:
         with self._lock:
@@ -66,7 +66,7 @@ class RecordedProvider:
 
 
 def _by_openai(model: str) -> bool:
-    """Its cache needs no marks and costs nothing to write."""
+    """Return whether this is an OpenAI model, whose cache needs no marks and is free to write."""
     try:
         return read_spec(model).provider == "openai"
     except SettingError:

@@ -1,8 +1,8 @@
-"""Which reads of a recording are repeated, and which of those a policy may be blamed for. Pure.
+"""Find repeated reads in a recording, and those caused by a policy. Pure.
 
-A read is repeated when the same thing was read before and not changed by the conversation since. It is a regret when nothing of the earlier
-reads stood in view any more: cleared, spilled to a preview, or behind a summary. What a command printed is no read: commands are run again
-because the world has changed.
+A read is repeated if the same file or search was read before and the conversation has not changed it since. It is a regret if
+none of the earlier results was in view any more: cleared, spilled to a preview, or replaced by a summary. Command output does
+not count as a read, because commands are run again when the world has changed.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 from ..core.blocks import Block, ToolResult, ToolUse, canonical
 from .figures import ReplayFigures
 
-# Names under which agents have these tools.
+# Names of these tools in common agents.
 READERS = frozenset({"Read", "NotebookRead", "View", "read_file", "view"})
 SEARCHERS = frozenset({"Grep", "Glob", "LS", "WebFetch", "WebSearch", "grep", "glob", "ls", "search"})
 WRITERS = frozenset({"Edit", "MultiEdit", "Write", "NotebookEdit", "write_file", "edit_file", "str_replace"})
 PATHS = ("file_path", "path", "notebook_path")
-# Where a read of a whole file ends.
+# The end of a whole-file read.
 END = 1 << 40
 
 
@@ -33,10 +33,10 @@ class ReadTracker:
 
     def __init__(self) -> None:
         self._read: dict[bytes, list[ReadRange]] = {}
-        self._asked: dict[str, tuple[bytes, ReadRange]] = {}  # calls whose results have not come
+        self._asked: dict[str, tuple[bytes, ReadRange]] = {}  # calls without a result yet
 
     def again(self, calls: Iterable[ToolUse]) -> bool:
-        """Whether one of these would read again what was read and not changed since; nothing is remembered of them."""
+        """Return whether one of these calls repeats an earlier read, without recording them."""
         keys = ((_key(call), _range(call)) for call in calls if call.name not in WRITERS)
         return any(self._earlier(key, now) for key, now in keys if key is not None)
 
@@ -44,7 +44,7 @@ class ReadTracker:
         return [one for one in self._read.get(key, ()) if one.first < now.end and now.first < one.end]
 
     def called(self, calls: Iterable[ToolUse], in_view: Callable[[], Container[str]]) -> ReplayFigures:
-        """`in_view`: tool_use ids whose results the model saw as they came; asked only where something is read again."""
+        """Record calls and count repeated reads. `in_view` returns the tool_use ids with results in view, if needed."""
         rereads = regrets = 0
         for call in calls:
             key = _key(call)
@@ -62,7 +62,7 @@ class ReadTracker:
         return ReplayFigures(repeated_reads=rereads, regrets=regrets)
 
     def came(self, results: Iterable[Block]) -> None:
-        """What a tool returned. A call that failed read nothing."""
+        """Record tool results; a failed call read nothing."""
         for block in results:
             if isinstance(block, ToolResult) and (asked := self._asked.pop(block.tool_use_id, None)) and not block.is_error:
                 self._read.setdefault(asked[0], []).append(asked[1])

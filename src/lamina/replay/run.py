@@ -1,7 +1,7 @@
-"""Recorded sessions, one after another, through every policy that is asked for; what comes of it is one report.
+"""Replay recorded sessions, one after another, under every requested policy, and build one report.
 
-Reads transcripts and never writes them. Each session is played in a home of its own below the system's temporary directory, which is
-removed when it is done, also after Ctrl-C; a crash leaves that one directory behind. In memory are one session at a time and the sums.
+Transcripts are read, never written. Each replay uses its own home in the system's temporary directory, which is removed
+afterwards, also on Ctrl-C; a crash leaves that one directory behind. Memory holds one session at a time and the totals.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ from .script import ReplayScript, probes_of, read_script
 from .token_scale import TokenCounter, TokenScale, learn_scale
 from .variants import RECORDED, Variant
 
-# Files of a session's own that are no conversation, and what a memory keeps beside its topics.
+# Session files that are not conversations, and directories that a memory keeps beside its topics.
 NOT_SESSIONS = re.compile(r"(fork|damaged(-\d+)?)\.jsonl")
 NO_PLACES = frozenset({".history", ".inbox", ".dreams"})
 NAME_LETTERS = 16
-# No system prompt with its tools is this long: such a file goes on from another, or is a side run of one, and holds the end only.
+# No system prompt with tools is this long: such a file continues another one and has only the end of the conversation.
 MOST_OVERHEAD = 100_000
-# An index is cut to 25,000 bytes before it is sent; what lies behind a megabyte was never meant to be read.
+# An index is cut to 25,000 bytes before it is sent, so a megabyte is more than enough.
 MOST_INDEX_BYTES = 1 << 20
 
 
 class ReplayOptions(NamedTuple):
     variants: Sequence[Variant]
-    settings: Callable[[Mapping[str, Any]], Settings]  # those in force, under arguments
+    settings: Callable[[Mapping[str, Any]], Settings]  # the settings in force, with these arguments on top
     window: int | None = None
     reminder: Callable[[Settings], str | None] = lambda _: None  # the first reminder of a session with memory
     comparison_model: ComparisonModel | None = None
@@ -62,11 +62,11 @@ class ReplayReport(msgspec.Struct):
     figures: dict[str, ReplayFigures] = msgspec.field(default_factory=dict)
     curves: dict[str, Curve] = msgspec.field(default_factory=dict)
     skipped: list[str] = msgspec.field(default_factory=list)
-    damaged: list[str] = msgspec.field(default_factory=list)  # files of which a part could not be read
-    silent: int = 0  # sessions that report no usage
+    damaged: list[str] = msgspec.field(default_factory=list)  # files that could be read only in part
+    silent: int = 0  # sessions without reported usage
 
     def take(self, rows: Mapping[str, Played], calls: int) -> None:
-        """What one session of so many calls came to."""
+        """Add the rows of one session with `calls` calls."""
         self.sessions += 1
         self.calls += calls
         self.silent += not rows[RECORDED].sizes
@@ -75,14 +75,14 @@ class ReplayReport(msgspec.Struct):
             self.curves.setdefault(name, Curve()).extend([*played.sizes, *[0] * (calls - len(played.sizes))])
 
     def to_json(self) -> dict[str, Any]:
-        """What others rely on stands first; the rest is for who wants to know more."""
+        """Return the report for --json; the keys that other programs read come first."""
         policies = {name: figures.to_json() for name, figures in self.figures.items()}
         more = {"skipped": self.skipped, "damaged": self.damaged, "without_usage": self.silent}
         return {"sessions": self.sessions, "policies": policies, **more}
 
 
 def transcripts(paths: Sequence[Path]) -> list[Path]:
-    """Files as they are named; of a directory all that look like transcripts, in order. Each once, by whatever names."""
+    """Return the given files, and all transcripts in the given directories, in order and without duplicates."""
     found: dict[str, Path] = {}
     for path in paths:
         for one in sorted(_inside(path)) if path.is_dir() else [path]:
@@ -112,7 +112,7 @@ def replay(
             report.damaged.append(script.damage)
         learnt = learn_scale(script)
         if learnt.overhead > MOST_OVERHEAD:
-            report.skipped.append(f"{path} is left out: {learnt.overhead:,} tokens of its first request are not in the file.")
+            report.skipped.append(f"{path} skipped: {learnt.overhead:,} tokens of its first request are not in the file.")
             continue
         try:
             rows = _rows(script, learnt, wanted, settings)
@@ -126,7 +126,7 @@ def replay(
 def _rows(
     script: ReplayScript, learnt: TokenScale, wanted: ReplayOptions, settings: Sequence[tuple[Variant, Settings]]
 ) -> dict[str, Played]:
-    """All rows of one session: it counts in all of them or in none."""
+    """Return all rows of one session, so that it counts in all of them or in none."""
     probes, first = probes_of(script), settings[0][1]
     count, calls, asked = TokenCounter(learnt.scale), len(script.answers), wanted.window or _hinted(script, first)
     window = limits_for(RecordedProvider(script.model, count), first.policy, first, window=asked, options={}, notices=[]).window
@@ -144,13 +144,16 @@ def _rows(
             stage = ReplayStage(script, learnt, count, probes, home, asked, called, wanted.comparison_model, points)
             index = wanted.reminder(held) if variant.memory and held.memory else None
             rows[variant.name] = play(stage, held, index=index, endless=variant.endless)
-        gc.collect()  # a session and its parts know each other: megabytes of it would wait for the collector's own time
+        gc.collect()  # a session has reference cycles that would otherwise keep megabytes alive
     return rows
 
 
 def _hinted(script: ReplayScript, settings: Settings) -> int | None:
-    """A recording that was compacted by itself and never went over the usual window was made in one of that size, even if its model
-    takes more; None: the settings and the model decide."""
+    """Guess the window of the recording; None leaves it to the settings and the model.
+
+    A recording that was compacted automatically and never exceeded the default window was made in a window of that size, even
+    if its model allows more.
+    """
     usual = settings.policy.window.default_window
     peak = max((answer.usage.prompt for answer in script.answers.values() if answer.usage), default=0)
     return usual if settings.context_window is None and script.recorded.auto and 0 < peak <= usual else None
@@ -158,7 +161,7 @@ def _hinted(script: ReplayScript, settings: Settings) -> int | None:
 
 @contextmanager
 def _home() -> Iterator[Path]:
-    """Nobody can guess its name, and it always weighs the same: it stands in previews, and they are counted."""
+    """Make a temporary home with an unguessable name of fixed length: it appears in previews, whose tokens are counted."""
     name = "".join(secrets.choice(string.ascii_lowercase) for _ in range(NAME_LETTERS))
     home = private_dir(Path(os.path.realpath(tempfile.gettempdir())) / f"lamina-replay-{name}")
     try:
@@ -168,15 +171,15 @@ def _home() -> Iterator[Path]:
 
 
 def _sentence(path: Path, error: LaminaError | OSError) -> str:
-    said = str(error) if isinstance(error, LaminaError) else os.strerror(error.errno or 0).lower()
-    return f"{path} is left out: {said.removeprefix(f'{path}: ')}"
+    problem = str(error) if isinstance(error, LaminaError) else os.strerror(error.errno or 0).lower()
+    return f"{path} skipped: {problem.removeprefix(f'{path}: ')}"
 
 
-# The memory a replay is given: the index as a session would be sent it now. Reads, and makes nothing.
+# The memory of a replay: the current index, as a session would receive it. Read-only.
 
 
 def memory_directory(settings: Settings, *, cwd: Path, home: Path | None) -> Path | None:
-    """The directory of this project's memory, where it is there."""
+    """Return the directory of this project's memory, if it exists."""
     if home is None or not settings.memory or settings.memory_mode["private"] == "off":
         return None
     found = locate_memory(cwd=cwd, home=home, settings=settings, user_home=user_home(os.environ) or home).path
@@ -184,7 +187,7 @@ def memory_directory(settings: Settings, *, cwd: Path, home: Path | None) -> Pat
 
 
 def index_reminder(path: Path, settings: Settings) -> str | None:
-    """The first reminder with that index; None where none is sent."""
+    """Return the first reminder with that index; None if no index is sent."""
     data = read(path / INDEX, MOST_INDEX_BYTES) if settings.index_in_prompt and not settings.assistant else None
     shown = load_index(data.decode("utf-8", "replace")) if data is not None else ""
     return first_reminder(memory_index=[IndexText(str(path / INDEX), shown)]) if shown else None

@@ -1,8 +1,8 @@
-"""A recorded conversation as a script: what was said, in order, and what was answered, with what each answer reported.
+"""A recorded conversation as a script: its inputs and answers in order, with the usage each answer reported.
 
-Owns the reading of one transcript, ours or Claude Code's. The invariant: the script is the conversation as if nothing had ever been taken
-out of it; what the recorded program took out is kept apart (`gone`), for the row of figures that is its own. Its summaries, what it put
-back behind them and the memories it brought are left out: those are decisions, and a replay takes its own.
+Reads one transcript of Lamina or Claude Code. Invariant: the script is the conversation as if nothing had ever been removed
+from it. What the recorded program removed is kept apart (`gone`), for the "recorded" row. Its summaries, what it restored after
+them and the memories it recalled are left out: those are decisions, and a replay makes its own.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from ..disk.transcripts.store import read_transcript
 from .figures import ReplayFigures
 from .repeated_reads import path_of
 
-# What recall brought: a replay brings its own.
+# Recalled memories; a replay recalls its own.
 MEMORIES = "attachment:relevant_memories"
 INSTRUCTIONS = "attachment:instructions"
-# The index within a first reminder of ours; its text is fenced, so none of it can look like this.
+# The index within Lamina's first reminder; its text is fenced, so the pattern cannot match inside it.
 _INDEX = re.compile(
     r"^# Memory index\n[^\n]*(?:\n\nContents of [^\n]+:\n<memory-index>\n.*?\n</memory-index>)+\n\n", re.MULTILINE | re.DOTALL
 )
-NO_CONVERSATION = "it holds no answer of a model"
-# A quarter, the half, three quarters, the end: a policy that forgets at once and one that forgets late must not look alike.
+NO_CONVERSATION = "the file has no model answer"
+# Probe at a quarter, half, three quarters and the end, so that forgetting early and forgetting late look different.
 POINTS = 4
 
 
 class RecordedInput(NamedTuple):
-    """What stood before the next answer: of a person, of tools, or put in by a program (`context` is then its kind)."""
+    """Input before the next answer: from the user, from tools, or injected context (`context` is its kind)."""
 
     time: str
     blocks: tuple[Block, ...]
@@ -62,52 +62,52 @@ Step: TypeAlias = RecordedInput | RecordedAnswer
 
 
 class RecordedView(NamedTuple):
-    """What the recorded program did to its own view."""
+    """Changes that the recorded program made to its own view."""
 
     compactions: int
-    auto: int  # of them, those nobody asked for
-    gone: dict[str, int]  # record → the number of the first step that no longer saw it
-    results_gone: dict[str, int]  # tool_use id → the same for a result that was cleared
-    summaries: tuple[tuple[int, Item], ...]  # with the number of the first step that saw it
-    side: tuple[Usage, ...]  # what its calls beside the conversation used, where it says so
+    auto: int  # automatic ones among them
+    gone: dict[str, int]  # record → the first step that no longer saw it
+    results_gone: dict[str, int]  # tool_use id of a cleared result → the first step that no longer saw it
+    summaries: tuple[tuple[int, Item], ...]  # each with the first step that saw it
+    side: tuple[Usage, ...]  # usage of its background calls, if recorded
 
 
 class ReplayScript(NamedTuple):
-    model: str  # the one that answered most
-    ttl: str  # of the cache marks it was recorded with
+    model: str  # the model with the most answers
+    ttl: str  # of the recorded cache marks
     steps: tuple[Step, ...]
-    items: tuple[tuple[int, Item], ...]  # what probes are drawn from, each with the number of its step
-    system: list[Wire] | None  # as it was recorded; None: not known
+    items: tuple[tuple[int, Item], ...]  # the source of probe facts, each with its step number
+    system: list[Wire] | None  # as recorded; None if unknown
     tools: list[Wire]
     recorded: RecordedView
-    damage: str | None  # one sentence where a part of the file could not be read
+    damage: str | None  # a message if part of the file could not be read
 
     @property
     def answers(self) -> dict[int, RecordedAnswer]:
-        """By the number of the step."""
+        """The answers by step number."""
         return {at: step for at, step in enumerate(self.steps) if isinstance(step, RecordedAnswer)}
 
     def spread(self, count: int, *, skip: int = 0) -> list[int]:
-        """Steps with an answer, at most so many, spread over the session up to its end; the first ones may be skipped."""
+        """Return at most `count` answer steps, spread evenly up to the end of the session, without the first `skip`."""
         points = list(self.answers)[skip:]
         wanted = min(count, len(points))
         return [points[(number * len(points) - 1) // wanted] for number in range(1, wanted + 1)]
 
 
 def read_script(path: Path) -> ReplayScript:
-    """InputError, in one sentence, for a file that is no recorded conversation."""
+    """Read the script of a transcript; InputError if it is not a recorded conversation."""
     health = Health()
     records = _own([record for record in read_transcript(path, health=health) if not isinstance(record, Foreign)])
     whole = list(_whole(records))
     log = Log.load(lambda: whole)
     if log.newer is not None:
-        raise InputError(str(path), "was written by a newer version of Lamina", "bring Lamina up to date")
+        raise InputError(str(path), "was written by a newer version of Lamina", "upgrade Lamina")
     made = _ScriptBuilder(records)
     for item in log.view.items:
         made.add(item)
     answers = [step for step in made.steps if isinstance(step, RecordedAnswer)]
     if not answers:
-        raise InputError(str(path), NO_CONVERSATION, "name a transcript of Lamina or Claude Code")
+        raise InputError(str(path), NO_CONVERSATION, "pass a transcript of Lamina or Claude Code")
     snapshot = next((record for record in reversed(records) if isinstance(record, Snapshot)), None)
     return ReplayScript(
         model=_mostly([answer.model for answer in answers]),
@@ -122,7 +122,7 @@ def read_script(path: Path) -> ReplayScript:
 
 
 def _own(records: list[Record]) -> list[Record]:
-    """To its own transcript a subagent's side conversation is the conversation."""
+    """Treat a subagent's transcript, which has only sidechain records, as a main conversation."""
     if any(isinstance(record, Message) and not record.sidechain for record in records):
         return records
     flat = (Message, Attachment, Boundary)
@@ -130,7 +130,7 @@ def _own(records: list[Record]) -> list[Record]:
 
 
 def _whole(records: Sequence[Record]) -> Iterator[Record]:
-    """The records without what was decided about them. A compaction stays a link of the tree: what follows hangs on it."""
+    """Yield the records without layer decisions. A compaction stays as a link of the tree, since later records hang on it."""
     for record in records:
         match record:
             case Boundary():
@@ -142,7 +142,7 @@ def _whole(records: Sequence[Record]) -> Iterator[Record]:
 
 
 class _ScriptBuilder:
-    """A script in the making: items in, steps out. Blocks of one answer are put together, wherever results stand between them."""
+    """Builds the steps from view items. Blocks of one answer are joined even if results stand between them."""
 
     def __init__(self, records: Sequence[Record]) -> None:
         self._records = records
@@ -150,7 +150,7 @@ class _ScriptBuilder:
         self._models = {record.uuid: record.model or "" for record in records if isinstance(record, Message)}
         self.steps: list[Step] = []
         self._answers: dict[str, int] = {}  # message id → its step
-        self._began: list[int] = []  # step → the place of its first record in the file
+        self._began: list[int] = []  # step → position of its first record in the file
         self._summaries: list[Item] = []
         self._behind_summary = False
         self.items: list[tuple[int, Item]] = []
@@ -181,14 +181,14 @@ class _ScriptBuilder:
             return at
         before = self.steps[at]
         assert isinstance(before, RecordedAnswer)
-        # The last record of an answer has its whole usage.
+        # The last record of an answer has the complete usage.
         usage = item.usage or before.usage
         self.steps[at] = before._replace(blocks=(*before.blocks, *item.blocks), usage=usage)
         return at
 
     def _step(self, item: Item, step: Step) -> int:
         self.steps.append(step)
-        # Results that came out of order do not move a step before the one it follows.
+        # Out-of-order results must not move a step before its predecessor.
         self._began.append(max(self._order.get(item.uuid, 0), self._began[-1] if self._began else 0))
         return len(self.steps) - 1
 
@@ -217,7 +217,7 @@ class _ScriptBuilder:
 
 
 def _beside(records: Sequence[Record]) -> Iterator[Usage]:
-    """Ours tell what forks used; Claude Code's do not."""
+    """Yield the usage of forks, which only Lamina's transcripts record."""
     for record in records:
         if isinstance(record, Event) and record.name == "fork":
             given = (record.data.get(name) for name in ("input", "cache_read", "cache_write", "output"))
@@ -226,7 +226,7 @@ def _beside(records: Sequence[Record]) -> Iterator[Usage]:
 
 
 def _without_index(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
-    """The memory index of then: a replay with memory sends the one of now, a replay without sends none."""
+    """Remove the recorded memory index: a replay with memory sends the current one, a replay without memory sends none."""
     changed = (text(_INDEX.sub("", block.text)) if isinstance(block, Text) else block for block in blocks)
     return tuple(block for block in changed if not isinstance(block, Text) or block.text.strip())
 
@@ -236,22 +236,22 @@ def _mostly(models: Sequence[str]) -> str:
 
 
 def _lifetime(answers: Sequence[RecordedAnswer]) -> str:
-    """A recording whose cache was mostly written for an hour is replayed with marks of an hour, so that both pay the same prices."""
+    """Return the lifetime of most recorded cache writes, so that recording and replay pay the same prices."""
     used = [answer.usage for answer in answers if answer.usage is not None]
     return "1h" if sum(usage.cache_write_1h for usage in used) * 2 > sum(usage.cache_write for usage in used) else "5m"
 
 
 def _tools(answers: Sequence[RecordedAnswer]) -> list[Wire]:
-    """The tools that were called, by name: what the recorded program said of them is not in its transcript."""
+    """Return the called tools by name; their descriptions are not in the transcript."""
     names = dict.fromkeys(call.name for answer in answers for call in answer.calls)
     return [{"name": name, "description": "As recorded.", "input_schema": {"type": "object"}} for name in names]
 
 
 class Probe(NamedTuple):
-    """What of a conversation still stands in the context, asked at a few fixed points of it (K4's probe facts).
+    """Facts and files of the conversation so far, checked against the context at a few fixed points.
 
-    The questions come from the script alone, so every policy is asked the same: facts of everything said until then, and the files used
-    until then. An answer in the context is an exact string that stands in what the model would be sent.
+    Probes come from the script alone, so every policy gets the same ones: facts of everything so far, and the files used so
+    far. A fact counts as kept if its exact string is in what the model would be sent.
     """
 
     facts: tuple[Fact, ...]
@@ -259,15 +259,15 @@ class Probe(NamedTuple):
 
 
 def probes_of(script: ReplayScript) -> dict[int, Probe]:
-    """By step."""
+    """Return the probes by step."""
     return {point: _probe(script, point) for point in script.spread(POINTS)}
 
 
 def _probe(script: ReplayScript, point: int) -> Probe:
-    said = [item for at, item in script.items if at <= point]
+    items = [item for at, item in script.items if at <= point]
     calls = [call for at, answer in script.answers.items() if at <= point for call in answer.calls]
     files = dict.fromkeys(path for call in calls if (path := path_of(call)) is not None)
-    return Probe(tuple(drawn(said)), tuple(files))
+    return Probe(tuple(drawn(items)), tuple(files))
 
 
 def look_for(probe: Probe, view: Iterable[Item]) -> ReplayFigures:

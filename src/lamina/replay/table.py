@@ -1,4 +1,4 @@
-"""The report in words: the cells of its table and the sentences that go with it. Pure; a terminal and a page show the same."""
+"""The text of the report: the table's cells and the remarks. Pure; the terminal and the HTML page show the same."""
 
 from __future__ import annotations
 
@@ -38,54 +38,57 @@ COLUMNS = ("policy", *_CELLS)
 
 
 def cells(name: str, figures: ReplayFigures) -> list[str]:
-    """One for each column."""
+    """Return one cell per column."""
     return [f"{name} (ends early)" if figures.stopped_sessions else name, *(cell(figures) for cell in _CELLS.values())]
 
 
 def remarks(report: ReplayReport) -> list[str]:
-    """What the figures mean, and what is odd about these."""
+    """Explain the figures, and point out what is unusual in this report."""
     return [
-        "An input unit is the price of one uncached input token: a read counts 0.1, a write 1.25 (2 for an hour). Answers are not in it; "
-        "they are in the cost.",
-        "Answers are those of the recording, whatever the policy. Summaries and notes are made by local functions, and are as long as "
-        "those make them.",
-        "A regret is a file or a result read again after it was taken out of view.",
+        "An input unit is the price of one uncached input token: a cache read counts 0.1, a cache write 1.25 (2 for one hour). "
+        "Answers are not included; they are in the cost.",
+        "The answers are the recorded ones under every policy. Summaries and notes are made by local functions, which also "
+        "determine their length.",
+        "A regret is a file or result that was read again after it was removed from view.",
         *_odd(report),
     ]
 
 
 def _odd(report: ReplayReport) -> list[str]:
-    said: list[str] = []
+    notes: list[str] = []
     if report.silent:
-        said.append(f"{counted(report.silent, 'session')} without usage: {RECORDED} has nothing there.")
+        notes.append(f"{counted(report.silent, 'session')} without reported usage, not counted in the row {RECORDED}.")
     for name, figures in report.figures.items():
         if figures.over_window:
-            could = ", and could not have been sent" if name == APPEND else ""
-            said.append(f"{name}: {figures.over_window:,} of {figures.calls:,} requests are longer than the window{could}.")
+            could = ", so a provider would reject them" if name == APPEND else ""
+            share = f"{figures.over_window:,} of {counted(figures.calls, 'request')}"
+            notes.append(f"{name}: {share} exceeded the context window{could}.")
         if figures.stopped_sessions:
-            full = f"{name}: the window was full in {counted(figures.stopped_sessions, 'session')}, and nothing could make room"
-            said.append(f"{full}; its figures lack {counted(figures.calls_not_played, 'call')} behind that.")
+            full = f"{name}: {counted(figures.stopped_sessions, 'session')} ended early because the window was full"
+            notes.append(f"{full}; {counted(figures.calls_not_played, 'call')} not replayed.")
         if figures.layer_failures:
-            said.append(f"{name}: a layer stepped aside {counted(figures.layer_failures, 'time')}.")
+            notes.append(f"{name}: {counted(figures.layer_failures, 'layer failure')}.")
         if (asked := figures.comparison).calls or asked.failed:
-            did = f"{asked.same:,} times the next act was the recorded one, {asked.again:,} times something was read again"
-            rest = f"{asked.questions:,} times the person was asked, {asked.failed:,} calls failed, ${asked.usd:,.2f}"
-            said.append(f"{name}: a model was asked {asked.calls:,} times: {did}, {rest}.")
-    said += _remembered(report)
+            did = f"{asked.same:,} with the recorded next action, {counted(asked.again, 'repeated read')}"
+            rest = (
+                f"{counted(asked.questions, 'question')} to the user, {counted(asked.failed, 'failed call')}, ${asked.usd:,.2f}"
+            )
+            notes.append(f"{name}: {counted(asked.calls, 'answer')} from a model: {did}, {rest}.")
+    notes += _remembered(report)
     unpriced = max((figures.unpriced_calls for figures in report.figures.values()), default=0)
     if unpriced:
-        said.append(f"The prices of some models are not known: up to {unpriced:,} calls are not in the cost.")
-    return said
+        notes.append(f"Some models have unknown prices: the cost lacks up to {counted(unpriced, 'call')}.")
+    return notes
 
 
 def _remembered(report: ReplayReport) -> list[str]:
-    """Rows that were given as much are named once."""
+    """Report the memory tokens, naming rows with the same number once."""
     rows: dict[int, list[str]] = {}
     for name, figures in report.figures.items():
         rows.setdefault(figures.memory_tokens, []).append(name)
-    said = "memory put in {tokens:,} tokens, index and recall together."
     return [
-        f"{first}{' and ' + counted(len(more), 'further row') if more else ''}: {said.format(tokens=tokens)}"
+        f"{first}{' and ' + counted(len(more), 'other row') if more else ''}: "
+        f"memory added {counted(tokens, 'token')} (index and recall)."
         for tokens, (first, *more) in rows.items()
         if tokens
     ]

@@ -1,10 +1,11 @@
-"""How many tokens a block has in a replay: our estimate, brought to the scale of what the recording itself reported.
+"""Token counts in a replay: our estimate, scaled to the usage the recording reported.
 
-Owns the count that every replayed row is billed with. The invariant: one session is counted in one way, whatever the policy, so rows differ
-by what was sent and not by how it was counted; and an id that is made anew in every run never changes a count.
+Owns the count that every replayed row is billed with. Invariants: a session is counted the same way under every policy, so rows
+differ by what was sent and not by how it was counted; ids that are random in every run never change a count.
 
-Two numbers are learnt from the recording where it reports usage. `scale`: what requests grew by, over what our estimate says was put into
-them. `overhead`: what the first request held beyond its messages: the system prompt, the tools and reminders that are not recorded.
+Two numbers are learnt from a recording that reports usage. `scale` is the growth of its requests divided by our estimate of
+what was added to them. `overhead` is what the first request had beyond its messages: the system prompt, tools and unrecorded
+reminders.
 """
 
 from __future__ import annotations
@@ -23,25 +24,28 @@ from ..core.errors import InputError
 from ..core.usage import Usage
 from .script import ReplayScript
 
-# A million-call replay must not hold every block it ever counted; a forgotten one is only counted again.
+# Bounds the cache of counts; a dropped block is just counted again.
 MOST_KNOWN = 100_000
-# So many estimated tokens of growth say what the scale is; fewer say it in part, since two short calls differ by chance.
+# Estimated tokens of growth needed to trust the scale fully; with fewer it is used in part, since short calls differ by chance.
 ENOUGH = 2_000
-# Ids of ours are random: as text their digits and letters would weigh differently in every run.
+# Lamina's ids are random: their characters would be counted differently in every run.
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
-_IN_ID = "-4"  # looked for first: that is far quicker
+_IN_ID = "-4"  # cheap check before the pattern
 _SAME_ID = "00000000-aaaa-4aaa-8aaa-0123456789ab"
 
 
 class TokenScale(NamedTuple):
     scale: float = 1.0
     overhead: int = 0  # tokens of the system prompt and the tools
-    warm: int = 0  # of them, those the first request found in the provider's cache: other sessions had left them there
+    warm: int = 0  # the part of it that the first request read from the cache, left by earlier sessions
 
 
 class TokenCounter:
-    """Counts blocks. What was counted is known by its object, which nobody changes: by its text where it has one, since the block
-    around that is made anew for every cache mark."""
+    """Counts the tokens of blocks and caches the counts by object identity.
+
+    The key is the text of a block if it has one, since the block around it is rebuilt for every cache mark. These objects never
+    change.
+    """
 
     def __init__(self, scale: float) -> None:
         self._scale = scale
@@ -53,7 +57,7 @@ class TokenCounter:
         if found is None:
             if len(self._known) >= MOST_KNOWN:
                 self._known.clear()
-            # It is held with its count, so its id cannot be given to another object meanwhile.
+            # Keep a reference to the object, so that its id cannot be reused.
             found = self._known[id(known)] = known, self._count(raw)
         return found[1]
 
@@ -66,12 +70,12 @@ class TokenCounter:
     def _count(self, raw: Mapping[str, Any]) -> int:
         try:
             block = read_block(_with_same_ids(raw))
-        except InputError:  # a tool, or a form that only a server knows
+        except InputError:  # a tool, or a server-specific block
             return math.ceil(count_block(raw) * self._scale)
         return math.ceil(estimate(measure_all((block,))) * self._scale)
 
     def filler(self, tokens: int) -> str:
-        """A text of about so many tokens."""
+        """Return a text of about `tokens` tokens."""
         return "x" * max(0, int((tokens / self._scale - TEXT_FRAME) / LETTER))
 
 
@@ -92,7 +96,7 @@ def learn_scale(script: ReplayScript) -> TokenScale:
     reported = [(at, answer.usage) for at, answer in script.answers.items() if answer.usage]
     if not reported:
         return TokenScale()
-    # Steps before which the recorded program took something out: what the request grew by says nothing there.
+    # Steps before which the recorded program removed something; request growth is meaningless there.
     cuts = {*script.recorded.gone.values(), *script.recorded.results_gone.values()}
     scale = _scale(sizes, reported, since=cuts)
     first, usage = reported[0]

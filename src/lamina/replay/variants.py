@@ -1,4 +1,4 @@
-"""The rows of a report: which settings each is played with. No number of a policy stands here."""
+"""The rows of a report and the settings each is played with. Policy numbers are defined elsewhere."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 RECORDED, APPEND, LAMINA = "recorded", "append", "lamina"
 
-# A layer by its name, and the switches that turn it off. Extraction, dreams and agents leave no mark on the conversation's requests.
+# Each layer and the settings that turn it off. Extraction, dreams and agents do not affect the conversation's requests.
 LAYERS: Mapping[str, Mapping[str, bool]] = {
     "results": {"spill": False},
     "clearing": {"size_clearing": False, "idle_clearing": False, "cache_edits": False, "api_clearing": False},
@@ -17,8 +17,7 @@ LAYERS: Mapping[str, Mapping[str, bool]] = {
 }
 ALL = "all"
 
-# What a replay never does, whatever the settings say: it writes no memories, waits for no
-# disk, and no day's budget ends it, since days pass in seconds.
+# Settings of every replay: no memories are written, no disk syncs, and no daily budget, since days pass in seconds.
 ALWAYS: Mapping[str, Any] = {
     "extraction": False,
     "dream": False,
@@ -31,7 +30,7 @@ ALWAYS: Mapping[str, Any] = {
 
 class Variant(NamedTuple):
     name: str
-    arguments: Mapping[str, Any]  # settings that stand above all others
+    arguments: Mapping[str, Any]  # settings that override all others
     endless: bool = False  # the window never fills
 
     @property
@@ -40,8 +39,10 @@ class Variant(NamedTuple):
 
 
 def variants(policies: Sequence[str] = (), without: Sequence[str] = ()) -> list[Variant]:
-    """`append` takes nothing out, `lamina` has the settings in force, each policy its own numbers; each of the latter once more without
-    each layer that is named."""
+    """Return the rows: `append` removes nothing, `lamina` uses the settings in force, and each policy its own numbers.
+
+    `lamina` and each policy are repeated once without each of the layers in `without`.
+    """
     nothing = {name: value for layer in LAYERS.values() for name, value in layer.items()}
     rows = [Variant(APPEND, {**ALWAYS, **nothing}, endless=True), Variant(LAMINA, ALWAYS)]
     rows += [Variant(name, {**ALWAYS, "policy_name": name}) for name in dict.fromkeys(policies)]

@@ -1,7 +1,7 @@
-"""Session and AsyncSession: Lamina under a loop of your own.
+"""Session and AsyncSession: Lamina's memory for your own agent loop.
 
 session.py   before_call · after_call · end_turn · compact, sync and async     base.py     opening, input and closing
-inspect.py   what can be seen of a session                                     edits.py    pins, hidden messages, undo
-sync.py      follows a message list that the caller owns                       open.py     new, continued or forked transcripts
-provider.py  the provider that answers and the thresholds of its window        expand.py   what an id stands for, opened again
+inspect.py   read-only properties: messages, tokens, cost, status              edits.py    pins, hidden messages, undo
+sync.py      keeps a session in step with your own message list                open.py     new, resumed or forked transcripts
+provider.py  opens the provider and computes its thresholds                    expand.py   shows the originals behind an id
 """

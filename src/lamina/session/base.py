@@ -1,4 +1,4 @@
-"""What Session and AsyncSession share: opening, what is said, what can be seen, the end. Nothing here waits for a model."""
+"""The base class of Session and AsyncSession: opening, input, inspection and closing. Nothing here waits for a model."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from ..core.inputs import Given, read_given
 from ..core.policy import Policy, named_policy
 from ..core.reply import Reply
 from ..core.settings import Settings
+from ..core.wording import counted
 from ..disk.settings_files import lamina_home
 from ..fork.host import Host
 from ..layers.l1_results import step as results
@@ -48,7 +49,7 @@ LOOK_AGAIN_SECONDS = 0.05
 
 
 class SessionLock:
-    """A session's lock, taken and given back. Whoever waited for a session that was closed meanwhile is told so."""
+    """The session's lock as a context manager. Checks after the wait that the session was not closed in the meantime."""
 
     __slots__ = ("_check", "_lock")
 
@@ -69,9 +70,9 @@ class SessionLock:
 
 
 class SessionBase(SessionEdits, Inspection):
-    """One conversation and its provider."""
+    """One conversation and its provider: everything that `Session` and `AsyncSession` have in common."""
 
-    _awaits: ClassVar[bool] = False  # whether there is an event loop for a client that needs one
+    _awaits: ClassVar[bool] = False  # whether an async-only client can be used
 
     def __init__(
         self,
@@ -93,13 +94,44 @@ class SessionBase(SessionEdits, Inspection):
         cache_ttl: str | None = "5m",
         agent_of: AgentOf | None = None,
     ) -> None:
+        """Open a new session, or resume one.
+
+        Args:
+            provider: Wire format and model, such as `"anthropic:claude-sonnet-5-5"` or `"openai:gpt-5"`; or a provider object.
+                `"offline"` needs no key and no network: local functions stand in for the model.
+            system: The system prompt: a string or a list of text blocks.
+            tools: Tool definitions, in the form the provider's API takes.
+            max_tokens: Maximum length of an answer in tokens (default 8,000).
+            client: Your own SDK client. By default, one is created if a key is found in the environment. Without either you can
+                still prepare and record requests; `ask` needs one.
+            cwd: The working directory. It determines the project the session belongs to.
+            home: Directory for transcripts and memory. Defaults to `LAMINA_HOME` or `~/.lamina`.
+            in_memory: Keep the session in memory only: no transcript is written.
+            settings: The settings to use. Defaults to `Settings.load(cwd)`, which reads the settings files and the environment.
+            policy: The thresholds and budgets of all layers: a `Policy` or its name, `"classic"` or `"lean"`.
+            window: Size of the context window in tokens. Defaults to the model's own.
+            resume: The session to continue: its id, the start of its id, or its transcript file. A session that is open in another
+                process, or was last written by another program, is forked instead; `notices` says so.
+            session_id: Id for a new session. Defaults to a random one.
+            options: Further request fields, such as `temperature` or `thinking`.
+            cache_ttl: Lifetime of the prompt cache, `"5m"` or `"1h"`; `None` sends no cache marks.
+            agent_of: Marks this session as the subagent of another one.
+
+        A resumed session keeps the system prompt, tools, options and `max_tokens` it had, unless you pass new ones.
+
+        Raises:
+            InputError: An argument has the wrong form, or `session_id` is taken.
+            SettingError: The provider is unknown.
+            NoSuchSession: The session to resume does not exist.
+            NewerVersion: The session to resume was written by a newer version of Lamina.
+        """
         self._lock = threading.RLock()
         self._closed = False
         self._aborted = threading.Event()
         loaded = settings if settings is not None else Settings.load(cwd, home=home)
         self._looked = time.monotonic()
         self.provider = provider_for(provider, client)
-        # Everything that was handed in is read first: a session that cannot be opened leaves no file and holds no lock.
+        # Validate all arguments first, so that a session that cannot be opened leaves no file and no lock behind.
         given = read_given(system=system, tools=tools, options=options, max_tokens=max_tokens, cache_ttl=cache_ttl)
         notices: list[str] = []
         chosen = named_policy(policy) if isinstance(policy, str) else policy or loaded.policy
@@ -113,7 +145,9 @@ class SessionBase(SessionEdits, Inspection):
         self.cwd = place.cwd
         notices[:0] = opened.notices
         if place.home is None and not in_memory:
-            notices.append("There is no home directory (LAMINA_HOME, HOME), so this session is kept in memory only.")
+            notices.append(
+                "No home directory found, so this session is kept in memory only. Set LAMINA_HOME or HOME to save sessions."
+            )
         path = opened.store.path
         self._c = Conversation(
             store=opened.store,
@@ -136,7 +170,7 @@ class SessionBase(SessionEdits, Inspection):
         self._chat_rows: ChatRows | None = None
 
     def _prompt(self, opened: OpenedTranscript, given: Given, settings: Settings, policy: Policy, limits: Thresholds) -> Prompt:
-        """What is not given is what the resumed session had sent."""
+        """Return the fixed part of each request. Arguments that were not given keep the resumed session's values."""
         before = opened.live.log.view.snapshot
         options = given.options if given.options is not None else before.options if before else None
         if options is None or before is None:
@@ -162,11 +196,11 @@ class SessionBase(SessionEdits, Inspection):
 
     @property
     def settings(self) -> Settings:
-        """The settings in force."""
+        """The settings currently in effect."""
         return self._c.settings
 
     def _refresh_settings(self) -> None:
-        """Before a decision: a switch that was turned off, or a number that changed, counts from now on."""
+        """Reload changed settings before a decision, so that a disabled feature or a changed number applies from now on."""
         now = time.monotonic()
         if now - self._looked < LOOK_AGAIN_SECONDS:
             return
@@ -182,38 +216,52 @@ class SessionBase(SessionEdits, Inspection):
         self._c.notify_once(*notices)
         self._c.use_settings(new, policy, limits)
 
-    # Who answers, and with what before it
+    # Provider and prompt
 
     def switch_model(self, provider: Provider, *, window: int | None = None) -> None:
-        """Go on with another model. The next request is a break, announced as one (K3); what the old model reported no longer
-        measures what the new one reads (T10). A window the session was opened with stays, as far as the new model is known to take
-        it, unless another is given here."""
+        """Continue the conversation with another model.
+
+        The next request breaks the prompt cache; the break is recorded with its reason. Token counting starts afresh, because the
+        old model's counts do not apply to the new one. Background work started with the old model is cancelled.
+
+        Args:
+            provider: The provider to use from now on.
+            window: Size of its context window in tokens. By default a window given when the session was opened still applies,
+                up to the size the new model is known to support.
+        """
         with self._open():
             asked = window if window is not None else no_wider(self._window, provider.model)
             options = self._c.prompt.options
             limits = limits_for(provider, self._c.policy, self.settings, window=asked, options=options, notices=self.notices)
             self._window = window if window is not None else self._window
-            # What is under way was asked in the old model's name.
+            # Running jobs were started with the old model's requests.
             for name in self._c.background.names:
                 self._c.background.abort(name)
             self.provider, self._answers_side = provider, None
             self._c.switch_model(provider.model, provider.capabilities, limits)
 
     def _give_prompt(self, system: list[Wire], tools: list[Wire]) -> None:
-        """For a resumed transcript of another program, which does not say what stood before its messages; else nothing changes."""
+        """Set the system prompt and tools if the transcript has none recorded, as in one that another program wrote."""
         with self._open():
             if self._c.log.view.snapshot is None:
                 self._c.replace_prompt(system, tools)
 
     def lend(self, host: Host) -> None:
-        """Hand over what your loop has for the layers: how to run tools, which files were read, hooks, an observer of events."""
+        """Give the layers access to your loop: a tool runner, the files read so far, hooks, an event observer.
+
+        Args:
+            host: What your loop offers. It replaces any host given before.
+        """
         with self._open():
             self._c.lend(host)
 
     @property
     def _side(self) -> Provider:
-        """Who answers calls beside the conversation (summaries, notes): the session's own provider where it can call, one with the
-        key that is found, else local functions, which is said once."""
+        """The provider for side calls (summaries, notes).
+
+        This is the session's own provider if it has a client, else one opened with a key from the environment, else the offline
+        provider; the last case adds a notice, once.
+        """
         if self._answers_side is None:
             if self.provider.name == "offline":
                 self._answers_side = offline(getattr(self.provider, "table", DEFAULT_TABLE))
@@ -221,8 +269,8 @@ class SessionBase(SessionEdits, Inspection):
                 self._answers_side = self.provider if getattr(self.provider, "can_call", True) else self._found()
             if not self._awaits and getattr(self._answers_side, "only_async", False):
                 self._c.notify(
-                    "Summaries and notes are made by local functions, without a model: the client can only be awaited "
-                    "(use AsyncSession, or hand over a client that is not async)."
+                    "Summaries and notes are written by local rules instead of a model, because the client is async. "
+                    "Use AsyncSession, or pass a sync client."
                 )
                 self._answers_side = offline()
         return self._answers_side
@@ -232,18 +280,19 @@ class SessionBase(SessionEdits, Inspection):
             return open_provider(f"{self.provider.name}:{self.provider.model}")
         except SettingError:
             self._c.notify(
-                "Summaries and notes are made by local functions, without a model: there is no key for them (hand over a client)."
+                "Summaries and notes are written by local rules instead of a model, because no API key was found. Pass a client or "
+                "set the key."
             )
             return offline()
 
     def _ask_side(self, ask: Ask, abort: threading.Event) -> Reply:
-        """From any thread; an abort leaves the call at once."""
+        """Make a side call, from any thread. An abort returns at once and abandons the call."""
         from ..fork.model_call import ask_until
 
         return ask_until(abort, self._side, ask)
 
     def _typed(self, error: BaseException) -> ProviderError:
-        """An SDK's error as one of ours."""
+        """Convert an SDK's exception to a `ProviderError`."""
         if isinstance(error, ProviderError):
             return error
         from ..providers.faults import read_fault, typed_error
@@ -252,7 +301,7 @@ class SessionBase(SessionEdits, Inspection):
 
     @property
     def notices(self) -> list[str]:
-        """Sentences for the user, oldest first; read them, the session adds to them."""
+        """Messages for the user, oldest first, such as a failed write or a forked session. Read-only: the session appends to it."""
         return self._c.notices
 
     def _notify(self, *sentences: str) -> None:
@@ -262,47 +311,79 @@ class SessionBase(SessionEdits, Inspection):
         self._c.notify_once(*sentences)
 
     def _withdraw(self, sentences: Iterable[str]) -> None:
-        """Take sentences back that no longer hold."""
+        """Remove notices that no longer apply."""
         self._c.withdraw(sentences)
 
-    # What is said
+    # Input
 
     def add_user(self, content: str | Sequence[Mapping[str, Any]]) -> str:
-        """Add what the person says; the id of its record is returned."""
+        """Add a user message.
+
+        Args:
+            content: The text, or a list of content blocks (text, images, documents).
+
+        Returns:
+            The id of the message, as used by `pin` and `hide_messages`.
+
+        Raises:
+            InputError: The message is empty, malformed, or contains tool or thinking blocks.
+            WindowFull: The conversation has reached the blocking limit and a compaction would not make room.
+            SessionClosed: The session is closed.
+        """
         with self._open():
             blocks = read_content(content, where="add_user")
             if not any(not isinstance(block, Text) or block.text.strip() for block in blocks):
-                raise InputError("add_user", "the message is empty", "say something or send a file")
+                raise InputError("add_user", "the message is empty", "pass some text or a file")
             if any(isinstance(block, ToolResult | ToolUse) for block in blocks):
-                raise InputError("add_user", "a tool call or result is nothing a person says", "use add_tool_result()")
+                raise InputError("add_user", "user messages cannot contain tool blocks", "use add_tool_result() for results")
             if any(isinstance(block, Thinking | RedactedThinking) for block in blocks):
-                raise InputError("add_user", "thinking is nothing a person says", "leave it out")
+                raise InputError("add_user", "user messages cannot contain thinking blocks", "remove them")
             return self._list_sync.note(turn.add_user(self._c, blocks)).uuid
 
     def add_tool_result(self, tool_use_id: str, output: object, *, is_error: bool = False) -> str:
-        """Add the result of a call: text, a list of content blocks, any JSON value, bytes, or an open file, pipe or response, which is
-        read in pieces and stays open."""
+        """Add the result of a tool call.
+
+        A result that is too large for the conversation is written to a file, and the model sees a preview of it.
+
+        Args:
+            tool_use_id: The id of the call, as in `reply.tool_uses`.
+            output: A string, a list of content blocks, any JSON value, or bytes. An open file, pipe or response works too: it is
+                read in pieces, and closing it remains your job.
+            is_error: Whether the tool failed.
+
+        Returns:
+            The id of the message.
+
+        Raises:
+            InputError: The call does not exist or already has a result.
+            SessionClosed: The session is closed.
+        """
         with self._open():
             fate = self._c.log.view.flat.fate_of_call(tool_use_id)
             if fate is None or fate == "answered":
-                problem = "has its result already" if fate else "is no call of this conversation"
-                raise InputError(
-                    "add_tool_result", f"{tool_use_id!r} {problem}", f"open calls: {', '.join(self.open_calls) or 'none'}"
-                )
+                problem = f"tool call {tool_use_id!r} already has a result" if fate else f"unknown tool call {tool_use_id!r}"
+                raise InputError("add_tool_result", problem, f"open calls: {', '.join(self.open_calls) or 'none'}")
             handed = results.hand_in(self._c, tool_use_id, output, is_error=is_error)
             return self._list_sync.note(turn.add_results(self._c, (handed,))).uuid
 
     def _add_results(self, results: Sequence[ToolResult | HandedIn]) -> None:
-        """Several results at once, as a tool loop has them."""
+        """Add several tool results as one message."""
         with self._open():
             self._list_sync.note(turn.add_results(self._c, results))
 
     def sync(self, messages: Iterable[Mapping[str, Any]]) -> None:
-        """Follow a list the caller owns, in the form its SDK takes: what is new is appended; where it departs from what was said,
-        the conversation branches.
+        """Bring the session in step with your own message list, in the form your SDK uses.
 
-        Messages are compared by identity first, so a list that only grew costs what is new in it. Replace a message to change
-        it: a block changed in place is not noticed.
+        New messages are appended. The conversation branches at the first message that differs from the recorded one. Messages are
+        compared by identity first, so a list that has only grown costs no more than its new messages. To change a message, replace
+        its dict: a block edited in place goes unnoticed.
+
+        Args:
+            messages: All messages of the conversation, oldest first.
+
+        Raises:
+            InputError: A message is malformed. The session is then unchanged.
+            SessionClosed: The session is closed.
         """
         with self._open():
             if isinstance(messages, str | Mapping) or not isinstance(messages, Iterable):
@@ -316,10 +397,13 @@ class SessionBase(SessionEdits, Inspection):
                 rows = self._chat_rows.canonical(rows)
             self._list_sync.sync(rows)
 
-    # Life and end
+    # Closing
 
     def abort(self) -> None:
-        """Stop at once, from any thread; what was said so far is in the transcript. A call to a model under way is left."""
+        """Close the session immediately. May be called from any thread.
+
+        Everything recorded so far is in the transcript. Background work and a running model call are abandoned.
+        """
         self._aborted.set()
         self._c.background.abort()
         with self._lock:
@@ -328,16 +412,20 @@ class SessionBase(SessionEdits, Inspection):
                 self._c.store.close()
 
     def _finish(self, timeout: float) -> None:
-        """Background work is waited for; what it brings is still written. Nobody else waits meanwhile: the session is closed to them."""
+        """Wait for background work, write its results and close the transcript.
+
+        The session is marked closed before the wait, so other threads get `SessionClosed` instead of waiting too.
+        """
         with self._lock:
             if self._closed:
                 return
             self._closed = True
         try:
-            # Nobody reads what a model would still choose for a turn that is over.
+            # No turn is left that could use a memory selection.
             self._c.background.abort(SELECT)
             for name in self._c.background.close(timeout):
-                self._c.notify(f"Background work ({name}) was not done after {timeout:.0f} seconds and was ended.")
+                limit = counted(round(timeout), "second")
+                self._c.notify(f"Background job '{name}' did not finish within {limit} and was cancelled.")
             with self._lock:
                 take_job_results(self._c)
         finally:  # Ctrl-C while waiting too
@@ -366,7 +454,7 @@ class SessionBase(SessionEdits, Inspection):
         return reply
 
     def _keep_partial(self, error: StreamBroken) -> None:
-        """Half an answer is kept as what it is: no stop reason, so nothing of it is ever executed."""
+        """Record a partial answer. It has no stop reason, so none of its tool calls is ever executed."""
         from ..fork.loop import partial
 
         reply = partial(error.partial, self.provider.model)
@@ -385,11 +473,11 @@ def _now() -> str:
 
 @contextmanager
 def working(session: SessionBase) -> Iterator[Conversation]:
-    """Hold a session and its conversation, for the loop on top of it; other threads wait meanwhile."""
+    """Lock a session and return its conversation, for an agent loop. Other threads wait until the block ends."""
     with session._open():
         yield session._c
 
 
 def conversation_of(session: SessionBase) -> Conversation:
-    """The conversation of a session that nobody else works with."""
+    """Return a session's conversation without locking it. Use this only where no other thread uses the session."""
     return session._c

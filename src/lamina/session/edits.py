@@ -1,6 +1,7 @@
-"""What a person or a model shapes by hand: pins, snips, what is opened again, what is taken back. Both kinds of session have it.
+"""Manual edits of a conversation, for both kinds of session: pins, hidden messages, expansion and undo.
 
-None of it calls a model. Each change is a record, announced as a break where it changes what was sent, and can be undone.
+No edit calls a model. Each one is a record and can be undone. If it changes messages that were already sent, it is recorded as a
+cache break too.
 """
 
 from __future__ import annotations
@@ -17,25 +18,26 @@ from ..core.errors import InputError, UsageError
 from ..core.log import Log
 from ..core.records import Boundary, Clear, Pin, Span, Spill, new_id
 from ..core.view import Item
+from ..core.wording import counted
 
-if TYPE_CHECKING:  # layer 4 is loaded when somebody asks for it
+if TYPE_CHECKING:  # layer 4 is imported on first use
     from ..fork.host import Source
     from ..layers.l4_compact.plan import Pivot
     from ..layers.l4_compact.step import CompactionPreview
     from ..tools.expand import ExpandedPage
     from .expand import Expansion
 
-# The beginning of an id that is worth comparing.
+# Minimum length of an abbreviated id.
 SHORTEST = 4
 
 
 class TurnInView(NamedTuple):
-    """A turn in view."""
+    """A turn as the model currently sees it."""
 
-    words: str
-    messages: int
-    first: str
-    last: str
+    words: str  # the text of the user message that started it
+    messages: int  # number of messages in it
+    first: str  # id of its first message
+    last: str  # id of its last message
 
 
 def turn_in_view(items: Sequence[Item]) -> TurnInView:
@@ -44,22 +46,37 @@ def turn_in_view(items: Sequence[Item]) -> TurnInView:
 
 
 class UndoneDecision(NamedTuple):
+    """The change that `undo` reverted."""
+
     id: str
     kind: str  # compaction | clearing | snip | collapse | pin
 
 
 class SessionEdits:
+    """The methods that edit a conversation by hand."""
+
     _c: Conversation
     _open: Callable[[], AbstractContextManager[None]]
     _expansion: Expansion | None = None
 
     def pin(self, text: str | None = None, *, message: str | None = None) -> str:
-        """Keep a text, or a message in view (by its id), word for word through every compaction (B2). The pin's id is returned."""
+        """Keep a text or a message word for word through every compaction.
+
+        Args:
+            text: The text to keep.
+            message: Id of the message to keep. Give either this or `text`.
+
+        Returns:
+            The id of the pin; pass it to `undo` to remove the pin. Pinning the same message again returns the existing pin.
+
+        Raises:
+            InputError: Both or neither of the arguments are given, the message is not in view, or the text is too large.
+        """
         with self._open():
             if (text is None or not text.strip()) == (message is None):
-                raise InputError("pin", "give a text or a message's id, one of them")
+                raise InputError("pin", "pass either a text or a message id")
             if message is not None and all(item.uuid != message for item in self._c.log.view.items):
-                raise InputError("pin", f"message {message} is not in view", "pin one the model sees now")
+                raise InputError("pin", f"message {message} is not in view", "pin a message that the model currently sees")
             if message is not None and (known := self._pinned(message)) is not None:
                 return known
             from ..conversation import pins
@@ -70,25 +87,45 @@ class SessionEdits:
             return pin.uuid
 
     def _pinned(self, message: str) -> str | None:
-        """A message is kept once, however often it is pinned."""
+        """Return the pin that already keeps this message, if any."""
         return next((pin.uuid for pin in self._c.log.view.pins.values() if pin.target == message), None)
 
     def restore_after_compaction(self, kind: str, key: str, text: Source | None) -> None:
-        """Have a text back in view behind every compaction (C4): a `skill`, the `plan`, `tools`, `agents`, `mcp`, or a kind of your
-        own. A function is asked at each compaction and may answer None. The same kind and key again takes its place as the newest;
-        None takes it away."""
+        """Show a text to the model again after every compaction.
+
+        Args:
+            kind: What the text is: `skill`, `plan`, `tools`, `agents`, `mcp`, or a kind you define.
+            key: Identifies the text within its kind. Registering the same kind and key again replaces the text and makes it the
+                newest.
+            text: The text, or a function that is called at each compaction and returns the text or None. None unregisters it.
+
+        Raises:
+            InputError: The kind or the key is empty.
+        """
         with self._open():
             if not kind.strip() or not key.strip():
-                raise InputError("restore_after_compaction", "the kind or the key is empty", "name both")
+                raise InputError("restore_after_compaction", "the kind or the key is empty", "pass both")
             self._c.register_restorable(kind, key, text)
 
     @property
     def pins(self) -> dict[str, str]:
-        """Pin → its text, or the id of the message it keeps."""
+        """The pins in effect, by id: the pinned text, or `message ID` for a pinned message."""
         return {uuid: pin.text or f"message {pin.target}" for uuid, pin in self._c.log.view.pins.items()}
 
     def undo(self, decision: str | None = None) -> UndoneDecision:
-        """Take back a compaction, clearing, snip, collapse or pin: by its id, the beginning of one, or the last one made."""
+        """Undo a compaction, a clearing, hidden or collapsed messages, or a pin.
+
+        Args:
+            decision: Id of the change, or the start of it. Defaults to the latest change other than a pin.
+
+        Returns:
+            The id and the kind of what was undone.
+
+        Raises:
+            UsageError: There is nothing to undo.
+            UndoOrder: A later change depends on this one and must be undone first.
+            InputError: The id is unknown or ambiguous.
+        """
         with self._open():
             found = self._undoable(decision)
             revision.undo(self._c, found.id)
@@ -99,26 +136,39 @@ class SessionEdits:
         pins = [UndoneDecision(uuid, "pin") for uuid in self._c.log.view.pins]
         if wanted is None:
             if not known:
-                raise UsageError("There is nothing to undo: no compaction, clearing or snip stands.")
+                raise UsageError("There is nothing to undo: this session has no compactions, clearings or hidden messages.")
             return known[-1]
         matching = [one for one in (*known, *pins) if one.id.startswith(wanted) and len(wanted) >= SHORTEST]
         if not matching and self._c.start and len(wanted) >= SHORTEST:
-            # One that a later compaction took out of memory: the undo itself says which to undo first.
+            # A later compaction may have dropped it from memory. Then the undo fails and names the one to undo first.
             matching = [one for one in _standing(Log.load(self._c.store.read)) if one.id.startswith(wanted)]
         if len(matching) != 1:
-            problem = "begins more than one decision" if matching else "is no decision that stands"
+            problem = f"{wanted!r} matches more than one change" if matching else f"no change with id {wanted!r}"
             spilled = any(uuid.startswith(wanted) for uuid, one in self._c.log.decisions.items() if isinstance(one, Spill))
-            hint = "a spill is not undone: expand opens its file" if spilled else "lamina sessions show lists them"
-            raise InputError("undo", f"{wanted!r} {problem}", hint)
+            hint = (
+                "a spilled result cannot be undone, use expand to read it" if spilled else "`lamina sessions show` lists the ids"
+            )
+            raise InputError("undo", problem, hint)
         return matching[0]
 
     def expand(self, node: str, *, page_number: int = 1) -> ExpandedPage:
-        """Show what a summary, a placeholder or a marker stands for, or a spilled result or a pin, page by page."""
+        """Return the original text behind a summary, placeholder, marker, spilled result or pin.
+
+        Args:
+            node: The id of the summary, change, tool call or pin.
+            page_number: The page to return, counted from 1.
+
+        Returns:
+            The text of the page, its number and the number of pages.
+
+        Raises:
+            InputError: The id or the page does not exist.
+        """
         with self._open():
             return self._opened(node, page_number)
 
     def _opened(self, node: str, number: int | None) -> ExpandedPage:
-        """`expand` for a tool, which runs while its turn holds the session; None: all pages."""
+        """Expand without taking the lock, for a tool that runs while its turn holds the session. None returns all pages."""
         if self._expansion is None:
             from .expand import Expansion
 
@@ -126,8 +176,20 @@ class SessionEdits:
         return self._expansion.open(node, number)
 
     def hide_messages(self, first: str = "", last: str = "", *, turns: str = "") -> str:
-        """Take messages out of what the model sees: those between two ids, or whole turns by their numbers in `turns`, from 1: "2" or
-        "2-4". Returns the id of the decision."""
+        """Hide messages from the model. The transcript keeps them, and `undo` shows them again.
+
+        Args:
+            first: Id of the first message to hide.
+            last: Id of the last message to hide. Defaults to `first`.
+            turns: Hide whole turns instead, by their position in the list `turns`, counted from 1: `"2"` or `"2-4"`.
+
+        Returns:
+            The id of the change, for `undo` and `expand`.
+
+        Raises:
+            InputError: The messages or turns do not exist, or cannot be hidden.
+            UsageError: The setting `lamina.snip` disables hiding.
+        """
         with self._open():
             from ..layers.l4_compact import collapse
 
@@ -139,15 +201,15 @@ class SessionEdits:
         turns = self.turns
         first, _, last = wanted.strip().partition("-")
         if not first.isdecimal() or (last and not last.isdecimal()):
-            raise InputError("turns", f"{wanted!r} is no number and no range", "say 2, or 2-4")
+            raise InputError("turns", f"{wanted!r} is not a number or a range", "use a form like 2 or 2-4")
         low, high = int(first), int(last or first)
         if not 1 <= low <= high <= len(turns):
-            raise InputError("turns", f"{wanted} is not there", f"there are {len(turns)}")
+            raise InputError("turns", f"turn {wanted} does not exist (the session has {counted(len(turns), 'turn')})")
         return turns[low - 1].first, turns[high - 1].last
 
     @property
     def turns(self) -> list[TurnInView]:
-        """The turns in view, oldest first: what each began with, and the ids of its first and last message."""
+        """The turns that the model currently sees, oldest first."""
         from ..conversation.compaction.cuts import is_said
 
         items = self._c.log.view.items
@@ -155,7 +217,15 @@ class SessionEdits:
         return [turn_in_view(items[start:end]) for start, end in pairwise([*starts, len(items)])]
 
     def preview_compaction(self, *, pivot: Pivot | None = None) -> CompactionPreview:
-        """What compact() would do, without a call and without a change (B1)."""
+        """Return what `compact` would do, without calling a model or changing anything.
+
+        Args:
+            pivot: As for `compact`.
+
+        Returns:
+            The ids that would be summarised and kept, the token counts before and after (an estimate), and the files and pins that
+            would be restored.
+        """
         with self._open():
             from ..layers.l4_compact import step as compact
 
@@ -163,7 +233,7 @@ class SessionEdits:
 
 
 def _standing(log: Log) -> list[UndoneDecision]:
-    """What can be undone, oldest first."""
+    """Return the changes that can be undone, oldest first."""
     return [
         UndoneDecision(uuid, _kind(one))
         for uuid, one in log.decisions.items()

@@ -1,4 +1,4 @@
-"""What an id in a conversation stands for, opened again: a pin, a spilled result, or what a decision took out of view."""
+"""Finds the original text behind an id: a pin, a spilled result, or the messages that a change removed from view."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from ..layers.l1_results.reopen import spilled_text
 from ..layers.l4_compact.expand import find_decision, page_of, stands_for, text_of
 from ..tools.expand import ExpandedPage
 
-# The beginning of an id that is worth comparing.
+# Minimum length of an abbreviated id.
 SHORTEST = 4
 
 
 class Expansion:
-    """Opens nodes of one conversation. What a decision took out never changes, and its pages are asked for one after another: the text
-    opened last is kept."""
+    """Expands ids of one conversation.
+
+    Removed messages never change and their pages are usually read in a row, so the last text is cached.
+    """
 
     def __init__(self, c: Conversation) -> None:
         self._c = c
@@ -24,7 +26,7 @@ class Expansion:
         self._text = ""
 
     def open(self, node: str, number: int | None) -> ExpandedPage:
-        """Return one page; all of it where `number` is None."""
+        """Return one page of the text, or all of it if `number` is None."""
         text = self._whole(node)
         return page_of(text, number) if number is not None else ExpandedPage(text, 1, 1)
 
@@ -38,7 +40,7 @@ class Expansion:
         return self._text
 
     def _pin_text(self, node: str) -> str | None:
-        """All of what a pin keeps: a compaction may have had to cut it. A message's words are in the log."""
+        """Return the full text of a pin, which a compaction may have shortened in view. A pinned message is read from the log."""
         matching = [pin for uuid, pin in self._c.log.view.pins.items() if uuid.startswith(node)] if len(node) >= SHORTEST else []
         if len(matching) != 1:
             return None
@@ -48,7 +50,7 @@ class Expansion:
         return words_of([block for record in records for block in record.blocks])
 
     def _spill(self, node: str) -> Spill | None:
-        """Among what is in memory, else in the whole log: a compaction takes the decision out of view, not the file."""
+        """Look for the spill in memory, then in the whole log: a compaction drops the record from memory but keeps the file."""
         found = spill_in(self._c.log, node)
         if found is None and node and self._c.start and find_decision(self._c.store, node) is None:
             found = spill_in(Log.load(self._c.store.read), node)

@@ -1,4 +1,4 @@
-"""Inspection of a session: read only, and never a wait. Both kinds of session have it."""
+"""Read-only properties of a session, for both kinds of session. None of them waits."""
 
 from __future__ import annotations
 
@@ -15,60 +15,65 @@ from ..providers.models import Cost
 
 
 class SessionStatus(NamedTuple):
-    background_jobs: tuple[str, ...]  # names of the jobs that run now
-    side_usage: Usage  # of forks (notes, summaries): in neither `usage` nor `tokens`
+    """Background work, its usage, and current problems."""
+
+    background_jobs: tuple[str, ...]  # names of the running jobs
+    side_usage: Usage  # tokens used by forks (notes, summaries); not part of `usage` or `tokens`
     side_cost: Cost
-    budget_exhausted: str | None  # the limit of today's budget that keeps background work from starting: calls, tokens or dollars
-    write_error: str | None  # one sentence while the transcript cannot be written; None when all is on disk
-    cache_breaks: int  # requests that did not start with the one before; each has a record that says why
-    cache_misses: tuple[CacheBreak, ...]  # where the provider's cache was missed without a decision of ours, newest last
+    budget_exhausted: str | None  # the daily limit that blocks background work: calls, tokens or dollars
+    write_error: str | None  # why the transcript cannot be written; None if everything is on disk
+    cache_breaks: int  # requests that did not start with the previous one; each has a record with the reason
+    cache_misses: tuple[CacheBreak, ...]  # cache misses that no change of ours explains, newest last
 
 
 class Inspection:
+    """The properties that show a session's state."""
+
     _c: Conversation
     _cost: Cost
 
     @property
     def path(self) -> Path | None:
-        """The transcript; None for a session in memory."""
+        """Path of the transcript file, or None for an in-memory session."""
         return self._c.store.path
 
     def _local_time(self) -> datetime:
-        """The session's clock, in the user's own time zone."""
+        """Return the session's current time in the local time zone."""
         return datetime.fromisoformat(self._c.clock()).astimezone()
 
     @property
     def messages(self) -> list[Wire]:
-        """What the model would see now; a new list, its dicts shared and read-only."""
+        """The messages that the model would see now. The list is new; its dicts are shared, so do not change them."""
         return self._c.log.view.messages()
 
     @property
     def open_calls(self) -> tuple[str, ...]:
+        """Ids of the tool calls that have no result yet."""
         return self._c.log.view.flat.open_calls
 
     @property
     def tokens(self) -> int:
-        """T1: tokens the next request holds, as far as known."""
+        """Size of the next request in tokens: the count the provider last reported, plus an estimate of what was added since."""
         return self._c.count.tokens
 
     @property
     def window_state(self) -> WindowState:
-        """How full the window is."""
+        """The state of the context window: the percentage left, and which thresholds are passed."""
         return state_of(self._c.count.judged, self._c.limits, autocompact_on=self._c.autocompact)
 
     @property
     def usage(self) -> Usage:
-        """Everything this object's calls have reported, each counted once."""
+        """Total token usage of the model calls made through this object, excluding side calls (see `status`)."""
         return self._c.spent
 
     @property
     def cost(self) -> Cost:
-        """What those calls cost: in money (None once a model without known prices answered) and in prices of one input token."""
+        """Cost of those calls: `usd` in dollars, or None if a model's prices are unknown; `units` in prices of one input token."""
         return self._cost
 
     @property
     def status(self) -> SessionStatus:
-        """What runs beside the conversation, what it has used, and what went wrong."""
+        """Background jobs, their usage and cost, write errors, and cache breaks."""
         c = self._c
         out = c.ask_side.out
         return SessionStatus(

@@ -1,8 +1,8 @@
-"""Opening a session: where its transcript lies, whether it is new, continued or forked, and what it starts from.
+"""Opens the transcript of a session: new, resumed or forked.
 
-One writer per transcript: a session that is live elsewhere, and a transcript that another program wrote last, are continued in
-a file of their own that names where it came from. A home that cannot be written does not stop a session; it then lives in
-memory and says so.
+Each transcript has one writer. A session that is open elsewhere, or whose transcript another program wrote last, is forked: it
+continues in a new file that names its source. If the home directory cannot be written, the session lives in memory and adds a
+notice.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from ..disk.transcripts.store import (
     refuse_newer,
 )
 
-# A session id is a file name.
+# Session ids are used as file names.
 MAX_ID = 100
-# Beside the transcripts lies the project's memory; a session's own files lie in a directory of its name.
+# A session's files are in a directory named after it, next to the project's `memory` directory.
 TAKEN = frozenset({"memory"})
-# Where Claude Code keeps the transcripts of subagents too, and how their names begin.
+# The directory and file prefix that Claude Code uses for subagent transcripts.
 SUBAGENTS = "subagents"
 AGENT_FILE = "agent-"
-# Of the first line of a file in a working tree, and of a branch's name: every record carries it.
+# Limits for the first line of `.git/HEAD` and for the branch name, which every record repeats.
 MAX_LINE = 4_096
 MAX_BRANCH = 200
-# The first bytes of every record that is written here.
+# Every record we write starts with these bytes.
 RECORD_BEGINS = b'{"parentUuid":'
 
 
@@ -51,18 +51,18 @@ class OpenedTranscript(NamedTuple):
     session_id: str
     store: TranscriptStore
     live: LiveTranscript
-    notices: tuple[str, ...]  # sentences a person should see
+    notices: tuple[str, ...]  # messages for the user
 
 
 class AgentOf(NamedTuple):
-    """Whose subagent a session is: its transcript lies among the other session's own files and says so in every record."""
+    """The parent session of a subagent. The subagent's transcript is among the parent's files and names the parent."""
 
     session_id: str
-    directory: Path | None  # the other session's own files; None: it is in memory, and so is this one
+    directory: Path | None  # the parent's files; None: the parent is in memory, and so is the subagent
 
 
 class SessionPlace(NamedTuple):
-    """Where a session belongs. `home` None: memory only."""
+    """The location of a session: home, working directory and, for a subagent, its parent. Without a home it is in memory only."""
 
     home: Path | None
     cwd: Path
@@ -98,11 +98,11 @@ def open_new(place: SessionPlace, session_id: str | None = None) -> OpenedTransc
         store = FileTranscript.open(path, place.envelope(name))
     except DiskError as error:
         return _in_memory(place, name, error)
-    # Looked at under the lock: nobody can begin it in between.
+    # The lock is held, so no other process can start this session between the check and the first write.
     if store is None or path.stat().st_size:
         if store is not None:
             store.close()
-        raise InputError("session_id", f"{name} exists already", "open it with resume= instead")
+        raise InputError("session_id", f"session {name!r} already exists", "open it with resume= instead")
     return OpenedTranscript(name, store, LiveTranscript(Log(), 0, {}), ())
 
 
@@ -112,7 +112,7 @@ def _in_memory(place: SessionPlace, name: str, error: DiskError) -> OpenedTransc
 
 
 def open_again(place: SessionPlace, session: str | Path, clock: Callable[[], str]) -> OpenedTranscript:
-    """Continue a session by its id, the beginning of its id, or its file."""
+    """Resume a session by its id, the start of its id, or its transcript file."""
     path = _locate(place, session)
     refuse_newer(path)
     _refuse_strange(place, path)
@@ -125,12 +125,12 @@ def open_again(place: SessionPlace, session: str | Path, clock: Callable[[], str
         if store is None:
             return _fork(place, path, "it is open in another process", clock)
     except DiskError as error:
-        return _read_only(place, path, (f"{error} The session goes on in memory only; what is said now cannot be resumed.",))
+        return _read_only(place, path, (f"{error} The session continues in memory only: new messages will not be saved.",))
     return _loaded(path.stem, store, ())
 
 
 def _read_only(place: SessionPlace, path: Path, notices: tuple[str, ...]) -> OpenedTranscript:
-    """What was said is read, what is said now stays in memory."""
+    """Load the transcript's messages but keep new ones in memory."""
     health = Health()
     store = InMemoryTranscript(place.envelope(path.stem), read_live_lines(path, health))
     return _loaded(path.stem, store, (*notices, *_damage(health, path)))
@@ -140,16 +140,19 @@ def _locate(place: SessionPlace, session: str | Path) -> Path:
     if isinstance(session, Path) or os.sep in session or session.endswith(".jsonl"):
         path = Path(session).expanduser()
         if not path.is_file():
-            raise InputError("resume", f"{path} is no file" if path.exists() else f"there is no file {path}")
+            raise InputError("resume", f"{path} is not a file" if path.exists() else f"file {path} not found")
         return path.absolute()
     if place.home is None:
-        raise InputError("resume", "a session in memory knows no ids", "give the transcript's file")
+        raise InputError("resume", "an in-memory session cannot look up ids", "pass the transcript file instead")
     return find_transcript(place.projects, place.project, checked_id(session))
 
 
 def _refuse_strange(place: SessionPlace, path: Path) -> None:
-    """A file that somebody names and that holds nothing of a conversation is not ours to write to. One that begins as our records do
-    had its first one torn, and one in our own directory nobody else began."""
+    """Refuse to append to a file that is not a transcript.
+
+    Two kinds of files without messages are still accepted: files in our own directory, which only we create, and files that
+    start like one of our records, whose first write was interrupted.
+    """
     if place.home is not None and path.is_relative_to(place.projects.absolute()):
         return
     with path.open("rb") as file:
@@ -157,13 +160,15 @@ def _refuse_strange(place: SessionPlace, path: Path) -> None:
     if RECORD_BEGINS.startswith(head):
         return
     if not any(isinstance(record, Message | Attachment) for record in read_transcript(path)):
-        raise InputError("resume", f"{path} is no transcript: it holds no messages", "name a session or its file")
+        raise InputError(
+            "resume", f"{path} is not a transcript: it contains no messages", "pass a session id or a transcript file"
+        )
 
 
 def _fork(place: SessionPlace, source: Path, reason: str, clock: Callable[[], str]) -> OpenedTranscript:
     name = new_id()
     path = place.transcript(name)
-    notice = f"Session {source.stem} is continued as {name}: {reason}."
+    notice = f"Session {source.stem} continues as {name}, because {reason}."
     health = Health()
     forked = Forked(new_id(), None, clock(), source.stem, str(source), reason)
     store = FileTranscript.fork(path, place.envelope(name), source, forked, health)
@@ -188,12 +193,12 @@ def checked_id(session_id: str) -> str:
     plain = session_id.replace("-", "").replace("_", "").replace(".", "")
     fits = 0 < len(session_id) <= MAX_ID and plain.isalnum() and plain.isascii() and not session_id.startswith(".")
     if not fits or session_id.lower() in TAKEN:
-        raise InputError("session id", f"{session_id!r} is no file name", "use letters, digits, '-' and '_'")
+        raise InputError("session id", f"invalid session id {session_id!r}", f"use up to {MAX_ID} letters, digits, '-' and '_'")
     return session_id
 
 
 def git_branch(cwd: Path) -> str:
-    """The branch checked out at cwd, read off the file git keeps it in; no program is run."""
+    """Return the branch checked out at `cwd`, read from `.git/HEAD` without running git."""
     for directory in (cwd, *cwd.parents):
         dot = directory / ".git"
         if pointed := _first_line(dot):
@@ -205,8 +210,10 @@ def git_branch(cwd: Path) -> str:
 
 
 def _first_line(path: Path) -> str:
-    """Of a regular file; empty where there is none. What lies in a working tree is not to be trusted: a pipe must not block us, a
-    file of gigabytes not be read."""
+    """Return the first line of a regular file, or an empty string.
+
+    Files in a working tree are untrusted: a named pipe must not block us, and a huge file must not be read whole.
+    """
     try:
         fd = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
     except (OSError, ValueError):

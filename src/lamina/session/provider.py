@@ -1,4 +1,4 @@
-"""The provider that answers: opened by its name, with the thresholds of its window (T4-T6); offline, a function for each purpose (O1)."""
+"""Opens the provider of a session and computes the thresholds of its window. Fills the table of offline functions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..core.settings import Settings
 from ..providers import Provider, open_provider, read_spec
 from ..providers.offline import DEFAULT_TABLE, Local, OfflineProvider
 
-ROOMS = {
+OFFLINE_MODULES = {
     "notes": "lamina.layers.l3_notes.offline",
     "summary": "lamina.layers.l4_compact.offline",
     "select": "lamina.memory.recall.selection",
@@ -26,26 +26,28 @@ ROOMS = {
 
 
 def offline(own: Mapping[str, Local] = DEFAULT_TABLE) -> OfflineProvider:
-    """A provider that needs nothing and knows every purpose there is; `own` functions come before ours."""
-    return OfflineProvider({**{purpose: _from_room(room) for purpose, room in ROOMS.items()}, **own})
+    """Return an offline provider with a function for every purpose. Functions in `own` take precedence."""
+    return OfflineProvider({**{purpose: _load_on_use(module) for purpose, module in OFFLINE_MODULES.items()}, **own})
 
 
-def _from_room(room: str) -> Local:
+def _load_on_use(module: str) -> Local:
     def answer(request: Wire) -> list[Wire]:
-        local: Callable[[Wire], list[Wire]] = import_module(room).answer
+        local: Callable[[Wire], list[Wire]] = import_module(module).answer
         return local(request)
 
     return answer
 
 
 def provider_for(provider: str | Provider, client: Any) -> Provider:
-    """`provider` fixes wire format and model; a key is needed only by who makes calls through it, and one that is in the environment
-    is used."""
+    """Return the provider with this name, using the client or a key from the environment.
+
+    Without either, the provider can still render requests and read responses; it only cannot make calls.
+    """
     if not isinstance(provider, str):
         return provider
     named = read_spec(provider)
     if client is None and named.provider != "offline":
-        with suppress(SettingError):  # no key: whoever only prepares and reads requests needs none
+        with suppress(SettingError):  # no key found; rendering requests and reading responses needs none
             return open_provider(provider)
     if named.provider == "anthropic":
         from ..providers.anthropic import AnthropicProvider
@@ -61,7 +63,7 @@ def provider_for(provider: str | Provider, client: Any) -> Provider:
 def limits_for(
     provider: Provider, policy: Policy, settings: Settings, *, window: int | None, options: Wire, notices: list[str]
 ) -> Thresholds:
-    """What is odd about the numbers is said in `notices`."""
+    """Return the thresholds for the provider's window. Problems with the numbers are added to `notices`."""
     known = _known(provider.model)
     asked = window if window is not None else settings.context_window
     found = window_for(
@@ -83,8 +85,8 @@ def limits_for(
     notices += [*found.findings, *limits.findings]
     if found.source == "default" and provider.name != "offline" and not known:
         notices.append(
-            f"Model {provider.model} is not known: a window of {found.tokens:,} tokens is assumed and its cost is not "
-            "counted in money; set LAMINA_CONTEXT_WINDOW if its window is another."
+            f"Unknown model {provider.model}: assuming a window of {found.tokens:,} tokens, and its cost in dollars is unknown. "
+            "Set LAMINA_CONTEXT_WINDOW if its window differs."
         )
     return limits
 
@@ -95,7 +97,7 @@ def _stated_by(provider: Provider) -> int | None:
 
 
 def no_wider(window: int | None, model: str) -> int | None:
-    """A window somebody asked for, with another model than the one it was meant for."""
+    """Limit a window that was requested for another model to the size this model is known to support."""
     own = window_for(model, known=_known(model))
     return min(window, own.tokens) if window is not None and own.source == "model" else window
 

@@ -1,4 +1,4 @@
-"""Session: Lamina under a loop of your own.
+"""Session and AsyncSession: the public API for your own agent loop.
 
     with lamina.Session(provider="anthropic:claude-sonnet-5-5", system="…", tools=[…]) as session:
         session.add_user("fix the failing test")
@@ -7,9 +7,8 @@
         session.add_tool_result(tool_use_id, output)
         session.end_turn()
 
-A session holds all its state itself: any number of them, for any number of users, live in one process. One session belongs to one
-thread at a time; calls from two threads, or two tasks, at once wait for each other. What it decides is in turn.py; this file is the
-door.
+Sessions share no state: one process can hold any number of them for any number of users. A session runs one call at a time;
+concurrent calls from other threads or tasks wait. The steps of a turn are in turn.py; this file only exposes them.
 """
 
 from __future__ import annotations
@@ -38,21 +37,62 @@ T = TypeVar("T")
 
 
 class Session(SessionBase):
-    """A conversation kept inside its window."""
+    """A conversation that Lamina keeps within the model's context window.
+
+    Add input with `add_user`, `add_tool_result` or `sync`. Then call `before_call`, send the request with your own client, and pass
+    the response to `after_call`; or let `ask` do all three. Call `end_turn` when the model has given its final answer. Use the
+    session as a context manager, or call `close` when you are done.
+    """
 
     def before_call(self) -> Wire:
-        """The request to send now: keyword arguments for the SDK's own create()."""
+        """Prepare the conversation and return the next request.
+
+        This is where large tool results are moved to files, old ones are cleared, and the conversation is compacted if it has
+        outgrown its window. A compaction may call the model. Tool calls that still lack a result get an error result.
+
+        Returns:
+            The keyword arguments for the SDK's `create()`. The dict is new; its message dicts are shared, so do not change them.
+
+        Raises:
+            NothingToSend: No message was added since the last answer.
+            WindowFull: The conversation has reached the blocking limit and compaction could not make room.
+            SessionClosed: The session is closed.
+        """
         with self._open():
             return self.provider.render(drive(turn.before_call(self._c), self._perform))
 
     def after_call(self, response: object) -> Reply:
-        """Record the answer; `reply.tool_uses` are the calls that may be executed."""
+        """Record the model's answer.
+
+        Recording the same response twice has no effect.
+
+        Args:
+            response: The SDK's response object, or the same data as a dict.
+
+        Returns:
+            The answer in Lamina's own form. Execute the calls in `reply.tool_uses`; it is empty if the answer was cut off.
+        """
         with self._open():
             return self._record(response)
 
     def ask(self, on_event: OnEvent | None = None) -> Reply:
-        """before_call, the call through the session's provider, after_call. What arrived of an answer that broke off is kept; a
-        request that is refused is mended once."""
+        """Send the next request through the session's provider and record the answer.
+
+        This combines `before_call`, the model call and `after_call`. If the server rejects the request as invalid or too long,
+        the session repairs it and tries once more (see `recover`).
+
+        Args:
+            on_event: Called with each event while the answer streams in.
+
+        Returns:
+            The answer, already recorded.
+
+        Raises:
+            StreamBroken: The stream ended early. The partial answer is kept in the transcript; none of its tool calls may be
+                executed.
+            ProviderError: The call failed in another way, or the repaired request failed too.
+            NothingToSend, WindowFull, SessionClosed: As for `before_call`.
+        """
         with self._open():
             try:
                 return self._exchange(on_event)
@@ -62,8 +102,17 @@ class Session(SessionBase):
                 return self._exchange(on_event)
 
     def recover(self, error: BaseException) -> bool:
-        """For a loop of one's own: the server refused the request with this error (ours, or the SDK's). True: the conversation was
-        compacted, or what the server objects to is left out from here on, so call before_call() again; False: nothing helps."""
+        """Try to repair the conversation after the server rejected a request. Use this when you make the model calls yourself.
+
+        A request that was too long leads to a compaction. A block that the server refuses is left out of this and all later
+        requests.
+
+        Args:
+            error: The exception your client raised: the SDK's or one of Lamina's.
+
+        Returns:
+            True if the next request will differ: call `before_call` again. False if this error cannot be repaired.
+        """
         with self._open():
             return drive(turn.recover(self._c, self._typed(error)), self._perform)
 
@@ -76,17 +125,39 @@ class Session(SessionBase):
             raise
 
     def compact(self, instructions: str = "", *, pivot: Pivot | None = None) -> Compacted:
-        """Summarise what was said, now: all of it, or only `from` or `up_to` a message. `undo()` takes it back."""
+        """Compact the conversation now: replace messages by a summary.
+
+        Pinned texts stay word for word. `undo` restores the messages, `expand` shows them, and `preview_compaction` tells you
+        beforehand what would be summarised.
+
+        Args:
+            instructions: What the summary should focus on.
+            pivot: Limits the compaction to the messages `from` or `up_to` a message. By default all messages are summarised.
+
+        Returns:
+            The outcome. If nothing changed, `boundary` is empty and `why` gives the reason.
+        """
         with self._open():
             return drive(turn.compact_now(self._c, instructions, pivot), self._perform)
 
     def end_turn(self) -> None:
-        """The model gave its final answer."""
+        """Mark the end of a turn, after the model's final answer.
+
+        This may start background work: extracting memories from the turn, and consolidating them (a dream). Neither is waited
+        for.
+        """
         with self._open():
             turn.end_turn(self._c)
 
     def close(self, timeout: float = 60.0) -> None:
-        """Wait for background work up to `timeout` seconds, then let go of the transcript. Closing twice is fine."""
+        """Close the session: finish background work, write everything to disk and release the transcript.
+
+        Closing a session twice has no effect. To stop without waiting, use `abort`.
+
+        Args:
+            timeout: Maximum number of seconds to wait for background work. Jobs that take longer are cancelled and reported in
+                `notices`.
+        """
         self._finish(timeout)
 
     def _perform(self, effect: Effect) -> Any:
@@ -98,7 +169,7 @@ class Session(SessionBase):
             case Wait():
                 return self._c.background.wait(effect.name, effect.seconds)
             case _:
-                raise UsageError(f"A session cannot carry out {type(effect).__name__}; an agent can.")
+                raise UsageError(f"A session cannot perform the effect {type(effect).__name__}. Use an Agent for it.")
 
     def __enter__(self) -> Self:
         return self
@@ -108,23 +179,30 @@ class Session(SessionBase):
 
 
 class AsyncSession(SessionBase):
-    """The same conversation for an event loop: whatever may wait for a model is awaited. While one call waits, others of its kind wait
-    for it; what is said meanwhile (`add_user`, `sync`, …) is taken at once. Cancelling a call changes nothing that was said."""
+    """The async version of `Session`.
+
+    The methods that may wait for a model are coroutines: `before_call`, `after_call`, `ask`, `recover`, `compact`, `end_turn` and
+    `close`. They run one at a time. Adding input (`add_user`, `add_tool_result`, `sync`) never waits, not even while one of them is
+    waiting for a model. Cancelling a coroutine leaves the recorded conversation intact.
+    """
 
     _awaits = True
     _loop: AbstractEventLoop | None = None
     _turn: Lock | None = None
 
     async def before_call(self) -> Wire:
+        """Prepare the conversation and return the next request. See `Session.before_call`."""
         async with self._alone():
             return self.provider.render(await self._run(turn.before_call(self._c)))
 
     async def after_call(self, response: object) -> Reply:
+        """Record the model's answer. See `Session.after_call`."""
         async with self._alone():
             with self._open():
                 return self._record(response)
 
     async def ask(self, on_event: OnEvent | None = None) -> Reply:
+        """Send the next request through the session's provider and record the answer. See `Session.ask`."""
         async with self._alone():
             try:
                 return await self._exchange(on_event)
@@ -134,6 +212,7 @@ class AsyncSession(SessionBase):
                 return await self._exchange(on_event)
 
     async def recover(self, error: BaseException) -> bool:
+        """Try to repair the conversation after the server rejected a request. See `Session.recover`."""
         async with self._alone():
             return await self._run(turn.recover(self._c, self._typed(error)))
 
@@ -149,15 +228,18 @@ class AsyncSession(SessionBase):
             return self._record(response)
 
     async def compact(self, instructions: str = "", *, pivot: Pivot | None = None) -> Compacted:
+        """Compact the conversation now: replace messages by a summary. See `Session.compact`."""
         async with self._alone():
             return await self._run(turn.compact_now(self._c, instructions, pivot))
 
     async def end_turn(self) -> None:
+        """Mark the end of a turn, after the model's final answer. See `Session.end_turn`."""
         async with self._alone():
             with self._open():
                 turn.end_turn(self._c)
 
     async def close(self, timeout: float = 60.0) -> None:
+        """Close the session: finish background work, write everything to disk and release the transcript. See `Session.close`."""
         import asyncio
 
         self._loop = asyncio.get_running_loop()
@@ -165,7 +247,7 @@ class AsyncSession(SessionBase):
 
     @asynccontextmanager
     async def _alone(self) -> AsyncIterator[None]:
-        """One task at a time. The lock belongs to the event loop it is used in; a session may outlive one."""
+        """Let one task in at a time. A session may outlive its event loop, so each loop gets a new lock."""
         import asyncio
 
         if self._turn is None or self._loop is not asyncio.get_running_loop():
@@ -178,8 +260,10 @@ class AsyncSession(SessionBase):
         return await drive_async(self._stepwise(flow), self._perform)
 
     def _stepwise(self, flow: Flow[T]) -> Flow[T]:
-        """Each step of a flow holds the session, as a whole call of a `Session` does; while it waits for a model nobody does. A session
-        that was closed meanwhile writes nothing more."""
+        """Hold the session's lock during each step of the flow, but not while it waits for a model.
+
+        If the session is closed during a wait, the flow's next step raises instead of writing.
+        """
         answer: Any = None
         error: BaseException | None = None
         try:
@@ -202,7 +286,7 @@ class AsyncSession(SessionBase):
             flow.close()
 
     def _ask_side(self, ask: Ask, abort: Event) -> Reply:
-        """A client that knows only its event loop is asked there."""
+        """Call an async-only client on its event loop, any other from the current thread."""
         if self._loop is None or not getattr(self._side, "only_async", False):
             return super()._ask_side(ask, abort)
         from ..fork.model_call import ask_on_loop
@@ -220,7 +304,7 @@ class AsyncSession(SessionBase):
             case Wait():
                 return await asyncio.to_thread(self._c.background.wait, effect.name, effect.seconds)
             case _:
-                raise UsageError(f"A session cannot carry out {type(effect).__name__}; an agent can.")
+                raise UsageError(f"A session cannot perform the effect {type(effect).__name__}. Use an Agent for it.")
 
     async def __aenter__(self) -> Self:
         return self

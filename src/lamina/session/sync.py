@@ -1,8 +1,8 @@
-"""MessageListSync a message list that the caller owns (Session.sync).
+"""Keeps the log in step with a message list that the caller owns (Session.sync).
 
-The caller's list and the log meet at the level of blocks: what was said, in order, by digest. The common beginning is kept, the
-rest is appended, and where the list departs from what was said the conversation branches. Messages are compared by identity
-first, so a list that only grew costs what is new in it. A list that cannot be read changes nothing.
+List and log are compared block by block, in order, by digest. The common prefix is kept and the rest is appended. The conversation
+branches at the first block that differs. Messages are compared by identity first, so a list that has only grown costs no more than
+its new messages. An invalid list changes nothing: all new messages are read before the first one is recorded.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from ..layers.l1_results import step as results
 
 
 class LoggedBlock(NamedTuple):
-    """One block as it was said, for callers who keep their own list."""
+    """One recorded block, to be compared with the caller's list."""
 
     role: str
     digest: bytes
     record: str
-    unit: str  # what a branch leaves out as a whole: a record of the user's, an answer of the model's
+    unit: str  # the user record or model answer it belongs to; a branch drops units as a whole
 
 
 class SyncedMessage(NamedTuple):
-    """A message of the caller's list as it was at the last sync: same objects, same message."""
+    """A message of the caller's list at the last sync. If its objects are still the same, the message is too."""
 
     message: Mapping[str, Any]
     content: object
-    parts: object  # a copy of the content's list: the same parts, were it to grow or change
-    end: int  # blocks up to and including this message
+    parts: object  # a copy of the content list, to notice if the caller's list grows or changes
+    end: int  # number of blocks up to and including this message
 
 
 class NewMessage(NamedTuple):
-    """A message of the caller's list that is not known yet."""
+    """A message of the caller's list that the last sync did not have."""
 
     message: Mapping[str, Any]
     role: str
@@ -49,10 +49,12 @@ class NewMessage(NamedTuple):
 
 
 class MessageListSync:
+    """Appends what is new in a message list and branches where it differs."""
+
     def __init__(self, conversation: Conversation, *, resumed: bool) -> None:
         self._c = conversation
-        # A resumed session reads back what was said when it is first asked for.
-        self._said: list[LoggedBlock] | None = None if resumed else []
+        # None: not loaded yet. A resumed session reads the recorded blocks on first use.
+        self._loaded: list[LoggedBlock] | None = None if resumed else []
         self._seen: list[SyncedMessage] = []
 
     def sync(self, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -62,19 +64,19 @@ class MessageListSync:
         self._seen = self._seen[:agreed]
         for message in new:
             position = self._follow(message, position)
-        if position < len(self._spoken):
+        if position < len(self._logged):
             self._branch(position)
 
     def note(self, record: Message) -> Message:
-        """Something was said through the session itself."""
-        if self._said is not None:
-            self._said.extend(_blocks_said(record))
+        """Note a message that was recorded by another method of the session."""
+        if self._loaded is not None:
+            self._loaded.extend(_logged_blocks(record))
         return record
 
     def _agreed(self, rows: Sequence[Mapping[str, Any]]) -> int:
-        """How many leading messages are the very objects of the last sync."""
+        """Return how many leading messages are the same objects as at the last sync."""
         for index, ((known, content, parts, _), message) in enumerate(zip(self._seen, rows, strict=False)):
-            # Comparing a list with its copy looks at identity first, and no deeper where that is enough.
+            # List comparison checks identity before equality, so unchanged parts are not compared deeply.
             if known is not message or content is not message.get("content") or content != parts:
                 return index
         return min(len(self._seen), len(rows))
@@ -82,9 +84,9 @@ class MessageListSync:
     def _follow(self, read: NewMessage, position: int) -> int:
         role, blocks = read.role, read.blocks
         new = 0
-        while new < len(blocks) and position + new < len(self._spoken):
-            said = self._spoken[position + new]
-            if said.role != role or not self._same(said, blocks[new]):
+        while new < len(blocks) and position + new < len(self._logged):
+            logged = self._logged[position + new]
+            if logged.role != role or not self._same(logged, blocks[new]):
                 self._branch(position + new)
                 break
             new += 1
@@ -97,65 +99,65 @@ class MessageListSync:
         )
         return position
 
-    def _same(self, said: LoggedBlock, block: Block) -> bool:
-        """A result that was too large, or empty, stands in the log in another form than in the caller's list."""
-        return said.digest == block.digest or said.digest == results.kept_as(self._c, block).digest
+    def _same(self, logged: LoggedBlock, block: Block) -> bool:
+        """Compare a logged block with the caller's. A tool result that was too large, or empty, is logged in another form."""
+        return logged.digest == block.digest or logged.digest == results.kept_as(self._c, block).digest
 
     def _append(self, role: str, blocks: Sequence[Block]) -> None:
         if role == "assistant":
-            # Neighbours of one role are one message to the API: what follows an answer directly belongs to it.
-            last = self._spoken[-1] if self._spoken else None
+            # The API merges adjacent messages of one role, so blocks right after an answer belong to it.
+            last = self._logged[-1] if self._logged else None
             key = last.unit if last is not None and last.role == "assistant" else None
             for record in record_answer(self._c, Reply("", self._c.prompt.model, tuple(blocks), "end_turn"), key):
                 self.note(record)
         else:
-            # A result is owed to the model: words beside it come in with it.
-            owed = any(isinstance(block, ToolResult) for block in blocks)
-            self.note((turn.add_results if owed else turn.add_user)(self._c, blocks))
+            # Tool results are accepted even in a full window, and so is text in the same message.
+            has_result = any(isinstance(block, ToolResult) for block in blocks)
+            self.note((turn.add_results if has_result else turn.add_user)(self._c, blocks))
 
     def _branch(self, position: int) -> None:
-        """Leave out what was said from `position` on. A unit cut in the middle leaves whole, and its beginning is said again."""
-        spoken = self._spoken
+        """Drop everything from `position` on. If that cuts a unit in two, drop all of it and append its first part again."""
+        logged = self._logged
         start = position
-        while start and spoken[start - 1].unit == spoken[position].unit:
+        while start and logged[start - 1].unit == logged[position].unit:
             start -= 1
-        again = self._blocks_of(spoken[start:position])
-        revision.rewind(self._c, spoken[start - 1].record if start else None)
-        role = spoken[position].role
-        del spoken[start:]
+        again = self._blocks_of(logged[start:position])
+        revision.rewind(self._c, logged[start - 1].record if start else None)
+        role = logged[position].role
+        del logged[start:]
         if again:
             self._append(role, again)
 
-    def _blocks_of(self, said: Sequence[LoggedBlock]) -> list[Block]:
-        """These blocks, the first ones of their unit, as they were said."""
-        if not said:
+    def _blocks_of(self, logged: Sequence[LoggedBlock]) -> list[Block]:
+        """Return the original blocks. They must be the first ones of their unit."""
+        if not logged:
             return []
-        wanted = {one.record for one in said}
-        shown = [block for item in self._c.log.view.items if item.uuid in wanted for block in item.blocks][: len(said)]
-        if [block.digest for block in shown] == [one.digest for one in said]:
+        wanted = {one.record for one in logged}
+        shown = [block for item in self._c.log.view.items if item.uuid in wanted for block in item.blocks][: len(logged)]
+        if [block.digest for block in shown] == [one.digest for one in logged]:
             return shown
-        # What the view shows in another form, or no longer, stands in the log as it was said.
+        # The view has changed or dropped some of them; the log has the originals.
         records = {
             record.uuid: record for record in self._c.store.read() if isinstance(record, Message) and record.uuid in wanted
         }
-        return [block for record in records.values() for block in record.blocks][: len(said)]
+        return [block for record in records.values() for block in record.blocks][: len(logged)]
 
     @property
-    def _spoken(self) -> list[LoggedBlock]:
-        if self._said is None:
-            self._said = self._recall_said()
-        return self._said
+    def _logged(self) -> list[LoggedBlock]:
+        if self._loaded is None:
+            self._loaded = self._load_logged()
+        return self._loaded
 
-    def _recall_said(self) -> list[LoggedBlock]:
-        """Everything the caller may have in their list, what was compacted since included."""
+    def _load_logged(self) -> list[LoggedBlock]:
+        """Return every block that the caller's list may contain, including those compacted since."""
         tree = Log.load(self._c.store.read).tree if self._c.start else self._c.log.tree
         return [
-            said
+            logged
             for record in self._c.store.read()
             if isinstance(record, Message)
             and record.uuid in tree.members
             and not (record.meta or record.summary or record.synthetic or record.silent)
-            for said in _blocks_said(record)
+            for logged in _logged_blocks(record)
         ]
 
 
@@ -165,18 +167,18 @@ def read_message(index: int, message: object) -> NewMessage:
         raise InputError(where, f"a message must be an object with a role and content, not {type(message).__name__}")
     role, content = message.get("role"), message.get("content")
     if role not in ("user", "assistant"):
-        raise InputError(where, f"the role {role!r} is neither user nor assistant")
+        raise InputError(where, f"invalid role {role!r}", "use 'user' or 'assistant'")
     if isinstance(content, list | tuple):
-        # `messages.append({"role": "assistant", "content": response.content})`: the SDK's objects.
+        # The content may hold SDK objects: `messages.append({"role": "assistant", "content": response.content})`.
         content = [plain(part) if hasattr(part, "model_dump") else part for part in content]
     blocks = read_content(content, where=f"{where}.content")
     wrong = ToolUse | Thinking | RedactedThinking if role == "user" else ToolResult
     for block in blocks:
         if isinstance(block, wrong):
-            raise InputError(f"{where}.content", f"a {block.wire['type']} block is nothing the {role} says")
+            raise InputError(f"{where}.content", f"{role} messages cannot contain {block.wire['type']} blocks")
     return NewMessage(message, role, blocks)
 
 
-def _blocks_said(record: Message) -> Iterator[LoggedBlock]:
+def _logged_blocks(record: Message) -> Iterator[LoggedBlock]:
     unit = record.message_id or record.uuid
     return (LoggedBlock(record.role, block.digest, record.uuid, unit) for block in record.blocks)

@@ -1,7 +1,7 @@
-"""For people who test an agent: a model API on loopback with a prompt cache, scripted answers and faults, and the prefix rule.
+"""Tools for testing an agent: a model API on loopback with a prompt cache, scripted answers and faults, and the prefix rule.
 
-decides  what the API would refuse, what a request reads from the cache, whether a conversation kept its prefix
-does     answers on 127.0.0.1 in threads of its own; opens no other connection
+decides  which requests the API would refuse, what a request reads from the cache, whether a conversation kept its prefix
+does     answers on 127.0.0.1 in background threads; opens no other connection
 costs    a few milliseconds per request of 2,000 messages; nothing is written to disk
 spec     K1–K3, M4, M5, A1 (the checks)
 
@@ -9,7 +9,7 @@ spec     K1–K3, M4, M5, A1 (the checks)
     with MessagesServer() as server:
         client = anthropic.Anthropic(api_key="any", base_url=server.url)
 
-`pytest_plugins = ["lamina.testing.plugin"]` gives the fixture `messages_server` and checks the prefix rule in every test.
+`pytest_plugins = ["lamina.testing.plugin"]` provides the fixture `messages_server` and checks the prefix rule in every test.
 """
 
 from __future__ import annotations

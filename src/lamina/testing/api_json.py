@@ -1,4 +1,4 @@
-"""What the server says, in the JSON of either API: an error, a whole answer, or the events of a stream that add up to one."""
+"""The server's responses in the JSON of either API: an error, a whole answer, or the stream events that make up one."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _CHAT_KINDS = {400: "invalid_request_error", 401: "invalid_request_error", 404: 
 _CHAT_CODES = {401: "invalid_api_key", 404: "model_not_found", 429: "rate_limit_exceeded"}
 _SENTENCES = {
     401: "The API key is not valid.",
-    403: "This API key may not do that.",
-    404: "There is nothing here.",
-    413: "The request exceeds the largest size this server takes.",
+    403: "This API key does not have permission.",
+    404: "Not found.",
+    413: "The request exceeds the maximum size.",
     429: "Too many requests: wait and try again.",
     500: "Internal server error",
     503: "The server is overloaded: try again later.",
@@ -38,7 +38,7 @@ _SENTENCES = {
 class Problem(NamedTuple):
     status: int
     message: str
-    kind: str = ""  # the error's type, where it is not the usual one for the status
+    kind: str = ""  # the error's type, if it is not the usual one for the status
     code: str | None = None  # Chat Completions only
     param: str | None = None  # Chat Completions only
 
@@ -82,7 +82,7 @@ def message(
 
 
 def events(whole: Wire) -> Iterator[bytes]:
-    """The stream that adds up to the message."""
+    """Yield the stream events that make up the message."""
     usage = whole["usage"]
     start = {**whole, "content": [], "stop_reason": None, "stop_sequence": None, "usage": {**usage, "output_tokens": 1}}
     start.pop("stop_details", None)
@@ -135,7 +135,7 @@ def _deltas(block: Wire) -> Iterator[Wire]:
             for part in parts(msgspec.json.encode(block["input"]).decode()):
                 yield {"type": "input_json_delta", "partial_json": part}
         case _:
-            return  # everything else comes whole with its start
+            return  # other blocks arrive whole in their start event
 
 
 def parts(text: str) -> Iterator[str]:
@@ -177,7 +177,7 @@ def chat_usage(use: CacheUse, output: int) -> Wire:
 
 
 def chunks(whole: Wire, *, include_usage: bool) -> Iterator[bytes]:
-    """The stream that adds up to the completion. With usage every chunk has the field, and the last one alone has it filled."""
+    """Yield the stream chunks that make up the completion. With usage, every chunk has the field; only the last has a value."""
     choice = whole["choices"][0]
     said = choice["message"]
     head = {name: whole[name] for name in ("id", "created", "model")} | {"object": "chat.completion.chunk"}

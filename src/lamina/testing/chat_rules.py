@@ -1,4 +1,4 @@
-"""What the Chat Completions API refuses: the envelope, roles, and calls without their tool messages."""
+"""Request checks of the Chat Completions API: the envelope, roles, and calls without their tool messages."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _pairing(messages: list[Any]) -> Iterator[Problem]:
             if name not in waiting:
                 yield _bad(
                     "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'; "
-                    f"{name} is none.",
+                    f"{name} does not match any.",
                     f"messages.[{at}].role",
                 )
             waiting.pop(name, None)
@@ -90,7 +90,7 @@ def _pairing(messages: list[Any]) -> Iterator[Problem]:
 def _unanswered(waiting: Mapping[str, None], at: int) -> Problem:
     return _bad(
         "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. "
-        f"No answer came for: {', '.join(waiting)}",
+        f"No response for: {', '.join(waiting)}",
         f"messages.[{at}].role",
     )
 

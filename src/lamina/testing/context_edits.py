@@ -1,8 +1,8 @@
-"""`context_management`: what the provider itself clears from a request before the model sees it (M5).
+"""`context_management`: clears parts of a request before the model sees it, as the provider would.
 
-The request as sent is not changed; a new body is made in which old results are a line and old thinking is gone. Nothing is
-remembered: the same request is edited the same way, and one that is edited differently from the last has lost its cache from the
-first edit on, as with the real API.
+The request itself is not changed. In a new body, old results are replaced by one line and old thinking is removed. No state is
+kept: the same request is always edited the same way. A request that is edited differently from the last one loses its cache from
+the first edit on, as with the real API.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Edited(NamedTuple):
 
 
 def edit_problems(body: Mapping[str, Any]) -> Iterator[Problem]:
-    """Edits that can't be read."""
+    """Yield the problems with the edits in a request."""
     edits = (body.get("context_management") or {}).get("edits")
     if edits is None:
         return
@@ -50,7 +50,7 @@ def edit_problems(body: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def apply_edits(body: Wire, reader: PromptReader) -> Edited:
-    """The body the model sees, and what was done to it. Thinking goes first, as the API demands."""
+    """Return the body that the model sees, and the applied edits. Thinking is cleared first, as the API requires."""
     applied: list[Wire] = []
     asked = (body.get("context_management") or {}).get("edits") or ()
     for edit in asked:
@@ -75,7 +75,7 @@ def apply_edits(body: Wire, reader: PromptReader) -> Edited:
 
 
 def _old_thinking(prompt: Prompt, keep: Any) -> list[Piece]:
-    """Thinking outside the newest turns that have any."""
+    """Return the thinking blocks outside the newest turns with thinking."""
     if keep == "all" or (isinstance(keep, Mapping) and keep.get("type") == "all"):
         return []
     thoughts = _thoughts(prompt)
@@ -88,7 +88,7 @@ def _old_thinking(prompt: Prompt, keep: Any) -> list[Piece]:
 
 
 def _thoughts(prompt: Prompt) -> list[tuple[int, Piece]]:
-    """Thinking blocks with the turn they belong to. A turn begins where the user says something that is no tool result."""
+    """Return the thinking blocks with their turns. A turn begins with a user message other than a tool result."""
     turn = 0
     found = []
     for piece in prompt.pieces:
@@ -100,7 +100,7 @@ def _thoughts(prompt: Prompt) -> list[tuple[int, Piece]]:
 
 
 def _old_results(prompt: Prompt, edit: Mapping[str, Any]) -> list[Piece]:
-    """Results beyond the newest ones, oldest first, once the trigger is reached."""
+    """Return all but the newest results, oldest first, once the trigger is reached."""
     excluded = set(edit.get("exclude_tools") or ())
     names = {piece.block["id"]: piece.block["name"] for piece in prompt.pieces if piece.kind == "tool_use"}
     results = [piece for piece in prompt.pieces if piece.kind == "tool_result"]

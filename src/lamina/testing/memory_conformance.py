@@ -1,4 +1,4 @@
-"""What every store of memories must do, as checks any implementation can run.
+"""Conformance checks for memory stores, which any implementation can run.
 
     from lamina.testing.memory_conformance import CHECKS
 
@@ -6,8 +6,8 @@
     def test_my_store(check):
         check(MyStore(), Draft, Why)
 
-Each check gets an empty private store, the class of what is to be saved, and the class that says who changes it and why; it raises
-AssertionError with what is wrong. Nothing but the store's own methods is used.
+Each check gets an empty private store, the class of a memory to save, and the class that records who made a change and why. It
+raises AssertionError if the store fails. Checks use only the store's own methods.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 
 from ..core.errors import InputError, LaminaError
 
-# What makes a value of yours or ours from its parts.
+# A class or function that makes such a value from its parts.
 Made: TypeAlias = Callable[..., Any]
 Check: TypeAlias = Callable[[Any, Made, Made], None]
 
@@ -150,7 +150,7 @@ def what_was_never_there_cannot_come_back(store: Any, draft: Made, why: Made) ->
         store.restore("nothing", why=why("user"))
     except LaminaError:
         return
-    raise AssertionError("restoring a memory that never was must be an error")
+    raise AssertionError("restoring a memory that never existed must be an error")
 
 
 def a_save_that_changes_nothing_is_no_version(store: Any, draft: Made, why: Made) -> None:

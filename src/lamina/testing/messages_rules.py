@@ -1,7 +1,8 @@
-"""What the Messages API refuses, in the order it looks: the envelope, tools and settings, every block, tool pairing.
+"""Request checks of the Messages API, in its order: the envelope, tools and settings, every block, tool pairing.
 
-Each rule yields a Problem; the first one is the answer. The places named (`messages.3.content.0`) and the first words of a
-sentence are those that programs look for; the rest is our own. Cache marks are read, and refused, with the prompt (`core.cache`).
+Each rule yields a Problem; the first one becomes the response. The paths (`messages.3.content.0`) and the first words of a
+message are those of the real API, because programs look for them; the rest is our own wording. Cache marks are checked when the
+prompt is read (`core.cache`).
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ _SHAPES: dict[str, tuple[type, ...]] = {
     "cache_edits": (dict,),
 }
 _NAMES: dict[type, str] = {str: "a valid string", list: "a valid list", dict: "an object"}
-# Types the API takes whose fields are not ours to check: server tools, search results, compaction and the like.
+# Types that the API accepts and whose fields we do not check: server tools, search results, compaction and the like.
 _OTHER_TYPES = re.compile(
     r"(server_tool_use|mcp_tool_use|mcp_tool_listing|search_result|container_upload|compaction|fallback|browser_state"
     r"|tool_addition|tool_removal|tool_reference|\w+_tool_result)$"
@@ -63,7 +64,7 @@ _OTHER_TYPES = re.compile(
 _ASSISTANT_ONLY = frozenset({"thinking", "redacted_thinking", "tool_use"})
 _USER_ONLY = frozenset({"tool_result", "image", "document"})
 _TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
-# Models that take instructions in the middle of a conversation.
+# Models that accept system messages in the middle of a conversation.
 _TAKES_SYSTEM = re.compile(r"opus-4-8|-5(-|$)")
 MIN_THINKING = 1_024
 
@@ -123,7 +124,7 @@ def _tools(body: Mapping[str, Any]) -> Iterator[Problem]:
             elif schema.get("type") != "object":
                 yield bad(f"tools.{at}.custom.input_schema.type: Input should be 'object'")
         if (name := str(tool.get("name"))) in names:
-            yield bad(f"tools: Tool names must be unique, and {name} is there twice")
+            yield bad(f"tools: Tool names must be unique, but {name} appears twice")
         names.add(name)
     choice = body.get("tool_choice")
     if choice is not None and not names:
@@ -203,7 +204,7 @@ def _prefill(message: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def _fine(block: Any, role: object) -> bool:
-    """The usual blocks in their usual form, which are nearly all of a long conversation; everything else is looked at closely."""
+    """Quickly accept common blocks in their usual form, most of a long conversation. Others are checked in detail."""
     kind = block.get("type") if isinstance(block, dict) else None
     if kind == "text":
         text = block.get("text")
@@ -232,7 +233,7 @@ def _block(block: Any, path: str, role: str) -> Iterator[Problem]:
         elif not isinstance(block[name], wanted):
             yield bad(f"{path}.{kind}.{name}: Input should be {_NAMES[wanted]}")
     if (kind in _ASSISTANT_ONLY and role != "assistant") or (kind in _USER_ONLY and role != "user"):
-        yield bad(f"{path}: `{kind}` blocks can't stand in {role} messages")
+        yield bad(f"{path}: `{kind}` blocks are not allowed in {role} messages")
     if kind == "text":
         yield from _text(block, path)
     elif kind == "tool_result":
@@ -269,9 +270,9 @@ def _result(block: Mapping[str, Any], path: str) -> Iterator[Problem]:
 
 
 def pairing(messages: Sequence[Mapping[str, Any]]) -> Iterator[Problem]:
-    """Every call is answered at the head of the next message, once; no result answers anything else.
+    """Check that each call has exactly one result at the start of the next message, and that each result has its call.
 
-    Messages of one role in a row count as one message, so the state below lives as long as such a row.
+    Consecutive messages of one role count as one message, so the state below covers such a row.
     """
     row = ""
     calls_at = 0
@@ -299,7 +300,7 @@ def pairing(messages: Sequence[Mapping[str, Any]]) -> Iterator[Problem]:
             if kind == "tool_use":
                 name = block["id"]
                 if name in seen:
-                    yield bad(f"messages.{at}.content.{index}: `tool_use` ids must be unique, and {name} was used before")
+                    yield bad(f"messages.{at}.content.{index}: `tool_use` ids must be unique, but {name} was used before")
                 seen.add(name)
                 open_calls[name] = None
             elif kind == "tool_result":
@@ -316,7 +317,7 @@ def _result_problems(path: str, name: str, open_calls: Mapping[str, None], answe
     if name not in open_calls:
         yield bad(
             f"{path}: unexpected `tool_use_id` found in `tool_result` blocks: {name}. "
-            "A result belongs into the message right behind its `tool_use` block."
+            "A result must be in the message right after its `tool_use` block."
         )
     if name in answered:
         yield bad(f"{path}: each tool_use must have a single result. Found multiple `tool_result` blocks with id: {name}")
@@ -331,7 +332,7 @@ def _unanswered(at: int, open_calls: Mapping[str, None], answered: Collection[st
 
 
 def active_thinking(body: Mapping[str, Any]) -> Iterator[Problem]:
-    """Within a tool round the thinking that led to the call must still be there."""
+    """Check that the thinking that led to a tool call is still there within the tool round."""
     thinking = body.get("thinking")
     if not isinstance(thinking, Mapping) or thinking.get("type") != "enabled":
         return
@@ -349,7 +350,7 @@ def active_thinking(body: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def _row_start(messages: Sequence[Mapping[str, Any]], end: int, role: str) -> int:
-    """Where the messages of this role begin that stand right before `end`."""
+    """Return the start of the run of messages of this role that ends at `end`."""
     while end > 0 and messages[end - 1]["role"] == role:
         end -= 1
     return end

@@ -1,8 +1,8 @@
 """The pytest plugin: `pytest_plugins = ["lamina.testing.plugin"]`, or `-p lamina.testing.plugin`.
 
-Fixtures: `messages_server`, one server for the test; `make_messages_server`, for tests that need several or other settings. For
-every server a test starts, by fixture or by hand, the prefix rule is checked when the test is over. A test that breaks it on
-purpose says so: `@pytest.mark.prefix_free("why")`.
+Fixtures: `messages_server` is one server for the test; `make_messages_server` is for tests that need several servers or other
+settings. For every server that a test starts, by fixture or directly, the prefix rule is checked at the end of the test. Mark a
+test that breaks the rule on purpose with `@pytest.mark.prefix_free("why")`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(autouse=True)
 def _prefix_rule(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Set up before every other fixture, and so torn down after them: what they send on their way out counts too."""
+    """Check the prefix rule. Torn down after all other fixtures, so that requests in their teardown count too."""
     servers: list[MessagesServer] = []
     server_module.on_start.append(servers.append)
     yield
@@ -45,7 +45,7 @@ def _prefix_rule(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture
 def make_messages_server() -> Iterator[Callable[..., MessagesServer]]:
-    """A function that starts servers with the settings of MessagesServer; they are closed with the test."""
+    """Return a function that starts servers. It takes the arguments of MessagesServer; the servers are closed after the test."""
     servers: list[MessagesServer] = []
 
     def make(**settings: Any) -> MessagesServer:
@@ -59,5 +59,5 @@ def make_messages_server() -> Iterator[Callable[..., MessagesServer]]:
 
 @pytest.fixture
 def messages_server(make_messages_server: Callable[..., MessagesServer]) -> MessagesServer:
-    """A Messages API and a Chat Completions API of the test's own, on loopback."""
+    """Return a new server for this test: a Messages API and a Chat Completions API on loopback."""
     return make_messages_server()

@@ -1,11 +1,11 @@
-"""The prefix rule: a request starts with all blocks of the one before it in its conversation, or a break was announced.
+"""The prefix rule: a request starts with all blocks of the previous one in its conversation, or a break was announced.
 
-Conversations are told apart by what a request says of itself (lamina.core.cache: SESSION_HEADER, FORK_HEADER). A fork's first
-request starts with some request of the conversation it was forked from; from then on it is a conversation of its own. Settings
-that drop the cache (model, thinking, effort, tool choice) count as part of the prefix, and a fork shares its parent's betas too.
-A request that was refused is no predecessor: it may be mended and sent again.
+Conversations are identified by request headers (lamina.core.cache: SESSION_HEADER, FORK_HEADER). A fork's first request must
+start with some request of its parent conversation; from then on the fork is a separate conversation. Settings that drop the cache
+(model, thinking, effort, tool choice) count as part of the prefix, and a fork must share its parent's betas too. A refused
+request does not count as the previous one, because it may be repaired and sent again.
 
-`cache_miss_reason` answers `diagnostics.previous_message_id`: the first thing that differs, by its kind.
+`cache_miss_reason` answers `diagnostics.previous_message_id` with the kind of the first difference.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 
 from ..core.blocks import Wire
 from ..core.cache import BREAK_HEADER, FORK_HEADER, Piece, Prompt
+from ..core.wording import counted
 from .received_request import Announced, Received
 
-# Enough to recognise a block by.
+# Characters shown of a block, enough to recognise it.
 EXCERPT = 60
 
 
@@ -29,7 +30,10 @@ class Violation(NamedTuple):
 
 
 def check_prefixes(requests: Iterable[Received], *, decisions: int | None = None) -> list[Violation]:
-    """All violations, in the order of the requests. `decisions`: how many the layers made; more breaks than that is one too."""
+    """Return all violations, in the order of the requests.
+
+    `decisions` is the number of decisions that the layers made. More announced breaks than decisions is a violation too.
+    """
     last: dict[tuple[str, str], Received] = {}
     main: dict[str, list[Received]] = {}
     carried: dict[tuple[str, str], tuple[Announced, ...]] = {}  # announced with a request that was then refused
@@ -63,7 +67,7 @@ def _against(before: Received, after: Received) -> Iterator[Violation]:
 
 
 def _forked(parents: Sequence[Received], first: Received) -> Iterator[Violation]:
-    """The newest request it extends is the one it was forked from."""
+    """Compare a fork's first request with its parent: the newest request that it extends."""
     for parent in reversed(parents):
         if block_changed(parent, first) is None:
             change = settings_changed(parent, first)
@@ -72,23 +76,25 @@ def _forked(parents: Sequence[Received], first: Received) -> Iterator[Violation]
             if change:
                 yield _violation(first, f"is a fork of request {parent.index}, but {change}")
             return
-    yield _violation(first, f"is a fork of no request: against request {parents[-1].index}, {block_changed(parents[-1], first)}")
+    change = block_changed(parents[-1], first)
+    yield _violation(first, f"is a fork that extends no request: compared with request {parents[-1].index}, {change}")
 
 
 def _too_many(announced: Sequence[tuple[Received, Announced]], decisions: int | None) -> Iterator[Violation]:
     if decisions is not None and len(announced) > decisions:
         last = announced[-1][0]
-        yield _violation(last, f"makes it {len(announced)} announced breaks, and the layers made only {decisions} decisions")
+        breaks, made = counted(len(announced), "announced break"), counted(decisions, "decision")
+        yield _violation(last, f"brings the total to {breaks}, but the layers made only {made}")
     seen: dict[str, int] = {}
     for received, record in announced:
         if record.decision and record.decision in seen:
             first = seen[record.decision]
-            yield _violation(received, f"breaks for decision {record.decision}, for which request {first} broke already")
+            yield _violation(received, f"breaks for decision {record.decision}, but request {first} already did")
         seen.setdefault(record.decision, received.index)
 
 
 def block_changed(before: Received, after: Received) -> str | None:
-    """The first block of `before` that `after` does not start with, in words."""
+    """Describe the first block of `before` that `after` does not start with; None if there is none."""
     assert before.prompt is not None
     assert after.prompt is not None
     old, new = before.prompt.pieces, after.prompt.pieces
@@ -96,9 +102,9 @@ def block_changed(before: Received, after: Received) -> str | None:
     if at is None:
         return None
     if at >= len(new):
-        return f"{old[at].path} is gone, it was {_words(old[at])}"
+        return f"{old[at].path} is missing, it was {_words(old[at])}"
     if old[at].role != new[at].role:
-        return f"{old[at].path} was {_words(old[at])} of {old[at].role}, in its place is {_words(new[at])} of {new[at].role}"
+        return f"{old[at].path} was {_words(old[at])} of {old[at].role} and is now {_words(new[at])} of {new[at].role}"
     return f"{old[at].path} was {_words(old[at], new[at])} and is now {_words(new[at], old[at])}"
 
 
@@ -111,7 +117,7 @@ def settings_changed(before: Received, after: Received) -> str | None:
 
 
 def settings_of(received: Received) -> Mapping[str, Any]:
-    """Everything beside the blocks that a provider's cache depends on."""
+    """Return the settings, besides the blocks, that a provider's cache depends on."""
     body = received.body
     config = body.get("output_config")
     return {
@@ -130,7 +136,7 @@ def _violation(received: Received, what: str) -> Violation:
 
 
 def _words(piece: Piece, other: Piece | None = None) -> str:
-    """Its kind and the words around the first difference."""
+    """Return the block's kind and the text around the first difference."""
     text = piece.data.decode("utf-8", "replace")
     start = 0
     if other is not None:
@@ -144,13 +150,13 @@ def _words(piece: Piece, other: Piece | None = None) -> str:
 
 
 def rule(violations: Sequence[Violation]) -> str:
-    """What a person reads when a test failed for it."""
-    lines = [violation.sentence for violation in violations]
-    return "The prefix rule was broken:\n  " + "\n  ".join(lines) + f"\nA break is announced with the header {BREAK_HEADER}."
+    """Return the message for a test that failed because of these violations."""
+    lines = "\n  ".join(violation.sentence for violation in violations)
+    return f"The prefix rule was broken:\n  {lines}\nAnnounce deliberate breaks with the header {BREAK_HEADER}."
 
 
 def cache_miss_reason(before: Prompt | None, after: Prompt) -> Wire | None:
-    """None: nothing that was sent before has changed."""
+    """Return why the cache was missed, or None if nothing that was sent before has changed."""
     if before is None:
         return {"type": "previous_message_not_found"}
     if before.model != after.model:
@@ -170,7 +176,7 @@ def cache_miss_reason(before: Prompt | None, after: Prompt) -> Wire | None:
 
 
 def first_change(before: Sequence[Piece], after: Sequence[Piece]) -> int | None:
-    """Index of the first block of `before` that is not in its place in `after`; None: `after` starts with all of them."""
+    """Return the index of the first block of `before` that differs in `after`, or None if `after` starts with all of them."""
     for at, piece in enumerate(before):
         if at >= len(after) or after[at].digest != piece.digest or after[at].role != piece.role:
             return at

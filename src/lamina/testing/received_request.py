@@ -1,4 +1,4 @@
-"""What the server keeps of every request: enough to ask afterwards what was sent, what it cost and what was answered."""
+"""The server's record of each request: what was sent, what it cost, and the answer."""
 
 from __future__ import annotations
 
@@ -19,13 +19,15 @@ _SESSION_IN_USER_ID = re.compile(r"_session_([0-9A-Za-z-]+)$")
 
 
 class Announced(msgspec.Struct, frozen=True):
-    """A break that was announced before the request that makes it."""
+    """A cache break that was announced before its request."""
 
     reason: str
-    decision: str = ""  # the layer decision that caused it, where it is named
+    decision: str = ""  # the layer decision that caused it, if named
 
 
 class Received(msgspec.Struct, frozen=True, kw_only=True):
+    """One request that the server received, with its answer."""
+
     index: int
     at: float
     wire: Wire
@@ -34,11 +36,11 @@ class Received(msgspec.Struct, frozen=True, kw_only=True):
     session: str
     fork: str = ""
     breaks: tuple[Announced, ...] = ()
-    prompt: Prompt | None = None  # as sent; None where the request was too malformed to read
+    prompt: Prompt | None = None  # as sent; None if the request was malformed
     use: CacheUse | None = None
     status: int = 0
     error: str = ""  # what was wrong with the request
-    answer: Json | None = None  # the whole answer as JSON, also where it was streamed
+    answer: Json | None = None  # the whole answer as JSON, even if it was streamed
 
     @property
     def betas(self) -> tuple[str, ...]:
@@ -51,12 +53,12 @@ class Received(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def refused(self) -> bool:
-        """The API did not take the request, so that it may be sent again in another form."""
+        """Whether the API rejected the request, so that it may be sent again in another form."""
         return 400 <= self.status < 500 and self.status != 429
 
 
 def session_of(headers: Mapping[str, str], body: Mapping[str, Any], prompt: Prompt | None) -> str:
-    """Which conversation a request belongs to: as it says itself, else the one that began with the same words."""
+    """Return the conversation of a request: the one it names, else one derived from its first user message."""
     if named := headers.get(SESSION_HEADER):
         return named
     metadata = body.get("metadata")
@@ -72,7 +74,7 @@ def session_of(headers: Mapping[str, str], body: Mapping[str, Any], prompt: Prom
 
 
 def _session_in(user_id: str) -> str:
-    """Clients that pack several ids into one name the session in it; the rest is the same for all of them."""
+    """Return the session in a user id. Some clients pack several ids into one, of which only the session differs."""
     if found := _SESSION_IN_USER_ID.search(user_id):
         return found[1]
     if user_id.startswith("{"):
@@ -86,7 +88,7 @@ def _session_in(user_id: str) -> str:
 
 
 def breaks_in(headers: Mapping[str, str]) -> tuple[Announced, ...]:
-    """`x-lamina-break: reason;decision=ID`, several joined by commas."""
+    """Parse `x-lamina-break: reason;decision=ID`; several breaks are separated by commas."""
     found = []
     for part in headers.get(BREAK_HEADER, "").split(","):
         reason, _, rest = part.strip().partition(";")
@@ -96,13 +98,13 @@ def breaks_in(headers: Mapping[str, str]) -> tuple[Announced, ...]:
 
 
 class Announcements:
-    """Breaks that are announced beside the wire: by the test itself, or read from the program under test."""
+    """Breaks that are announced outside of request headers: by the test, or by records of the program under test."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._open: list[tuple[str | None, Announced]] = []
         self._sources: list[tuple[Callable[[], Iterable[Any]], str | None]] = []
-        self._seen: list[int] = []  # of each source, how many of its records
+        self._seen: list[int] = []  # number of records read so far, for each source
         self._decisions: list[Callable[[], int]] = []
 
     def add(self, record: Announced, session: str | None) -> None:
@@ -118,11 +120,11 @@ class Announcements:
         self._decisions.append(count)
 
     def decisions(self) -> int | None:
-        """How many decisions the layers made; None where nobody counts them."""
+        """Return the number of decisions that the layers made, or None if they are not counted."""
         return sum(count() for count in self._decisions) if self._decisions else None
 
     def take(self, session: str, fork: str) -> tuple[Announced, ...]:
-        """What a request may use up. It is the main thread's: a fork announces in its own header."""
+        """Return and remove the announcements for a request of the main conversation. Forks announce breaks in their header."""
         with self._lock:
             for at, (source, owner) in enumerate(self._sources):
                 records = list(source())
@@ -136,7 +138,7 @@ class Announcements:
 
 
 def _announced(record: Any) -> Announced:
-    """A break record of the program under test, whatever it looks like."""
+    """Convert a break record of the program under test: a dict, or any object with a `reason`."""
     return Announced(str(_part(record, "reason") or record), str(_part(record, "decision") or ""))
 
 

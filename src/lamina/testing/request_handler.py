@@ -1,4 +1,4 @@
-"""One request from the door to its answer: who asks, is it taken, what does it read from the cache, what does the script say."""
+"""Handles one request: authentication, validation, cache lookup, and the answer from the script."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ROUTES: dict[tuple[str, str], Wire] = {
 def respond(state: ServerState, incoming: Incoming) -> Outgoing:
     number = state.number()
     chat = incoming.path.endswith("/chat/completions")
-    problem = _door(state, incoming)
+    problem = _access_problem(state, incoming)
     if problem is None and (incoming.method, incoming.path) == ("GET", "/v1/models"):
         return plain(200, _models(state.limits.models), number)
     wire = _ROUTES.get((incoming.method, incoming.path))
@@ -46,12 +46,12 @@ def respond(state: ServerState, incoming: Incoming) -> Outgoing:
     return _answer(state, incoming, body, number, wire)
 
 
-def _door(state: ServerState, incoming: Incoming) -> Problem | None:
-    """Who asks, and with how much."""
+def _access_problem(state: ServerState, incoming: Incoming) -> Problem | None:
+    """Check the API key and the size of the request."""
     bearer = incoming.headers.get("authorization", "").removeprefix("Bearer ").strip()
     given = incoming.headers.get("x-api-key") or bearer
     if not given:
-        return Problem(401, "No API key was given: send x-api-key or authorization")
+        return Problem(401, "Missing API key: send the header x-api-key or authorization")
     if state.key is not None and given != state.key:
         return Problem(401, "invalid x-api-key" if "x-api-key" in incoming.headers else "Incorrect API key provided")
     if incoming.too_large:
@@ -104,7 +104,7 @@ def _full(state: ServerState, body: Json, use: CacheUse | None, wire: Wire) -> P
 
 
 def _play(state: ServerState, received: Received, judged: Judged, number: int) -> Outgoing:
-    """Decide the answer, keep it, wait if the script says so, and only then let the cache have it."""
+    """Choose and record the answer, wait if the script says so, and only then update the cache."""
     planned = state.script.take(received)
     step = planned.step
     answer = None if isinstance(step, Status) else step if isinstance(step, Answer) else step.answer
@@ -136,7 +136,7 @@ def _whole(state: ServerState, received: Received, judged: Judged, answer: Answe
             usage=chat_usage(received.use, tokens),
         )
     if received.body["max_tokens"] == 0:
-        # The documented way to warm the cache: nothing is said.
+        # max_tokens=0 is the documented way to warm the cache, and the answer is empty.
         blocks, tokens, reason = (), 0, "max_tokens"
     name = f"msg_{number:08d}"
     return message(
@@ -150,7 +150,7 @@ def _whole(state: ServerState, received: Received, judged: Judged, answer: Answe
 
 
 def _extra(state: ServerState, received: Received, judged: Judged, name: str) -> dict[str, Any]:
-    """What the answer says beside its words: edits, diagnostics, confirmed deletions."""
+    """Return the answer's additional fields: edits, diagnostics, confirmed deletions."""
     assert judged.sent is not None
     extra = dict(judged.extra or {})
     if "cache_edits" in received.body and received.use is not None:
@@ -174,7 +174,7 @@ def _counted(judged: Judged) -> Json:
 
 
 def _models(names: frozenset[str] | None) -> Json:
-    """A list both SDKs can read."""
+    """Return a list of models that both SDKs can read."""
     known = sorted(names) if names is not None else ["claude-sonnet-5", "gpt-test"]
     rows = [
         {"id": name, "type": "model", "display_name": name, "created_at": "2026-01-01T00:00:00Z", "lifecycle": "active"}

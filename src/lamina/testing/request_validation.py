@@ -1,4 +1,4 @@
-"""Whether a request is taken, and what the model would be shown of it. Pure: everything it looks at is an argument."""
+"""Decides whether a request is accepted and what the model would see of it. Pure: all inputs are arguments."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from .thinking_signatures import BINDING_BETA, check_thinking
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """What this server takes and what it can do."""
+    """The server's limits and features."""
 
     window: int = 200_000
-    models: frozenset[str] | None = None  # None: any name
-    cache_edits: bool = True  # our own form of M4; see lamina.core.cache.prompt_reader
-    check_signatures: bool = True  # off for recorded conversations, whose thinking another server signed
-    bind_thinking: bool = False  # newer models: thinking is only valid behind the conversation it was made in
-    limit_output: bool = False  # older models: refuse where prompt and max_tokens together exceed the window
+    models: frozenset[str] | None = None  # the accepted models; None accepts any name
+    cache_edits: bool = True  # whether the `cache_edits` field is supported; see lamina.core.cache.prompt_reader
+    check_signatures: bool = True  # turn off for recorded conversations, whose thinking another server signed
+    bind_thinking: bool = False  # as in newer models: thinking is only valid after the conversation it was made in
+    limit_output: bool = False  # as in older models: refuse if prompt and max_tokens together exceed the window
 
 
 class Judged(NamedTuple):
     problem: Problem | None
     sent: Prompt | None = None  # every block as it arrived
-    seen: Prompt | None = None  # what is left for the model
-    extra: dict[str, Any] | None = None  # what the answer says about it
+    seen: Prompt | None = None  # the blocks that the model sees
+    extra: dict[str, Any] | None = None  # additional fields for the answer
 
 
 def judge_messages(body: Any, betas: Collection[str], limits: Limits, reader: PromptReader) -> Judged:
@@ -41,7 +41,7 @@ def judge_messages(body: Any, betas: Collection[str], limits: Limits, reader: Pr
     try:
         sent = reader.read_sent(body)
     except InputError as error:
-        # How many marks there are is said of no block.
+        # An error about the number of marks refers to no single block.
         return Judged(bad(f"{error.problem}." if error.where == "cache_control" else f"{error.where}: {error.problem}"))
     dropped: tuple[Piece, ...] = ()
     if limits.check_signatures:
@@ -73,7 +73,7 @@ def judge_chat(body: Any, limits: Limits, reader: PromptReader) -> Judged:
 
 
 def too_long(body: Wire, tokens: int, limits: Limits) -> Problem | None:
-    """The Messages API's own two sentences about a window that is full."""
+    """Return the Messages API's error for a full window, if it applies."""
     if tokens > limits.window:
         return bad(f"prompt is too long: {tokens} tokens > {limits.window} maximum")
     if limits.limit_output and tokens + body["max_tokens"] > limits.window:

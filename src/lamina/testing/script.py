@@ -1,8 +1,8 @@
-"""What the server answers with: a closed set of steps, and the queue a test puts them in.
+"""The server's script: a closed set of steps, and the queue that a test fills.
 
-A step is decided before the first byte leaves. Queued steps are taken in order, each by the first request it is meant for: one of the
-conversation, or of the fork it names, that its `when` accepts. So a fork in the background never takes what was queued for the
-conversation. After the queue comes the server's function, after that the echo, for forks too.
+A step is chosen before the first byte is sent. Queued steps are taken in order, each by the first request it is meant for: a
+request of the conversation, or of the fork it names, that its `when` accepts. So a background fork never takes a step queued for
+the conversation. If no step matches, the server's function answers, and otherwise the echo; this applies to forks too.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import msgspec
 from ..core.blocks import Wire
 from .received_request import Received
 
-# A test that waits longer than this for a server of its own is stuck; the answer goes out and the test can fail.
+# A test that waits longer than this is stuck. The answer is then sent, so that the test can fail.
 MAX_DELAY = 30.0
-# Queued answers a test can reasonably have in mind.
+# More steps than any test needs.
 MAX_QUEUED = 10_000
 
 Delay: TypeAlias = float | threading.Event
@@ -27,17 +27,17 @@ ToolCall: TypeAlias = tuple[str, Mapping[str, Any]] | tuple[str, Mapping[str, An
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """A whole answer."""
+    """A complete answer."""
 
     blocks: tuple[Wire, ...]
-    stop_reason: str | None = "auto"  # auto: tool_use where a tool is called, else end_turn; None: the answer never says why
+    stop_reason: str | None = "auto"  # auto: tool_use if there is a tool call, else end_turn; None: no stop reason is sent
     stop_sequence: str | None = None
     stop_details: Wire | None = None
     output_tokens: int | None = None  # None: counted
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True):
-    """An HTTP error instead of an answer. An empty kind or message is filled in for the status, in the words of the route."""
+    """An HTTP error instead of an answer. An empty kind or message gets the usual value for the status and API."""
 
     status: int
     kind: str = ""
@@ -48,8 +48,10 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
 class Cut(msgspec.Struct, frozen=True, kw_only=True):
     """An answer that stops half way.
 
-    after: events that still arrive; 0 = not even the response's first line. Of a plain answer any other number leaves half.
-    how: "reset" the connection is torn down, "close" it is closed too early, "end" the stream ends as if it were complete.
+    after: number of events sent before it stops; 0 sends nothing, not even the status line. For an answer that is not streamed,
+    any
+        other number sends the first half.
+    how: "reset" resets the connection, "close" closes it too early, "end" ends the stream as if it were complete.
     """
 
     answer: Answer
@@ -58,14 +60,14 @@ class Cut(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Broken(msgspec.Struct, frozen=True, kw_only=True):
-    """Bytes that don't mean what the headers say: half the JSON, lines that are no events, bytes that are no UTF-8, no gzip."""
+    """A body that does not match its headers: truncated JSON, lines that are not events, invalid UTF-8, or invalid gzip."""
 
     answer: Answer
     what: Literal["json", "sse", "utf8", "gzip"]
 
 
 class Interrupted(msgspec.Struct, frozen=True, kw_only=True):
-    """A stream in which an error event follows `after` good ones."""
+    """A stream in which an error event follows `after` regular ones."""
 
     answer: Answer
     after: int = 1
@@ -77,9 +79,9 @@ Step: TypeAlias = Answer | Status | Cut | Broken | Interrupted
 
 
 class Queued(TypedDict, total=False):
-    """For whom a step is queued, and how often."""
+    """The requests that a step is queued for, and how often."""
 
-    fork: str | None  # None: for the conversation itself
+    fork: str | None  # the kind of fork; None for the conversation itself
     when: When | None
     delay: Delay | None
     times: int
@@ -92,13 +94,13 @@ class PlannedStep(msgspec.Struct, frozen=True):
     fork: str | None = None
 
     def meant_for(self, received: Received) -> bool:
-        """A fork's name is what it is for, a dash and letters of its own (lamina.core.cache: FORK_HEADER)."""
+        """Return whether a request may take this step. A fork's name is its purpose, a dash and a unique suffix (FORK_HEADER)."""
         purpose = received.fork.rpartition("-")[0] or received.fork
         return purpose == (self.fork or "") and (self.when is None or self.when(received))
 
 
 class Script:
-    """The queue and the function behind it. Locked: connections are threads."""
+    """The queue and the function that answers after it. Thread-safe, because each connection is a thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -114,7 +116,7 @@ class Script:
         with self._lock:
             if len(self._queue) + times > MAX_QUEUED:
                 raise ValueError(
-                    f"{times} more steps would make the script longer than {MAX_QUEUED:,}; use server.answer_with instead"
+                    f"the script would exceed {MAX_QUEUED:,} steps with {times:,} more; use server.answer_with instead"
                 )
             self._queue.extend([PlannedStep(step, when, delay, fork)] * times)
 
@@ -123,10 +125,10 @@ class Script:
             for index, planned in enumerate(self._queue):
                 if planned.meant_for(received):
                     return self._queue.pop(index)
-        said = self.answer(received) if self.answer is not None else None
-        if said is None:
+        answer = self.answer(received) if self.answer is not None else None
+        if answer is None:
             return PlannedStep(echo(received))
-        return PlannedStep(make_answer(text=said) if isinstance(said, str) else said)
+        return PlannedStep(make_answer(text=answer) if isinstance(answer, str) else answer)
 
     def clear(self) -> None:
         with self._lock:
@@ -143,18 +145,18 @@ def make_answer(
     stop_details: Wire | None = None,
     output_tokens: int | None = None,
 ) -> Answer:
-    """An answer in the order thinking, text, blocks, tool calls. The server fills in ids and signatures that are missing."""
-    said: list[Wire] = []
+    """Make an answer of thinking, text, blocks and tool calls, in this order. The server adds missing ids and signatures."""
+    content: list[Wire] = []
     if thinking is not None:
-        said.append({"type": "thinking", "thinking": thinking})
+        content.append({"type": "thinking", "thinking": thinking})
     if text is not None:
-        said.append({"type": "text", "text": text})
-    said.extend(blocks)
-    said.extend(_call(call) for call in _calls(tool_use))
+        content.append({"type": "text", "text": text})
+    content.extend(blocks)
+    content.extend(_call(call) for call in _calls(tool_use))
     if stop_reason == "refusal" and stop_details is None:
         stop_details = {"type": "refusal", "category": None, "explanation": None}
     return Answer(
-        blocks=tuple(said),
+        blocks=tuple(content),
         stop_reason=stop_reason,
         stop_sequence=stop_sequence,
         stop_details=stop_details,
@@ -180,12 +182,12 @@ ECHO_CHARACTERS = 80
 
 
 def echo(received: Received) -> Answer:
-    """The same request gets the same words."""
+    """Answer with the user's last text. The same request always gets the same answer."""
     return make_answer(text=f"You said: {last_text(received.body)[:ECHO_CHARACTERS].strip() or 'nothing'}")
 
 
 def last_text(body: Mapping[str, Any]) -> str:
-    """The newest text a user wrote, in either wire form."""
+    """Return the last text of a user message, in either wire format."""
     for message in reversed(body.get("messages") or ()):
         content = message.get("content")
         if message.get("role") != "user":

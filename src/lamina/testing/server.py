@@ -1,7 +1,7 @@
 """`MessagesServer`: the Messages API and the Chat Completions API on loopback, with a prompt cache, scripted answers and faults.
 
-Every request is judged as the real API would judge it, answered by the script (or by an echo), billed by the cache model, and
-kept in `requests`. Time stands still until the test moves `clock`. Nothing is stored outside the process.
+Every request is validated like in the real API, answered by the script (or by an echo), billed by the cache model, and stored in
+`requests`. Time stands still until the test advances `clock`. Nothing is stored outside the process.
 """
 
 from __future__ import annotations
@@ -20,24 +20,26 @@ from .script import Answer, Broken, Cut, Interrupted, Queued, Status, Step, Tool
 from .server_state import ServerState
 from .transport import HOST, Transport
 
-# Called with every server that starts: how the pytest plugin learns of servers a test makes by hand.
+# Functions called with every server that starts, so that the pytest plugin sees servers that a test creates itself.
 on_start: list[Callable[[MessagesServer], None]] = []
 
 
 class MessagesServer(ServerState):
-    """Use as a context manager, or call `start` and `close`."""
+    """A model API on loopback, for tests. Use it as a context manager, or call `start` and `close`."""
 
     @cached_property
     def _transport(self) -> Transport:
         return Transport(lambda incoming: respond(self, incoming), lambda: self.body_limit, self.closing)
 
     def start(self) -> MessagesServer:
+        """Start listening on a free port and return the server."""
         self._transport.open()
-        for told in list(on_start):
-            told(self)
+        for notify in list(on_start):
+            notify(self)
         return self
 
     def close(self) -> None:
+        """Stop the server and close its connections."""
         self._transport.close()
 
     def __enter__(self) -> MessagesServer:
@@ -58,7 +60,7 @@ class MessagesServer(ServerState):
 
     @property
     def window(self) -> int:
-        """Tokens a prompt may have; shorthand for the field of `limits`."""
+        """Maximum number of tokens in a prompt; a shorthand for `limits.window`."""
         return self.limits.window
 
     @window.setter
@@ -77,8 +79,10 @@ class MessagesServer(ServerState):
         output_tokens: int | None = None,
         **queued: Unpack[Queued],
     ) -> None:
-        """Queue an answer for the conversation, or for the next fork of a kind (`fork="notes"`). `stop_reason=None` gives one that
-        never says why it ended."""
+        """Queue an answer for the conversation, or for the next fork of a kind (`fork="notes"`).
+
+        With `stop_reason=None`, the answer has no stop reason.
+        """
         answer = make_answer(
             *blocks,
             text=text,
@@ -105,12 +109,12 @@ class MessagesServer(ServerState):
         how: Literal["reset", "close", "end"] = "reset",
         **queued: Unpack[Queued],
     ) -> None:
-        """Queue an answer that stops: before its first byte (after=0) or behind `after` events."""
+        """Queue an answer that stops before its first byte (`after=0`) or after `after` events."""
         self.script.add(Cut(answer=_whole(answer), after=after, how=how), **queued)
 
     def garble(self, what: Literal["json", "sse", "utf8", "gzip"], **queued: Unpack[Queued]) -> None:
-        """Queue an answer whose bytes are not what its headers say."""
-        self.script.add(Broken(answer=_whole("An answer nobody can read."), what=what), **queued)
+        """Queue an answer whose body does not match its headers."""
+        self.script.add(Broken(answer=_whole("An unreadable answer."), what=what), **queued)
 
     def interrupt(
         self,
@@ -121,16 +125,18 @@ class MessagesServer(ServerState):
         message: str = "Overloaded",
         **queued: Unpack[Queued],
     ) -> None:
-        """Queue a stream in which an error event follows `after` good ones."""
+        """Queue a stream in which an error event follows `after` regular ones."""
         self.script.add(Interrupted(answer=_whole(answer), after=after, kind=kind, message=message), **queued)
 
     def answer_with(self, function: Callable[[Received], Step | str | None] | None) -> None:
-        """Answer by a function when the queue has nothing; it returns a step, a text, or None for the echo. It is asked for forks as
-        well (`received.fork` names them), from whichever thread serves the request."""
+        """Set the function that answers if no queued step matches. It returns a step, a text, or None for the echo.
+
+        It is called for forks too (`received.fork` names them), in the thread that serves the request.
+        """
         self.script.answer = function
 
     def announce_break(self, reason: str, *, decision: str = "", session: str | None = None) -> None:
-        """The next request of the session (of any, where none is named) need not start with the one before."""
+        """Announce that the next request of the session (or of any, if None) need not start with the previous one."""
         self.announcements.add(Announced(reason, decision), session)
 
     def follow(
@@ -140,8 +146,11 @@ class MessagesServer(ServerState):
         decisions: Callable[[], int] | None = None,
         session: str | None = None,
     ) -> None:
-        """Take announcements from the program under test: `breaks()` returns all break records so far (anything with a `reason`),
-        `decisions()` how many decisions the layers have made. Both are asked whenever a request arrives."""
+        """Read announcements from the program under test whenever a request arrives.
+
+        `breaks()` returns all break records so far (any objects with a `reason`), `decisions()` the number of decisions that the
+        layers have made.
+        """
         if breaks is not None:
             self.announcements.follow(breaks, session)
         if decisions is not None:

@@ -1,4 +1,4 @@
-"""What a server holds between requests: its settings, its caches, its script, and every request it received."""
+"""The state of a server between requests: its settings, caches and script, and every request it received."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from .received_request import Announcements, Received, Wire
 from .request_validation import Judged, Limits
 from .script import MAX_DELAY, Delay, Script
 
-# As the API documents it for the Messages endpoint.
+# The documented limit of the Messages endpoint.
 BODY_LIMIT = 32 * 1024 * 1024
-# More requests than any test sends; the oldest are forgotten so that a soak test does not fill the memory.
+# More requests than a usual test sends. The oldest are dropped, so that a soak test does not fill the memory.
 KEEP_REQUESTS = 10_000
-# Answers that `diagnostics.previous_message_id` can still name.
+# Number of answers that `diagnostics.previous_message_id` can refer to.
 KEEP_PROMPTS = 1_000
-# How often a waiting answer looks whether the server is being closed.
+# Seconds between two checks of a waiting answer whether the server is being closed.
 _GLANCE = 0.05
-# 2026-01-01T00:00:00Z: any fixed moment, so that a run gives the same answer twice.
+# 2026-01-01T00:00:00Z: an arbitrary fixed time, so that runs are reproducible.
 START = 1_767_225_600.0
 
 
 class Clock:
-    """A clock that stands still until a test moves it; callable like time.time."""
+    """A clock that stands still until a test advances it. Callable like time.time."""
 
     def __init__(self, now: float = START) -> None:
         self.now = now
@@ -39,7 +39,7 @@ class Clock:
 
 
 class ServerState:
-    """Settings may be changed at any time; what is locked is what connections change."""
+    """Settings may be changed at any time. Everything that connections change is protected by a lock."""
 
     def __init__(
         self,
@@ -50,7 +50,15 @@ class ServerState:
         body_limit: int = BODY_LIMIT,
         limits: Limits | None = None,
     ) -> None:
-        """`key`: the only API key that is taken; None takes any. `clock`: what the cache goes by; default: it stands still."""
+        """Create a server.
+
+        Args:
+            key: The only accepted API key; None accepts any.
+            clock: The time source of the cache. Defaults to a `Clock`, which stands still.
+            count: Counts the tokens of a block.
+            body_limit: Maximum size of a request in bytes.
+            limits: The window, the models and the features.
+        """
         self.key = key
         self.clock: Callable[[], float] = clock or Clock()
         self.count = count
@@ -67,7 +75,7 @@ class ServerState:
         self._lock = threading.Lock()
 
     def number(self) -> int:
-        """The next one: ids of requests, messages and calls are made of it."""
+        """Return the next number, for the ids of requests, messages and calls."""
         with self._lock:
             self._numbers += 1
             return self._numbers
@@ -85,7 +93,7 @@ class ServerState:
             return self.chat_cache.look(judged.seen, now) if wire == "chat" else self.cache.look(judged.seen, now)
 
     def commit(self, judged: Judged, received: Received) -> None:
-        """The answer begins: what the request wrote can be read from now on."""
+        """Store the request in the cache once its answer begins."""
         if judged.seen is None or received.use is None:
             return
         with self._lock:
@@ -105,7 +113,7 @@ class ServerState:
                 del self._prompts[next(iter(self._prompts))]
 
     def wait(self, delay: Delay | None) -> None:
-        """Until the event is set or the seconds are over; never beyond MAX_DELAY, never beyond the server's life."""
+        """Wait until the event is set or the time has passed, but at most MAX_DELAY seconds or until the server closes."""
         if delay is None:
             return
         event = delay if isinstance(delay, threading.Event) else self.closing

@@ -1,4 +1,4 @@
-"""From a step of the script to the bytes that leave: the whole answer, an error, or a part of an answer and its end."""
+"""Renders a step of the script as bytes: a whole answer, an error, or part of an answer and how it ends."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _status(step: Status, received: Received, number: int) -> Outgoing:
 
 
 def _stopless(full: Outgoing) -> Outgoing:
-    """A stream that says all it has to say and ends without the events that would say why."""
+    """Return the stream without the final events, which carry the stop reason."""
     kept = [
         part for part in full.parts if not part.startswith((b"event: message_delta", b"event: message_stop", b"data: [DONE]"))
     ]
@@ -77,7 +77,7 @@ def _cut(step: Cut, full: Outgoing) -> Outgoing:
 def _broken(step: Broken, full: Outgoing) -> Outgoing:
     match step.what:
         case "json" if full.stream:
-            # The second event is the first whose loss a client must notice: its data ends in the middle of a string.
+            # Damage the second event, the first that a client cannot do without: its data ends in the middle of a string.
             return full._replace(parts=(full.parts[0], full.parts[1][:-8] + b"\n\n", *full.parts[2:]))
         case "json":
             return full._replace(parts=(full.parts[0][: len(full.parts[0]) // 2],))
@@ -98,7 +98,7 @@ def _interrupted(step: Interrupted, full: Outgoing, received: Received) -> Outgo
 
 
 def fill_ids(blocks: tuple[Wire, ...], number: int, kind: str) -> tuple[Wire, ...]:
-    """Tool calls need an id; one that was scripted stays."""
+    """Add an id to each tool call that has none."""
     return tuple(
         {"type": "tool_use", "id": f"{kind}_{number:06d}_{at}", **{key: value for key, value in block.items() if key != "type"}}
         if block["type"] == "tool_use" and "id" not in block

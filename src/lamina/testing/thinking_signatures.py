@@ -1,8 +1,8 @@
-"""Thinking blocks are signed when they are handed out and checked when they come back.
+"""Signs thinking blocks in answers and checks them when they come back.
 
-The signature names the words and the conversation before them. The words are always checked. The conversation is checked where
-the server is told to (`bind_thinking`), as newer models do: then a block behind anything that was changed, cleared or summarised
-is an error, or is dropped where the request asks for it with `thinking.block_binding.prefix_mismatch_behavior: "drop_block"`.
+The signature covers the text and the conversation before it. The text is always checked. With `bind_thinking`, the conversation
+is checked too, as newer models do: a block after anything that was changed, cleared or summarised is an error, or is dropped if
+the request sets `thinking.block_binding.prefix_mismatch_behavior: "drop_block"`.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from .api_json import Problem, bad
 
 KINDS = frozenset({"thinking", "redacted_thinking"})
 BINDING_BETA = "thinking-binding-controls-2026-08-01"
-# Any secret will do: a forged signature in a test is a mistake, not an attack.
+# The secret may be public: a forged signature in a test is a mistake, not an attack.
 _SECRET = b"lamina.testing"
 _MAGIC = b"LT1"
 
 
 def prefix_of(prompt: Prompt) -> bytes:
-    """One digest over all blocks with their roles."""
+    """Return one digest over all blocks and their roles."""
     return _digest(prompt.pieces).digest()
 
 
@@ -41,7 +41,7 @@ def sign(said: str, prefix: bytes) -> str:
 
 
 def prefix_signed(said: str, signature: str) -> bytes | None:
-    """The conversation a block was signed in; None: the words or the signature were changed."""
+    """Return the digest of the conversation that a block was signed in, or None if the text or signature was changed."""
     try:
         raw = b64decode(signature, validate=True)
     except ValueError:
@@ -55,7 +55,7 @@ def _mac(said: str, prefix: bytes) -> bytes:
 
 
 def sign_blocks(blocks: tuple[Wire, ...], prompt: Prompt) -> tuple[Wire, ...]:
-    """An answer's blocks with the signatures that are missing. All of them are bound to what the answer answers."""
+    """Return an answer's blocks with missing signatures added. All are bound to the prompt of the answer."""
     if not any(block.get("type") in KINDS for block in blocks):
         return blocks
     prefix = prefix_of(prompt)
@@ -72,7 +72,7 @@ def _signed(block: Wire, prefix: bytes) -> Wire:
 
 class Checked(NamedTuple):
     problem: Problem | None
-    dropped: tuple[Piece, ...]  # blocks the model is not shown
+    dropped: tuple[Piece, ...]  # blocks hidden from the model
 
 
 def check_thinking(prompt: Prompt, body: Mapping[str, Any], *, bind: bool) -> Checked:
@@ -98,7 +98,7 @@ def check_thinking(prompt: Prompt, body: Mapping[str, Any], *, bind: bool) -> Ch
 
 
 def _signatures(prompt: Prompt) -> Iterator[tuple[Piece, bytes | None, bytes]]:
-    """Thinking blocks with the conversation they were signed in and the one before the message they stand in."""
+    """Yield each thinking block with the conversation it was signed in and the one that precedes its message now."""
     if not any(piece.kind in KINDS for piece in prompt.pieces):
         return
     chain = _digest(())

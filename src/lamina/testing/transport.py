@@ -1,7 +1,7 @@
-"""HTTP/1.1 on loopback: a thread per connection, kept alive, with bounded buffers.
+"""HTTP/1.1 on loopback: one thread per connection, keep-alive, bounded buffers.
 
-Only what a model API needs: requests with a length or in chunks, answers with a length or as a stream of chunks. A connection can
-be cut in every way a network cuts one. Nothing here knows what the bytes mean.
+Supports only what a model API needs: requests and answers with a length or in chunks. A connection can be cut in every way that a
+network can cut one. Nothing here interprets the content.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from io import BufferedReader
 from typing import Literal, NamedTuple
 
 HOST = "127.0.0.1"
-# A model API's headers are a few hundred bytes; more than this is a mistake.
+# The headers of a model API have a few hundred bytes; more than this is a mistake.
 MAX_LINE = 65_536
 MAX_HEADERS = 200
-# What is too large is still read to its end, so that the client gets to hear the answer, but not for ever.
+# An oversized body is still read to its end, up to this limit, so that the client receives the answer.
 MAX_DRAINED = 1 << 30
 _DRAIN_STEP = 1 << 16
-# Threads end when their connection does; one that hangs longer than this is left to the interpreter's end (they are daemons).
+# Threads end with their connection. One that hangs longer than this is abandoned; it is a daemon and ends with the interpreter.
 JOIN_SECONDS = 5.0
-# Zero seconds of lingering makes close() a reset. The structure is two ints, on Windows two shorts.
+# A linger time of zero makes close() send a reset. The structure is two ints, on Windows two shorts.
 _NO_FAREWELL = struct.pack("hh" if os.name == "nt" else "ii", 1, 0)
 _REASONS = {status.value: status.phrase for status in HTTPStatus}
 
@@ -43,13 +43,13 @@ class Outgoing(NamedTuple):
     headers: dict[str, str]
     parts: tuple[bytes, ...]
     stream: bool = False
-    cut: Literal["", "reset", "close"] = ""  # how the connection ends behind the parts, before the answer is complete
+    cut: Literal["", "reset", "close"] = ""  # how the connection ends after the parts, before the answer is complete
     silent: bool = False  # not even the status line is sent
-    begins: bool = True  # the answer begins, so what the request wrote is in the cache
+    begins: bool = True  # whether the answer begins, which puts the request into the cache
 
 
 class Transport:
-    """Listens from `open` to `close`."""
+    """Listens for connections from `open` to `close`."""
 
     def __init__(self, respond: Callable[[Incoming], Outgoing], body_limit: Callable[[], int], closing: threading.Event) -> None:
         self._respond = respond
@@ -67,11 +67,11 @@ class Transport:
         self._start(self._accept, self._listener)
 
     def close(self) -> None:
-        """Wake every thread that waits, then let them end."""
+        """Wake all waiting threads and wait for them to end."""
         self.closing.set()
         if self._listener is None:
             return
-        # accept() does not notice on every system that its socket was closed; a connection it always notices.
+        # On some systems accept() does not return when its socket is closed, but it always returns for a connection.
         with contextlib.suppress(OSError), socket.create_connection((HOST, self.port), timeout=1):
             pass
         with self._lock:
@@ -115,14 +115,14 @@ class Transport:
             connection.close()
 
     def _exchange(self, connection: socket.socket, reader: BufferedReader) -> bool:
-        """One request and its answer; True: the connection can be used again.
+        """Handle one request. Returns whether the connection can be used again.
 
-        Only the network's errors are caught: what a test's own function raises ends the thread, where the test runner sees it.
+        Only network errors are caught. An exception of the test's own function ends the thread, where the test runner reports it.
         """
         try:
             incoming = read_request(connection, reader, self._body_limit)
         except (OSError, ValueError):
-            return False  # the client went away, or does not speak HTTP: there is nobody to tell
+            return False  # the client disconnected or does not speak HTTP
         if incoming is None:
             return False
         outgoing = self._respond(incoming)
@@ -132,12 +132,15 @@ class Transport:
             if outgoing.cut == "reset":
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_FAREWELL)
         except OSError:
-            return False  # the client did not wait for the end
+            return False  # the client disconnected before the end
         return not outgoing.cut and incoming.headers.get("connection", "").lower() != "close"
 
 
 def read_request(connection: socket.socket, reader: BufferedReader, body_limit: Callable[[], int]) -> Incoming | None:
-    """None: the client closed the connection. The limit is asked for when the request is there: a connection may idle long."""
+    """Read one request, or return None if the client closed the connection.
+
+    The limit is read only when a request arrives, because a connection may be idle for long and the limit may change.
+    """
     line = reader.readline(MAX_LINE)
     if not line.strip():
         return None
@@ -169,7 +172,7 @@ def _read_headers(reader: BufferedReader) -> dict[str, str]:
 
 
 def _read_chunks(reader: BufferedReader, limit: int) -> bytes | None:
-    """None: more than the limit; what is over is read and forgotten."""
+    """Read a chunked body. Returns None if it exceeds the limit; the excess is read and discarded."""
     parts: list[bytes] = []
     size = 0
     while True:
@@ -196,7 +199,7 @@ def send(connection: socket.socket, outgoing: Outgoing) -> None:
     if outgoing.stream:
         headers["transfer-encoding"] = "chunked"
     else:
-        # A cut answer promises one byte more than it has, so that the client knows it was cut.
+        # A cut answer announces one byte more than it has, so that the client notices.
         headers["content-length"] = str(sum(map(len, outgoing.parts)) + bool(outgoing.cut))
     head = [f"HTTP/1.1 {outgoing.status} {_REASONS.get(outgoing.status, 'Status')}"]
     head += [f"{name}: {value}" for name, value in headers.items()]

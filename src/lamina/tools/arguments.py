@@ -1,11 +1,11 @@
-"""A tool's arguments against its schema: the small part of JSON Schema that our schemas use.
+"""Validation of a tool's arguments, for the part of JSON Schema that our schemas use.
 
-Owns what is forgiven and what is refused. Models send numbers and booleans as strings, lists as JSON text, null for "not given"
-and arguments of other programs' tools: all that is understood. What is missing, of another kind or out of range is refused with
-one sentence that names the field.
+Models send numbers and booleans as strings, lists as JSON text, null for "not given", and arguments of other programs'
+tools: all of these are accepted. Missing values, wrong types and values out of range are refused with one sentence that
+names the field.
 
-Understood: object with properties and required; string (minLength, maxLength, enum), integer and number (minimum, maximum),
-boolean, array (items, maxItems). Anything else in a schema is a mistake of ours and raises.
+Supported: object with properties and required; string (minLength, maxLength, enum), integer and number (minimum, maximum),
+boolean, array (items, maxItems). Anything else in a schema is our own mistake and raises.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ import msgspec
 
 from ..core.blocks import Wire, scrub
 
-# A sentence names a few of them; a model that sends a hundred has mixed up two tools.
+# A message names a few of them; a model that sends a hundred has mixed up two tools.
 _MOST_NAMED = 5
-# Longer values are shown by their beginning.
+# Longer values are cut.
 _SHOWN = 60
 
 
 class InvalidArguments(Exception):
-    """Arguments that do not fit; the text is a sentence for the model."""
+    """The arguments are invalid; the text is a sentence for the model."""
 
 
 class CheckedArguments(NamedTuple):
     values: Wire
-    note: str  # what was ignored, for the model to know
+    note: str  # the ignored arguments, for the model to know
 
 
 Schema: TypeAlias = Mapping[str, Any]
@@ -45,7 +45,7 @@ def check_arguments(schema: Schema, arguments: object) -> CheckedArguments:
     if not unknown:
         return CheckedArguments(values, "")
     named = ", ".join(repr(name[:_SHOWN]) for name in unknown[:_MOST_NAMED]) + (", …" if len(unknown) > _MOST_NAMED else "")
-    return CheckedArguments(values, f"[Ignored: {named}. This tool knows {', '.join(known)}.]")
+    return CheckedArguments(values, f"[Ignored: {named}. This tool accepts {', '.join(known)}.]")
 
 
 def _object(schema: Schema, given: Mapping[str, Any], where: str) -> Wire:
@@ -55,7 +55,7 @@ def _object(schema: Schema, given: Mapping[str, Any], where: str) -> Wire:
         if given.get(name) is not None:
             values[name] = _value(inner, given[name], place)
         elif name in schema.get("required", ()):
-            raise InvalidArguments(f"{place} is missing: it must be {_wanted(inner)}.")
+            raise InvalidArguments(f"{place} is missing. It must be {_wanted(inner)}.")
     return values
 
 
@@ -123,13 +123,13 @@ def _array(schema: Schema, given: Any, where: str) -> list[Any]:
     if not isinstance(given, list):
         raise _wrong(schema, given, where)
     if len(given) > schema.get("maxItems", math.inf):
-        raise InvalidArguments(f"{where} has {len(given):,} entries, at most {schema['maxItems']:,} are taken.")
+        raise InvalidArguments(f"{where} has {len(given):,} entries; at most {schema['maxItems']:,} are accepted.")
     return [_value(schema["items"], item, f"{where}[{index}]") for index, item in enumerate(given)]
 
 
 def _wrong(schema: Schema, given: object, where: str) -> InvalidArguments:
-    said = repr(given[:_SHOWN]) if isinstance(given, str) else str(given) if isinstance(given, int | float) else _describe(given)
-    return InvalidArguments(f"{where} must be {_wanted(schema)}, not {said[:_SHOWN]}.")
+    shown = repr(given[:_SHOWN]) if isinstance(given, str) else str(given) if isinstance(given, int | float) else _describe(given)
+    return InvalidArguments(f"{where} must be {_wanted(schema)}, not {shown[:_SHOWN]}.")
 
 
 def _wanted(schema: Schema) -> str:

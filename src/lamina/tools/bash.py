@@ -1,15 +1,15 @@
-"""Bash: one shell command.
+"""Bash: run one shell command.
 
-Does `bash -c` (`sh -c` where there is no bash) in the working directory, in a process group of its own; see `process` for how it
-is ended and `capture` for what is kept of its output. Each call is a new shell: a `cd` or a variable lasts as long as the call.
-What a command leaves in the background goes on running; the call does not wait for it and shows no more of what it prints.
+It runs `bash -c` (`sh -c` without bash) in the working directory and in a separate process group. See `process` for
+how a command is ended and `capture` for how its output is kept. Each call is a new shell: a `cd` or a variable lasts as long
+as the call. Background processes keep running; the call does not wait for them and shows none of their later output.
 
-Commands see the environment without our own keys: a command's output goes to the model, and a key belongs to neither.
+Commands see the environment without our API keys: their output goes to the model, and neither should get a key.
 
 On Windows a `bash` on the PATH is used, else `cmd /c`.
 
-Facts: exit_code, why (exit, timeout, abort, full), bytes and lines printed; when `cut` bytes are not shown, output_file holds the
-whole text, and whoever gets the Output owns that file.
+Facts: exit_code, why (exit, timeout, abort, full), bytes and lines printed. If `cut` bytes are not shown, output_file
+contains the whole text, and the receiver of the ToolOutput owns that file.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ from .capture import FILE_BYTES, Capture, Captured
 from .process import ProcessEnd, child_environ, run_process
 from .tool import Builtin, Context, ToolOutput, failure
 
-# What people know, in milliseconds.
+# The limits that users of other agents know, in milliseconds.
 DEFAULT_TIMEOUT = 120_000
 MAX_TIMEOUT = 600_000
-# One argument of a program can have 128 KiB on Linux, with its end; a longer command belongs into a file.
+# On Linux one argument can have 128 KiB including its end; a longer command belongs in a file.
 MAX_COMMAND = (128 << 10) - 1
-# A reason names a path, and a path may have thousands of characters.
+# A reason contains a path, and a path may have thousands of characters.
 _LONGEST_REASON = 300
 EMPTY = "(Bash completed with no output)"
 
 SCHEMA: Wire = {
     "type": "object",
     "properties": {
-        "command": {"type": "string", "minLength": 1, "maxLength": MAX_COMMAND, "description": "The command"},
+        "command": {"type": "string", "minLength": 1, "maxLength": MAX_COMMAND, "description": "The command to run"},
         "timeout": {
             "type": "number",
             "minimum": 1,
-            "description": f"Milliseconds until it is stopped (default {DEFAULT_TIMEOUT}, at most {MAX_TIMEOUT})",
+            "description": f"Timeout in milliseconds (default {DEFAULT_TIMEOUT}, at most {MAX_TIMEOUT})",
         },
-        "description": {"type": "string", "description": "What it does, in five to ten words, for the person who watches"},
+        "description": {"type": "string", "description": "Explains the command to the user in five to ten words"},
     },
     "required": ["command"],
 }
@@ -58,11 +58,11 @@ def tool() -> Builtin:
 def _act(arguments: Wire, context: Context) -> ToolOutput:
     command = arguments["command"]
     if "\0" in command:
-        return failure("command holds a NUL character, which no command line can: leave it out.")
+        return failure("command contains a NUL character, which is not allowed in a command line. Remove it.")
     if len(os.fsencode(command)) > MAX_COMMAND:
-        return failure(f"command is longer than {MAX_COMMAND:,} bytes: write it to a file and run that.")
+        return failure(f"command is longer than {MAX_COMMAND:,} bytes. Write it to a file and run that.")
     if not os.path.isdir(context.cwd):
-        return failure(f"{context.cwd} is no directory any more, so nothing can be run in it.")
+        return failure(f"The working directory {context.cwd} no longer exists. Create it again to run commands.")
     timeout = min(arguments.get("timeout", DEFAULT_TIMEOUT), MAX_TIMEOUT)
     environ = child_environ(context.environ, context.hand_over)
     capture = Capture(context.scratch or Path(tempfile.gettempdir()), context.on_output)
@@ -77,7 +77,7 @@ def _act(arguments: Wire, context: Context) -> ToolOutput:
         )
         return _render(ended, capture.close(), timeout)
     except OSError as error:
-        return failure(f"The shell can't be started: {error.strerror or error}.")
+        return failure(f"The shell could not be started: {error.strerror or error}.")
     finally:
         capture.drop()
 
@@ -92,7 +92,7 @@ def _shell(environ: Mapping[str, str]) -> list[str]:
 
 
 def _render(ended: ProcessEnd, captured: Captured, timeout: float) -> ToolOutput:
-    """What the model reads of it."""
+    """Render the result for the model."""
     facts: Wire = {"exit_code": ended.code, "why": ended.why, "bytes": captured.size, "lines": captured.lines}
     if captured.cut:
         facts["cut"] = captured.cut
@@ -112,18 +112,18 @@ def _head(ended: ProcessEnd, timeout: float) -> Iterator[str]:
             elif ended.code:
                 yield f"Exit code {ended.code}"
         case "timeout":
-            yield f"Stopped after {timeout:,.0f} ms; a longer timeout (at most {MAX_TIMEOUT:,}) can be asked for."
+            yield f"Timed out after {timeout:,.0f} ms. Set a longer timeout (at most {MAX_TIMEOUT:,}) if needed."
         case "abort":
-            yield "Stopped by the person."
+            yield "Stopped by the user."
         case "full":
-            yield f"Stopped after it had printed {FILE_BYTES >> 20} MB: send the output to a file, or print less."
+            yield f"Stopped after {FILE_BYTES >> 20} MB of output. Redirect the output to a file, or print less."
 
 
 def _tail(ended: ProcessEnd, captured: Captured) -> Iterator[str]:
     if ended.held:
-        yield "[Something it left in the background still writes here; send its output to a file to see it.]"
+        yield "[A background process still writes to this output. Redirect it to a file to see the rest.]"
     if captured.lost:
-        yield f"[What is left out could not be kept: {captured.lost[:_LONGEST_REASON]}]"
+        yield f"[The omitted output could not be saved: {captured.lost[:_LONGEST_REASON]}]"
 
 
 def _signal_name(number: int) -> str:

@@ -1,8 +1,9 @@
-"""What a command prints, as plain text of bounded size: its beginning and end in memory, all of it in a file when it is long.
+"""Capture of a command's output as plain text of bounded size: beginning and end in memory, everything in a file if it is
+long.
 
-Owns the cleaning and the bounds. Invariants: the text has no control characters but tab and newline, and no escape sequences;
-bytes that are no UTF-8 are U+FFFD; memory holds at most INLINE_BYTES and one chunk; the file, made only when the text
-is too long to be shown, is at most FILE_BYTES long, and a command that prints more is stopped.
+Invariants: the text has no control characters but tab and newline, and no escape sequences. Invalid UTF-8 bytes become
+U+FFFD. Memory holds at most INLINE_BYTES and one chunk. The file is created only if the text is too long to show, and is at
+most FILE_BYTES long; a command that prints more is stopped.
 """
 
 from __future__ import annotations
@@ -16,18 +17,18 @@ from typing import NamedTuple
 from ..core.errors import DiskError
 from ..disk.session_files.spool import Spool
 
-# What R1 lets Bash put into the conversation, in bytes: up to here the text is shown whole.
+# The amount that Bash may put into the conversation, in bytes: up to here the text is shown whole.
 INLINE_BYTES = 30_000
-# Exit code, time-out and the like take no more; a text that is cut leaves them room.
+# Room for the exit code, timeout and other notes, reserved when the text is cut.
 NOTE_BYTES = 1_000
-# Errors and totals stand at the end more often than at the beginning.
+# Errors and totals are more often at the end than at the beginning.
 HEAD_BYTES = 10_000
 TAIL_BYTES = INLINE_BYTES - NOTE_BYTES - HEAD_BYTES
 # Nobody reads more; a program that prints more is in a loop or should write to a file.
 FILE_BYTES = 64 << 20
-# Live output is for a person who watches its last lines; a command that prints more than this is not followed any longer.
+# Live output is for a user who watches the last lines; beyond this amount it is no longer forwarded.
 LIVE_CHARACTERS = 1_000_000
-# An escape sequence that has not ended after so many characters is none.
+# A longer sequence without an end is not an escape sequence.
 _LONGEST_ESCAPE = 4_096
 
 _ESCAPE = re.compile(
@@ -44,15 +45,15 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]+")
 
 class Captured(NamedTuple):
     text: str
-    cut: int  # bytes of the text that are not shown
-    size: int  # bytes that were printed
+    cut: int  # number of bytes of text not shown
+    size: int  # number of bytes printed
     lines: int
-    file: Path | None  # all of the text, when some is not shown; whoever gets it owns it
-    lost: str  # why there is no such file although some is not shown
+    file: Path | None  # the whole text, if some is not shown; the receiver owns the file
+    lost: str  # why the file is missing although some text is not shown
 
 
 class Cleaner:
-    """Bytes in, plain text out; what may be the beginning of a character or a sequence waits for the next piece."""
+    """Turns bytes into plain text. A possible beginning of a character or sequence waits for the next piece."""
 
     __slots__ = ("_decoder", "_held")
 
@@ -77,7 +78,7 @@ class Capture:
         self._on_output = on_output
         self._live = LIVE_CHARACTERS
         self._cleaner = Cleaner()
-        self._head = b""  # everything so far, until it is longer than what can be shown
+        self._head = b""  # everything so far, until it is too long to show
         self._tail = b""
         self._written = 0  # bytes of clean text
         self._size = 0
@@ -86,7 +87,7 @@ class Capture:
         self._lost = ""
 
     def take(self, part: bytes) -> bool:
-        """False when the program has printed all that is ever kept."""
+        """Add output. Return False once the program has printed as much as is ever kept."""
         self._size += len(part)
         fits = self._add(self._cleaner.feed(part))
         return fits and self._size < FILE_BYTES
@@ -94,7 +95,7 @@ class Capture:
     def _add(self, text: str) -> bool:
         if not text:
             return True
-        self._tell(text)
+        self._forward(text)
         self._lines += text.count("\n")
         data = text.encode()
         self._written += len(data)
@@ -103,16 +104,16 @@ class Capture:
             return True
         if not self._tail:
             self._open()
-            # The first piece may be longer than all that is shown: the beginning is taken from it too.
+            # The first piece may be longer than everything that is shown, so the beginning is taken from it too.
             whole = self._head + data
             self._head, data = whole[:HEAD_BYTES], whole[HEAD_BYTES:]
             self._keep(self._head)
-        # Characters are not cut: where a piece begins inside one, `close` leaves that one out.
+        # A piece may begin inside a character; `close` leaves that character out.
         self._tail = (self._tail + data)[-TAIL_BYTES:]
         self._keep(data)
         return self._written < FILE_BYTES
 
-    def _tell(self, text: str) -> None:
+    def _forward(self, text: str) -> None:
         if self._on_output is not None and self._live > 0:
             self._on_output(text[: self._live])
             self._live -= len(text)
@@ -124,7 +125,7 @@ class Capture:
             self._lost = str(error)
 
     def _keep(self, data: bytes) -> None:
-        """Output that can't be kept is no reason to stop the command: its beginning and end are there."""
+        """Save output to the file. A failure does not stop the command, because beginning and end are still in memory."""
         if self._spool is None:
             return
         try:
@@ -135,7 +136,7 @@ class Capture:
             self._spool = None
 
     def close(self) -> Captured:
-        """Ends the capture; the file, if there is one, is the caller's from now on."""
+        """End the capture. The file, if any, belongs to the caller from now on."""
         self._add(self._cleaner.feed(b"", final=True))
         if not self._tail:
             return Captured(self._head.decode(), 0, self._size, self._count(self._head), None, "")
@@ -143,14 +144,14 @@ class Capture:
         cut = self._written - len(head.encode()) - len(tail.encode())
         file = self._spool.keep() if self._spool is not None else None
         self.drop()
-        note = f"\n[… {cut:,} bytes of {self._written:,} left out …]\n"
+        note = f"\n[… {cut:,} of {self._written:,} bytes omitted …]\n"
         return Captured(head + note + tail, cut, self._size, self._count(self._tail), file, self._lost)
 
     def _count(self, end: bytes) -> int:
         return self._lines + bool(end and not end.endswith(b"\n"))
 
     def drop(self) -> None:
-        """Lets go of the file; it is removed unless `close` handed it over."""
+        """Release the file; it is removed unless `close` handed it over."""
         if self._spool is not None:
             self._spool.close()
             self._spool = None

@@ -1,9 +1,9 @@
-"""Edit: one text in a file replaced by another.
+"""Edit: replace a text in a file.
 
-Decides in `plan_edit`, a pure function: where the text stands in the file, and what to say when it stands there not at all or
-twice. Does by `disk.user_files`, whole or not at all. Invariants (X8): the file was read in this conversation and
-has not changed since, neither before nor while it is being written; mode, encoding, byte order mark and line ends stay, and what
-is outside the matches stays byte for byte. A file that has a keeper is written by the keeper.
+`plan_edit`, a pure function, decides: it finds the text, and explains a missing or ambiguous match. `disk.user_files` writes
+the whole file or nothing. Invariants: the file was read in this conversation and has not changed since, neither before nor
+during the write. Mode, encoding, byte order mark and line ends stay, and everything outside the matches stays byte for byte.
+A file with a keeper is written by the keeper.
 
 Facts: path, bytes (new size), replacements, line (of the first), added and removed (lines).
 """
@@ -17,27 +17,28 @@ from typing import NamedTuple
 
 from ..core.blocks import Wire
 from ..core.prompt_files import prompt_text
+from ..core.wording import counted
 from ..disk.paths.user_paths import missing, resolve
 from ..disk.user_files import read_whole, replace
 from .file_kinds import decode, encode, split_lines, with_line_ends
 from .read_state import ReadRange, digest
 from .tool import Builtin, Context, FileChange, ToolOutput, failure, offer_to_keeper
 
-# No text a person wrote is larger; a text is held about four times while it is edited.
+# Larger than any text written by hand; a text is held about four times while it is edited.
 MAX_EDITED = 16 << 20
-# The excerpt shows what changed and a little around it.
+# The excerpt shows the change and a few lines around it.
 _AROUND = 3
 _MOST_SHOWN = 40
-# Of a line no more is shown, or compared with what the model wrote.
+# Longer lines are cut before they are shown or compared with the model's text.
 _MOST_CHARACTERS = 300
 
 SCHEMA: Wire = {
     "type": "object",
     "properties": {
-        "file_path": {"type": "string", "minLength": 1, "description": "The file, by its absolute path"},
-        "old_string": {"type": "string", "minLength": 1, "description": "The text to replace, exactly as it is in the file"},
-        "new_string": {"type": "string", "description": "The text to put there"},
-        "replace_all": {"type": "boolean", "description": "Replace every place where it stands (default false)"},
+        "file_path": {"type": "string", "minLength": 1, "description": "Absolute path of the file"},
+        "old_string": {"type": "string", "minLength": 1, "description": "The text to replace, exactly as in the file"},
+        "new_string": {"type": "string", "description": "The replacement text"},
+        "replace_all": {"type": "boolean", "description": "Replace every occurrence (default false)"},
     },
     "required": ["file_path", "old_string", "new_string"],
 }
@@ -66,7 +67,7 @@ def _act(arguments: Wire, context: Context) -> ToolOutput:
     # The model knows the new content as well as it knew the old one.
     seen = context.reads.get(path) or ReadRange(b"")
     context.reads.note(path, ReadRange(digest(data), seen.offset, seen.limit))
-    return ToolOutput(_told(path, planned), facts=_facts(path, data, before, planned))
+    return ToolOutput(_report(path, planned), facts=_facts(path, data, before, planned))
 
 
 def _facts(path: Path, data: bytes, before: str, change: EditPlan) -> Wire:
@@ -81,7 +82,7 @@ def _facts(path: Path, data: bytes, before: str, change: EditPlan) -> Wire:
     }
 
 
-def _told(path: Path, change: EditPlan) -> str:
+def _report(path: Path, change: EditPlan) -> str:
     count = len(change.starts)
     times = "" if count == 1 else f" in {count:,} places; the first"
     start = change.starts[0]
@@ -91,21 +92,21 @@ def _told(path: Path, change: EditPlan) -> str:
 
 
 def excerpt(text: str, first: int, last: int) -> str:
-    """The lines `first` to `last` with those around them, numbered as Read does it, and never many."""
+    """Show the lines `first` to `last` and a few around them, numbered as Read does, up to a limit."""
     lines = split_lines(text.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
     if not lines:
-        return "[The file is empty now.]"
+        return "[The file is now empty.]"
     low, high = max(1, first - _AROUND), min(len(lines), last + _AROUND)
     shown = [f"{number}\t{lines[number - 1][:_MOST_CHARACTERS]}" for number in range(low, high + 1)]
     if len(shown) > _MOST_SHOWN:
         half = _MOST_SHOWN // 2
-        shown = [*shown[:half], f"[{len(shown) - _MOST_SHOWN:,} more lines]", *shown[-half:]]
+        shown = [*shown[:half], f"[{counted(len(shown) - _MOST_SHOWN, 'more line')}]", *shown[-half:]]
     return "\n".join(shown)
 
 
-# Places named in a sentence; a text that stands there more often needs another text, not a longer list.
+# The number of line numbers in a message; a text with more matches needs more context, not a longer list.
 _MOST_PLACES = 10
-# Similar lines are looked for in so many lines: beyond that the hint takes longer than a Read.
+# The number of lines searched for a similar one: beyond that the hint takes longer than a Read.
 _MOST_LINES = 5_000
 _NUMBERED = re.compile(r"^ *\d+\t")
 
@@ -128,12 +129,12 @@ def plan_edit(text: str, old: str, new: str, *, everywhere: bool, line_end: str)
         return EditRefusal(_too_many(text, spans))
     put = with_line_ends(new, line_end)
     if all(text[start:end] == put for start, end in spans):
-        return EditRefusal("old_string and new_string are the same: nothing would change.")
+        return EditRefusal("old_string and new_string are the same, so nothing would change.")
     return _replace(text, spans, put)
 
 
 def _find(text: str, old: str) -> list[tuple[int, int]]:
-    """Matches from left to right, none overlapping; a line end in `old` matches either kind."""
+    """Return the matches from left to right, without overlaps; a line end in `old` matches either kind."""
     wanted = old.replace("\r\n", "\n")
     if "\r\n" in text and "\n" in wanted:
         pattern = re.compile(r"\r?\n".join(map(re.escape, wanted.split("\n"))))
@@ -163,8 +164,7 @@ def _too_many(text: str, spans: list[tuple[int, int]]) -> str:
     lines = [str(line_number(text, start)) for start, _ in spans[:_MOST_PLACES]]
     places = ", ".join(lines) + (", …" if len(spans) > _MOST_PLACES else "")
     return (
-        f"old_string stands there {len(spans):,} times (lines {places}): add lines around it until it means one of them, "
-        "or set replace_all."
+        f"old_string appears {len(spans):,} times (lines {places}). Add surrounding lines to make it unique, or set replace_all."
     )
 
 
@@ -172,11 +172,9 @@ def _not_found(text: str, old: str) -> str:
     lines = split_lines(text)
     wanted = [line for line in split_lines(old) if line.strip()]
     if not wanted:
-        return "old_string stands nowhere in the file: Read it and copy the text exactly."
+        return "old_string was not found in the file. Read the file and copy the text exactly."
     if all(_NUMBERED.match(line) for line in wanted):
-        return (
-            "old_string stands nowhere in the file; it seems to begin with line numbers: leave out what Read puts before the tab."
-        )
+        return "old_string was not found in the file. It seems to begin with line numbers: leave out the number and tab that Read adds."
     bare = wanted[0].strip()
     number = next((number for number, line in enumerate(lines, 1) if line.strip() == bare), None)
     if number is not None:
@@ -184,22 +182,22 @@ def _not_found(text: str, old: str) -> str:
     short = [line.strip()[:_MOST_CHARACTERS] for line in lines[:_MOST_LINES]]
     close = get_close_matches(bare[:_MOST_CHARACTERS], short, n=1, cutoff=0.6)
     if not close:
-        return "old_string stands nowhere in the file, nor anything like it: Read the file and copy the text exactly."
-    return f"old_string stands nowhere in the file; most similar is line {short.index(close[0]) + 1:,}: {close[0]}"
+        return "old_string was not found in the file, nor anything similar. Read the file and copy the text exactly."
+    return f"old_string was not found in the file. The most similar line is {short.index(close[0]) + 1:,}: {close[0]}"
 
 
 def _differs(lines: list[str], number: int, wanted: list[str]) -> str:
-    """The first line is there but for white space: it is that, or a later line differs."""
+    """Explain a near miss: the first line matches except for white space, or a later line differs."""
     if lines[number - 1] != wanted[0]:
         return (
-            f"old_string stands nowhere in the file; line {number:,} differs from it in white space only: "
-            "copy the line exactly, tabs and spaces included."
+            f"old_string was not found in the file. Line {number:,} differs only in white space: "
+            "copy the line exactly, including tabs and spaces."
         )
     following = [line for line in lines[number - 1 :] if line.strip()]
     pairs = zip(following, wanted, strict=False)
     first = next(((there, here) for there, here in pairs if there != here), None)
     if first is None:
-        return f"old_string stands nowhere in the file; it begins like line {number:,}, but blank lines or the end differ."
+        return f"old_string was not found in the file. It begins like line {number:,}, but blank lines or the end differ."
     there, here = (line[:_MOST_CHARACTERS] for line in first)
-    like = "is almost" if SequenceMatcher(None, there, here).ratio() > 0.6 else "is"
-    return f"old_string stands nowhere in the file; it begins like line {number:,}, but then the file {like}: {there.strip()}"
+    like = "has a similar line" if SequenceMatcher(None, there, here).ratio() > 0.6 else "continues with"
+    return f"old_string was not found in the file. It begins like line {number:,}, but then the file {like}: {there.strip()}"

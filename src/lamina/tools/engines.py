@@ -1,6 +1,6 @@
-"""The two programs that can search: ripgrep, and our own worker. Both print the same lines; see `search`.
+"""The command lines of the two search programs: ripgrep, and our own worker. Both print the same lines; see `search`.
 
-Owns their command lines. Pure but for looking ripgrep up.
+Pure, except for looking up ripgrep.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from pathlib import Path
 from .search import SearchSpec
 from .walk import SKIPPED
 
-# Types of files: a short name and the names of the files it stands for. ripgrep is given these too, so that a type means the same with
-# and without it; types that are not here are ripgrep's own business.
+# File types: a short name and its file name patterns. ripgrep gets these too, so that a type means the same with and without
+# it. For any other type, ripgrep uses its built-in list.
 TYPES: dict[str, tuple[str, ...]] = {
     "c": ("*.c", "*.h"),
     "cpp": ("*.C", "*.cc", "*.cpp", "*.cxx", "*.h", "*.hh", "*.hpp", "*.hxx", "*.inl"),
@@ -57,13 +57,15 @@ TYPES: dict[str, tuple[str, ...]] = {
 }
 
 
-# The directory that holds the package; behind the standard library on the worker's path, so that it can't hide any of it.
+# The directory that contains the package. It goes behind the standard library on the worker's path, so that it can't shadow any
+# of it.
 _PACKAGES = Path(__file__).parent.parent.parent
 _WORKER = "import sys; sys.path.append(sys.argv[1]); from lamina.tools.search import main; main()"
 
 
 def find_ripgrep(environ: Mapping[str, str]) -> str | None:
-    """ripgrep on the PATH, or installed beside this Python. Only a full path: a program that lies in the working tree is not meant."""
+    """Find ripgrep on the PATH or next to this Python. Only a full path counts, so a program in the working tree is never
+    used."""
     beside = os.path.dirname(sys.executable) if sys.executable else ""
     for place in (environ.get("PATH"), beside):
         found = shutil.which("rg", path=place) if place else None
@@ -73,17 +75,18 @@ def find_ripgrep(environ: Mapping[str, str]) -> str | None:
 
 
 def find_worker() -> str | None:
-    """The interpreter for our own worker; a program packed into one file has none."""
+    """Return the interpreter for our worker, or None in a program packed into one file."""
     return None if getattr(sys, "frozen", False) else sys.executable or None
 
 
 def ripgrep_argv(program: str, spec: SearchSpec, kind: str) -> list[str]:
-    """Only .gitignore counts, the person's own configuration does not: the worker knows nothing else, and a search is repeatable."""
+    """Build the command line. Only .gitignore counts, not the user's configuration: the worker knows nothing else, and
+    searches stay repeatable."""
     options = ["--no-config", "--no-messages", "--color=never", "--no-heading", "--with-filename", "--null", "--crlf", "--hidden"]
     options += ["--no-ignore-global", "--no-ignore-exclude", "--no-ignore-dot"]
     match spec.mode:
         case "files":
-            # A count of one is as quick as a list of names and comes in lines like all the rest.
+            # A count of one is as quick as a list of names, and its lines have the same form as all others.
             options += ["--count", "--max-count=1"]
         case "count":
             options += ["--count", "--sort=path"]
@@ -93,7 +96,7 @@ def ripgrep_argv(program: str, spec: SearchSpec, kind: str) -> list[str]:
         options.append("--ignore-case")
     if spec.multiline:
         options += ["--multiline", "--multiline-dotall"]
-    # A glob that names a file wins over the type there: with both, the caller looks at the type.
+    # In ripgrep a glob that names a file wins over the type. If both are given, the caller checks the type.
     if kind and not spec.globs:
         options += [f"--type-clear={kind}", *(f"--type-add={kind}:{glob}" for glob in TYPES[kind])] if kind in TYPES else []
         options.append(f"--type={kind}")

@@ -1,6 +1,6 @@
-"""Expand: what a summary, a folded turn or a cleared result stands for, read again page by page.
+"""Expand: show the content behind a summary, a folded turn or a cleared result again, page by page.
 
-Decides nothing: the conversation knows what it took out of view. Facts: node, page, pages.
+This tool decides nothing: the conversation knows what it took out of view. Facts: node, page, pages.
 """
 
 from __future__ import annotations
@@ -11,21 +11,22 @@ from typing import NamedTuple, TypeAlias
 from ..core.blocks import Wire
 from ..core.errors import LaminaError
 from ..core.prompt_files import prompt_text
+from ..core.wording import counted
 from .tool import Builtin, Context, ToolOutput, failure
 
-NOT_HERE = "Nothing was taken out of this conversation, so there is nothing to expand."
+NOT_HERE = "Nothing to expand: nothing has been removed from this conversation."
 
 SCHEMA: Wire = {
     "type": "object",
     "properties": {
-        "node": {"type": "string", "minLength": 4, "description": "The id that the summary, the folded turn or the marker names"},
-        "page": {"type": "integer", "minimum": 1, "description": "Which page; the first where it is left out"},
-        "find": {"type": "string", "minLength": 2, "description": "Show only the paragraphs that hold these words, of all pages"},
+        "node": {"type": "string", "minLength": 4, "description": "The id given in the summary, the folded turn or the marker"},
+        "page": {"type": "integer", "minimum": 1, "description": "Page number (default 1)"},
+        "find": {"type": "string", "minLength": 2, "description": "Show only paragraphs with these words, from all pages"},
     },
     "required": ["node"],
 }
 
-# What is shown of a search at most; a model that needs more asks for a page.
+# The limit for search results; a model that needs more asks for a page.
 MOST_FOUND = 20_000
 
 
@@ -35,7 +36,7 @@ class ExpandedPage(NamedTuple):
     pages: int
 
 
-# Node and page in, one page out; a page of None is the whole text, for a search.
+# Takes a node and a page and returns one page; page None returns the whole text, for a search.
 ExpandNode: TypeAlias = Callable[[str, int | None], ExpandedPage]
 
 
@@ -58,18 +59,18 @@ def _act(arguments: Wire, context: Context) -> ToolOutput:
 
 
 def find_paragraphs(text: str, wanted: str) -> str:
-    """The paragraphs that hold all the words, whatever their case, newest last."""
+    """Return the paragraphs that contain all the words, ignoring case, newest last."""
     words = wanted.casefold().split()
     parts = [part for part in text.split("\n\n") if all(word in part.casefold() for word in words)]
     if not parts:
-        return f"Nothing in it holds {wanted!r}."
+        return f"No paragraph contains {wanted!r}."
     shown: list[str] = []
     room = MOST_FOUND
     for part in parts:
         short = part if len(part) <= MOST_FOUND // 4 else f"{part[: MOST_FOUND // 4]} …"
         room -= len(short)
         if room < 0:
-            shown.append(f"[{len(parts) - len(shown)} more paragraphs hold it; use narrower words.]")
+            shown.append(f"[{counted(len(parts) - len(shown), 'more paragraph')} found; use narrower words.]")
             break
         shown.append(short)
     return "\n\n".join(shown)

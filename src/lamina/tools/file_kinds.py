@@ -1,8 +1,9 @@
-"""What a file is, by its first bytes: text in some encoding, an image, or binary data of a known kind. Names are never asked.
+"""File kinds, detected from the first bytes: text in some encoding, an image, or binary data of a known kind. Names don't
+matter.
 
-Owns the decision, and the form of a text: encoding, byte order mark and line ends, taken off when it is read and put back when it is
-written. Invariant: `encode(form, decode(data).text)` gives back `data`, also where bytes are no UTF-8 and where line ends are mixed.
-Pure: bytes in, a value out.
+This module also owns the form of a text: encoding, byte order mark and line ends, removed on reading and restored on
+writing. Invariant: `encode(form, decode(data).text)` gives back `data`, even with invalid UTF-8 and mixed line ends. Pure:
+bytes in, a value out.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from typing import NamedTuple, TypeAlias
 
 from ..core.errors import DiskError
 
-# Enough for every signature (tar's stands at 257) and for a fair sample of text.
+# Enough for every signature (tar's is at 257) and for a fair sample of text.
 HEAD_BYTES = 8_192
-# A text of a few odd bytes is still worth reading; data without structure has about a third outside the printable range.
+# A text with a few odd bytes is still worth reading; in random data about a third lies outside the printable range.
 _MOST_ODD = 0.3
 
 _IMAGES = (
@@ -48,7 +49,7 @@ _SIGNATURES = (
     (b"MM\x00*", "a TIFF image"),
     (b"\x93NUMPY", "a NumPy array"),
 )
-# These two letters begin ordinary words as well; they count only where something else says binary too.
+# These signatures also begin ordinary words, so they count only if something else indicates binary data.
 _WEAK = frozenset({b"MZ", b"BM", b"BZh", b"ID3", b"PAR1", b"OggS"})
 _ALLOWED = frozenset(b"\t\n\x0b\x0c\r\x1b\x08") | frozenset(range(0x20, 0x7F)) | frozenset(range(0x80, 0x100))
 _ODD = bytes(range(256)).translate(None, bytes(_ALLOWED))
@@ -71,7 +72,7 @@ FileKind: TypeAlias = TextKind | ImageKind | BinaryKind
 
 
 def detect_kind(head: bytes) -> FileKind:
-    """`head` is the beginning of the file, HEAD_BYTES of it where there are as many."""
+    """Detect the kind of a file. `head` is its beginning, up to HEAD_BYTES."""
     if (media_type := _picture(head)) is not None:
         return ImageKind(media_type)
     if head.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
@@ -99,19 +100,19 @@ def _picture(head: bytes) -> str | None:
 
 
 def _share_of_odd(head: bytes) -> float:
-    """Control characters, and bytes that are no UTF-8: the last character may be cut by the end of the head."""
+    """Return the share of control characters and invalid UTF-8. The end of the head may cut the last character."""
     if not head:
         return 0.0
     controls = len(head) - len(head.translate(None, _ODD))
     broken = head.decode("utf-8", "replace").count("\ufffd") - head.count(b"\xef\xbf\xbd")
-    # Latin-1 text has few letters beyond ASCII; data without structure is half of them.
+    # Latin-1 text has few letters beyond ASCII; in random data half of the bytes are.
     return (controls + max(0, broken - 1)) / len(head)
 
 
 class TextForm(NamedTuple):
     codec: str = "utf-8"
     bom: bytes = b""
-    line_end: str = "\n"  # what most lines end with
+    line_end: str = "\n"  # used by most lines
 
 
 class DecodedText(NamedTuple):
@@ -120,13 +121,13 @@ class DecodedText(NamedTuple):
 
 
 def decode(data: bytes, path: str) -> DecodedText:
-    """DiskError for what is no text."""
+    """Decode a text file and detect its form. Raises DiskError if the file is not text."""
     kind = detect_kind(data[:HEAD_BYTES])
     if not isinstance(kind, TextKind):
-        raise DiskError(path, f"is {kind[0]}, not text", "write it with a command that understands it")
+        raise DiskError(path, f"is {kind[0]}, not text", "use a command that understands it")
     codec, bom = kind
     try:
-        # Bytes that are no UTF-8 survive as lone surrogates; UTF-16 has no such bytes, only faults.
+        # Invalid UTF-8 bytes survive as lone surrogates; UTF-16 has no such escape, so it must be valid.
         text = data[len(bom) :].decode(codec, "surrogateescape" if codec == "utf-8" else "strict")
     except UnicodeDecodeError as error:
         raise DiskError(path, f"is not valid {codec.upper()} (byte {error.start + len(bom):,})", "repair it first") from error
@@ -143,6 +144,6 @@ def with_line_ends(text: str, line_end: str) -> str:
 
 
 def split_lines(text: str) -> list[str]:
-    """Without their ends; behind the last line end there is no line."""
+    """Split into lines without their ends; nothing follows the last line end."""
     lines = text.replace("\r\n", "\n").split("\n")
     return lines[:-1] if lines[-1] == "" else lines

@@ -1,9 +1,9 @@
-"""Glob: files by name.
+"""Glob: find files by name.
 
-Does a walk of its own (see `walk`): no link is gone through and none that leads out is listed; version control's directories,
-node_modules and __pycache__ are left out unless the pattern or the path names them, and .gitignore does not count, because a file
-that is asked for by name is meant.
-Invariants: at most 250 names and 50,000 characters, newest first; at most MAX_SEEN entries are looked at and SECONDS spent.
+It walks the tree itself (see `walk`). Links are never followed, and a link that leads out of the tree is not listed.
+Directories of version control, node_modules and __pycache__ are skipped unless the pattern or the path names them.
+.gitignore does not count, because a pattern that names a file means it. Invariants: at most 250 names and 50,000 characters,
+newest first; at most MAX_SEEN entries are visited in at most SECONDS.
 
 Facts: files (shown), more.
 """
@@ -21,9 +21,9 @@ from ..disk.paths.user_paths import missing, resolve, shown
 from .tool import MAX_RESULT, STOPPED, Builtin, Context, ToolOutput, failure, fit_lines
 from .walk import SKIPPED, walk
 
-# Enough to choose from; who needs all of them wants a narrower pattern or a command.
+# Enough to choose from; to get all of them, use a narrower pattern or a command.
 MAX_SHOWN = 250
-# A tree with more files than this is looked at in parts.
+# A tree with more files than this must be searched in parts.
 MAX_SEEN = 200_000
 SECONDS = 20.0
 # Room for the note.
@@ -33,7 +33,7 @@ SCHEMA: Wire = {
     "type": "object",
     "properties": {
         "pattern": {"type": "string", "minLength": 1, "maxLength": 1_000, "description": "Such as **/*.py or src/**/*.{ts,tsx}"},
-        "path": {"type": "string", "description": "The directory to look in (default: the working directory)"},
+        "path": {"type": "string", "description": "The directory to search (default: the working directory)"},
     },
     "required": ["pattern"],
 }
@@ -47,13 +47,15 @@ def _act(arguments: Wire, context: Context) -> ToolOutput:
     root = resolve(arguments.get("path") or ".", context.cwd)
     pattern = arguments["pattern"]
     if os.path.isabs(pattern):
-        # What may be looked at is decided by `path`; a pattern that leads elsewhere would go round that.
+        # The permission check covers `path`; a pattern that leads elsewhere would bypass it.
         return failure(_relative(pattern))
     if not os.path.isdir(root):
-        return failure(f"{root} is no directory: give one as path." if os.path.lexists(root) else missing(root, context.cwd))
+        return failure(
+            f"{root} is not a directory. Give a directory as path." if os.path.lexists(root) else missing(root, context.cwd)
+        )
     patterns = [split_path(text) for text in expand_braces(pattern.replace(os.sep, "/"))]
     if any(".." in parts for parts in patterns):
-        return failure("pattern: `..` is not understood: give the directory as path.")
+        return failure("pattern must not contain `..`. Give the directory as path.")
     found, stopped = _find(root, patterns, context)
     if context.abort.is_set():
         return failure(STOPPED)
@@ -64,11 +66,11 @@ def _relative(pattern: str) -> str:
     parts = pattern.replace(os.sep, "/").split("/")
     depth = next((index for index, part in enumerate(parts) if set("*?[{") & set(part)), len(parts) - 1)
     above, below = "/".join(parts[:depth]) or "/", "/".join(parts[depth:])
-    return f"pattern must be relative to path: give path={above} and pattern={below} instead."
+    return f"pattern must be relative to path. Use path={above} and pattern={below} instead."
 
 
 def _find(root: Path, patterns: list[tuple[str, ...]], context: Context) -> tuple[list[tuple[int, str]], bool]:
-    """The matches as age and path, and whether the walk was given up before its end."""
+    """Return the matches as age and path, and whether the walk ended early."""
     matched, seen, deadline = list[tuple[int, str]](), 0, time.monotonic() + SECONDS
     named = frozenset(SKIPPED).intersection(part for parts in patterns for part in parts)
     globs = [compile_path(parts) for parts in patterns]
@@ -92,7 +94,7 @@ def _render(paths: list[str], stopped: bool) -> ToolOutput:
     if not paths:
         notes.append("No files match.")
     if len(kept) < len(paths):
-        notes.append(f"[The {len(kept):,} newest of {len(paths):,}: use a narrower pattern or path to see others.]")
+        notes.append(f"[The {len(kept):,} newest of {len(paths):,}. Use a narrower pattern or path to see others.]")
     if stopped:
-        notes.append("[The tree is too large to be looked through: give a directory as path.]")
+        notes.append("[The tree is too large to search completely. Give a directory as path.]")
     return ToolOutput("\n".join([*kept, *notes]), facts={"files": len(kept), "more": more})

@@ -1,11 +1,11 @@
-"""Grep: which files hold a pattern, and where.
+"""Grep: find files that match a pattern, and the matching lines.
 
-Does with ripgrep where there is one, else with a worker of ours (see `search`); both are processes, so a search can be stopped
-whatever its pattern, and both print the same lines, so that what is shown does not depend on which one ran. A pattern that only
-`re` understands (looking around, back references) goes to the worker.
+It uses ripgrep if installed, otherwise our own worker (see `search`). Both are processes, so a search can be stopped
+whatever its pattern. Both print the same lines, so the result does not depend on which one ran. A pattern that only `re`
+understands (look-around, back references) goes to the worker.
 
-Invariants: at most head_limit lines or files and 50,000 characters come back, within half a minute; results are in the order of
-paths, files alone newest first.
+Invariants: a result has at most head_limit lines or files and 50,000 characters, and comes within half a minute. Lines are
+sorted by path, lists of files newest first.
 
 Facts: files, lines (shown), more, engine (ripgrep, worker).
 """
@@ -28,24 +28,24 @@ from .process import ProcessEnd, child_environ, run_process
 from .search import SearchSpec
 from .tool import MAX_RESULT, STOPPED, Builtin, Context, ToolOutput, failure, fit_lines
 
-# What people know.
+# The default that users of other agents know.
 DEFAULT_LIMIT = 250
-# To be sorted by age all names have to be there; beyond this nobody looks at the order.
+# Sorting by age needs all names; beyond this number nobody looks at the order.
 MAX_FILES = 10_000
-# A tree that takes longer wants a narrower path.
+# A search that takes longer needs a narrower path.
 SECONDS = 30.0
-# A line of source fits; of minified code the beginning tells the file's kind.
+# A source line fits; for minified code the beginning is enough.
 LINE_CHARACTERS = 500
-# One line of output is a path and a line cut by the worker; ripgrep does not cut.
+# One line of output is a path and a line cut by the worker; ripgrep does not cut lines.
 _LINE_BYTES = 4 * LINE_CHARACTERS + 8_192
 # Room for the notes below the results.
 _NOTES = 500
 _MESSAGE_BYTES = 2_000
-# In ripgrep's words; what only `re` understands.
+# ripgrep's error message for features that only `re` supports.
 _ONLY_RE = re.compile(rb"look-around|backreferences")
 _ROW = re.compile(rb"([^\0]*)\0(\d+)(?:([:-])(.*))?", re.DOTALL)
 
-# Several globs may stand behind each other, with commas or spaces between them; in braces a comma means something else.
+# Globs may be separated by commas or spaces; inside braces a comma separates alternatives.
 _GLOB = re.compile(r"(?:\{[^{}]*\}|[^\s,])+")
 
 _COUNT = {"type": "integer", "minimum": 0, "maximum": 1_000}
@@ -54,14 +54,14 @@ SCHEMA: Wire = {
     "properties": {
         "pattern": {"type": "string", "minLength": 1, "maxLength": 10_000, "description": "A regular expression"},
         "path": {"type": "string", "description": "A file or directory (default: the working directory)"},
-        "glob": {"type": "string", "maxLength": 1_000, "description": "Only files like this, such as *.js or src/**/*.{ts,tsx}"},
+        "glob": {"type": "string", "maxLength": 1_000, "description": "Only files that match, such as *.js or src/**/*.{ts,tsx}"},
         "type": {"type": "string", "maxLength": 50, "description": "Only files of this type, such as py, js, rust, go, java"},
         "output_mode": {
             "type": "string",
             "enum": ["files_with_matches", "content", "count"],
-            "description": "Names of files (the default), matching lines, or how many lines match in each file",
+            "description": "File names (the default), matching lines, or the number of matching lines in each file",
         },
-        "-i": {"type": "boolean", "description": "Upper and lower case are the same"},
+        "-i": {"type": "boolean", "description": "Ignore case"},
         "-n": {"type": "boolean", "description": "Line numbers, for content (default true)"},
         "-A": {**_COUNT, "description": "Lines shown after each match, for content"},
         "-B": {**_COUNT, "description": "Lines shown before each match, for content"},
@@ -69,9 +69,9 @@ SCHEMA: Wire = {
         "head_limit": {
             "type": "integer",
             "minimum": 0,
-            "description": f"At most so many lines or files (default {DEFAULT_LIMIT}; 0: as many as a result can hold)",
+            "description": f"Maximum number of lines or files (default {DEFAULT_LIMIT}; 0: as many as a result can hold)",
         },
-        "multiline": {"type": "boolean", "description": "The pattern may match across lines, and . matches a line end"},
+        "multiline": {"type": "boolean", "description": "Let the pattern match across lines, and . match a line end"},
     },
     "required": ["pattern"],
 }
@@ -87,9 +87,9 @@ def tool(find: FindRipgrep = find_ripgrep) -> Builtin:
 
 
 class GrepRow(NamedTuple):
-    path: str  # below the root
-    number: int  # of the line, or how many lines match
-    matches: bool  # False: a line of context
+    path: str  # relative to the root
+    number: int  # line number, or number of matching lines
+    matches: bool  # False for a line of context
     text: str
 
 
@@ -100,7 +100,7 @@ def _act(arguments: Wire, context: Context, find: FindRipgrep) -> ToolOutput:
     if not os.path.isdir(root) and not os.path.isfile(root):
         return failure(f"{root} is neither a file nor a directory and can't be searched.")
     if "\0" in arguments["pattern"]:
-        return failure("pattern holds a NUL character, which no text file has: leave it out.")
+        return failure("pattern contains a NUL character, which no text file has. Remove it.")
     kind = arguments.get("type", "")
     spec = _spec(arguments, root)
     ripgrep, worker = find(context.environ), find_worker()
@@ -109,9 +109,9 @@ def _act(arguments: Wire, context: Context, find: FindRipgrep) -> ToolOutput:
         if not (ended.code == 2 and _ONLY_RE.search(rows.message)) or worker is None:
             return _render(ended, rows, arguments, spec, context, "ripgrep")
     if worker is None:
-        return failure("There is neither ripgrep nor a Python to search with: install ripgrep (rg).")
+        return failure("Neither ripgrep nor a Python interpreter was found. Install ripgrep (rg) to search.")
     if kind and kind not in TYPES:
-        return failure(f"type {kind!r} is not known without ripgrep: use a glob, or one of {', '.join(TYPES)}.")
+        return failure(f"Type {kind!r} is unknown without ripgrep. Use a glob, or one of {', '.join(TYPES)}.")
     return _render(*_run(worker_argv(worker, spec), arguments, spec, context), arguments, spec, context, "worker")
 
 
@@ -120,7 +120,7 @@ def _spec(arguments: Wire, root: Path) -> SearchSpec:
     mode = modes[arguments.get("output_mode", "files_with_matches")]
     around: int = arguments.get("-C", 0)
     before, after = (arguments.get(name, around) if mode == "content" else 0 for name in ("-B", "-A"))
-    # A file has no directory below it, and globs are read from the directory that is searched.
+    # A single file has no directory below it, and globs are relative to the searched directory.
     single = os.path.isfile(root)
     return SearchSpec(
         root=str(root.parent if single else root),
@@ -137,7 +137,7 @@ def _spec(arguments: Wire, root: Path) -> SearchSpec:
 
 
 class _RowCollector:
-    """Takes what a search prints, line by line, until there is enough of it."""
+    """Collects the output of a search line by line until there is enough."""
 
     def __init__(self, most: int, names: tuple[str, ...], may_show: Callable[[str], bool]) -> None:
         self.rows = list[GrepRow]()
@@ -151,12 +151,12 @@ class _RowCollector:
 
     def take(self, part: bytes) -> bool:
         *lines, rest = (self._rest + part).split(b"\n")
-        # A line without end is kept by its beginning; what is cut off here would not be shown.
+        # Keep only the beginning of a line without end; the rest would not be shown anyway.
         self._rest = rest[:_LINE_BYTES]
         return all(self._row(line[:_LINE_BYTES]) for line in lines)
 
     def _row(self, line: bytes) -> bool:
-        # ripgrep ends its own lines as the files do.
+        # ripgrep ends its lines the way the files do.
         found = _ROW.fullmatch(line.removesuffix(b"\r"))
         if found is None:
             self.message = (self.message + line + b"\n")[:_MESSAGE_BYTES]
@@ -164,7 +164,7 @@ class _RowCollector:
         path = os.fsdecode(found[1]).removeprefix("./").replace(os.sep, "/")
         if self._names and not any(name.match(path.rsplit("/", 1)[-1]) for name in self._names):
             return True
-        # First of all, and without a word: to be told that there is a match is to be told what is in the file, guess by guess.
+        # Check this first and drop the row silently: reporting a match would reveal the file's content, guess by guess.
         if not self._may_show(path):
             return True
         if len(self.rows) >= self._most or self._room <= 0:
@@ -173,7 +173,7 @@ class _RowCollector:
         text = (found[4] or b"").decode("utf-8", "replace")
         text = text if len(text) <= LINE_CHARACTERS else f"{text[:LINE_CHARACTERS]}…"
         self.rows.append(GrepRow(path, int(found[2]), found[3] != b"-", text))
-        # Files alone are sorted before they are cut, so all their names are kept.
+        # Lists of files are sorted before they are cut, so all names are kept.
         self._room -= len(path) + len(text) if found[3] else 0
         return True
 
@@ -213,9 +213,9 @@ def _render(
     if not lines:
         notes.append("No matches.")
     if more:
-        notes.append(f"[{len(kept):,} shown, there are more: narrow the search, or raise head_limit.]")
+        notes.append(f"[{len(kept):,} shown, more available. Narrow the search or raise head_limit.]")
     if ended.why == "timeout":
-        notes.append(f"[Stopped after {SECONDS:.0f} s: search a smaller part.]")
+        notes.append(f"[Stopped after {SECONDS:.0f} s. Search a smaller part.]")
     facts: Wire = {"files": len({row.path for row in rows.rows}), "lines": len(kept), "more": more, "engine": engine}
     return ToolOutput("\n".join([*kept, *notes]), facts=facts)
 
@@ -248,8 +248,8 @@ def _content(rows: list[GrepRow], base: Path, cwd: Path, arguments: Wire) -> lis
 
 
 def _reason(message: bytes) -> str:
-    """The sentence of an error that may show the pattern with a mark below it."""
+    """Turn the engine's error, which may quote the pattern with a mark below it, into one line."""
     text = " ".join(message.decode("utf-8", "replace").split())
     if "literal" in text and "multiline" in text.lower():
-        return "the pattern holds a line end: set multiline to search across lines."
-    return text or "the search ended without saying why."
+        return "the pattern contains a line end. Set multiline to search across lines."
+    return text or "the search failed without an error message."

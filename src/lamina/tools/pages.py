@@ -1,7 +1,8 @@
-"""A page of lines from a file of any size, in bounded memory.
+"""Pages of lines from a file of any size, in bounded memory.
 
-Owns how bytes become numbered lines. Invariants: memory is one chunk and one page, however long the file or a line is; a line
-ends at `\\n` only, and a `\\r` before it belongs to the line end; the pages of a file, put together, are all of its lines.
+This module turns bytes into numbered lines. Invariants: memory is one chunk and one page, however long the file or a line
+is. A line ends at `\\n` only, and a `\\r` before it belongs to the line end. The pages of a file together are all of its
+lines.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ from collections.abc import Iterable, Iterator
 from threading import Event
 from typing import NamedTuple
 
-# A source line is under 200 characters; what is longer is data, of which the beginning tells the kind.
+from ..core.wording import counted
+
+# A source line is under 200 characters; longer lines are data, whose beginning shows the kind.
 LINE_CHARACTERS = 2_000
-# No character of UTF-8 has more than four bytes.
+# A UTF-8 character has at most four bytes.
 _LINE_BYTES = 4 * LINE_CHARACTERS + 1
 _CHUNK = 1 << 20
-# Where a line is folded, in bytes, which are never fewer than its characters: up to three of a character that begins before are left
+# Where a line is folded, in bytes (never fewer than its characters). Up to three bytes of a character that would be split move
 # to the next piece.
 _PIECE = LINE_CHARACTERS
 
@@ -25,15 +28,15 @@ _PIECE = LINE_CHARACTERS
 class TextPage(NamedTuple):
     lines: tuple[str, ...]  # as shown, without numbers and line ends
     first: int  # the number of the first line, from 1
-    cut: int  # how many of them were too long to be shown whole
-    replaced: bool  # whether bytes that are no UTF-8 were replaced
-    total: int  # how many lines were passed over
-    more: bool  # whether a line follows that is not shown
-    ended: bool  # whether the file was read to its end, so that `total` counts all its lines
+    cut: int  # number of lines cut for length
+    replaced: bool  # whether invalid UTF-8 bytes were replaced
+    total: int  # number of lines read
+    more: bool  # whether further lines follow
+    ended: bool  # whether the end of the file was reached, so that `total` counts all lines
 
 
 def chunks(fd: int, abort: Event, *, most: int | None = None) -> Iterator[bytes]:
-    """What is left of the file, piece by piece; ends early behind `most` bytes, and when the call is stopped."""
+    """Yield the rest of the file in chunks. It ends early after `most` bytes, and when the call is aborted."""
     rest = most
     while not abort.is_set() and (part := os.read(fd, _CHUNK if rest is None else min(rest, _CHUNK))):
         yield part
@@ -41,7 +44,7 @@ def chunks(fd: int, abort: Event, *, most: int | None = None) -> Iterator[bytes]
 
 
 def as_utf8(parts: Iterable[bytes], codec: str) -> Iterator[bytes]:
-    """Text of another encoding as UTF-8, so that line ends can be found in it."""
+    """Recode text to UTF-8, so that line ends can be found in it."""
     if codec == "utf-8":
         yield from parts
         return
@@ -52,8 +55,8 @@ def as_utf8(parts: Iterable[bytes], codec: str) -> Iterator[bytes]:
 
 
 class FoldedLines:
-    """Passes UTF-8 text on with a line end inside every line that is too long to be shown whole: each piece counts as a line, so that
-    pages reach everything in a file that is one long line. Memory is one chunk and one piece."""
+    """Breaks every line that is too long to show into pieces. Each piece counts as a line, so pages reach everything even in
+    a file that is one long line. Memory is one chunk and one piece."""
 
     def __init__(self, parts: Iterable[bytes]) -> None:
         self._parts = parts
@@ -76,7 +79,7 @@ class FoldedLines:
             end = start + _PIECE
             while end > start + _PIECE - 4 and line[end] & 0xC0 == 0x80:
                 end -= 1
-            # Bytes that are no UTF-8 have no place to be cut at.
+            # Invalid UTF-8 has no character border to cut at.
             end = end if line[end] & 0xC0 != 0x80 else start + _PIECE
             yield line[start:end]
             self.folds += 1
@@ -85,7 +88,7 @@ class FoldedLines:
 
 
 def read_page(parts: Iterable[bytes], *, first: int, most_lines: int, most_bytes: int, to_the_end: bool) -> TextPage:
-    """The lines from number `first` on; reading goes on behind the page if `to_the_end`, to count what follows."""
+    """Read the lines from number `first` on. With `to_the_end`, read on after the page to count the remaining lines."""
     page = _PageBuilder(first, most_lines, most_bytes)
     ended = True
     for part in parts:
@@ -102,15 +105,15 @@ class _PageBuilder:
         self.most_lines = most_lines
         self.most_bytes = most_bytes
         self.lines = list[str]()
-        self.number = 1  # of the line that is being read
-        self.kept = b""  # its beginning
-        self.length = 0  # how many bytes it has so far
+        self.number = 1  # number of the current line
+        self.kept = b""  # beginning of the current line
+        self.length = 0  # bytes of the current line so far
         self.cut = 0
         self.replaced = False
         self.more = False
 
     def take(self, part: bytes) -> None:
-        # Before the page and behind it lines are only counted, which goes at a gigabyte a second.
+        # Lines before and after the page are only counted, at about a gigabyte a second.
         if self.more or (self.number < self.first and self.number + part.count(b"\n") < self.first):
             ends = part.count(b"\n")
             self.number += ends
@@ -126,7 +129,7 @@ class _PageBuilder:
             self.length = len(part) - max(start, part.rfind(b"\n") + 1)
         else:
             self._extend(part[start : start + _LINE_BYTES], len(part) - start)
-            # The page is full and something follows: a line of gigabytes need not end before that is known.
+            # The page is full and more data follows: there is no need to read a huge line to its end to know that.
             self.more = len(self.lines) >= self.most_lines and self.length > 0
 
     def _extend(self, beginning: bytes, length: int) -> None:
@@ -135,7 +138,7 @@ class _PageBuilder:
             self.kept += beginning[: _LINE_BYTES - len(self.kept)]
 
     def _end_line(self) -> bool:
-        """Whether the page is full."""
+        """Finish the current line and tell whether the page is full."""
         if self.number >= self.first:
             self._show()
         self.number += 1
@@ -147,9 +150,9 @@ class _PageBuilder:
         cut = len(text) > LINE_CHARACTERS
         if cut:
             rest = self.length - len(text[:LINE_CHARACTERS].encode())
-            text = f"{text[:LINE_CHARACTERS]}… [{rest:,} more bytes in this line]"
+            text = f"{text[:LINE_CHARACTERS]}… [{counted(rest, 'more byte')} in this line]"
         size = len(text.encode()) + len(str(self.number)) + 2
-        # A page has at least one line, so that the next one begins further on.
+        # A page has at least one line, so that the next page begins further on.
         if self.lines and (len(self.lines) >= self.most_lines or size > self.most_bytes):
             self.more = True
             return
@@ -164,13 +167,13 @@ class _PageBuilder:
             return line.decode()
         except UnicodeDecodeError:
             text = line.decode("utf-8", "replace")
-            # A character cut in two at the end of what was kept is no fault of the file's.
+            # A character cut at the end of the kept bytes is not the file's fault.
             self.replaced = self.replaced or "\ufffd" in (text if whole else text[:-1])
             return text
 
     def close(self, ended: bool) -> TextPage:
         total = self.number - 1
-        # A last line without an end counts; behind the last line end there is none.
+        # A last line without a line end counts; nothing follows the last line end.
         if self.length:
             total += 1
             if not self.more and self.number >= self.first:

@@ -1,14 +1,14 @@
-"""One program, run with its output read as it comes, and surely ended.
+"""Run one program, read its output as it comes, and make sure that it ends.
 
-Owns the process group. Invariants: the program and what it starts are in a group (on Unix: a session) of their own, and when the
-call is stopped, times out or prints too much the whole group is asked to end and then killed; standard input is empty; errors and
-output come through one pipe, in the order they were written; the call returns soon after the program itself has ended, also when
-something it left in the background keeps the pipe open. Nothing waits longer than POLL without looking at the abort event.
+Invariants: the program and its children are in a separate process group (on Unix: a session). When the call is aborted,
+times out or prints too much, the whole group gets SIGTERM and then SIGKILL. Standard input is empty. Errors and output come
+through one pipe, in the order they were written. The call returns soon after the program has ended, even if a background
+process keeps the pipe open. Nothing waits longer than POLL without checking the abort event.
 
-A process that has left the group on purpose (setsid) is not found again. On Windows the group is ended with taskkill and nothing
-is asked first; pipes are read by a thread there, because they can't be waited for.
+A process that leaves the group on purpose (setsid) escapes. On Windows the group is ended with taskkill and without a
+warning, and a thread reads the pipes, because they can't be polled there.
 
-A program sees all of our environment but our own keys: its output goes to the model, and a key belongs to neither.
+A program sees our environment without our API keys: its output goes to the model, and neither should get a key.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from typing import Literal, NamedTuple, Protocol
 
 from ..disk.process_group import signal_group
 
-# How long an abort can go unnoticed: below what a person feels, and 20 wake-ups a second cost nothing.
+# The longest delay before an abort is noticed: too short to feel, and 20 wake-ups a second cost nothing.
 POLL = 0.05
-# A program gets this long to clean up between being asked to end and being killed.
+# The time a program gets to clean up between SIGTERM and SIGKILL.
 GRACE = 2.0
-# What is still in the pipe when the program has ended is there at once; whoever writes later is in the background.
+# When the program has ended, its output is already in the pipe; later output comes from a background process.
 LINGER = 0.2
 _CHUNK = 1 << 16
 _WINDOWS = os.name == "nt"
@@ -40,14 +40,14 @@ Why = Literal["exit", "timeout", "abort", "full"]
 
 
 class ProcessEnd(NamedTuple):
-    code: int  # as the system gives it; negative for a signal
+    code: int  # as the system reports it; negative for a signal
     why: Why
-    held: bool  # whether something in the background still had the pipe
+    held: bool  # whether a background process still held the pipe
 
 
 class _Pipe(Protocol):
     def next(self, seconds: float) -> bytes | None:
-        """What came within so many seconds: empty for nothing yet, None at the end."""
+        """Return the output that arrives within `seconds`: empty if there is none yet, None at the end."""
         ...
 
     def close(self) -> None: ...
@@ -62,7 +62,8 @@ def run_process(
     abort: threading.Event,
     take: Callable[[bytes], bool],
 ) -> ProcessEnd:
-    """Runs to the end; `take` gets every piece of output and returns False to have the program stopped. OSError if it can't start."""
+    """Run a program to its end. `take` gets every piece of output and returns False to stop the program. Raises OSError if
+    it can't start."""
     process = subprocess.Popen(
         argv,
         cwd=cwd,
@@ -81,7 +82,7 @@ def run_process(
         if why != "exit":
             _end(process, pipe, take)
     except BaseException:
-        # An exception in `take` or Ctrl-C: the program must not go on without anybody watching.
+        # After an exception in `take` or Ctrl-C, the program must not keep running unattended.
         _kill(process)
         process.wait()
         raise
@@ -94,7 +95,7 @@ def run_process(
 def _follow(
     process: subprocess.Popen[bytes], pipe: _Pipe, deadline: float, abort: threading.Event, take: Callable[[bytes], bool]
 ) -> tuple[Why, bool]:
-    """Why the program is not followed any longer, and whether something in the background still has the pipe."""
+    """Return why we stop reading the program's output, and whether a background process still holds the pipe."""
     gone: float | None = None  # when the program was first seen to have ended
     while True:
         now = time.monotonic()
@@ -115,7 +116,7 @@ def _follow(
 
 
 def _wait(process: subprocess.Popen[bytes], deadline: float, abort: threading.Event) -> Why:
-    """The pipe is closed and the program may go on all the same: it redirected its output, or is about to end."""
+    """Wait for a program that has closed its pipe: it redirected its output, or is about to end."""
     while True:
         try:
             process.wait(min(POLL, max(0.0, deadline - time.monotonic())))
@@ -129,12 +130,12 @@ def _wait(process: subprocess.Popen[bytes], deadline: float, abort: threading.Ev
 
 
 def _end(process: subprocess.Popen[bytes], pipe: _Pipe, take: Callable[[bytes], bool]) -> None:
-    """Asks the group to end, keeps what it says meanwhile, and kills what is left of it."""
+    """Ask the group to end, keep its output meanwhile, and kill the rest."""
     if not _WINDOWS:
         deadline = time.monotonic() + GRACE
         signal_group(process, signal.SIGTERM)
         _drain(pipe, take, deadline, lambda: _exited(process))
-        # Nobody may be writing any more while the program itself is still tidying up.
+        # The pipe may be silent while the program is still cleaning up.
         while not _exited(process) and (rest := deadline - time.monotonic()) > 0:
             time.sleep(min(POLL, rest))
     _kill(process)
@@ -152,7 +153,7 @@ def _drain(pipe: _Pipe, take: Callable[[bytes], bool], deadline: float, enough: 
 
 
 def _exited(process: subprocess.Popen[bytes]) -> bool:
-    """Looks without reaping where the system can: until then nobody else can get the group's number."""
+    """Check without reaping if the system can: until then no other process can get the group's id."""
     if hasattr(os, "waitid"):
         with suppress(ChildProcessError):
             return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
@@ -190,12 +191,12 @@ class _SelectPipe:
 
 
 class _ThreadPipe:
-    """A daemon thread reads; it ends with the pipe, or with the process if something in the background holds that."""
+    """A daemon thread reads the pipe. It ends with the pipe, or with our process if a background process holds the pipe."""
 
     def __init__(self, fd: int) -> None:
-        # The thread reads on its own copy: closing a descriptor somebody is reading would hand its number to another file.
+        # The thread reads from its own copy: closing a descriptor during a read could hand its number to another file.
         self._fd = os.dup(fd)
-        # Bounded: a program that prints faster than we take it waits for us, as with any pipe.
+        # Bounded: a program that prints faster than we read waits for us, as with any pipe.
         self._parts: queue.Queue[bytes] = queue.Queue(maxsize=16)
         self._closed = threading.Event()
         threading.Thread(target=self._read, name="lamina-pipe", daemon=True).start()
@@ -227,7 +228,7 @@ class _ThreadPipe:
         self._closed.set()
 
 
-# What opens a provider for us. Other keys are the person's own business: their programs may need them.
+# Credentials for our providers. Other keys stay visible: the user's programs may need them.
 SECRETS = frozenset(
     {
         "ANTHROPIC_API_KEY",
@@ -243,7 +244,7 @@ _OWN_ENDS = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
 
 
 def child_environ(environ: Mapping[str, str], hand_over: frozenset[str] = frozenset()) -> dict[str, str]:
-    """The variables a command may see; `hand_over` names secrets that are allowed all the same."""
+    """Return the variables a command may see. `hand_over` names secrets that are allowed anyway."""
     return {name: value for name, value in environ.items() if name in hand_over or not is_secret(name)}
 
 

@@ -1,11 +1,11 @@
-"""Read: a page of a text file with line numbers, or an image.
+"""Read: show a page of a text file with line numbers, or an image.
 
-Decides from the file's first bytes what it is; refuses directories, pipes and devices at once and binary data with its kind.
-Invariants: memory is bounded whatever the size of the file; a page has at most 2,000 lines and 49,000 bytes and says how to go on, so
-that a page always stays in the conversation (R1); in a file that holds a result too large to show, long lines are folded, so that
-pages reach all of it (R5); what was shown is noted in the ReadState, so that Edit and Write know it (X8).
+The file's first bytes decide its kind. Directories, pipes and devices are refused at once, binary data with the name of its
+kind. Invariants: memory is bounded whatever the size of the file. A page has at most 2,000 lines and 49,000 bytes and tells
+how to continue, so that it always stays in the conversation. In a file that holds a result too large to show, long lines are
+folded, so that pages reach all of it. The ReadState records what was shown, so that Edit and Write know it.
 
-Facts: path, bytes (of the file), lines (shown), first, total (lines, where the file was read to its end), more; media_type for
+Facts: path, bytes (of the file), lines (shown), first, total (lines, if the file was read to its end), more; media_type for
 an image.
 """
 
@@ -20,6 +20,7 @@ from typing import assert_never
 
 from ..core.blocks import DIGEST_BYTES, Wire
 from ..core.prompt_files import prompt_text
+from ..core.wording import counted
 from ..disk.faults import reporting
 from ..disk.files import read_head
 from ..disk.paths.user_paths import missing, resolve
@@ -29,21 +30,21 @@ from .pages import LINE_CHARACTERS, FoldedLines, TextPage, as_utf8, chunks, read
 from .read_state import MAX_DIGESTED, ReadRange, digest
 from .tool import MAX_RESULT, STOPPED, Builtin, Context, ToolOutput, failure
 
-# What people know: a page without a limit asked for.
+# The page size that users of other agents know, if no limit is given.
 PAGE_LINES = 2_000
-# The sentences behind a page have room in the result too.
+# Room in the result for the notes after a page.
 NOTE_BYTES = 1_000
-# The largest page, limit or not: all of it stays in the conversation.
+# The largest page, with or without a limit: all of it stays in the conversation.
 PAGE_BYTES = MAX_RESULT - NOTE_BYTES
-# The API takes images of at most 5 MB in base64, which makes four bytes of three.
+# The API accepts images of at most 5 MB in base64, which turns three bytes into four.
 IMAGE_BYTES = 5_000_000 * 3 // 4
 
 SCHEMA: Wire = {
     "type": "object",
     "properties": {
-        "file_path": {"type": "string", "minLength": 1, "description": "The file, by its absolute path"},
+        "file_path": {"type": "string", "minLength": 1, "description": "Absolute path of the file"},
         "offset": {"type": "integer", "minimum": 0, "description": "The number of the first line to read, from 1"},
-        "limit": {"type": "integer", "minimum": 1, "description": "How many lines to read"},
+        "limit": {"type": "integer", "minimum": 1, "description": "Number of lines to read"},
     },
     "required": ["file_path"],
 }
@@ -56,7 +57,7 @@ def tool() -> Builtin:
 def _act(arguments: Wire, context: Context) -> ToolOutput:
     path = resolve(arguments["file_path"], context.cwd)
     if os.path.isdir(path):
-        return failure(f"{path} is a directory: Glob lists the files in it, Read takes one of them.", path=str(path))
+        return failure(f"{path} is a directory. List its files with Glob, then read one of them.", path=str(path))
     fd = open_regular(path)
     if fd is None:
         return failure(missing(path, context.cwd), path=str(path))
@@ -70,7 +71,7 @@ def _act(arguments: Wire, context: Context) -> ToolOutput:
                 case ImageKind(media_type):
                     return _image(path, fd, media_type, context)
                 case BinaryKind(kind):
-                    problem = f"{path} is {kind} and can't be shown as text: use a command that understands it."
+                    problem = f"{path} is {kind} and can't be shown as text. Use a command that understands it."
                     return failure(problem, path=str(path), bytes=os.fstat(fd).st_size)
                 case other:
                     assert_never(other)
@@ -97,7 +98,8 @@ def _text(path: Path, fd: int, text: TextKind, arguments: Wire, context: Context
     if context.abort.is_set():
         return failure(STOPPED)
     if not page.lines and first > 1:
-        return failure(f"{path} has {page.total:,} lines, so there is no line {first:,}: use a smaller offset.", path=str(path))
+        problem = f"{path} has {counted(page.total, 'line')}, so line {first:,} does not exist. Use a smaller offset."
+        return failure(problem, path=str(path))
     seen = ReadRange(hashed.digest() if small else b"", arguments.get("offset", 0), arguments.get("limit"))
     context.reads.note(path, seen)
     facts: Wire = {"path": str(path), "bytes": size, "lines": len(page.lines), "first": first, "more": page.more}
@@ -113,28 +115,29 @@ def _notes(page: TextPage, size: int, *, folded: bool) -> Iterator[str]:
     if not page.lines:
         yield "The file is empty."
     elif page.more:
-        whole = f"of {page.total:,} lines" if page.ended else f"of a file of {size:,} bytes"
-        yield f"Lines {page.first:,} to {last:,} {whole}. Go on with offset={last + 1}."
+        whole = f"of {page.total:,}" if page.ended else f"of a file of {size:,} bytes"
+        lines = f"Lines {page.first:,} to {last:,}" if last > page.first else f"Line {last:,}"
+        yield f"{lines} {whole}. Continue with offset={last + 1}."
     if folded:
-        yield f"Lines longer than {LINE_CHARACTERS:,} bytes are folded: each piece counts as a line."
+        yield f"Lines longer than {LINE_CHARACTERS:,} bytes are folded, and each piece counts as a line."
     if page.cut:
-        yield f"{page.cut:,} longer than {LINE_CHARACTERS:,} characters: cut. Grep or a command shows the rest."
+        yield f"{counted(page.cut, 'line')} longer than {LINE_CHARACTERS:,} characters cut. Use Grep or a command to see the rest."
     if page.replaced:
-        yield "Bytes that are no UTF-8 are shown as \ufffd; Edit leaves them as they are."
+        yield "Invalid UTF-8 bytes are shown as \ufffd; Edit leaves them as they are."
 
 
 def _image(path: Path, fd: int, media_type: str, context: Context) -> ToolOutput:
     data = read_head(fd, IMAGE_BYTES + 1)
     facts: Wire = {"path": str(path), "bytes": os.fstat(fd).st_size, "media_type": media_type}
     if len(data) > IMAGE_BYTES:
-        return failure(f"{path} is an image of more than {IMAGE_BYTES:,} bytes: make it smaller and read that.", **facts)
+        return failure(f"{path} is an image of more than {IMAGE_BYTES:,} bytes. Make a smaller copy and read that.", **facts)
     context.reads.note(path, ReadRange(digest(data), media_type=media_type))
     source = {"type": "base64", "media_type": media_type, "data": b64encode(data).decode("ascii")}
     return ToolOutput([{"type": "image", "source": source}], facts=facts)
 
 
 def _hash_all(parts: Iterable[bytes], update: Callable[[bytes], None], *, bom: int) -> Iterator[bytes]:
-    """Passes chunks on and hashes all of them; the byte order mark is hashed and not passed on."""
+    """Pass the chunks on and hash all of them; the byte order mark is hashed but not passed on."""
     for part in parts:
         update(part)
         yield part[bom:]

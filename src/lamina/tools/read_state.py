@@ -1,8 +1,9 @@
-"""What the model has read of which file: the ground on which Edit and Write stand (X8), and what compaction brings back (C4).
+"""Read state: which files, and which parts of them, the model has read. Edit and Write rely on it, and compaction restores
+it.
 
-Owns the map from real path to ReadRange. Invariant: an entry says what a Read, Write or Edit of this conversation put in front of the
-model, never what merely lies on the disk. Files are compared by their content: two changes within one tick of the
-file system's clock look alike, and a file that was only touched has not changed.
+It maps resolved paths to ReadRange. Invariant: an entry records what a Read, Write or Edit of this conversation showed the
+model, never just what is on the disk. Files are compared by content: two changes within one tick of the file system's clock
+look alike, and a file that was only touched has not changed.
 """
 
 from __future__ import annotations
@@ -17,17 +18,17 @@ import msgspec
 
 from ..core.blocks import DIGEST_BYTES
 
-# The newest files that are remembered; a model that has read more can read the oldest again.
+# Only the newest files are remembered; a model that has read more can read the oldest again.
 MAX_FILES = 1_000
-# Hashing goes at about 1 GB a second: up to this size it is not felt.
+# Hashing runs at about 1 GB a second, so it is not noticeable up to this size.
 MAX_DIGESTED = 64 << 20
 
 
 class ReadRange(msgspec.Struct, frozen=True):
-    """What the model has read of one file. `digest` is of the whole file, empty when it is too large to hash."""
+    """The part of a file the model has read. `digest` covers the whole file and is empty if the file is too large to hash."""
 
     digest: bytes
-    offset: int = 0  # the first line shown, from 1; 0: from the start
+    offset: int = 0  # the first line shown, from 1; 0 means from the start
     limit: int | None = None
     media_type: str = ""  # of an image; empty for text
 
@@ -38,7 +39,8 @@ class ReadFile(msgspec.Struct, frozen=True):
 
 
 def _key(path: str | os.PathLike[str]) -> str:
-    """The file itself, however it is named. While somebody swaps what leads to it, its name has to do."""
+    """Return the resolved path, so that every name of a file gives the same key. If a link changes during the lookup, use
+    the name."""
     try:
         return os.path.realpath(path)
     except OSError:
@@ -50,7 +52,7 @@ def digest(data: bytes) -> bytes:
 
 
 class ReadState:
-    """Safe to share between the threads that run the calls of one answer."""
+    """The files read in a conversation. Threads that run the calls of one answer can share it."""
 
     __slots__ = ("_files", "_lock")
 
@@ -59,13 +61,13 @@ class ReadState:
         self._lock = Lock()
 
     def clone(self) -> ReadState:
-        """For a fork: it inherits what was read and keeps its own account from there on."""
+        """Return a copy for a fork: it inherits the entries and tracks its own reads from there on."""
         with self._lock:
             return ReadState(self._files)
 
     def note(self, path: str | os.PathLike[str], seen: ReadRange) -> None:
         with self._lock:
-            # Taken out and put in again: the map stays in the order of reading, so the first entry is the oldest.
+            # Remove and insert again: the map stays in reading order, so the first entry is the oldest.
             self._files.pop(key := _key(path), None)
             self._files[key] = seen
             if len(self._files) > MAX_FILES:
@@ -76,16 +78,16 @@ class ReadState:
             return self._files.get(_key(path))
 
     def recent(self, count: int) -> list[ReadFile]:
-        """The files read last, newest first."""
+        """Return the files read last, newest first."""
         with self._lock:
             newest = list(reversed(self._files.items()))[:count]
         return [ReadFile(path, seen) for path, seen in newest]
 
     def problem(self, path: str | os.PathLike[str], found: bytes) -> str | None:
-        """Why a file with the content `found` may not be overwritten, as a sentence; None when it may."""
+        """Return a sentence on why a file with the content `found` may not be overwritten, or None if it may."""
         seen = self.get(path)
         if seen is None:
-            return f"{Path(path)} exists and has not been read in this conversation: Read it first, then try again."
+            return f"{Path(path)} exists but has not been read in this conversation. Read it first, then try again."
         if seen.digest != digest(found):
-            return f"{Path(path)} changed since it was read, by the person or another program: Read it again, then try again."
+            return f"{Path(path)} was changed by the user or another program since it was read. Read it again, then try again."
         return None

@@ -1,7 +1,7 @@
-"""From a model's tool_use to its tool_result.
+"""Dispatch: from a model's tool_use to its tool_result.
 
-Owns the last line of defence. Invariant: every call gets exactly one result, whatever the model sent and whatever the tool did: an
-unknown name, input that is no JSON object, and a bug in a tool are results with `is_error` that say what to do.
+Invariant: every call gets exactly one result, whatever the model sent and whatever the tool did. An unknown name, input that
+is not a JSON object, and a bug in a tool become results with `is_error` that tell the model what to do.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ..core.blocks import ToolUse
 from . import bash, edit, expand, glob, grep, read, todo, write
 from .tool import STOPPED, Context, Tool, ToolOutput, failure
 
-# The key under which a provider keeps a tool's input that it could not parse.
+# The key under which a provider keeps tool input it could not parse.
 UNPARSED = "lamina:unparsed"
 # An exception can carry a whole document in its message.
 _LONGEST_MESSAGE = 500
@@ -22,12 +22,12 @@ _LONGEST_MESSAGE = 500
 
 @cache
 def builtin_tools() -> tuple[Tool, ...]:
-    """In the order in which they stand in the prompt: another order would be another prefix."""
+    """Return the tools in prompt order: another order would be another prefix."""
     return (read.tool(), write.tool(), edit.tool(), grep.tool(), glob.tool(), bash.tool(), todo.tool(), expand.tool())
 
 
 def run_call(tools: Sequence[Tool], call: ToolUse, context: Context) -> ToolOutput:
-    """Run one call; never raises for what the model or the tool did."""
+    """Run one call. It never raises for errors of the model or the tool."""
     found = next((tool for tool in tools if tool.name == call.name), None)
     if found is None:
         return failure(_unknown(call.name, [tool.name for tool in tools]))
@@ -36,14 +36,16 @@ def run_call(tools: Sequence[Tool], call: ToolUse, context: Context) -> ToolOutp
     if context.abort.is_set():
         return failure(STOPPED)
     try:
-        output: object = found.run(call.input, context)  # whatever its author made of the protocol
-    # A call without a result can't be sent: a bug in a tool, or a program in it that wants to exit, must not end the conversation.
+        output: object = found.run(call.input, context)  # a tool's author may have broken the protocol
+    # A call without a result can't be sent, so a bug in a tool or an exit call must not end the conversation.
     except (Exception, SystemExit) as error:  # noqa: BLE001
         return failure(
             f"{found.name} failed: {type(error).__name__}: {str(error)[:_LONGEST_MESSAGE]}", error=type(error).__name__
         )
     return (
-        output if isinstance(output, ToolOutput) else failure(f"{found.name} failed: it returned no Output.", error="TypeError")
+        output
+        if isinstance(output, ToolOutput)
+        else failure(f"{found.name} failed: it did not return a ToolOutput.", error="TypeError")
     )
 
 
@@ -51,15 +53,16 @@ def _unknown(name: str, known: list[str]) -> str:
     folded = {each.casefold(): each for each in known}
     close = get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
     meant = f" Did you mean {folded[close[0]]}?" if close else ""
-    return f"There is no tool {name[:100]!r}.{meant} The tools are: {', '.join(known) or 'none'}."
+    return f"Unknown tool {name[:100]!r}.{meant} Available tools: {', '.join(known) or 'none'}."
 
 
 def _unreadable(given: object, tool: Tool) -> str | None:
-    """What came is no JSON object: kept under a key of its own by the provider, or under `input` where it was another value."""
+    """Explain why input is not a JSON object. The provider keeps invalid JSON under UNPARSED, and any other value under
+    `input`."""
     if not isinstance(given, Mapping):
-        return "the input must be a JSON object: send the call again."
+        return "the input must be a JSON object. Send the call again."
     if UNPARSED in given:
-        return "the input was no valid JSON: send the call again with one complete JSON object."
+        return "the input was not valid JSON. Send the call again with one complete JSON object."
     if set(given) == {"input"} and "input" not in tool.schema.get("properties", {}):
-        return "the input must be a JSON object with the tool's arguments: send the call again."
+        return "the input must be a JSON object with the tool's arguments. Send the call again."
     return None

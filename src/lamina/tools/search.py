@@ -1,11 +1,12 @@
-"""Searching without ripgrep: a worker process that prints what ripgrep would.
+"""Search without ripgrep: a worker process that prints the same lines as ripgrep.
 
-Owns the fallback. It is a process because a pattern like `(a+)+$` can keep `re` busy for years, and only a process can be
-stopped then. Standard library only, so that it starts in about the time of an interpreter.
+It is a process because a pattern like `(a+)+$` can keep `re` busy for years, and only a process can be stopped then. It uses
+the standard library only, so that it starts about as fast as an interpreter.
 
-A line of output is `path NUL number : text`, or `-` before the text for a line of context; `path NUL count` where lines are only
-counted. Exit code 0: something was found, 1: nothing, 2: the pattern can't be used, with a sentence on standard error. Memory is
-bounded: files are read in blocks of whole lines, except where a match may span lines, and there only up to a size.
+An output line is `path NUL number : text`, with `-` instead of the colon for a line of context, or `path NUL count` if lines
+are only counted. Exit codes: 0 for matches, 1 for none, 2 for an invalid pattern, with a sentence on standard error. Memory
+is bounded: files are read in blocks of whole lines. For matches that may span lines a file is read whole, up to a size
+limit.
 """
 
 from __future__ import annotations
@@ -24,20 +25,20 @@ from ..core.globs import compile_name
 from .walk import open_read, walk
 
 _BLOCK = 4 << 20
-# For matches that span lines a file is in memory as a whole; what is larger is no source file.
+# Matches that span lines need the whole file in memory; a larger file is not a source file.
 MAX_MULTILINE = 16 << 20
-# Longer lines are cut before they leave the worker; the caller shows less of them.
+# Longer lines are cut before they leave the worker; the caller shows even less of them.
 MAX_LINE = 4_096
-# Whatever matches a line by itself also matches in a text of many lines, so that one look can settle a whole block. Not so with
-# anchors to the text's ends, looking around, and groups and repetitions that never give back.
+# A pattern that matches a single line also matches in a text of many lines, so one search can rule out a whole block. The
+# exceptions are anchors to the text's ends, look-around, and possessive or atomic groups and repetitions.
 _LINE_BOUND = re.compile(r"\\[AZ]|\(\?[^:P]|[+*?}]\+")
 
 
 class SearchSpec(NamedTuple):
-    """What to search; the field names are those of the request."""
+    """A search request; the field names are those of the JSON request."""
 
     root: str
-    name: str = ""  # one file in the root; empty: all below it
+    name: str = ""  # one file in the root; empty for all files below it
     pattern: str = ""
     mode: str = "files"  # files | count | content
     ignore_case: bool = False
@@ -45,7 +46,7 @@ class SearchSpec(NamedTuple):
     before: int = 0
     after: int = 0
     globs: tuple[str, ...] = ()
-    names: tuple[str, ...] = ()  # globs for file names (a type of file)
+    names: tuple[str, ...] = ()  # globs for file names, from a file type
 
 
 class FileSearch:
@@ -74,7 +75,7 @@ class FileSearch:
         try:
             fd = open_read(os.path.join(self.spec.root, path))
         except OSError:
-            # Gone since it was listed, or not ours to read: as with ripgrep, the rest is searched.
+            # The file is gone or not readable: skip it, as ripgrep does.
             return
         try:
             count = self._whole(fd, path) if self.spec.multiline else self._lines(fd, path)
@@ -87,7 +88,7 @@ class FileSearch:
             self._write(os.fsencode(path) + b"\0%d\n" % count)
 
     def _lines(self, fd: int, path: str) -> int:
-        """Matches line by line; how many lines matched."""
+        """Search line by line and return the number of matching lines."""
         spec, search = self.spec, self._pattern.search
         before = deque[tuple[int, str]](maxlen=spec.before)
         number = count = after = 0
@@ -116,7 +117,7 @@ class FileSearch:
         return count
 
     def _whole(self, fd: int, path: str) -> int:
-        """Matches that may span lines; how many there are."""
+        """Search for matches that may span lines and return their number."""
         text = "\n".join(_blocks(fd, most=MAX_MULTILINE))
         lines, hits, count, start_of = text.split("\n"), set[int](), 0, 0
         number = 0
@@ -146,7 +147,7 @@ def _around(lines: list[str], hits: set[int], before: int, after: int) -> list[t
 
 
 def _blocks(fd: int, *, most: int | None = None) -> Iterator[str]:
-    """The file as texts of whole lines, without the last line end; nothing more behind a NUL byte: that is no text."""
+    """Yield the file as blocks of whole lines, without the last line end. A NUL byte ends it, because the file is not text."""
     parts = _parts(fd)
     first = next(parts, b"")
     codec = "utf-16-le" if first.startswith(b"\xff\xfe") else "utf-16-be" if first.startswith(b"\xfe\xff") else "utf-8"
@@ -159,7 +160,7 @@ def _blocks(fd: int, *, most: int | None = None) -> Iterator[str]:
             return
         text = decoder.decode(part)
         if len(carry) >= _BLOCK:
-            # Of a line longer than a block the beginning is searched.
+            # Only the beginning of a line longer than a block is searched.
             text = text[end:] if (end := text.find("\n")) >= 0 else ""
         text = carry + text
         end = text.rfind("\n")
@@ -172,7 +173,7 @@ def _blocks(fd: int, *, most: int | None = None) -> Iterator[str]:
 
 
 def _parts(fd: int) -> Iterator[bytes]:
-    """Less than was asked for is the end of a file: most take a single call."""
+    """Yield the file's bytes. A short read is the end of a file, so most files take a single call."""
     while part := os.read(fd, _BLOCK):
         yield part
         if len(part) < _BLOCK:
@@ -184,7 +185,7 @@ def _unix(text: str) -> str:
 
 
 def main() -> None:
-    """`python -c … PACKAGE REQUEST`: the request is a JSON object with the fields of Spec."""
+    """Run `python -c … PACKAGE REQUEST`. The request is a JSON object with the fields of SearchSpec."""
     request: dict[str, Any] = json.loads(sys.argv[2])
     out = sys.stdout.buffer
     try:

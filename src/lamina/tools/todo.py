@@ -1,7 +1,7 @@
-"""TodoWrite: the list of what is to be done, replaced as a whole.
+"""TodoWrite: replace the to-do list.
 
-Decides whether the list makes sense: at most one entry is in progress. Invariant: the list in the Context is the old one or the
-new one. Facts: pending, in_progress, completed (how many).
+A list with more than one entry in progress is refused. Invariant: the list in the Context is always the old one or the new
+one, never a mixture. Facts: the number of pending, in_progress and completed entries.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from ..core.blocks import Wire
 from ..core.prompt_files import prompt_text
 from .tool import Builtin, Context, Todo, ToolOutput, failure
 
-# A plan a person can follow; the texts together stay far below what a result may hold.
+# A plan that people can follow; the texts together stay far below the size limit of a result.
 MAX_TODOS = 100
 MAX_CHARACTERS = 300
 
@@ -27,9 +27,9 @@ SCHEMA: Wire = {
             "items": {
                 "type": "object",
                 "properties": {
-                    "content": {**_TEXT, "description": "What is to be done: Run the tests"},
+                    "content": {**_TEXT, "description": "The task: Run the tests"},
                     "status": {"type": "string", "enum": list(_SIGNS)},
-                    "activeForm": {**_TEXT, "description": "The same while it is done: Running the tests"},
+                    "activeForm": {**_TEXT, "description": "The same task in progress: Running the tests"},
                 },
                 "required": ["content", "status"],
             },
@@ -47,12 +47,12 @@ def _act(arguments: Wire, context: Context) -> ToolOutput:
     todos = [Todo(row["content"], row["status"]) for row in arguments["todos"]]
     active = [todo.content for todo in todos if todo.status == "in_progress"]
     if len(active) > 1:
-        return failure(f"todos: at most one may be in_progress, not {len(active)}: {'; '.join(active[:3])}. Choose one.")
+        return failure(f"todos: only one entry may be in_progress, but {len(active)} are: {'; '.join(active[:3])}. Choose one.")
     context.todos[:] = todos
     return ToolOutput(render_todos(todos), facts={status: sum(todo.status == status for todo in todos) for status in _SIGNS})
 
 
 def render_todos(todos: list[Todo]) -> str:
     if not todos:
-        return "The list is empty now."
+        return "The list is now empty."
     return "\n".join(f"{number}. {_SIGNS[todo.status]} {todo.content}" for number, todo in enumerate(todos, 1))

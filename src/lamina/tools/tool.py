@@ -1,7 +1,8 @@
-"""What a tool is: a name, a schema, a description, and a function from arguments to an Output.
+"""The tool protocol: a name, a schema, a description, and a function from arguments to a ToolOutput.
 
-Owns the values that tools and their callers share. Invariant: `run` returns for every input: bad arguments, a missing file and a
-failing command are Outputs with `is_error` and one clear sentence. What an Output holds is bounded by the tool that made it.
+This module defines the values that tools and their callers share. Invariant: `run` returns for every input. Bad arguments, a
+missing file and a failing command become outputs with `is_error` and one clear sentence. Each tool bounds the size of its
+outputs.
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ from .read_state import ReadRange, ReadState, digest
 if TYPE_CHECKING:
     from .expand import ExpandNode
 
-# What R1 lets stay in the conversation as it is, in characters: no tool but Read, which pages itself, hands back more.
+# The limit for results that stay in the conversation, in characters: every tool keeps to it except Read, which has its own
+# pages.
 MAX_RESULT = 50_000
-STOPPED = "The call was stopped before it was done."
+STOPPED = "The call was stopped before it finished."
 
 Status = Literal["pending", "in_progress", "completed"]
 
@@ -36,8 +38,8 @@ class ToolOutput(msgspec.Struct, frozen=True):
 
 
 class FileChange(NamedTuple):
-    """A file as a call would leave it. `before` is what it holds, None where there is none; `unread` is why that may not be replaced
-    by who has not read it, None where it may."""
+    """A file as a call would leave it. `before` is its current content, None for a new file. `unread` is why it may not be
+    replaced without being read, None if it may."""
 
     path: Path
     data: bytes
@@ -46,12 +48,13 @@ class FileChange(NamedTuple):
 
 
 class KeeperVerdict(msgspec.Struct, frozen=True):
-    """What became of a change that its keeper took. `data`: what the file holds now; None where it was not written or is gone."""
+    """The outcome of a change that a keeper took over. `data` is the file's new content; None if it was not written or was
+    removed."""
 
     said: str
     data: bytes | None = None
     is_error: bool = False
-    # Another file that changed with it: path, what it held, what it holds. Who knew it knows it still.
+    # Another file that changed along: path, old content, new content. If the model knew the old content, it counts as read.
     beside: tuple[Path, bytes, bytes] | None = None
 
 
@@ -61,23 +64,23 @@ class Todo(msgspec.Struct, frozen=True):
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything a tool may touch; one per conversation, a fork's made with `reads.clone()`."""
+    """Everything a tool may touch. There is one per conversation; a fork's is made with `reads.clone()`."""
 
     cwd: Path
-    roots: tuple[Path, ...] = ()  # a symbolic link to a file is written through only if it leads into one of them
-    target: Path | None = None  # where this call was allowed to write, without links; None: nobody judged it
+    roots: tuple[Path, ...] = ()  # a symbolic link to a file is written through only if it leads into one of these
+    target: Path | None = None  # the resolved path this call may write to; None if it was not judged
     reads: ReadState = msgspec.field(default_factory=ReadState)
     abort: Event = msgspec.field(default_factory=Event)
     environ: Mapping[str, str] = {}
     todos: list[Todo] = msgspec.field(default_factory=list)
-    on_output: Callable[[str], None] | None = None  # pieces of what Bash prints, as it prints it; bounded
-    scratch: Path | None = None  # where Bash keeps output too large to show; None: the system's temporary directory
-    may_read: Callable[[Path], bool] | None = None  # whether a search may show what this file holds; None: every file
-    # Who writes a file that is not the tools' to write, a memory's for one; it answers None for every other file.
+    on_output: Callable[[str], None] | None = None  # receives Bash output as it is printed; bounded
+    scratch: Path | None = None  # directory for Bash output too large to show; None for the system's temporary directory
+    may_read: Callable[[Path], bool] | None = None  # whether a search may show this file's content; None for every file
+    # Writes files that tools must not write themselves, such as memories; returns None for every other file.
     keeper: Callable[[FileChange], KeeperVerdict | None] | None = None
-    expand: ExpandNode | None = None  # what was taken out of the conversation, page by page
-    hand_over: frozenset[str] = frozenset()  # names of secret variables that commands may see all the same
-    call: str = ""  # the id of the call it is made for
+    expand: ExpandNode | None = None  # reads what was removed from the conversation, page by page
+    hand_over: frozenset[str] = frozenset()  # secret variables that commands may see anyway
+    call: str = ""  # the id of the call this context is for
 
 
 class Tool(Protocol):
@@ -97,14 +100,14 @@ class Tool(Protocol):
 
 
 class Builtin(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool of ours: arguments are checked against the schema before `act` sees them."""
+    """A built-in tool: arguments are checked against the schema before `act` sees them."""
 
     name: str
     description: str
     schema: Wire
     read_only: bool
     act: Callable[[Wire, Context], ToolOutput]
-    together: bool = False  # calls of it that stand side by side run at once, though they may change something
+    together: bool = False  # whether adjacent calls may run in parallel although they may change something
 
     def run(self, arguments: Wire, context: Context) -> ToolOutput:
         try:
@@ -117,7 +120,8 @@ class Builtin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GuardedTool(msgspec.Struct, frozen=True):
-    """The same tool to whoever sees it; `first` looks at a call's arguments and answers it, or says with which ones it is run."""
+    """A tool with a check in front. `first` sees a call's arguments and either answers the call or returns the arguments to
+    run it with. Callers see the same tool."""
 
     name: str
     description: str
@@ -136,7 +140,7 @@ def guard(tool: Tool, first: Callable[[Wire], Wire | ToolOutput]) -> GuardedTool
 
 
 def offer_to_keeper(change: FileChange, context: Context) -> ToolOutput | None:
-    """Return the keeper's answer, and note the files it wrote as read; None where the tool itself has to write."""
+    """Return the keeper's answer and record the files it wrote as read; None if the tool itself has to write."""
     done = context.keeper(change) if context.keeper is not None else None
     if done is None:
         return None
@@ -151,18 +155,19 @@ def offer_to_keeper(change: FileChange, context: Context) -> ToolOutput | None:
 
 
 def _note(path: Path, data: bytes, context: Context) -> None:
-    """A file that is gone again was written all the same: who wants to change it reads it first."""
+    """Record a written file as read. A file that was removed again is not recorded, so it must be read before the next
+    change."""
     if path.exists():
         context.reads.note(path, ReadRange(digest(data)))
 
 
 def definition(tool: Tool) -> Wire:
-    """As the API takes it."""
+    """Return the tool in the API's format."""
     return {"name": tool.name, "description": tool.description, "input_schema": tool.schema}
 
 
 def fit_lines(lines: Sequence[str], room: int) -> list[str]:
-    """The first lines, as many as have so many characters together."""
+    """Return the first lines that together fit into `room` characters."""
     sizes = accumulate(len(line) + 1 for line in lines)
     return [line for line, size in zip(lines, sizes, strict=True) if size <= room]
 

@@ -1,9 +1,9 @@
-"""The files below a directory, in the order of their paths, without what nobody means to look at.
+"""The files below a directory, sorted by path, except the ones that are rarely worth searching.
 
-Owns which files Grep (without ripgrep) and Glob look at. Standard library only: the search worker loads it. Invariants: no link
-is followed, so the walk stays below its root and ends; only regular files come out; a rule decides by the last line that matches,
-as in git. Where a directory belongs to a git repository its .gitignore files count, from the repository's top down, as they do
-for ripgrep; version control's own directories, node_modules and __pycache__ are always left out.
+Decides which files Glob and Grep (without ripgrep) visit. Standard library only, because the search worker loads this
+module. Invariants: links are never followed, so the walk stays below its root and ends. Only regular files come out. The
+last matching line decides, as in git. In a git repository the .gitignore files count, from the repository's top down, as
+they do for ripgrep. Directories of version control, node_modules and __pycache__ are always skipped.
 """
 
 from __future__ import annotations
@@ -16,43 +16,43 @@ from typing import NamedTuple
 
 from ..core.globs import PathGlob, compile_name, compile_path, expand_braces, match_path, split_path
 
-# Never what is meant, and often larger than everything else together.
+# Rarely wanted, and often larger than everything else together.
 SKIPPED = (".git", ".hg", ".svn", ".jj", "node_modules", "__pycache__")
-# A .gitignore is a page or two; what is larger is something else.
+# A .gitignore is a page or two; a larger file is something else.
 _MOST_IGNORE_BYTES = 1 << 20
 # All entries of a directory are in memory at once, to be sorted.
 _MOST_ENTRIES = 200_000
-# A pipe or a device that took the place of a file since it was listed must not block us.
+# A pipe or a device that replaced a file since it was listed must not block us.
 _INERT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
 class FoundFile(NamedTuple):
-    parts: tuple[str, ...]  # below the root
+    parts: tuple[str, ...]  # relative to the root
     entry: os.DirEntry[str]
 
 
 class IgnoreRule(NamedTuple):
-    name: re.Pattern[str] | None  # of a line without a slash: the last component is compared, at any depth
-    glob: PathGlob  # of any other: the whole path
-    wanted: bool  # a line that begins with `!` in a .gitignore, and one that does not in a list of globs
+    name: re.Pattern[str] | None  # for a line without a slash: matches the last component, at any depth
+    glob: PathGlob  # for any other line: matches the whole path
+    wanted: bool  # a line with `!` in a .gitignore, or one without it in a list of globs
     only_directories: bool
 
 
 class IgnoreRules:
-    """The lines of one .gitignore, or a list of globs, for the directory with so many components."""
+    """The lines of one .gitignore, or a list of globs; `base` is the number of path components of their directory."""
 
     __slots__ = ("_names", "_others", "_rules", "base")
 
     def __init__(self, rules: Sequence[IgnoreRule], base: int, *, others: bool | None = None) -> None:
         self.base = base
         self._rules = tuple(reversed(rules))
-        self._others = others  # the verdict on files that no line speaks of
+        self._others = others  # the verdict on files that no line matches
         names = [rule.name.pattern for rule in rules if rule.name is not None]
-        # Most rules are names and most names match none of them: one look settles that.
+        # Most rules are names, and most names match none of them: one search settles that.
         self._names = re.compile("|".join(names)) if len(names) == len(rules) and names else None
 
     def verdict(self, path: Sequence[str], is_directory: bool) -> bool | None:
-        """Whether the path is wanted; None when no line speaks of it."""
+        """Tell whether the path is wanted; None if no line matches it."""
         if self._names is None or self._names.match(path[-1]):
             for rule in self._rules:
                 if rule.only_directories and not is_directory:
@@ -63,7 +63,7 @@ class IgnoreRules:
 
 
 def read_rule(line: str, *, wanted: bool) -> IgnoreRule | None:
-    """A line of a .gitignore (wanted=False) or a glob (wanted=True); `!` turns it round."""
+    """Parse a line of a .gitignore (wanted=False) or a glob (wanted=True); `!` inverts it."""
     if line.startswith("!"):
         line, wanted = line[1:], not wanted
     line = line.removeprefix("\\")
@@ -79,7 +79,7 @@ def open_read(path: str) -> int:
 
 
 def read_ignore(directory: str, base: int) -> IgnoreRules | None:
-    """The directory's .gitignore; None when there is none that can be read."""
+    """Read the directory's .gitignore; None if it is missing or unreadable."""
     try:
         fd = open_read(os.path.join(directory, ".gitignore"))
     except OSError:
@@ -96,34 +96,35 @@ def read_ignore(directory: str, base: int) -> IgnoreRules | None:
 
 
 def read_globs(patterns: Sequence[str], base: int) -> IgnoreRules:
-    """A caller's own patterns: what one names is wanted whatever .gitignore says, and with one that names, nothing else is."""
+    """Parse a caller's patterns. A match is wanted whatever .gitignore says; if any pattern is positive, nothing else is
+    wanted."""
     rules = [rule for text in patterns for each in expand_braces(text) if (rule := read_rule(each, wanted=True)) is not None]
     return IgnoreRules(rules, base, others=False if any(rule.wanted for rule in rules) else None)
 
 
 class _OpenDirectory(NamedTuple):
     path: str
-    parts: tuple[str, ...]  # from the top of the file system
+    parts: tuple[str, ...]  # from the file system root
     in_git: bool
     rules: tuple[IgnoreRules, ...]  # the nearest last
 
 
 class _WalkOptions(NamedTuple):
-    """What the caller asked for."""
+    """The options of a walk."""
 
     globs: IgnoreRules
-    depth: int  # components of the root
+    depth: int  # number of components of the root
     ignore: bool
     skipped: Container[str]
-    links_into: str  # links to files are listed if they lead in here; empty: none are
+    links_into: str  # links to files inside this directory are listed; empty for none
 
 
 def walk(
     root: str, *, globs: Sequence[str] = (), ignore: bool = True, skipped: Container[str] = SKIPPED, links: bool = False
 ) -> Iterator[FoundFile | None]:
-    """All wanted files; None for each directory, also where nothing is found, so that the caller can look at the clock.
+    """Yield all wanted files, and None for each directory, so that the caller can check the clock even if nothing is found.
 
-    With `links`, a link to a file is listed where it leads to one below the root. None is ever gone through.
+    With `links`, a link is listed if it leads to a file below the root. Links to directories are never followed.
     """
     top = _top(os.path.abspath(root), ignore)
     depth = len(top.parts)
@@ -143,7 +144,7 @@ def _entries(directory: _OpenDirectory, choice: _WalkOptions) -> Iterator[_OpenD
         with os.scandir(directory.path) as listing:
             entries = sorted(islice(listing, _MOST_ENTRIES), key=lambda entry: entry.name)
     except OSError:
-        # Not ours to read, or gone since it was listed: there is nothing to find in it.
+        # The directory is not readable or gone: there is nothing to find in it.
         return
     in_git, rules = _rules_in(directory, {entry.name for entry in entries}) if choice.ignore else (False, ())
     for entry in entries:
@@ -151,15 +152,16 @@ def _entries(directory: _OpenDirectory, choice: _WalkOptions) -> Iterator[_OpenD
         if entry.name in choice.skipped if is_directory else not _is_file(entry, choice.links_into):
             continue
         path = (*directory.parts, entry.name)
-        said = choice.globs.verdict(path, is_directory)
-        if said is None:
-            said = _verdict(rules, path, is_directory)
-        if said:
+        wanted = choice.globs.verdict(path, is_directory)
+        if wanted is None:
+            wanted = _verdict(rules, path, is_directory)
+        if wanted:
             yield _OpenDirectory(entry.path, path, in_git, rules) if is_directory else FoundFile(path[choice.depth :], entry)
 
 
 def _rules_in(directory: _OpenDirectory, names: set[str]) -> tuple[bool, tuple[IgnoreRules, ...]]:
-    """Whether the directory belongs to a repository, and the rules that hold in it. A repository starts afresh."""
+    """Return whether the directory belongs to a repository, and the rules that apply in it. A nested repository starts
+    afresh."""
     in_git, rules = (True, ()) if ".git" in names else (directory.in_git, directory.rules)
     if in_git and ".gitignore" in names and (own := read_ignore(directory.path, len(directory.parts))) is not None:
         rules = (*rules, own)
@@ -177,13 +179,13 @@ def _is_file(entry: os.DirEntry[str], links_into: str) -> bool:
 
 def _verdict(rules: tuple[IgnoreRules, ...], path: Sequence[str], is_directory: bool) -> bool:
     for one_file in reversed(rules):
-        if (said := one_file.verdict(path, is_directory)) is not None:
-            return said
+        if (wanted := one_file.verdict(path, is_directory)) is not None:
+            return wanted
     return True
 
 
 def _top(root: str, ignore: bool) -> _OpenDirectory:
-    """The root, with the rules that hold above it: those of its repository."""
+    """Return the root with the rules of its repository that apply from above."""
     parts = tuple(part for part in root.split(os.sep) if part)
     if not ignore:
         return _OpenDirectory(root, parts, False, ())
@@ -193,6 +195,6 @@ def _top(root: str, ignore: bool) -> _OpenDirectory:
         if parent == directory:
             return _OpenDirectory(root, parts, False, ())
         above.append(directory := parent)
-    # The root's own rules are read when it is entered.
+    # The root's own rules are read when the walk enters it.
     found = (read_ignore(path, len([part for part in path.split(os.sep) if part])) for path in reversed(above))
     return _OpenDirectory(root, parts, True, tuple(rules for rules in found if rules is not None))

@@ -1,10 +1,10 @@
-"""Write: a whole file.
+"""Write: create or replace a whole file.
 
-Does by `disk.user_files`, whole or not at all. Invariants (X8): a file that exists was read in this conversation and has not
-changed since; it keeps its mode, and its encoding, byte order mark and line ends where the text does not bring its own. A new
-file is UTF-8 and exactly what was given; missing directories are made. A file that has a keeper is written by the keeper.
+`disk.user_files` writes the whole file or nothing. Invariants: an existing file was read in this conversation and has not
+changed since. It keeps its mode, and also its encoding, byte order mark and line ends unless the text brings its own. A new
+file is UTF-8 and exactly the given text; missing directories are created. A file with a keeper is written by the keeper.
 
-Facts: path, bytes, lines, created; of a file with a keeper path, bytes, kept.
+Facts: path, bytes, lines, created; for a file with a keeper: path, bytes, kept.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 
 from ..core.blocks import Wire
 from ..core.prompt_files import prompt_text
+from ..core.wording import counted
 from ..disk.paths.user_paths import resolve
 from ..disk.user_files import FileContent, read_whole, replace
 from .file_kinds import HEAD_BYTES, TextForm, TextKind, decode, detect_kind, encode, split_lines, with_line_ends
@@ -22,8 +23,8 @@ from .tool import Builtin, Context, FileChange, ToolOutput, failure, offer_to_ke
 SCHEMA: Wire = {
     "type": "object",
     "properties": {
-        "file_path": {"type": "string", "minLength": 1, "description": "The file, by its absolute path"},
-        "content": {"type": "string", "description": "All that the file shall hold"},
+        "file_path": {"type": "string", "minLength": 1, "description": "Absolute path of the file"},
+        "content": {"type": "string", "description": "The complete new content"},
     },
     "required": ["file_path", "content"],
 }
@@ -48,7 +49,7 @@ def _act(arguments: Wire, context: Context) -> ToolOutput:
     lines = len(split_lines(text))
     word = "Replaced" if there else "Created"
     facts: Wire = {"path": str(path), "bytes": len(data), "lines": lines, "created": there is None}
-    return ToolOutput(f"{word} {path}: {lines:,} lines, {len(data):,} bytes.", facts=facts)
+    return ToolOutput(f"{word} {path}: {counted(lines, 'line')}, {counted(len(data), 'byte')}.", facts=facts)
 
 
 def _encoded(text: str, there: FileContent | None, path: Path) -> bytes:

@@ -1,4 +1,4 @@
-"""What is put back, within its budgets, and why the rest is not."""
+"""Files and texts are restored within their budgets, and the rest gets a reason."""
 
 from __future__ import annotations
 
@@ -29,10 +29,8 @@ def test_the_first_that_breaks_the_total_stops_it() -> None:
 
 @pytest.mark.spec("C4")
 def test_a_missing_file_is_skipped_with_its_reason() -> None:
-    made = files_back(
-        [FoundFile("gone", None, why="it is not there any more"), FoundFile("a", "x")], each=99, total=99, tokens=tokens
-    )
-    assert made.skipped == (("gone", "it is not there any more"),)
+    made = files_back([FoundFile("gone", None, why="it no longer exists"), FoundFile("a", "x")], each=99, total=99, tokens=tokens)
+    assert made.skipped == (("gone", "it no longer exists"),)
     assert [back.key for back in made.back] == ["a"]
 
 

@@ -1,4 +1,4 @@
-"""What fills the window, by kind."""
+"""The content of the window, broken down by kind."""
 
 from __future__ import annotations
 

@@ -153,5 +153,5 @@ def test_appending_one_by_one_is_appending_all_at_once(sizes: list[int]) -> None
     ],
 )
 def test_a_count_that_cannot_be_read_is_refused_with_what_to_do(raw: object) -> None:
-    with pytest.raises(InputError, match="leave it out to count anew"):
+    with pytest.raises(InputError, match="remove it to count from scratch"):
         Count.from_json(raw)

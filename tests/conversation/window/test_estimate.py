@@ -1,4 +1,4 @@
-"""How the factors learn from reported usage."""
+"""The factors learn from reported usage."""
 
 from __future__ import annotations
 

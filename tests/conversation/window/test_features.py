@@ -1,4 +1,4 @@
-"""What a block costs by T2's rule, and how its characters are told apart."""
+"""The cost of a block by T2's rule, and the classes of its characters."""
 
 from __future__ import annotations
 

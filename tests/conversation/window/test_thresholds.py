@@ -1,4 +1,4 @@
-"""Where the marks stand, in every window and under every policy."""
+"""The thresholds keep their order in every window and under every policy."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_larger_window_never_moves_a_mark_down(window: int, max_output: int | 
 
 
 def test_a_window_that_holds_no_conversation_is_refused() -> None:
-    with pytest.raises(InputError, match="999 tokens are too few"):
+    with pytest.raises(InputError, match="999 tokens is too small"):
         thresholds(999, None, CLASSIC.window)
 
 
@@ -103,7 +103,7 @@ def test_a_percentage_moves_autocompact_forward_and_never_back(pct: float | str 
 def test_a_percentage_out_of_range_is_ignored_with_a_sentence(pct: float | str) -> None:
     at = thresholds(200_000, None, CLASSIC.window, pct)
     assert at.autocompact == 167_000
-    assert at.findings == (f"LAMINA_AUTOCOMPACT_PCT is {str(pct)!r} and was ignored; give a number above 0 and up to 100.",)
+    assert at.findings == (f"Ignored LAMINA_AUTOCOMPACT_PCT={str(pct)!r}: use a number above 0 and up to 100.",)
 
 
 @pytest.mark.spec("T5")

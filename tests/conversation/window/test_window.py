@@ -55,9 +55,7 @@ def test_another_model_with_a_like_name_is_not(model: str) -> None:
 def test_an_unusable_environment_value_is_passed_over_with_a_sentence(value: str) -> None:
     window = window_for("small-1", environ_value=value, known=KNOWN)
     assert (window.tokens, window.source) == (128_000, "model")
-    assert window.findings == (
-        f"LAMINA_CONTEXT_WINDOW is {value!r} and was ignored; give a whole number of tokens of at least 1,000.",
-    )
+    assert window.findings == (f"Ignored LAMINA_CONTEXT_WINDOW={value!r}: use a whole number of at least 1,000 tokens.",)
 
 
 def test_an_empty_environment_value_is_none_at_all() -> None:

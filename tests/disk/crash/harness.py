@@ -8,6 +8,9 @@ acknowledgement to the parent at once. The k-th run meets its fault at the k-th 
 last run is handed over too, with `point` empty, as proof that the action works. `Kill(torn=True)` meets every write and one in three
 of the other calls, where it is `Kill()` again.
 
+A test that uses the fixture `crash_points` runs twice: by default at a few points from the first to the last, and at every point
+in the exhaustive run (`pytest -m exhaustive`).
+
 Faults: `Kill()` ends the process with SIGKILL before the call; `Kill(torn=True)` lets a write through by half first; `Fail(code)`
 makes the call fail once, `Fail(code, forever=True)` it and all later ones; `Short()` cuts a write to its half, once.
 """
@@ -18,7 +21,7 @@ import json
 import os
 import signal
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, assert_never
 
@@ -33,6 +36,8 @@ Act = Callable[[Path, Say], object]
 
 # No writer has nearly as many; a run that never ends by itself is a loop.
 MOST_POINTS = 500
+# The default run stops a writer at its first point, its last one and this many between them.
+BETWEEN = 2
 
 
 class Kill(NamedTuple):
@@ -51,6 +56,12 @@ class Short(NamedTuple):
 Fault = Kill | Fail | Short
 
 
+class Extent:
+    """Whether every point is tried; the fixture `crash_points` says so for each test."""
+
+    every = True
+
+
 class Run(NamedTuple):
     directory: Path
     number: int  # of the point that met the fault, from 1
@@ -63,8 +74,13 @@ class Run(NamedTuple):
 def every(base: Path, prepare: Prepare, act: Act, fault: Fault, *, step: int = 1, start: int = 1) -> Iterator[Run]:
     """`step` leaves points out, where the same points are tried with another fault and each try is dear."""
     numbers: Iterable[int] = range(start, MOST_POINTS, step)
-    if fault == Kill(torn=True):
-        numbers = _writes(base, prepare, act, numbers)
+    if fault == Kill(torn=True) or not Extent.every:
+        sizes = _sizes(base, prepare, act)
+        end = len(sizes) + 1
+        inside = [
+            number for number in numbers if number < end and (fault != Kill(torn=True) or sizes[number - 1] or number % 3 == 1)
+        ]
+        numbers = [*(inside if Extent.every else _few(inside)), *range(end, MOST_POINTS)]
     for number in numbers:
         directory = base / f"{type(fault).__name__}-{number}"
         directory.mkdir()
@@ -76,16 +92,20 @@ def every(base: Path, prepare: Prepare, act: Act, fault: Fault, *, step: int = 1
     raise AssertionError(f"still a point after {MOST_POINTS}")
 
 
-def _writes(base: Path, prepare: Prepare, act: Act, numbers: Iterable[int]) -> Iterator[int]:
-    """Those of the numbers at which something is written, a third of the others, and the one behind the last point."""
-    directory = base / "Kill-at-writes"
+def _few(numbers: Sequence[int]) -> list[int]:
+    """The first, the last and some between them, evenly spread."""
+    parts = BETWEEN + 1
+    return sorted({numbers[(len(numbers) - 1) * part // parts] for part in range(parts + 1)}) if numbers else []
+
+
+def _sizes(base: Path, prepare: Prepare, act: Act) -> list[int]:
+    """How much each point of an undisturbed action writes."""
+    directory = base / "undisturbed"
     directory.mkdir()
     prepare(directory)
     told, status = _child_of(directory, act, lambda tell: lambda _, size: tell("size", str(size)))
     assert os.waitstatus_to_exitcode(status) == 0
-    sizes = [int(text) for kind, text in told if kind == "size"]
-    yield from (number for number in numbers if number <= len(sizes) and (sizes[number - 1] or number % 3 == 1))
-    yield from range(len(sizes) + 1, MOST_POINTS)
+    return [int(text) for kind, text in told if kind == "size"]
 
 
 def points(base: Path, act: Act) -> list[str]:
@@ -114,7 +134,7 @@ Tell = Callable[[str, str], None]
 
 
 def _child_of(directory: Path, act: Act, watching: Callable[[Tell], crash.Watcher]) -> tuple[list[tuple[str, str]], int]:
-    """The action in a forked child: what it told, in order, and how it ended."""
+    """Run the action in a forked child and return its reports, in order, and how it ended."""
     reader, writer = os.pipe()
     pid = fork()
     if pid == 0:

@@ -97,6 +97,7 @@ def last_after(run: Run) -> int | None:
 
 
 @FAULTS
+@pytest.mark.usefixtures("crash_points")
 def test_a_dream_that_was_not_finished_never_was(tmp_path: Path, fault: Fault, start: int, step: int) -> None:
     """Puts the lock back for a dead holder, takes it, writes, gives up."""
     runs = [(run, last_after(run)) for run in every(tmp_path, crashed, give_up, fault, start=start, step=step)]
@@ -105,6 +106,7 @@ def test_a_dream_that_was_not_finished_never_was(tmp_path: Path, fault: Fault, s
 
 
 @pytest.mark.parametrize(("prepare", "act", "before"), [(never, give_up, None), (crashed, recover, BEFORE)])
+@pytest.mark.usefixtures("crash_points")
 def test_a_killed_first_dream_and_a_killed_recovery_leave_the_time_before(
     tmp_path: Path, prepare: Prepare, act: Act, before: int | None
 ) -> None:
@@ -113,6 +115,7 @@ def test_a_killed_first_dream_and_a_killed_recovery_leave_the_time_before(
 
 
 @FAULTS
+@pytest.mark.usefixtures("crash_points")
 def test_a_dream_counts_from_the_rename_that_finishes_it(tmp_path: Path, fault: Fault, start: int, step: int) -> None:
     seen = set()
     for run in every(tmp_path, dreamt, finish, fault, start=start, step=step):
@@ -125,6 +128,7 @@ def test_a_dream_counts_from_the_rename_that_finishes_it(tmp_path: Path, fault: 
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO], ids=["full", "broken"])
+@pytest.mark.usefixtures("crash_points")
 def test_a_process_that_lives_on_after_an_error_can_dream_again(tmp_path: Path, code: int) -> None:
     def twice(directory: Path, say: Say) -> None:
         lock = lock_of(directory)

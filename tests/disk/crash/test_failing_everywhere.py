@@ -29,6 +29,7 @@ WRITERS = pytest.mark.parametrize("act", [do_replace, do_update])
 
 @WRITERS
 @pytest.mark.parametrize("code", ERRORS, ids=errno.errorcode.get)
+@pytest.mark.usefixtures("crash_points")
 def test_one_failing_call_leaves_the_old_content_and_no_litter(tmp_path: Path, act: Act, code: int) -> None:
     raised = 0
     for run in every(tmp_path, write_old, act, Fail(code)):
@@ -42,6 +43,7 @@ def test_one_failing_call_leaves_the_old_content_and_no_litter(tmp_path: Path, a
 
 
 @WRITERS
+@pytest.mark.usefixtures("crash_points")
 def test_a_disk_that_stays_broken_leaves_the_old_content_and_a_sweepable_file_at_most(tmp_path: Path, act: Act) -> None:
     for run in every(tmp_path, write_old, act, Fail(errno.EIO, forever=True)):
         assert content(run.directory / "f") in (OLD, NEW), run
@@ -52,12 +54,14 @@ def test_a_disk_that_stays_broken_leaves_the_old_content_and_a_sweepable_file_at
 
 
 @WRITERS
+@pytest.mark.usefixtures("crash_points")
 def test_a_short_write_is_carried_on(tmp_path: Path, act: Act) -> None:
     for run in every(tmp_path, write_old, act, Short()):
         assert run.ended == "finished", run
         assert content(run.directory / "f") == NEW, run
 
 
+@pytest.mark.usefixtures("crash_points")
 def test_a_failed_fsync_is_not_tried_again(tmp_path: Path) -> None:
     for run in every(tmp_path, write_old, do_replace, Fail(errno.EIO)):
         if run.point == "temp.fsync":
@@ -87,6 +91,7 @@ def append_and_retry(directory: Path, say: Say) -> None:
 
 
 @pytest.mark.parametrize("fault", [Fail(errno.ENOSPC), Fail(errno.EIO), Short()], ids=["full", "broken", "short"])
+@pytest.mark.usefixtures("crash_points")
 def test_an_append_works_again_after_any_fault_and_every_good_line_is_whole(tmp_path: Path, fault: Fail | Short) -> None:
     reported = 0
     for run in every(tmp_path, nothing, append_and_retry, fault):

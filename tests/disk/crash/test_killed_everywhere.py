@@ -67,6 +67,7 @@ def do_staged(directory: Path, say: Say) -> None:
 @TORN
 @pytest.mark.parametrize("prepare", [write_old, nothing])
 @pytest.mark.parametrize("act", [do_replace, do_update, do_staged])
+@pytest.mark.usefixtures("crash_points")
 def test_a_killed_writer_leaves_old_or_new_and_the_next_one_works(
     tmp_path: Path, prepare: Callable[[Path], None], act: Act, torn: bool
 ) -> None:
@@ -85,6 +86,7 @@ def test_a_killed_writer_leaves_old_or_new_and_the_next_one_works(
 
 
 @TORN
+@pytest.mark.usefixtures("crash_points")
 def test_a_killed_write_inside_a_root_leaves_directories_and_files_whole(tmp_path: Path, torn: bool) -> None:
     for run in every(tmp_path, nothing, do_root_replace, Kill(torn)):
         file = run.directory / "a" / "b" / "f"
@@ -110,6 +112,7 @@ def lines_of(number: int) -> list[bytes]:
 
 
 @TORN
+@pytest.mark.usefixtures("crash_points")
 def test_a_killed_append_loses_at_most_its_own_records(tmp_path: Path, torn: bool) -> None:
     for run in every(tmp_path, nothing, do_append, Kill(torn)):
         with Appender.open(run.directory / "deep" / "log") as log:
@@ -131,6 +134,7 @@ def do_life_lock(directory: Path, say: Say) -> None:
     lock.close()
 
 
+@pytest.mark.usefixtures("crash_points")
 def test_a_killed_holder_frees_its_life_lock(tmp_path: Path) -> None:
     for run in every(tmp_path, nothing, do_life_lock, Kill()):
         path = run.directory / "session.lock"
@@ -140,7 +144,7 @@ def test_a_killed_holder_frees_its_life_lock(tmp_path: Path) -> None:
 
 
 def leave_a_temp(directory: Path) -> None:
-    """What a writer killed before its rename leaves."""
+    """The file that a writer leaves if it is killed before its rename."""
     for run in every(directory, write_old, do_replace, Kill()):
         if run.point == "temp.rename":
             run.directory.rename(directory / "left")
@@ -152,6 +156,7 @@ def do_sweep(directory: Path, say: Say) -> None:
     say(str(sweep_temps(directory / "left")))
 
 
+@pytest.mark.usefixtures("crash_points")
 def test_a_killed_sweep_is_finished_by_the_next(tmp_path: Path) -> None:
     for run in every(tmp_path, leave_a_temp, do_sweep, Kill()):
         assert run.said in ((), ("1",)), run
@@ -165,6 +170,7 @@ def hold_the_guard(directory: Path, say: Say) -> None:
         say("held")
 
 
+@pytest.mark.usefixtures("crash_points")
 def test_a_killed_holder_frees_its_guard(tmp_path: Path) -> None:
     for run in every(tmp_path, nothing, hold_the_guard, Kill()):
         with guard(run.directory / "g", timeout=0):
@@ -191,6 +197,7 @@ def test_without_full_durability_nothing_waits_for_the_disk(tmp_path: Path) -> N
     assert not [name for name in seen if name.endswith("fsync")]
 
 
+@pytest.mark.usefixtures("crash_points")
 def test_the_harness_meets_each_point_once_and_in_order(tmp_path: Path) -> None:
     (tmp_path / "plain").mkdir()
     expected = points(tmp_path / "plain", do_replace)
@@ -198,6 +205,7 @@ def test_the_harness_meets_each_point_once_and_in_order(tmp_path: Path) -> None:
     assert [run.point for run in every(tmp_path, nothing, do_replace, Kill())] == [*expected, ""]
 
 
+@pytest.mark.usefixtures("crash_points")
 def test_the_harness_shows_a_bug_of_the_action(tmp_path: Path) -> None:
     def act(directory: Path, say: Say) -> None:
         raise ZeroDivisionError("a bug")

@@ -55,6 +55,7 @@ def check_what_was_said(session: Session, acknowledged: tuple[str, ...]) -> None
 
 @pytest.mark.spec("Z4", "Z6")
 @TORN
+@pytest.mark.usefixtures("crash_points")
 def test_a_killed_turn_loses_nothing_that_was_acknowledged(tmp_path: Path, torn: bool) -> None:
     for run in every(tmp_path, Path.is_dir, a_turn, Kill(torn)):
         path = written(run.directory)
@@ -92,6 +93,7 @@ def go_on(directory: Path, say: Say) -> None:
 
 @pytest.mark.spec("Z4")
 @TORN
+@pytest.mark.usefixtures("crash_points")
 def test_a_killed_resume_leaves_what_was_there(tmp_path: Path, torn: bool) -> None:
     for run in every(tmp_path, a_session_with_a_stub, go_on, Kill(torn)):
         with Session(home=run.directory / "home", resume=NAME) as session:
@@ -116,6 +118,7 @@ def fork_it(directory: Path, say: Say) -> None:
 
 
 @TORN
+@pytest.mark.usefixtures("crash_points")
 def test_a_killed_fork_is_there_whole_or_not_at_all(tmp_path: Path, torn: bool) -> None:
     original = foreign_transcript(tmp_path / "original").read_bytes()
     for run in every(tmp_path, a_foreign_transcript, fork_it, Kill(torn)):
@@ -144,6 +147,7 @@ def compact_it(directory: Path, say: Say) -> None:
 
 
 @TORN
+@pytest.mark.usefixtures("crash_points")
 def test_a_killed_compaction_leaves_the_old_view_or_the_new_one(tmp_path: Path, torn: bool) -> None:
     seen = set()
     for run in every(tmp_path, a_talk, compact_it, Kill(torn)):
@@ -166,6 +170,7 @@ def open_and_close(directory: Path, say: Say) -> None:
 
 
 @pytest.mark.parametrize("act", [a_turn, open_and_close])
+@pytest.mark.usefixtures("crash_points")
 def test_a_killed_process_leaves_no_lock_and_no_litter(tmp_path: Path, act: Act) -> None:
     for run in every(tmp_path, Path.is_dir, act, Kill()):
         names = {path.name for path in (run.directory / "home").rglob("*") if path.is_file()}

@@ -58,7 +58,7 @@ def test_a_file_that_is_not_ours_approves_nothing_and_is_not_overwritten(tmp_pat
 
 
 def test_a_name_that_is_no_unicode_is_refused_with_a_sentence(tmp_path: Path) -> None:
-    with pytest.raises(DiskError, match="no Unicode"):
+    with pytest.raises(DiskError, match="not valid Unicode"):
         record_approval(tmp_path, PROJECT, Path("/x/\udcff.md"), allowed=True)
 
 

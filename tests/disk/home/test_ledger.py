@@ -159,6 +159,7 @@ def two(directory: Path, say: Say) -> None:
 @needs_fork
 @pytest.mark.spec("B9")
 @pytest.mark.parametrize("torn", [False, True])
+@pytest.mark.usefixtures("crash_points")
 def test_killed_anywhere_what_was_counted_stays_and_the_next_goes_on(tmp_path: Path, torn: bool) -> None:
     for run in every(tmp_path, lambda directory: None, two, Kill(torn=torn)):
         ledger = UsageLedger(run.directory, now=Clock())
@@ -169,6 +170,7 @@ def test_killed_anywhere_what_was_counted_stays_and_the_next_goes_on(tmp_path: P
 
 
 @needs_fork
+@pytest.mark.usefixtures("crash_points")
 def test_a_disk_that_takes_or_gives_nothing_fails_nobody_and_forgets_no_call(tmp_path: Path) -> None:
     for run in every(tmp_path, lambda directory: None, two, Fail(errno.ENOSPC, forever=True)):
         assert (run.ended, run.said) == ("finished", ("1", "2")), run

@@ -100,6 +100,7 @@ def test_many_processes_send_while_one_reads(tmp_path: Path) -> None:
 @needs_fork
 @pytest.mark.spec("A6", "Z4")
 @pytest.mark.parametrize("torn", [False, True])
+@pytest.mark.usefixtures("crash_points")
 def test_a_sender_killed_anywhere_has_sent_its_message_or_not(tmp_path: Path, torn: bool) -> None:
     def prepare(directory: Path) -> None:
         opened(directory).close()
@@ -120,6 +121,7 @@ def test_a_sender_killed_anywhere_has_sent_its_message_or_not(tmp_path: Path, to
 
 @needs_fork
 @pytest.mark.spec("A6", "Z4")
+@pytest.mark.usefixtures("crash_points")
 def test_a_reader_killed_anywhere_leaves_each_message_to_be_read_once(tmp_path: Path) -> None:
     names = ["m1", "m2", "m3"]
 
@@ -190,7 +192,7 @@ def test_a_mailbox_that_is_swapped_for_a_link_is_not_followed(tmp_path: Path) ->
 def test_a_mailbox_is_bounded_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_UNREAD", 200)
     box = opened(tmp_path)
-    with pytest.raises(MailboxFull, match="as many unread messages as it may"):
+    with pytest.raises(MailboxFull, match="full of unread messages"):
         send(tmp_path, *(f"m{number}" for number in range(100)))
     assert (box.path / INBOX).stat().st_size <= 200
     read_all(box, tmp_path / "t.jsonl")
@@ -242,5 +244,5 @@ def test_an_address_is_a_name_and_perhaps_a_team(text: str, name: str, team: str
 
 @pytest.mark.parametrize("text", ["", "main", "a/b", "..", "a@", "@b", "a@b@c", "a b", "x" * 41, "ä", "a@../b"])
 def test_what_could_lead_elsewhere_or_means_somebody_else_is_no_address(text: str) -> None:
-    with pytest.raises(InputError, match="is no name for a mailbox"):
+    with pytest.raises(InputError, match="invalid mailbox name"):
         read_address(text)

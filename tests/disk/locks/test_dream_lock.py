@@ -65,7 +65,7 @@ class Place:
         return (self.path / LOCK).stat().st_mtime_ns if (self.path / LOCK).exists() else None
 
     def leave(self, body: bytes, mtime_ns: int) -> None:
-        """What another program leaves: the lock alone."""
+        """The state that another program leaves: the lock alone."""
         (self.path / LOCK).write_bytes(body)
         os.utime(self.path / LOCK, ns=(mtime_ns, mtime_ns))
 
@@ -85,7 +85,7 @@ def place(tmp_path: Path) -> Iterator[Place]:
 
 
 def die(hold: HeldDreamLock) -> None:
-    """What the kernel does for a process that was killed: its lock on the record is gone, the files stay."""
+    """The state after a process was killed: the kernel released its lock on the record, and the files stay."""
     hold.leave()
 
 
@@ -302,7 +302,7 @@ def test_a_holder_of_an_hour_is_replaced_and_can_change_nothing_any_more(place: 
     place.later(1)
     new = place.won(NOW)
     assert new.prior_ns == NOW - DAY
-    with pytest.raises(Fenced, match="no longer holds the lock"), old.fence():
+    with pytest.raises(Fenced, match="lost its lock"), old.fence():
         pass
     assert not old.rollback()
     assert place.mtime() == new.acquired_ns == NOW + HOUR

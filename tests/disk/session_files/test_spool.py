@@ -1,4 +1,4 @@
-"""Spools: bounded, private, and gone unless somebody keeps them."""
+"""Spools are bounded and private, and are removed unless kept."""
 
 from __future__ import annotations
 
@@ -73,6 +73,7 @@ def do_spool(directory: Path, say: Say) -> None:
 
 
 @needs_fork
+@pytest.mark.usefixtures("crash_points")
 def test_a_killed_writer_leaves_at_most_one_bounded_file(tmp_path: Path) -> None:
     for run in every(tmp_path, nothing, do_spool, Kill(torn=True)):
         left = list(run.directory.iterdir())
@@ -81,6 +82,7 @@ def test_a_killed_writer_leaves_at_most_one_bounded_file(tmp_path: Path) -> None
 
 
 @needs_fork
+@pytest.mark.usefixtures("crash_points")
 def test_a_short_write_is_carried_on(tmp_path: Path) -> None:
     for run in every(tmp_path, nothing, do_spool, Short()):
         assert run.said == ("10000",), run

@@ -102,10 +102,10 @@ def test_every_whole_record_is_found_and_what_is_lost_is_counted(
     ("data", "sentence"),
     [
         (ONE, None),
-        (TORN + b"\n", "1 line could not be read and was skipped (1 torn); all other records are loaded."),
+        (TORN + b"\n", "1 line could not be read and was skipped (1 torn). All other records are loaded."),
         (
             b"x\n[]\n" + TORN,
-            "3 lines could not be read and were skipped (1 no object, 1 not JSON, 1 torn); all other records are loaded.",
+            "3 lines could not be read and were skipped (1 no object, 1 not JSON, 1 torn). All other records are loaded.",
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""Stores: what is appended is read back in order, by file and in memory alike, whatever the disk does; and finding transcripts."""
+"""Stores return appended records in order, from file and memory alike, whatever the disk does; and transcripts are found."""
 
 from __future__ import annotations
 
@@ -99,8 +99,8 @@ def test_what_a_full_disk_does_not_take_waits_and_goes_out_in_order(store: FileT
         store.append([message(3, 2), message(4, 3)])
         store.sync(force=True)
         assert (store.trouble or "").endswith(
-            "s.jsonl: the disk is full or the quota is used up; free some space, nothing old was lost. "
-            "The conversation goes on; 3 records wait in memory for the next write."
+            "s.jsonl: the disk is full or the quota is used up; free some space (no existing data was lost). "
+            "The conversation continues; 3 records wait in memory for the next write."
         )
         assert uuids(store) == ["m1", "m2", "m3", "m4"]
         assert on_disk(store) == ["m1"]
@@ -126,7 +126,7 @@ def test_what_never_went_out_is_told_at_the_end(store: FileTranscript) -> None:
     with watched(full):
         store.append([message(2, 1)])
         store.close()
-    assert "could not be written and is lost" in (store.trouble or "")
+    assert "could not be written and " in (store.trouble or "")
     assert on_disk(store) == ["m1"]
 
 
@@ -158,8 +158,8 @@ def test_what_waits_is_bounded_and_the_sentence_says_so(store: FileTranscript, m
         store.append([message(2, 1)])
         for number in range(3, 9):
             store.append([message(number, number - 1)])
-        assert "records wait in memory" in (store.trouble or "")
-        assert "what came after them is not kept" in (store.trouble or "")
+        assert "in memory for the next write" in (store.trouble or "")
+        assert "later records are lost" in (store.trouble or "")
     store.append([message(9, 8)])
     assert on_disk(store)[:2] == ["m1", "m2"]
     assert on_disk(store)[-1] == "m9"
@@ -171,7 +171,7 @@ def test_a_record_no_reader_would_take_is_refused_before_anything_is_written(
     monkeypatch.setattr(transcript, "MAX_LINE", 400)
     for kept in (store, InMemoryTranscript(ENVELOPE)):
         kept.append([message(1)])
-        with pytest.raises(InputError, match="record: is larger than 0 MiB; hand over a part of it"):
+        with pytest.raises(InputError, match="record: is larger than 0 MiB; pass a part of it"):
             kept.append([message(2, 1), Event("e", None, "t", "big", {"x": "y" * 400})])
         kept.append([message(3, 1)])
         assert uuids(kept) == ["m1", "m3"]
@@ -208,8 +208,8 @@ def test_a_transcript_removed_under_its_writer_is_told_once_and_begun_anew(store
     shutil.rmtree(store.path.parent)
     store.append([message(2, 1)])
     store.sync()
-    assert "was removed while it was written to" in (store.trouble or "")
-    with pytest.raises(DiskError, match="what was said before is only in memory now"):
+    assert "was removed while in use" in (store.trouble or "")
+    with pytest.raises(DiskError, match="earlier messages are now only in memory"):
         list(store.read())
     store.append([message(3, 2)])
     assert store.trouble is None
@@ -392,7 +392,8 @@ def test_who_wrote_a_transcript_last_stands_at_its_end(tmp_path: Path, rows: lis
     path = source_with(tmp_path / "x.jsonl", rows)
     assert (read_origin(path).ours, read_origin(path).newer) == (ours, newer)
     if newer is not None:
-        with pytest.raises(NewerVersion, match=f"written in format {newer} by a newer Lamina, this one writes format {FORMAT};"):
+        sentence = f"written in format {newer} by a newer version of Lamina; this version writes format {FORMAT}"
+        with pytest.raises(NewerVersion, match=sentence):
             refuse_newer(path)
     else:
         refuse_newer(path)
@@ -414,7 +415,7 @@ def test_a_transcript_is_found_by_its_name_first_here_and_then_elsewhere(tmp_pat
         with pytest.raises(NoSuchSession):
             find_transcript(tmp_path, "here", missing)
     (tmp_path / "here" / f"{UUID}3.jsonl").touch()
-    with pytest.raises(InputError, match="'0123' is the beginning of 2 sessions; give more of it"):
+    with pytest.raises(InputError, match="'0123' matches 2 sessions; give more characters of the id"):
         find_transcript(tmp_path, "here", "0123")
     with pytest.raises(NoSuchSession):
         find_transcript(tmp_path / "nowhere", "here", UUID + "1")

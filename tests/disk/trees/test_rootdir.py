@@ -299,7 +299,7 @@ def test_many_processes_update_and_append_through_the_root_and_lose_nothing(root
     def act(number: int) -> None:
         with RootDir.open(root) as tree:
             for line in (b"%d %d" % (number, turn) for turn in range(20)):
-                with tree.guard(".g.lock", timeout=60):
+                with tree.guard(".g.lock", timeout=600):
                     old = tree.read_bytes("i/MEMORY.md", LIMIT)
                     assert tree.replace_if("i/MEMORY.md", (old or b"") + line + b"\n", expected=old, durability="process")
                 tree.append("i/log", [line], durability="process")

@@ -89,6 +89,7 @@ def put_right(where: Path) -> list[str]:
 
 @pytest.mark.spec("B4", "Z5", "Z12")
 @pytest.mark.parametrize(("fault", "start", "step"), SOME, ids=str)
+@pytest.mark.usefixtures("crash_points")
 def test_a_dream_that_is_stopped_anywhere_is_there_as_a_whole_or_not_at_all(
     tmp_path: Path, fault: Kill | Fail, start: int, step: int
 ) -> None:
@@ -115,6 +116,7 @@ def test_a_dream_that_is_stopped_anywhere_is_there_as_a_whole_or_not_at_all(
 
 @pytest.mark.spec("B4", "Z5", "Z12")
 @pytest.mark.parametrize(("fault", "step"), [(Kill(), 19), (Fail(errno.EIO), 53)], ids=str)
+@pytest.mark.usefixtures("crash_points")
 def test_an_undo_that_is_stopped_anywhere_is_finished_or_was_never_begun(tmp_path: Path, fault: Kill | Fail, step: int) -> None:
     (tmp_path / "states").mkdir()
     before, after = states(tmp_path / "states")
@@ -160,6 +162,7 @@ def prepare_half(directory: Path) -> None:
 
 @pytest.mark.spec("B4", "Z12")
 @pytest.mark.parametrize("step", [37])
+@pytest.mark.usefixtures("crash_points")
 def test_a_recovery_that_is_stopped_is_finished_by_the_next(tmp_path: Path, step: int) -> None:
     (tmp_path / "states").mkdir()
     before, _ = states(tmp_path / "states")

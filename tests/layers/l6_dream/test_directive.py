@@ -140,7 +140,7 @@ def test_what_was_not_shown_whole_is_left_alone_and_a_list_that_is_cut_says_noth
     given = request("a.md", left=3)
     reads = answer(given)
     assert [block["input"]["file_path"] for block in reads] == [f"{WORK}/MEMORY.md", f"{WORK}/a.md"]
-    shown = ["1\t- [other](other.md) — not in the list", "1\tThe text\n[Lines 1 to 1 of 5,000 lines. Go on with offset=2.]"]
+    shown = ["1\t- [other](other.md) — not in the list", "1\tThe text\n[Lines 1 to 1 of 5,000. Continue with offset=2.]"]
     results = [
         {"type": "tool_result", "tool_use_id": block["id"], "content": text} for block, text in zip(reads, shown, strict=True)
     ]

@@ -60,7 +60,7 @@ def test_a_dream_that_runs_is_told_to_stop_and_changes_nothing(tmp_path: Path) -
         with dream(gated) as one:
             about_anna(one)
             report = forget(places(where), Subject(NAME), do=True)
-            assert any("told to stop" in left.why for left in report.skipped)
+            assert any("asked to stop" in left.why for left in report.skipped)
             assert one.conclude().status == "killed"
         assert set(snapshot(where)) == {"bob.md", "MEMORY.md"}
         assert not holds(where)
@@ -97,10 +97,10 @@ def test_doctor_tells_of_a_dream_that_hangs_and_of_one_without_a_record(tmp_path
             assert not patient.found("dream-stopped"), "it lives"
             write_record(gated.store.root, msgspec.structs.replace(one.record, started=LOOKED_AT - 7_200))
             (found,) = patient.found("dream-long")
-            assert "runs for 120 minutes" in found.problem
+            assert "has been running for 120 minutes" in found.problem
             gated.store.root.replace(f".dreams/{one.record.id}/record.json", b"{ torn")
     (found,) = patient.found("dream-stopped")
-    assert "no record that can be read" in found.problem
+    assert "no readable record" in found.problem
     patient.fix()
     assert not patient.found("dream-stopped")
     assert not (patient.memory / ".dreams" / one.record.id).exists()

@@ -165,7 +165,7 @@ def test_no_link_of_a_project_is_followed_and_a_persons_own_is(tmp_path: Path) -
     (home / "agents" / "mine.md").symlink_to(secret)
     catalog = load_agent_types(project, home)
     assert [kind.source for kind in catalog.own] == ["user"]
-    assert "is no regular file" in catalog.notices[0]
+    assert "is not a regular file" in catalog.notices[0]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need a right there")

@@ -1,4 +1,4 @@
-"""A project with a home of its own, to be made ill and looked at."""
+"""A project with a separate home, to be damaged and checked."""
 
 from __future__ import annotations
 

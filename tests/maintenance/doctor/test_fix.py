@@ -1,4 +1,4 @@
-"""`--fix`: what is mended, what is left, how it is taken back, and that a second run has nothing to do."""
+"""`--fix`: what is fixed, what is left, how to undo it, and that a second run has nothing to do."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_double_goes_to_the_trash_and_comes_back_byte_for_byte(patient: Patien
     done, _ = patient.fix()
     [moved] = [each for each in done if each.kind == "identical"]
     assert not (patient.memory / "copy.md").exists()
-    assert moved.undo == "To undo: lamina memory restore copy.md"
+    assert moved.undo == "To undo, run `lamina memory restore copy.md`."
     with patient.store() as store:
         [version] = [version for version in store.log("copy.md") if version.action == "remove"]
         assert version.why == ChangeReason("user", "doctor")
@@ -128,7 +128,7 @@ def test_lines_are_added_only_while_a_session_is_sent_them(patient: Patient) -> 
     index = (patient.memory / "MEMORY.md").read_text()
     assert len(read_entries(index)) == 200
     [full] = patient.found("index-full")
-    assert full.problem.startswith("30 memories have no line")
+    assert "30 memories have no line" in full.problem
     assert fixable(patient.look().findings) == []
 
 
@@ -213,7 +213,7 @@ def test_a_team_memory_is_mended_in_its_own_directory(patient: Patient) -> None:
     patient.write("team/two.md", same.format("two"))
     done, left = patient.fix()
     assert [entry.file for entry in read_entries((patient.memory / "team" / "MEMORY.md").read_text())] == ["one.md"]
-    assert any(each.undo == "To undo: lamina memory restore team/two.md" for each in done)
+    assert any(each.undo == "To undo, run `lamina memory restore team/two.md`." for each in done)
     assert fixable(left.findings) == []
 
 

@@ -1,4 +1,4 @@
-"""Directories that somebody prepared: pipes, gigabytes, loops, thousands of files. Looking is bounded and never blocks."""
+"""Hostile directories with pipes, gigabytes, loops or thousands of files: checks are bounded and never block."""
 
 from __future__ import annotations
 
@@ -108,4 +108,4 @@ def test_memories_beyond_the_budget_are_counted(patient: Patient, monkeypatch: p
     for number in range(10):
         patient.topic(f"t{number}.md", f"text {number}")
     [found] = patient.found("too-many")
-    assert "memories were not read" in found.problem
+    assert "memories were not checked" in found.problem

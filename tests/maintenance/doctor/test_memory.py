@@ -1,4 +1,4 @@
-"""What is found in a memory directory; looking changes nothing."""
+"""Findings in a memory directory; checking changes nothing."""
 
 from __future__ import annotations
 
@@ -202,10 +202,10 @@ def test_what_was_changed_or_removed_outside_is_shown(patient: Patient) -> None:
     (patient.memory / "changed.md").write_text("---\nname: changed\ndescription: Now it is another\n---\n\nother\n")
     (patient.memory / "gone.md").unlink()
     texts = " ".join(found.problem for found in patient.found("changed-outside"))
-    assert "Lamina did not write: hand.md" in texts
-    assert "since Lamina wrote them: changed.md" in texts
+    assert "1 memory was added outside Lamina: hand.md" in texts
+    assert "1 memory was changed outside Lamina: changed.md" in texts
     [gone] = patient.found("gone-outside")
-    assert gone.remedy.endswith("lamina memory restore gone.md")
+    assert gone.remedy.startswith("Run `lamina memory restore gone.md`")
 
 
 @pytest.mark.spec("B5")
@@ -217,7 +217,7 @@ def test_a_proposal_that_waits_for_weeks_is_said(patient: Patient) -> None:
     with patient.store(days_ago=1) as store:
         Inbox(store).propose_save(Draft("new", description="A new idea", body="y"), why=ChangeReason("agent"))
     [found] = patient.found("waiting-long")
-    assert "about old" in found.problem
+    assert "A change to old" in found.problem
 
 
 @pytest.mark.spec("Z12")

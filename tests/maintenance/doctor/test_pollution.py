@@ -33,5 +33,5 @@ def test_duplicates_dead_pointers_stale_and_contradicted_are_counted(tmp_path: P
     found = figures(patient)
     assert found == Pollution(topics=4, duplicates=1, dead_pointers=1, stale=1, contradicted=2)
     assert found.lines() == [
-        "Memory of this directory: 4 memories; 1 duplicates, 1 dead pointers, 1 stale, 2 contradicted (lamina doctor names them)"
+        "Memory of this directory: 4 memories; 1 duplicate, 1 dead pointer, 1 stale, 2 contradicted (run `lamina doctor` for details)"
     ]

@@ -1,4 +1,4 @@
-"""Transcripts, forks and the home: found, mended with a backup, and left alone where they are somebody else's."""
+"""Transcripts, forks and the home: problems are found, repaired with a backup, and left alone in other programs' files."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_a_transcript_whose_lock_cannot_be_looked_at_is_readable_and_left_alone(
     assert patient.found("unreadable") == []
     [found] = patient.found("damaged-transcript")
     assert found.fix is None
-    assert "in use by somebody" in found.remedy
+    assert "in use by an unknown process" in found.remedy
 
 
 def test_what_a_killed_fork_left_is_removed_and_a_living_one_is_not(patient: Patient) -> None:

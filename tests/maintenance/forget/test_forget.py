@@ -11,7 +11,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.disk.crash.harness import Fail, Kill, Say, every
+from tests.disk.crash.harness import Extent, Fail, Kill, Say, every
 from tests.disk.processes import needs_fork
 from tests.session.play import compact, turns
 
@@ -226,7 +226,7 @@ def test_names_of_files_and_directories_are_named(home: Path, cwd: Path) -> None
     odd = path.with_suffix("") / "anna lee"
     odd.mkdir()
     (odd / "x.txt").write_text("Bob")
-    assert [(left.path, left.why) for left in forgotten(home, cwd).left] == [(str(odd), "its name holds it")]
+    assert [(left.path, left.why) for left in forgotten(home, cwd).left] == [(str(odd), "its name contains it")]
 
 
 def test_lines_of_json_in_the_home_stay_json(home: Path, cwd: Path) -> None:
@@ -247,6 +247,7 @@ def test_parts_of_longer_words_are_named(home: Path, cwd: Path) -> None:
 @needs_fork
 @pytest.mark.spec("B11", "Z1")
 @pytest.mark.parametrize("fault", [Kill(), Fail(28)], ids=str)
+@pytest.mark.usefixtures("crash_points")
 def test_stopped_anywhere_every_file_is_old_or_new_and_a_second_call_finishes(tmp_path: Path, fault: Kill | Fail) -> None:
     cwd, made = tmp_path / "project", tmp_path / "made"
     cwd.mkdir()
@@ -277,4 +278,4 @@ def test_stopped_anywhere_every_file_is_old_or_new_and_a_second_call_finishes(tm
         with Memory.open(cwd, home=home, settings=Settings(history_git=False)) as memory:
             assert {topic.name for topic in memory.topics()} == {"food"}, run
         assert not any(is_temp(path.name) for path in (project(home, cwd) / "memory").rglob("*")), run
-    assert stopped > 20
+    assert stopped > (20 if Extent.every else 0)

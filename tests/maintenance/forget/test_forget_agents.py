@@ -1,4 +1,4 @@
-"""Forgetting takes agents' own memory along, in every scope, with its journal and what waits there (A5, B11)."""
+"""Forgetting covers agent memories in every scope, with their journals and pending changes (A5, B11)."""
 
 from __future__ import annotations
 

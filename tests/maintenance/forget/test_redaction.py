@@ -1,4 +1,4 @@
-"""Taking a subject out of text, markdown and JSON."""
+"""Redacting a subject in text, Markdown and JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a text holds a subject, and where."""
+"""Matching a subject in a text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A project that moved keeps its memory and its sessions."""
+"""Moving a project's memory and sessions to its new directory."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_a_repository_cannot_claim_the_memory_of_one_that_is_there(tmp_path: Pat
     roots = root_commits(tmp_path / "clone", environ=os.environ)
     assert roots
     assert candidates(home, tmp_path / "clone", roots) == []
-    with pytest.raises(InputError, match="still there"):
+    with pytest.raises(InputError, match="still exists"):
         refuse(home, moved_from(home, str(real)), tmp_path / "clone", merge=False)
 
 
@@ -255,7 +255,9 @@ def test_merging_removes_nothing_that_it_could_not_take_over(tmp_path: Path, hom
     assert (there / "linked.md").read_text() == "two names"
     assert (memory / "pointer.md").is_symlink()
     assert (memory / "pipe.md").exists()
-    assert sorted(Path(left.split(" is no file")[0]).name for left in done.left if "is no file" in left) == [
+    assert sorted(
+        Path(left.split(" is not a regular file")[0]).name for left in done.left if "is not a regular file" in left
+    ) == [
         "pipe.md",
         "pointer.md",
     ]
@@ -287,6 +289,7 @@ def test_a_shallow_clone_has_no_root_that_counts(tmp_path: Path) -> None:
 @needs_fork
 @pytest.mark.spec("B12", "Z1")
 @pytest.mark.parametrize("merge", [False, True], ids=["move", "merge"])
+@pytest.mark.usefixtures("crash_points")
 def test_stopped_anywhere_nothing_is_lost_and_a_second_call_finishes(tmp_path: Path, merge: bool) -> None:
     old, new, made = tmp_path / "old", tmp_path / "new", tmp_path / "made"
     old.mkdir()

@@ -1,4 +1,4 @@
-"""Memories as hypothesis makes them: any text a file can hold, any field JSON can say."""
+"""Hypothesis strategies for memories: any text a file can contain, any field JSON can express."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`lamina import` and `lamina export`, as a person calls them."""
+"""`lamina import` and `lamina export` from the command line."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.spec("B13")
 def test_an_import_is_reported_line_by_line_and_what_is_odd_on_stderr(project: Path) -> None:
     dry = run(import_command, "mem0.json", "--dry-run")
-    assert dry.stdout == "created   Uses Postgres\nDry run, nothing was written: Memories (mem0): 1 created.\n"
+    assert dry.stdout == "created   Uses Postgres\nDry run, nothing was written. Memories (mem0): 1 created.\n"
     first = run(import_command, "mem0.json")
     assert (first.exit_code, first.stdout) == (0, "created   Uses Postgres\nMemories (mem0): 1 created.\n")
-    assert first.stderr == "lamina: results[1]: has no text under `memory` and is left out\n"
+    assert first.stderr == "lamina: results[1] has no text under `memory` and was skipped\n"
     assert run(import_command, "mem0.json").stdout == "Memories (mem0): 1 unchanged.\n"
 
 
@@ -53,7 +53,7 @@ def test_a_conflict_names_the_way_out(project: Path) -> None:
     found = run(import_command, "a.md")
     assert found.stdout.splitlines() == [
         "conflict  Uses Postgres (description and body differ)",
-        "Memories (claude-code): 1 conflict. What is there was kept; --replace takes the new one.",
+        "Memories (claude-code): 1 conflict. Conflicts were kept as they are; use --replace to overwrite them.",
     ]
     assert run(import_command, "a.md", "--replace").stdout.splitlines()[-1] == "Memories (claude-code): 1 replaced."
 

@@ -148,7 +148,7 @@ class Confirming(InMemoryStore):
 def test_a_store_that_asks_first_is_reported_so(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("---\nname: a\n---\n\nx\n")
     report = import_into(Confirming(), tmp_path / "a.md", why=WHY)
-    assert [(item.outcome, item.why) for item in report.items] == [("proposed", "waits for a yes as p1")]
+    assert [(item.outcome, item.why) for item in report.items] == [("proposed", "pending approval as p1")]
 
 
 # Exports
@@ -222,7 +222,7 @@ def test_a_target_that_is_no_path_is_refused(store: DirectoryStore) -> None:
 def test_without_memories_nothing_is_written(tmp_path: Path) -> None:
     (tmp_path / "mem0.json").write_text("mine")
     report = export_from(InMemoryStore(), tmp_path / "mem0.json", "mem0", replace=True)
-    assert (report.items, report.problems) == ((), ("there are no memories to export",))
+    assert (report.items, report.problems) == ((), ("No memories to export.",))
     assert (tmp_path / "mem0.json").read_text() == "mine"
 
 
@@ -248,13 +248,14 @@ def test_a_source_of_a_gigabyte_is_refused_unread(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "format", "sentence"),
     [
-        (b"\x00\x01\xff", None, "SOURCE: is no text in UTF-8; name the file that holds the memories."),
-        (b"a\x00b", None, "SOURCE: is no text in UTF-8; name the file that holds the memories."),
-        (b'[\n{"memory": 1},\n]', "mem0", "The mem0 file: is no JSON at line 3; mend it there or export it again."),
+        (b"\x00\x01\xff", None, "SOURCE: is not UTF-8 text; pass the file that contains the memories."),
+        (b"a\x00b", None, "SOURCE: is not UTF-8 text; pass the file that contains the memories."),
+        (b'[\n{"memory": 1},\n]', "mem0", "The mem0 file: is not valid JSON at line 3; correct it or export it again."),
         (
             b"nonsense\n",
             "mcp-memory",
-            "SOURCE: holds no memories in the format mcp-memory: line 1: is no JSON and is left out; name another with --format.",
+            "SOURCE: contains no memories in the format mcp-memory: "
+            "line 1 is not valid JSON and was skipped; choose another format with --format.",
         ),
     ],
 )
@@ -268,7 +269,7 @@ def test_a_source_that_is_broken_is_refused_in_one_sentence(
 def test_a_source_that_is_missing_a_pipe_or_no_path_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
-    assert refused(tmp_path / "gone") == "SOURCE: is not there; name a file or a directory to import."
+    assert refused(tmp_path / "gone") == "SOURCE: not found; pass a file or directory to import."
     assert "is a named pipe" in refused(tmp_path / "pipe")
     assert refused(tmp_path / "loop")
     assert refused(Path("a\0b"))
@@ -290,8 +291,8 @@ def test_in_a_directory_links_and_what_is_no_text_are_left_out(tmp_path: Path) -
     report = import_into(store, source, why=WHY)
     assert report.named("created") == ["good"]
     assert report.problems == (
-        "'big.md': is larger than 1 MB and is left out",
-        "'binary.md': is no text in UTF-8 and is left out",
+        "'big.md' is larger than 1 MB and was skipped",
+        "'binary.md' is not UTF-8 text and was skipped",
     )
 
 
@@ -329,7 +330,7 @@ def test_ten_thousand_memories_are_read_and_more_are_refused(tmp_path: Path) -> 
     report = import_into(InMemoryStore(), tmp_path / "m.json", dry_run=True, why=WHY)
     assert len(report.named("created")) == 10_000
     (tmp_path / "m.json").write_bytes(msgspec.json.encode(rows))
-    assert refused(tmp_path / "m.json") == "SOURCE: holds 10,001 memories; 10,000 are the most: import it in parts."
+    assert refused(tmp_path / "m.json") == "SOURCE: contains 10,001 memories, and the limit is 10,000; import it in parts."
 
 
 def test_thousands_of_memories_of_one_name_get_a_number_each(tmp_path: Path) -> None:
@@ -365,4 +366,4 @@ def test_many_problems_are_counted_not_listed(tmp_path: Path, store: DirectorySt
     source.write_text(entity + "\n" + "odd\n" * (MOST_PROBLEMS + 7), "utf-8")
     problems = import_into(store, source, why=WHY).problems
     assert len(problems) == MOST_PROBLEMS + 1
-    assert problems[-1] == "and 7 more of the kind"
+    assert problems[-1] == "and 7 more problems"

@@ -1,4 +1,4 @@
-"""What an import changes is decided before anything is saved."""
+"""Planning an import before anything is saved."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_a_last_line_that_was_damaged_is_part_of_the_body() -> None:
 
 def test_fields_too_long_for_a_line_are_named_and_left_out() -> None:
     body, left_out = with_footer(PortableTopic("a", body="x", modified=1.0, fields={"blob": "y" * MOST_BYTES}), "mem0")
-    assert left_out == "its fields (blob) are longer than 2,000 bytes and are left out"
+    assert left_out == "its fields (blob) are longer than 2,000 bytes and were dropped"
     assert "blob" not in body
     planned = plan(Imported((PortableTopic("a", body="x", fields={"blob": "y" * MOST_BYTES}),)), {}, origin="mem0", replace=False)
-    assert planned.problems == ("'a': its fields (blob) are longer than 2,000 bytes and are left out",)
+    assert planned.problems == ("'a': its fields (blob) are longer than 2,000 bytes and were dropped",)

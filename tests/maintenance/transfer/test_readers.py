@@ -1,4 +1,4 @@
-"""What other programs wrote, read as memories."""
+"""Reading the files of other programs as memories."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_an_index_with_notes_of_its_own_becomes_a_memory() -> None:
     index = "# Memory\n\n- [gone](gone.md) — away\n\n## Style\nTabs, not spaces.\n"
     found = read_claude_code({"MEMORY.md": index})
     assert found.topics == (PortableTopic(NOTES, "Memory", body="# Memory\n\n## Style\nTabs, not spaces."),)
-    assert found.problems == ("MEMORY.md names 'gone.md', which is not there",)
+    assert found.problems == ("MEMORY.md refers to 'gone.md', which does not exist",)
     assert read_claude_code({"MEMORY.md": "# Memory\n\n- [a](a.md) — x\n", "a.md": TOPIC}).topics[1:] == ()
 
 
@@ -156,9 +156,9 @@ def test_codex_memories_come_from_the_handbook_the_summary_and_the_notes() -> No
     assert shop.modified == 5.0
     assert note == PortableTopic("call me sam", "Call me Sam.", None, "Call me Sam.", 1784374989.0)
     assert found.problems == (
-        "extensions/ad_hoc/notes/2026-07-18T11-43-09-empty.md: is empty",
-        "raw_memories.md (1 file) holds raw notes of single sessions and is left out",
-        "rollout_summaries (2 files) holds accounts of single sessions and is left out",
+        "extensions/ad_hoc/notes/2026-07-18T11-43-09-empty.md is empty",
+        "raw_memories.md (1 file) contains raw notes of single sessions and was skipped",
+        "rollout_summaries (2 files) contains accounts of single sessions and was skipped",
     )
 
 
@@ -210,7 +210,7 @@ def test_a_section_whose_comment_was_damaged_is_still_a_memory() -> None:
     text = write_agents_md([PortableTopic("a", "d", "user", "one")]).replace('"type":', '"type"')
     found = read_agents_md(text)
     assert found.topics == (PortableTopic("a", body="one"),)
-    assert "no JSON" in found.problems[0]
+    assert "not valid JSON" in found.problems[0]
 
 
 GRAPH = """{"type":"entity","name":"ann","entityType":"person","observations":["Leads the audit","Works\\nlate"]}
@@ -238,9 +238,9 @@ def test_entities_become_memories_with_their_observations_and_relations() -> Non
         PortableTopic("billing", "", "project", ""),
     )
     assert found.problems == (
-        "line 2: is no JSON and is left out",
-        "line 7: is no entity with name, entityType and observations, and no relation",
-        "relation 'nobody' → 'ann': there is no entity 'nobody'",
+        "line 2 is not valid JSON and was skipped",
+        "line 7: neither an entity (with name, entityType and observations) nor a relation",
+        "relation 'nobody' → 'ann': entity 'nobody' not found",
     )
 
 
@@ -266,18 +266,18 @@ def test_mem0_memories_get_a_name_from_their_words_and_keep_the_rest() -> None:
     assert first.fields["mem0"]["user_id"] == "dev"
     assert (second.name, second.type, second.body) == ("Uses Postgres", "reference", "Uses Postgres")
     assert found.problems == (
-        "results[2]: has no text under `memory` and is left out",
-        "results[3]: has no text under `memory` and is left out",
-        "relations: mem0's graph is left out; each memory says its fact itself",
+        "results[2] has no text under `memory` and was skipped",
+        "results[3] has no text under `memory` and was skipped",
+        "mem0's graph of relations was skipped; each memory states its fact itself",
     )
 
 
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ('{"results": [\n {"id": 1},\n oops ]}', "The mem0 file: is no JSON at line 3; mend it there or export it again."),
-        ('{"results": [', "The mem0 file: is no JSON at line 1; mend it there or export it again."),
-        ("[" * 100_000, "The mem0 file: is nested too deeply; mend it there or export it again."),
+        ('{"results": [\n {"id": 1},\n oops ]}', "The mem0 file: is not valid JSON at line 3; correct it or export it again."),
+        ('{"results": [', "The mem0 file: is not valid JSON at line 1; correct it or export it again."),
+        ("[" * 100_000, "The mem0 file: is nested too deeply; correct it or export it again."),
         ('{"a": 1}', "The mem0 file: has no list of memories; it should be a list or have one under `results`."),
     ],
 )

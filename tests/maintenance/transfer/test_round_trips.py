@@ -1,4 +1,4 @@
-"""What goes out comes back the same, in every format."""
+"""Every format round-trips memories without loss."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def test_a_memory_whose_evidence_is_stale_comes_behind(memory: Memory, look: Mem
     put(memory, "backup-b.md", "Backup rule of the warehouse")
     choice = choose_by_ranker(look, RecallQuestion("u", "the backup rule of the warehouse"), SeenMemories(), POLICY)
     assert [each.file for each in choice.brought] == ["backup-b.md", "backup-a.md"]
-    assert "gone.py is gone" in choice.brought[1].text
+    assert "gone.py no longer exists" in choice.brought[1].text
 
 
 @pytest.mark.spec("Q5")

@@ -29,7 +29,7 @@ ODD = [
 
 
 class Read:
-    """A reader of its own: nothing of Lamina, only the format as it is written down."""
+    """An independent reader: no code of Lamina, only the documented format."""
 
     def __init__(self, directory: Path) -> None:
         self.index = (directory / "MEMORY.md").read_text()
@@ -122,9 +122,9 @@ def test_a_secret_does_not_live_on_in_the_name_or_the_file(tmp_path: Path, name:
         with suppress(InputError):
             store.save(Draft(name, type="project", description="d", body=body), why=ME)
         text = f"---\nname: fine\ndescription: d\ntype: project\n---\n\n{body}\n"
-        with pytest.raises(InputError, match="holds a secret"):
+        with pytest.raises(InputError, match="contains a secret"):
             store.put(f"{name}.md", text, expected=None, why=ME)
-        with pytest.raises(InputError, match="holds a secret"):
+        with pytest.raises(InputError, match="contains a secret"):
             store.put("fine.md", text.replace("name: fine", f"name: about {trace}"), expected=None, why=ME)
         assert store.put("fine.md", text, expected=None, why=ME).redacted
     for path in (tmp_path / "memory").rglob("*"):
@@ -180,7 +180,7 @@ def test_an_export_leaves_out_what_was_read_in_part_and_says_so(tmp_path: Path) 
     with DirectoryStore.open(tmp_path / "memory", durability="process") as store:
         (tmp_path / "memory" / "huge.md").write_bytes(b"---\nname: huge\ndescription: d\n---\n" + b"x" * MOST_READ)
         report = export_from(store, tmp_path / "out", "claude-code")
-        assert report.problems == ("huge.md is too long and was left out",)
+        assert report.problems == ("huge.md is too long and was skipped",)
         store.save(Draft("one", type="project", description="d", body="b"), why=ME)
         assert [item.name for item in export_from(store, tmp_path / "out", "claude-code").items] == ["one.md", "MEMORY.md"]
     assert not (tmp_path / "out" / "huge.md").exists()

@@ -6,8 +6,9 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.core.histories import examples
 
 from lamina.core.errors import InputError
 from lamina.memory.store.contract import ChangeReason, MemoryStore
@@ -61,7 +62,7 @@ def shown(store: MemoryStore) -> object:
     return topics, store.index(), [(version.action, version.name, version.digest, version.before) for version in store.log()]
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(STEPS)
 def test_both_stores_say_the_same_after_any_steps(steps: list[tuple[str, str, str]]) -> None:
     other = InMemoryStore(clock=lambda: 1.0)

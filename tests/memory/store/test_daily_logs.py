@@ -68,8 +68,8 @@ def log(memory: Memory, file: str = TODAY) -> str:
 @pytest.mark.spec("W2")
 def test_bullets_are_added_at_the_end_with_the_time_by_who_has_not_read_the_log(memory: Memory) -> None:
     done = put(memory, "- Deploys happen on Thursdays\n\n* Anna leads the team\nNo marker\n")
-    assert done.said == f"Added 3 bullets at the end of {memory.path / TODAY}, at 14:05; what stood there stays."
-    assert done.notice == "Noted in the log of 2026-03-31: 3 bullets."
+    assert done.said == f"Added 3 bullets at the end of {memory.path / TODAY}, at 14:05. Nothing else was changed."
+    assert done.notice == "Added 3 bullets to the log of 2026-03-31."
     put(memory, "- a later one", now=NOW.replace(hour=15))
     lines = ["- 14:05 Deploys happen on Thursdays", "- 14:05 Anna leads the team", "- 14:05 No marker", "- 15:05 a later one"]
     assert log(memory).splitlines() == lines
@@ -81,7 +81,7 @@ def test_bullets_are_added_at_the_end_with_the_time_by_who_has_not_read_the_log(
 def test_a_log_that_is_written_back_whole_with_more_at_its_end_grows_by_that(memory: Memory) -> None:
     put(memory, "- one")
     put(memory, f"{log(memory)}- two\n")
-    assert "says that already" in put(memory, log(memory)).said
+    assert "already has this content" in put(memory, log(memory)).said
     assert log(memory) == "- 14:05 one\n- 14:05 two\n"
 
 
@@ -116,20 +116,20 @@ def test_what_another_process_added_meanwhile_stays(memory: Memory) -> None:
 @pytest.mark.parametrize(
     ("file", "text", "problem"),
     [
-        (TODAY, "", "only added to"),
-        (TODAY, " \n", "only added to"),
-        (TODAY, "- 14:05 one\n", "neither changed nor written again"),
-        (TODAY, "- 14:05 two\n- 14:05 three\n", "neither changed nor written again"),
-        (TODAY, "- 13:00 three\n", "begins with a time, and that is put there for you"),
-        (TODAY, "- 14:05 one\n- 14:05 two\n- 14:06 three\n", "begins with a time, and that is put there for you"),
+        (TODAY, "", "can only grow"),
+        (TODAY, " \n", "can only grow"),
+        (TODAY, "- 14:05 one\n", "can't be changed or repeated"),
+        (TODAY, "- 14:05 two\n- 14:05 three\n", "can't be changed or repeated"),
+        (TODAY, "- 13:00 three\n", "begins with a time, which is added automatically"),
+        (TODAY, "- 14:05 one\n- 14:05 two\n- 14:06 three\n", "begins with a time, which is added automatically"),
         (TODAY, "---\nname: x\n---\n\nwords\n", "no front matter"),
-        (TODAY, f"- {'x' * (MOST_CHARACTERS + 1)}", "500 is the most"),
-        ("logs/2026/03/2026-03-30.md", "- late", f"only today's is added to; write to {TODAY}"),
-        ("logs/2026/04/2026-04-01.md", "- early", f"only today's is added to; write to {TODAY}"),
-        ("logs/2026/04/2026-03-31.md", "- x", "is no daily log"),
-        ("logs/notes.md", "- x", "is no daily log"),
-        ("Logs/2026/03/2026-03-31.md", "- x", "is no daily log"),
-        ("logs/2026/03/.2026-03-31.md", "- x", "is no daily log"),
+        (TODAY, f"- {'x' * (MOST_CHARACTERS + 1)}", "the limit is 500"),
+        ("logs/2026/03/2026-03-30.md", "- late", f"only today's can be extended; write to {TODAY}"),
+        ("logs/2026/04/2026-04-01.md", "- early", f"only today's can be extended; write to {TODAY}"),
+        ("logs/2026/04/2026-03-31.md", "- x", "is not a daily log"),
+        ("logs/notes.md", "- x", "is not a daily log"),
+        ("Logs/2026/03/2026-03-31.md", "- x", "is not a daily log"),
+        ("logs/2026/03/.2026-03-31.md", "- x", "is not a daily log"),
     ],
 )
 def test_anything_but_an_addition_is_refused_in_a_sentence(memory: Memory, file: str, text: str, problem: str) -> None:
@@ -162,7 +162,7 @@ def test_there_are_no_daily_logs_outside_assistant_mode_and_none_of_the_team(tmp
 @pytest.mark.spec("W2", "B7")
 def test_a_secret_never_reaches_a_log(memory: Memory) -> None:
     done = put(memory, f"- the key is {KEY}\n- another line")
-    assert "A secret was left out (Anthropic key)." in done.said
+    assert "A secret was removed (Anthropic key)." in done.said
     assert KEY not in log(memory)
     assert "another line" in log(memory)
 
@@ -219,6 +219,7 @@ def _add(directory: Path, say: Say) -> None:
 @needs_fork
 @pytest.mark.spec("W2", "Z1")
 @pytest.mark.parametrize("fault", [Kill(torn=True), Fail(errno.ENOSPC)], ids=str)
+@pytest.mark.usefixtures("crash_points")
 def test_a_crash_leaves_the_log_without_the_bullets_or_with_all_of_them(tmp_path: Path, fault: Kill | Fail) -> None:
     old, seen = "- 09:00 old\n", set[str]()
     new = f"{old}- 14:05 one\n- 14:05 two\n"

@@ -53,7 +53,8 @@ def test_a_save_writes_a_file_with_front_matter_and_one_index_line(store: Direct
 
 @needs_fork
 @pytest.mark.spec("S6", "Z3")
-def test_sixteen_processes_lose_nothing(memory: Path) -> None:
+@pytest.mark.parametrize("processes", [4, pytest.param(16, marks=pytest.mark.exhaustive)])
+def test_many_processes_lose_nothing(memory: Path, processes: int) -> None:
     def act(number: int) -> None:
         with DirectoryStore.open(memory, durability="process") as mine:
             for round_ in range(40):
@@ -61,13 +62,13 @@ def test_sixteen_processes_lose_nothing(memory: Path) -> None:
                 if round_ % 4 == 0:
                     save(mine, "shared", body=f"{number} {round_}")
 
-    together(16, act)
+    together(processes, act)
     with DirectoryStore.open(memory) as store:
-        names = {f"p{number}-{round_}" for number in range(16) for round_ in range(40)} | {"shared"}
+        names = {f"p{number}-{round_}" for number in range(processes) for round_ in range(40)} | {"shared"}
         assert {topic.name for topic in store.topics()} == names
         assert sorted(listed(store)) == sorted(f"{name}.md" for name in names)
-        assert len(store.log("shared")) == 160
-        assert len(store.log()) == 800
+        assert len(store.log("shared")) == processes * 10
+        assert len(store.log()) == processes * 50
 
 
 @pytest.mark.spec("Z9")
@@ -135,7 +136,7 @@ def test_a_missing_index_is_made_from_the_memories(memory: Path) -> None:
     (memory / "logs" / "day.md").write_text("log")
     with DirectoryStore.open(memory) as store:
         assert store.index() == "- [plain](plain.md)\n- [role](role.md) — A data scientist\n"
-        assert store.notices == (f"{memory / 'MEMORY.md'} was missing and was made again from 2 memories.",)
+        assert store.notices == (f"{memory / 'MEMORY.md'} was missing and was rebuilt from 2 memories.",)
         (memory / "MEMORY.md").unlink()
         save(store, "third")
         assert sorted(listed(store)) == ["plain.md", "role.md", "third.md"]
@@ -163,7 +164,7 @@ def test_a_line_that_a_person_took_out_stays_out(store: DirectoryStore, memory: 
 
 
 def at_point(name: str, count: int, act: Any) -> Any:
-    """Calls `act` right before the count-th system call of that name, as somebody who edits meanwhile."""
+    """Call `act` right before the count-th system call of that name, like a user who edits in the meantime."""
     seen = 0
 
     def watch(point: str, _: int) -> None:
@@ -180,7 +181,7 @@ def test_an_edit_by_a_person_during_a_save_wins(store: DirectoryStore, memory: P
     save(store)
     file = memory / "testing-db.md"
     edited = file.read_text() + "By hand.\n"
-    with at_point("temp.create", 1, lambda: file.write_text(edited)), pytest.raises(DiskError, match="changed by somebody else"):
+    with at_point("temp.create", 1, lambda: file.write_text(edited)), pytest.raises(DiskError, match="changed by someone else"):
         save(store, body="Ours.")
     assert file.read_text() == edited
     save(store, body="Ours, again.")
@@ -285,13 +286,13 @@ def test_a_long_file_made_by_hand_comes_back_from_the_trash(store: DirectoryStor
 def test_a_file_that_the_journal_could_not_give_back_is_not_touched(store: DirectoryStore, memory: Path) -> None:
     (memory / "latin.md").write_bytes(b"caf\xe9")
     for act in (lambda: store.remove("latin", why=ME), lambda: save(store, "latin")):
-        with pytest.raises(DiskError, match="no UTF-8"):
+        with pytest.raises(DiskError, match="not UTF-8"):
             act()
     assert (memory / "latin.md").read_bytes() == b"caf\xe9"
 
 
 def test_a_type_that_does_not_exist_is_refused(store: DirectoryStore) -> None:
-    with pytest.raises(InputError, match="no type 'opinion'"):
+    with pytest.raises(InputError, match="unknown type 'opinion'"):
         save(store, type="opinion")
 
 
@@ -324,9 +325,9 @@ def test_a_directory_that_may_not_be_written_is_still_read(memory: Path) -> None
 @pytest.mark.spec("W1", "B7")
 def test_a_team_takes_no_secrets_and_nothing_about_a_person(memory: Path) -> None:
     with DirectoryStore.open(memory / "team", scope="team", durability="process") as team:
-        with pytest.raises(InputError, match="stays private"):
+        with pytest.raises(InputError, match="stay private"):
             save(team, type="user")
-        with pytest.raises(InputError, match="holds a secret"):
+        with pytest.raises(InputError, match="contains a secret"):
             save(team, body="key sk-ant-api03-" + "a1" * 20)
         assert team.topics() == []
         save(team, type="project")

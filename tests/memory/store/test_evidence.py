@@ -94,15 +94,15 @@ def test_any_list_of_texts_is_read_and_each_is_kept(texts: list[str]) -> None:
 @pytest.mark.parametrize(
     ("anchor", "seen", "expected"),
     [
-        (Anchor("a.py"), b"", Freshness("fresh", "a.py is as it was")),
-        (Anchor("a.py"), None, Freshness("stale", "a.py is gone")),
-        (Anchor("a.py", "", DIGEST), SOURCE, Freshness("fresh", "a.py is as it was")),
+        (Anchor("a.py"), b"", Freshness("fresh", "a.py is unchanged")),
+        (Anchor("a.py"), None, Freshness("stale", "a.py no longer exists")),
+        (Anchor("a.py", "", DIGEST), SOURCE, Freshness("fresh", "a.py is unchanged")),
         (Anchor("a.py", "", DIGEST), SOURCE + b"\n", Freshness("stale", "a.py has changed")),
-        (Anchor("a.py", "connect"), SOURCE, Freshness("fresh", "connect is in a.py")),
+        (Anchor("a.py", "connect"), SOURCE, Freshness("fresh", "connect is still in a.py")),
         (
             Anchor("a.py", "connect", DIGEST),
             b"connect = 1",
-            Freshness("fresh", "connect is in a.py, which has changed"),
+            Freshness("fresh", "connect is still in a.py, which has changed"),
         ),
         (Anchor("a.py", "connect", DIGEST), b"reconnect = 1", Freshness("stale", "connect is no longer in a.py")),
         (Anchor("a.py", "x"), UnreadablePath("is a directory"), Freshness("unverifiable", "a.py is a directory")),

@@ -49,7 +49,7 @@ def test_each_save_writes_one_line_with_who_why_and_where(store: DirectoryStore,
 
 
 def opened_by(act: Callable[[], object]) -> int:
-    """How many files were opened meanwhile."""
+    """Count the files opened in the meantime."""
     count = 0
 
     def watch(point: str, _: int) -> None:

@@ -1,4 +1,4 @@
-"""Who may write in which mode, and proposals that wait for a yes."""
+"""Write permissions by mode, and proposals that wait for approval."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_a_no_leaves_everything_as_it_was(store: DirectoryStore) -> None:
     assert gated.inbox.reject(name)
     assert not gated.inbox.reject(name)
     assert body_of(store, "new") is None
-    with pytest.raises(InputError, match="does not wait"):
+    with pytest.raises(InputError, match="already decided"):
         gated.inbox.accept(name)
 
 
@@ -156,7 +156,7 @@ def test_a_memory_that_changes_while_a_yes_is_carried_out_is_left_to_who_changed
     draft = Draft("there", body="from a proposal")
     base = digest_of((memory / "there.md").read_bytes())
     (memory / "there.md").write_text("---\nname: there\ndescription: d\n---\n\nby hand\n")
-    with pytest.raises(DiskError, match="somebody else"):
+    with pytest.raises(DiskError, match="someone else"):
         store.save(draft, why=EXTRACTION, base=base)
     assert body_of(store) == "by hand\n"
 
@@ -181,7 +181,7 @@ def test_the_inbox_is_bounded(store: DirectoryStore, monkeypatch: pytest.MonkeyP
     gated = GatedStore(store, "confirm")
     for number in range(3):
         proposed(gated, f"n{number}")
-    with pytest.raises(InputError, match="3 proposals wait already"):
+    with pytest.raises(InputError, match=r"it is full \(3 proposals\)"):
         proposed(gated, "n3")
 
 

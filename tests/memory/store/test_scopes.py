@@ -1,4 +1,4 @@
-"""Where memory lies, and what may not name it."""
+"""The location of memory, and the settings that may not name it."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.clocks import FAR_TOO_LONG
 
 from lamina.memory.store.secrets import SECRET_FORMS, redact
 
@@ -147,4 +148,4 @@ def test_what_was_taken_out_is_not_found_again(before: str, secret: str, after: 
 def test_a_hostile_text_costs_no_more_than_its_length(text: str) -> None:
     began = time.process_time()
     redact(text)
-    assert time.process_time() - began < 2.0
+    assert time.process_time() - began < FAR_TOO_LONG

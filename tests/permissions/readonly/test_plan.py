@@ -314,13 +314,13 @@ def test_the_kernel_s_files_are_refused_even_where_everything_is_a_root(
 def test_a_wildcard_does_not_look_into_a_directory_outside(tree: Tree) -> None:
     (tree.memory / "out").symlink_to(tree.outside)
     for line in ("cat out/*", "cat */secret.md", "ls ../*/secret.md", "ls /*", "ls /etc/*"):
-        assert "outside" in refused(line, tree) or "root of the disk" in refused(line, tree)
+        assert "outside" in refused(line, tree) or "file system root" in refused(line, tree)
 
 
 def test_what_opening_could_block_or_start_is_refused(tree: Tree) -> None:
     os.mkfifo(tree.memory / "pipe.md")
-    assert "for ever" in refused("cat pipe.md", tree)
-    assert "for ever" in refused("grep x *.md", tree)
+    assert "could block" in refused("cat pipe.md", tree)
+    assert "could block" in refused("grep x *.md", tree)
     assert plan("ls -l pipe.md", tree).reads
 
 

@@ -1,4 +1,4 @@
-"""The first and the last lines of a chat: who answers, where, in which session, and where a resumed one had come to."""
+"""The first and last lines of a chat: model, directory, session, and a recap of a resumed session."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from .questions import describe_findings
 if TYPE_CHECKING:
     from .loop import Chat
 
-# Of the last answer, so that the person knows where they were.
+# Lines of the last answer shown in the recap.
 MOST_LINES = 8
-UNFINISHED = "Its last turn was not finished: /retry carries on with it."
+UNFINISHED = "The last turn was not finished. Use /retry to continue it."
 
 
 def greet(chat: Chat) -> None:
@@ -32,21 +32,21 @@ def greet(chat: Chat) -> None:
     else:
         screen.painted((name, "bold"), (f"{dash}{chat.provider.model}", "plain"))
         screen.note(where)
-    screen.line(f"/help lists the commands{dash}Ctrl-C stops{dash}Ctrl-D leaves", "dim")
+    screen.line(f"/help for commands{dash}Ctrl-C to stop{dash}Ctrl-D to leave", "dim")
     chat.warn(describe_findings(chat.settings))
     if chat.provider.name == "offline" and is_model_unset(chat.options, chat.settings):
-        screen.note(f"{OFFLINE[0].upper()}{OFFLINE[1:]}.", "yellow")
+        screen.note(OFFLINE, "yellow")
     chat.tell_notices()
     recap(chat)
 
 
 def recap(chat: Chat) -> None:
-    """What was said last in a session that goes on."""
+    """Show the last message and answer of a resumed session."""
     items, screen = chat.items(), chat.screen
     said = [_words(item) for item in items if item.role == "user" and item.kind == "said" and _words(item)]
     answers = [_words(item) for item in items if item.role == "assistant" and _words(item)]
     if said:
-        screen.line("Where this session stood:", "dim")
+        screen.line("Last messages of this session:", "dim")
         screen.line(fit(f"> {' '.join(said[-1].split())}", screen.width - 1), "dim")
     if answers:
         lines = answers[-1].strip().split("\n")
@@ -58,16 +58,16 @@ def recap(chat: Chat) -> None:
 
 
 def is_unfinished(items: Sequence[Item]) -> bool:
-    """Whether the last thing said still waits for the model: words or results without an answer, or a call without a result."""
+    """Return whether the last turn is open: a message or result without an answer, or a tool call without a result."""
     last = next((item for item in reversed(items) if item.kind == "said"), None)
     return last is not None and (last.role == "user" or any(isinstance(block, ToolUse) for block in last.blocks))
 
 
 def say_farewell(chat: Chat) -> None:
-    """How to come back, if there is something to come back to."""
+    """Print how to resume the session, unless it is empty."""
     session = chat.agent.session
     if session.path is not None and chat.has_spoken:
-        chat.screen.note(f"lamina --resume {session.id[:SHORT_ID]} goes on with this session.", "dim")
+        chat.screen.note(f"Run `lamina --resume {session.id[:SHORT_ID]}` to continue this session.", "dim")
 
 
 def shorten_home(path: Path) -> str:

@@ -1,7 +1,7 @@
-"""A tool call in a person's words: its title, its result in half a line, and what it would do, for the question.
+"""Text for a tool call: its title, a short result, and a preview for the permission question.
 
-Pure: values in, text out. Nothing that would run is hidden from the person who is asked: a command is shown whole, and where a text
-is too long to show, the line that says so counts what is missing.
+Pure functions. The user sees everything that would run: a command is shown in full, and if a text is too long to show, a line
+counts what is missing.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 from ...core.wording import counted
 from .screen import Style
 
-# Lines of a change that are shown on each side; the whole of it is in the call.
+# Lines of a change shown on each side.
 MOST_CHANGED = 30
-# A command this long is no longer read; what is missing is counted.
+# Lines of a command shown; nobody reads more, and the rest is counted.
 MOST_COMMAND = 200
 LONGEST = 2_000
 TITLE = 300
-# Lines that are put behind what a command printed.
+# Lines that Lamina appends to a command's output.
 OURS = ("[exit code", "[The whole output is in")
 
 
@@ -31,7 +31,7 @@ class PreviewLine(NamedTuple):
 
 
 def describe_call(name: str, given: object, cwd: Path, home: Path | None = None) -> str:
-    """What is called with what, in one line. Paths in `home`, Lamina's own, are told from the project's part of it on."""
+    """Describe a call and its arguments on one line. Paths under `home` are shown relative to the project's directory there."""
     arguments = given if isinstance(given, Mapping) else {}
     match name:
         case "Bash":
@@ -59,7 +59,7 @@ def describe_call(name: str, given: object, cwd: Path, home: Path | None = None)
 
 
 def shorten_path(path: str, cwd: Path, home: Path | None = None) -> str:
-    """A path as it is seen from the working directory."""
+    """Return the path relative to the working directory, if it is inside."""
     if not path or not os.path.isabs(path):
         return path
     whole = Path(path)
@@ -78,14 +78,14 @@ def _range(arguments: Mapping[str, Any]) -> str:
 
 
 def describe_result(name: str, given: object, content: object, facts: Mapping[str, Any], *, is_error: bool) -> str:
-    """What came of a call, in half a line."""
+    """Describe the result of a call in half a line."""
     text = content if isinstance(content, str) else ""
     if facts.get("denied"):
         return text.removeprefix("Not allowed: ")
     if name == "Bash":
         return _ran(text, facts)
     if is_error:
-        return _first(text) or "it failed"
+        return _first(text) or "failed"
     match name:
         case "Read" if "lines" in facts:
             whole = f" of {facts['total']:,}" if facts.get("more") and "total" in facts else ""
@@ -115,16 +115,16 @@ def _changed(given: object, facts: Mapping[str, Any]) -> str:
 
 
 def _ran(text: str, facts: Mapping[str, Any]) -> str:
-    """The last line says most: what a test run, a build or a failure came to."""
+    """Summarise a command by its last line, which usually has the result of a test run, build or failure."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     last = next((line for line in reversed(lines) if not line.startswith(OURS)), "")
     match facts.get("why"), facts.get("exit_code"):
         case "abort", _:
             ended = "stopped"
         case "timeout", _:
-            ended = "out of time"
+            ended = "timed out"
         case "full", _:
-            return "stopped: it printed too much"
+            return "stopped: too much output"
         case _, int(code) if code:
             ended = f"exit code {code}"
         case _:
@@ -137,14 +137,14 @@ def _first(text: str) -> str:
 
 
 def preview_call(name: str, given: object) -> list[PreviewLine]:
-    """What the call would do, for the question: the command, the change, or the arguments as they are."""
+    """Preview what the call would do, for the permission question: the command, the change, or the raw arguments."""
     arguments = given if isinstance(given, Mapping) else {}
     match name:
         case "Bash":
             return [*_bounded(_text(arguments, "command"), MOST_COMMAND, "", "bold")]
         case "Edit":
             old, new = _text(arguments, "old_string"), _text(arguments, "new_string")
-            everywhere = [PreviewLine("everywhere in the file", "yellow")] if arguments.get("replace_all") is True else []
+            everywhere = [PreviewLine("all occurrences in the file", "yellow")] if arguments.get("replace_all") is True else []
             return [*everywhere, *_bounded(old, MOST_CHANGED, "- ", "red"), *_bounded(new, MOST_CHANGED, "+ ", "green")]
         case "Write":
             return [*_bounded(_text(arguments, "content"), MOST_CHANGED, "+ ", "green")]
@@ -161,10 +161,10 @@ def _bounded(text: str, most: int, sign: str, style: Style) -> Iterator[PreviewL
     if not text:
         return
     for line in lines[:most]:
-        more = f" … and {len(line) - LONGEST:,} more characters" if len(line) > LONGEST else ""
+        more = f" … and {counted(len(line) - LONGEST, 'more character')}" if len(line) > LONGEST else ""
         yield PreviewLine(f"{sign}{line[:LONGEST]}{more}", style)
     if len(lines) > most:
-        yield PreviewLine(f"… and {len(lines) - most:,} more lines that are not shown here", "yellow")
+        yield PreviewLine(f"… and {counted(len(lines) - most, 'more line')} not shown here", "yellow")
 
 
 def _text(arguments: Mapping[str, Any], name: str) -> str:

@@ -1,7 +1,7 @@
-"""The commands of the chat: a line that begins with a slash and a name.
+"""The slash commands of the chat.
 
-Owns the table: what /help lists, completion offers and a misspelt name is compared with. A line such as "/etc/hosts is wrong" is no
-command and goes to the model.
+Owns the command table that /help lists, completion offers and misspelt names are compared with. A line such as "/etc/hosts is
+wrong" is not a command and goes to the model.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ if TYPE_CHECKING:
 Run: TypeAlias = "Callable[[Chat, str], None]"
 
 _COMMAND = re.compile(r"/(?P<name>[A-Za-z][A-Za-z_-]*)(?:\s+(?P<rest>.*))?", re.DOTALL)
-# A shorter beginning is too easily a slip.
+# A shorter prefix is too likely a typo.
 SHORTEST = 3
 KEYS = (
-    "Enter sends; Esc Enter, or \\ at the end of a line, goes on in the next one. @ completes file names.",
-    "Ctrl-C stops the answer and, twice, leaves; Ctrl-D leaves; Shift-Tab changes the mode.",
+    "Enter sends the message. Esc Enter, or \\ at the end of a line, starts a new line. @ completes file names.",
+    "Ctrl-C stops the answer; press it twice to leave. Ctrl-D leaves. Shift-Tab changes the permission mode.",
 )
 MODES: tuple[Mode, ...] = get_args(Mode)
 MODE_WORDS: dict[Mode, str] = {
-    "ask": "reading in the project is free, everything else is asked",
-    "accept-edits": "files in the project may be changed, everything else is asked",
-    "read-only": "nothing may be changed",
-    "all": "everything may be done that no rule denies",
+    "ask": "read project files freely, ask before everything else",
+    "accept-edits": "edit project files freely, ask before everything else",
+    "read-only": "change nothing",
+    "all": "allow everything that no rule denies",
 }
 
 DREAM_TAKES = "[status|kill|undo [ID]]"
-DREAM_WORDS = {"status": "how it stands", "kill": "end the one that runs", "undo": "take back the last one"}
-# Tools that leave something behind.
+DREAM_WORDS = {"status": "show the status", "kill": "stop the running dream", "undo": "undo the last dream"}
+# Tools whose effects outlast an undo.
 CHANGING = frozenset({"Write", "Edit", "Bash"})
 SHOWN_WORDS = 70
 
@@ -59,13 +59,13 @@ class ChatCommand(NamedTuple):
 
 
 def parse(text: str) -> tuple[str, str] | None:
-    """The name of a command and what stands behind it."""
+    """Split a command line into the command's name and the rest; None if the text is not a command."""
     found = _COMMAND.fullmatch(text.strip())
     return (found["name"].lower(), (found["rest"] or "").strip()) if found else None
 
 
 def find(name: str) -> ChatCommand | None:
-    """By its name, or by a beginning that no other has."""
+    """Find a command by its name or an unambiguous prefix."""
     begun = [command for each, command in COMMANDS.items() if each.startswith(name) and len(name) >= SHORTEST]
     return COMMANDS.get(name) or (begun[0] if len(begun) == 1 else None)
 
@@ -74,8 +74,8 @@ def run(chat: Chat, name: str, rest: str) -> None:
     command = find(name)
     if command is None:
         near = get_close_matches(name, COMMANDS, 1, 0.5)
-        meant = f"did you mean /{near[0]}?" if near else "/help lists them."
-        chat.screen.note(f"There is no command /{name}; {meant}", "red")
+        hint = f"Did you mean /{near[0]}?" if near else "Use /help to list the commands."
+        chat.screen.note(f"Unknown command /{name}. {hint}", "red")
         return
     try:
         command.run(chat, rest)
@@ -102,27 +102,27 @@ def _context(chat: Chat, rest: str) -> None:
 def _clear(chat: Chat, rest: str) -> None:
     old, spoken = chat.agent.session.id, chat.has_spoken
     chat.reopen(None)
-    kept = f" The old one is kept: /resume {old[:8]}" if spoken else ""
-    chat.screen.note(f"New session {chat.agent.session.id}.{kept}", "dim")
+    kept = f" Use /resume {old[:8]} to go back to the previous one." if spoken else ""
+    chat.screen.note(f"Started session {chat.agent.session.id}.{kept}", "dim")
 
 
 def _model(chat: Chat, rest: str) -> None:
     if not rest:
-        chat.screen.note(f"{chat.provider.model} answers. /model NAME changes that: anthropic:MODEL, openai:MODEL or offline.")
+        chat.screen.note(f"Model: {chat.provider.model}. Use /model NAME to change it: anthropic:MODEL, openai:MODEL or offline.")
         return
     chat.use_model(rest)
-    chat.screen.note(f"{chat.provider.model} answers from here on; its first request is read without the cache.", "dim")
+    chat.screen.note(f"Switched to {chat.provider.model}. Its first request cannot use the cache.", "dim")
 
 
 def _pin(chat: Chat, rest: str) -> None:
     with working(chat.agent.session) as c:
         if not rest:
             pins = [pin.text or f"message {pin.target}" for pin in c.log.view.pins.values()]
-            for text in pins or ["Nothing is pinned; /pin TEXT keeps a text through every compaction."]:
+            for text in pins or ["No pins. Use /pin TEXT to keep a text through every compaction."]:
                 chat.screen.notes(text.splitlines(), indent="  ")
             return
     chat.agent.session.pin(rest)
-    chat.screen.note("Pinned: it will stand word for word after every compaction.", "dim")
+    chat.screen.note("Pinned. The text is kept word for word through every compaction.", "dim")
 
 
 def _undo(chat: Chat, rest: str) -> None:
@@ -131,11 +131,11 @@ def _undo(chat: Chat, rest: str) -> None:
         decision = rest or compacting.newest_decision(c)
         if decision:
             undone = session.undo(decision)
-            said = f"Undone: {undone.kind} {undone.id[:8]}. The model sees about {session.tokens:,} tokens."
+            done = f"Undid {undone.kind} {undone.id[:8]}. The model now sees about {session.tokens:,} tokens."
         else:
             removed = undo_turn(c)
-            said = removed.sentence() if removed else "There is nothing to take back."
-    chat.screen.note(said, "dim")
+            done = removed.sentence() if removed else "Nothing to undo."
+    chat.screen.note(done, "dim")
 
 
 def _dream(chat: Chat, rest: str) -> None:
@@ -148,7 +148,7 @@ def _permissions(chat: Chat, rest: str) -> None:
     if rest:
         mode = read_mode(rest)
         if mode is None:
-            chat.screen.note(f"There is no mode {rest!r}; there are {', '.join(MODES)}.", "red")
+            chat.screen.note(f"Unknown mode {rest!r}. Choose one of {', '.join(MODES)}.", "red")
             return
         chat.agent.mode = mode
     chat.screen.note(f"Mode {chat.agent.mode}: {MODE_WORDS[chat.agent.mode]}.")
@@ -157,7 +157,7 @@ def _permissions(chat: Chat, rest: str) -> None:
         for rule in found:
             chat.screen.fold(f"{name:<6} {rule.text}", "plain", "  ", " " * 7)
     if not (rules.deny or rules.ask or rules.allow):
-        chat.screen.note("There are no rules; an answer of `a` to a question makes one.", "dim", indent="  ")
+        chat.screen.note("No rules yet. Answer a permission question with `a` to add one.", "dim", indent="  ")
 
 
 def _exit(chat: Chat, rest: str) -> None:
@@ -173,15 +173,15 @@ class RemovedTurn(NamedTuple):
         words = shorten(" ".join(self.said.split()), SHOWN_WORDS)
         calls = f", {counted(len(self.calls), 'tool call')}" if self.calls else ""
         answers = counted(self.answers, "answer") if self.answers else "no answer"
-        stay = " Files that were changed stay changed." if CHANGING.intersection(self.calls) else ""
-        return f'Taken back: "{words}", {answers}{calls}.{stay}'
+        stay = " Changed files stay changed." if CHANGING.intersection(self.calls) else ""
+        return f'Undid "{words}", {answers}{calls}.{stay}'
 
 
 def undo_turn(c: Conversation) -> RemovedTurn | None:
-    """Takes back the last turn: the conversation goes on from before the person's last message; None where there is none.
+    """Undo the last turn, so that the conversation continues before the user's last message; None if there is no turn.
 
-    The log keeps everything; the view is what it would be without the turn, and the next request is an announced break. Files that tools
-    changed stay as they are.
+    The log keeps everything; only the view drops the turn. The next request is an expected cache break. Files that tools
+    changed stay changed.
     """
     items = c.log.view.items
     last = next((at for at in range(len(items) - 1, -1, -1) if _is_said(items[at])), None)
@@ -196,14 +196,14 @@ def undo_turn(c: Conversation) -> RemovedTurn | None:
 
 
 def _is_said(item: Item) -> bool:
-    """By the person, and not what a tool brought."""
+    """Return whether the item is a message typed by the user, not a tool result."""
     if item.role != "user" or item.kind != "said" or item.synthetic:
         return False
     return any(not isinstance(block, ToolResult) for block in item.blocks)
 
 
 class RecalledMemory(NamedTuple):
-    """A memory that was brought to a message of this conversation."""
+    """A memory that was recalled in this conversation."""
 
     file: str
     why: str
@@ -211,7 +211,7 @@ class RecalledMemory(NamedTuple):
 
 
 def find_recalled(records: Iterable[Record], branch: Collection[str], view: Collection[str]) -> list[RecalledMemory]:
-    """What was brought, in its order. What stands on another branch, taken back since, is left out."""
+    """Return the recalled memories in order, without those of undone turns (other branches)."""
     found: list[RecalledMemory] = []
     for record in records:
         if not isinstance(record, Event) or record.name != "recall":
@@ -228,15 +228,15 @@ def show_memory(chat: Chat, rest: str) -> None:
     with chat.memory_source.open() as memory:
         if rest:
             topic = memory.get(rest)
-            chat.screen.line(topic.body if topic is not None else f"Nothing of the name {rest!r} is remembered.")
+            chat.screen.line(topic.body if topic is not None else f"Memory {rest!r} not found. Use /memory to list them.")
             return
         found = memory.headers()
         for header in found:
             kind = f"[{header.type}] " if header.type else ""
             chat.screen.note(f"{header.name}: {kind}{header.description}", indent="  ")
         _brought(chat)
-        words = "" if found else "Nothing is remembered here yet. "
-        chat.screen.note(f"{words}`lamina memory` changes what is in {memory.path}.", "dim")
+        words = "" if found else "No memories here yet. "
+        chat.screen.note(f"{words}Use `lamina memory` to edit the memories in {memory.path}.", "dim")
 
 
 def _brought(chat: Chat) -> None:
@@ -249,28 +249,26 @@ def _brought(chat: Chat) -> None:
         branch, view = set(c.log.tree.members), {item.uuid for item in c.log.view.items}
     brought = find_recalled(read_transcript(path), branch, view)
     if brought:
-        chat.screen.note("Came to this conversation:", "dim")
+        chat.screen.note("Recalled in this conversation:", "dim")
     for one in brought:
         gone = "" if one.in_view else "; no longer in view"
         chat.screen.note(f"{one.file.removesuffix('.md')} ({one.why}{gone})", indent="  ")
 
 
 COMMANDS: dict[str, ChatCommand] = {
-    "help": ChatCommand("this list", _help),
-    "context": ChatCommand("what fills the window", _context),
+    "help": ChatCommand("show this list", _help),
+    "context": ChatCommand("show what fills the context window", _context),
     "clear": ChatCommand("start a new session; this one is kept", _clear),
-    "compact": ChatCommand(
-        "summarise what was said, or show what that would do", compacting.compact, "[--preview] [INSTRUCTIONS]"
-    ),
-    "snip": ChatCommand("take turns out of what the model sees, or list them", compacting.snip, "[N|N-M]"),
-    "expand": ChatCommand("what a summary, a folded turn or a marker stands for", compacting.expand, "ID [PAGE]"),
-    "model": ChatCommand("who answers, or another model from here on", _model, "[NAME]"),
-    "resume": ChatCommand("go on with an earlier session", sessions.resume, "[ID]"),
-    "memory": ChatCommand("what is remembered and what of it came here, or one memory", show_memory, "[NAME]"),
-    "dream": ChatCommand("put memory in order now, or see, end and take back dreams", _dream, DREAM_TAKES),
-    "pin": ChatCommand("keep a text through every compaction, or list such texts", _pin, "[TEXT]"),
-    "undo": ChatCommand("take back the last turn, or a compaction", _undo, "[ID]"),
-    "retry": ChatCommand("carry on after a turn that failed or was stopped", lambda chat, _: chat.turn(chat.agent.go_on)),
-    "permissions": ChatCommand("the mode and the rules, or another mode", _permissions, "[MODE]"),
-    "exit": ChatCommand("leave", _exit),
+    "compact": ChatCommand("summarise the conversation, or preview that", compacting.compact, "[--preview] [INSTRUCTIONS]"),
+    "snip": ChatCommand("hide turns from the model, or list the turns", compacting.snip, "[N|N-M]"),
+    "expand": ChatCommand("show the original behind a summary, folded turn or marker", compacting.expand, "ID [PAGE]"),
+    "model": ChatCommand("show or change the model", _model, "[NAME]"),
+    "resume": ChatCommand("continue an earlier session", sessions.resume, "[ID]"),
+    "memory": ChatCommand("list the memories and which were recalled here, or show one", show_memory, "[NAME]"),
+    "dream": ChatCommand("tidy up memory now, or show, stop and undo dreams", _dream, DREAM_TAKES),
+    "pin": ChatCommand("keep a text through every compaction, or list the pins", _pin, "[TEXT]"),
+    "undo": ChatCommand("undo the last turn, or a compaction", _undo, "[ID]"),
+    "retry": ChatCommand("continue a turn that failed or was stopped", lambda chat, _: chat.turn(chat.agent.go_on)),
+    "permissions": ChatCommand("show the permission mode and rules, or change the mode", _permissions, "[MODE]"),
+    "exit": ChatCommand("leave the chat", _exit),
 }

@@ -1,6 +1,6 @@
-"""/dream: put memory in order now, see how it stands, end a dream or take one back.
+"""/dream: tidy up memory now, or show, stop and undo dreams.
 
-A dream that is started here is waited for, as a compaction is; Ctrl-C ends it. One that runs in the background goes on by itself.
+The chat waits for a dream started here, as for a compaction, and Ctrl-C stops it. A dream in the background keeps running.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ def run_dream_command(chat: Chat, rest: str) -> None:
         case "status":
             chat.screen.notes(status_lines(read_status(chat.memory_source)), indent="  ")
         case "kill":
-            record, said = end_dream(chat.memory_source)
-            chat.warn(said)
-            chat.screen.note(STILL_RUNS.format(id=record.id) if record.status == "running" else describe_end(record))
+            record, recovered = end_dream(chat.memory_source)
+            chat.warn(recovered)
+            chat.screen.note(f"{STILL_RUNS.format(id=record.id)}." if record.status == "running" else describe_end(record))
         case "undo":
             _undo(chat, more.strip() or None)
         case _:
-            chat.screen.note(f"There is no /dream {word}; there is /dream {DREAM_TAKES}.", "red")
+            chat.screen.note(f"Unknown command /dream {word}. Usage: /dream {DREAM_TAKES}", "red")
 
 
 def _now(chat: Chat) -> None:
@@ -43,12 +43,12 @@ def _now(chat: Chat) -> None:
     record = came.record
     if record is None:
         if came.stop is not None:
-            chat.screen.note(f"No dream: {came.stop.why}.", "yellow")
+            chat.screen.note(f"No dream was started: {came.stop.why}.", "yellow")
     elif record.status != "completed":
         chat.screen.note(f"The dream {describe_outcome(record)}.", "yellow")
     else:
-        back = " /dream undo takes it back." if list_changes(record) else ""
-        chat.screen.note(f"Dreamt: {describe_outcome(record)}.{back}")
+        back = " Use /dream undo to revert it." if list_changes(record) else ""
+        chat.screen.note(f"Dream completed: {describe_outcome(record)}.{back}")
         chat.screen.notes(list_remarks(record), "dim", indent="  ")
 
 

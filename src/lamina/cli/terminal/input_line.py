@@ -1,7 +1,8 @@
-"""Reading lines: the prompt with its keys, its completion, its history and its status line, and the short answers to questions.
+"""Line input: the prompt with key bindings, completion, history and status line, and short answers to questions.
 
-Enter sends; Esc-Enter, or a backslash at the end of a line, goes on in the next one. Ctrl-C empties the line, and on an empty one is
-KeyboardInterrupt; Ctrl-D on an empty line is EOFError. What was typed before a question was asked is not its answer.
+Enter sends; Esc-Enter, or a backslash at the end of a line, starts a new line. Ctrl-C clears the line, and on an empty line
+raises KeyboardInterrupt; Ctrl-D on an empty line raises EOFError. Text typed before a question appeared is not taken as its
+answer.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from prompt_toolkit.styles import Style
 from ...core.errors import DiskError
 from ...disk.files import read, update
 
-tty: Any = None  # Windows: what is typed during a turn is shown there
+tty: Any = None  # on Windows, where text typed during a turn is echoed
 with suppress(ImportError):
     import termios as tty
 _GONE: tuple[type[Exception], ...] = (OSError, *(() if tty is None else (tty.error,)))
@@ -38,7 +39,7 @@ _FAULTS: tuple[type[Exception], ...] = (*_GONE, ValueError)
 _STYLE = Style.from_dict({"prompt": "bold", "bottom-toolbar": "noreverse fg:ansibrightblack"})
 _PLAIN = Style.from_dict({"bottom-toolbar": "noreverse"})
 
-# Names looked at in one directory, and offered of them.
+# Directory entries read for completion, and the number offered.
 MOST_SEEN = 5_000
 MOST_OFFERED = 50
 
@@ -46,15 +47,15 @@ _COMMAND = re.compile(r"/[a-z]*")
 _ARGUMENT = re.compile(r"/(?P<name>[a-z]+) +(?P<word>\S*)")
 _FILE = re.compile(r"(?:^|(?<=\s))@(?P<path>\S*)\Z")
 
-# A word, and what is said of it.
+# A word to offer and its description.
 Choice: TypeAlias = tuple[str, str]
-# Command → what may stand behind it; asked when it is needed.
+# Each command's possible arguments, computed when needed.
 Arguments: TypeAlias = Mapping[str, Callable[[], Iterable[Choice]]]
 
 FILE_NAME = "history"
-# More than anybody goes back by hand.
+# More than anybody scrolls back.
 MOST_LINES = 1_000
-# A text pasted in is in the transcript; here it would only be in the way.
+# Longer texts were pasted; they are in the transcript and would only clutter the history.
 LONGEST = 4_000
 MOST_BYTES = 8 << 20
 
@@ -88,13 +89,13 @@ class PromptLine:
         self._before = before
 
     def read(self) -> str:
-        """A text; EOFError or KeyboardInterrupt where the person is done."""
+        """Read a message; raises EOFError or KeyboardInterrupt if the user wants to leave."""
         with end_input():
             return self._session.prompt([("class:prompt", "> ")], pre_run=self._before)
 
 
 class PlainLine:
-    """The same for a terminal that cannot move its cursor: the system's own line, and nothing below it."""
+    """The prompt for a terminal without cursor control: the system's line input, without a status line."""
 
     def __init__(self, before: Callable[[], None]) -> None:
         self._before = before
@@ -119,7 +120,7 @@ def read_plain(prompt: str) -> str:
 
 
 def ask(question: str, *, colours: bool, moves: bool) -> str:
-    """A short answer, typed after the question was seen."""
+    """Ask a question and read a short answer, discarding anything typed before it."""
     if not moves:
         drop_typed()
         return read_plain(question).strip()
@@ -136,7 +137,7 @@ def ask(question: str, *, colours: bool, moves: bool) -> str:
 
 @contextmanager
 def end_input() -> Iterator[None]:
-    """A terminal that was closed is the end of the input, whatever the line editor says of it."""
+    """Raise EOFError if the terminal was closed, whatever error the line editor raises."""
     try:
         yield
     except _GONE as error:
@@ -175,7 +176,7 @@ def bind_keys(next_mode: Callable[[], None]) -> KeyBindings:
 
 
 def drop_typed() -> None:
-    """Drop what waits in the terminal's own buffer."""
+    """Discard the terminal's input buffer."""
     if tty is not None:
         with suppress(*_FAULTS):
             tty.tcflush(sys.stdin.fileno(), tty.TCIFLUSH)
@@ -183,19 +184,19 @@ def drop_typed() -> None:
 
 @contextmanager
 def suppress_echo() -> Iterator[None]:
-    """While a turn runs, what is typed is not shown in the middle of the answer: it waits for the next prompt."""
+    """Turn off echo during a turn: typed text does not appear in the answer but waits for the next prompt."""
     before = _silenced()
     try:
         yield
     finally:
-        # A terminal that was closed meanwhile needs nothing back.
+        # If the terminal was closed meanwhile, there is nothing to restore.
         if tty is not None and before is not None:
             with suppress(*_FAULTS):
                 tty.tcsetattr(sys.stdin.fileno(), tty.TCSANOW, before)
 
 
 def _silenced() -> list[Any] | None:
-    """The terminal's mode as it was; None where it could not be changed."""
+    """Turn off echo and return the previous terminal mode; None if it could not be changed."""
     if tty is None:
         return None
     try:
@@ -211,8 +212,8 @@ def _silenced() -> list[Any] | None:
 class ChatCompleter(Completer):
     """Completes commands after a slash, their arguments, and file names after an @.
 
-    Looks at one directory at a time and at a bounded number of names, so a keystroke never waits for a large tree. A name that holds
-    control characters or blanks is not offered: it could not be typed.
+    Reads one directory at a time and a bounded number of names, so a keystroke never waits for a large tree. Names with control
+    characters or blanks are not offered, since they could not be typed.
     """
 
     def __init__(self, cwd: Path, commands: Mapping[str, str], arguments: Arguments) -> None:
@@ -238,7 +239,7 @@ def _offers(begun: str, choices: Iterable[Choice]) -> Iterator[Completion]:
 
 
 def files(cwd: Path, begun: str) -> list[Choice]:
-    """The names in the directory that `begun` leads to, directories with a slash behind."""
+    """Return the names in the directory that `begun` leads to; directories end in a slash."""
     directory, _, start = begun.rpartition("/")
     lead = f"{directory}/" if begun.startswith("/") or directory else ""
     try:
@@ -252,11 +253,11 @@ def files(cwd: Path, begun: str) -> list[Choice]:
 
 
 class ChatHistory(History):
-    """What a person has typed, kept from one chat to the next: `<home>/history`, one JSON text a line, newest last.
+    """The input history, kept across chats in `<home>/history`: one JSON string per line, newest last.
 
-    Owns that file. Invariants: it stays small; two chats at once lose none of each other's lines; a file that can't be read or written
-    costs the history and nothing else; a crash at any line leaves the old history or the new one. A line that begins with a blank is not
-    kept, as in shells.
+    Owns that file. Invariants: it stays small; two chats at the same time lose none of each other's lines; if the file cannot
+    be read or written, only the history is lost; a crash at any point leaves the old history or the new one. A line that begins
+    with a blank is not kept, as in shells.
     """
 
     def __init__(self, home: Path | None) -> None:
@@ -264,7 +265,7 @@ class ChatHistory(History):
         self._path = home / FILE_NAME if home is not None else None
 
     def load_history_strings(self) -> Iterable[str]:
-        """Newest first, as the line editor wants it."""
+        """Return the history newest first, as the line editor expects."""
         if self._path is None:
             return []
         try:
@@ -283,7 +284,7 @@ class ChatHistory(History):
 
 
 def read_lines(content: bytes | None) -> list[str]:
-    """The texts of a history file; what is no text is passed over."""
+    """Return the texts of a history file, skipping anything that is not a JSON string."""
     found: list[str] = []
     for line in (content or b"").split(b"\n"):
         try:
@@ -296,7 +297,7 @@ def read_lines(content: bytes | None) -> list[str]:
 
 
 def append_line(content: bytes | None, text: str) -> bytes:
-    """The file with one text more; the same text twice in a row is kept once."""
+    """Append a text to the history, unless it repeats the last one."""
     kept = read_lines(content)
     if not kept or kept[-1] != text:
         kept.append(text)

@@ -1,7 +1,7 @@
-"""The chat: read a line, do what it says, show what comes, until the person leaves.
+"""The chat loop: read a line, run it and show the result, until the user leaves.
 
-Owns the order of things; looks, questions and commands are in the files beside this one. Invariant: whatever ends the chat, a word, a
-signal or the end of the terminal, the session is closed and its transcript whole.
+Display, questions and commands are in the other modules of this package. Invariant: however the chat ends (a command, a signal
+or a closed terminal), the session is closed and its transcript complete.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 from ...agent.agent import Agent, TurnResult
 from ...core.errors import Aborted, LaminaError
 from ...core.view import Item
+from ...core.wording import counted
 from ...session.base import working
 from ..options import find_home
 from ..output import REFUSED, StdoutSink, TurnTally
@@ -36,7 +37,7 @@ from .screen import Screen, Style
 from .turn_display import NO_WORK, TurnDisplay, describe_status, describe_work, fit_parts
 
 LEAVE = "Press Ctrl-C again, or Ctrl-D, to leave."
-CUT_OFF = "The answer was cut off at its limit; say so and it goes on."
+CUT_OFF = "The answer was cut off at the output limit. Ask the model to continue."
 SDKS = ("anthropic", "openai")
 
 
@@ -60,8 +61,8 @@ class Chat:
         self.tally = TurnTally()
         first = self._first()
         self.provider = StoppableProvider(open_provider_again(options, self.settings, self.home, first), stop)
-        self._kept: tuple[str, ...] = ()  # rules of this chat's "always"
-        self._told = 0  # of the session's notices
+        self._kept: tuple[str, ...] = ()  # rules added by answering "always" in this chat
+        self._told = 0  # how many of the session's notices were shown
         self._loading = False
         self.agent: Agent = self._open(first)
         self.line = self._line()
@@ -98,14 +99,14 @@ class Chat:
             resume=resume,
             ask=ask,
             on_event=self._heard,
-            interactive=sys.stdin.isatty(),  # a chat that is fed by a program is none
+            interactive=sys.stdin.isatty(),  # a chat fed by a program is not interactive
         )
         for rule in self._kept:
             agent.allow(rule)
         return agent
 
     def reopen(self, resume: str | Path | None) -> None:
-        """Another session, new or old; the one before is closed once the new one is open."""
+        """Switch to another session, new or old; the current one is closed once the other is open."""
         old = self.agent
         self.options = self.options._replace(mode=old.mode)
         self.settings = load_chat_settings(self.options)
@@ -114,7 +115,7 @@ class Chat:
         self.agent = self._open(resume)
         self._leave(old)
         if self.agent.mail is not None:
-            self.agent.mail.open()  # the mailbox was the old one's until now
+            self.agent.mail.open()  # the previous session owned the mailbox until now
         self.tally = TurnTally()
         self._told = 0
 
@@ -144,7 +145,7 @@ class Chat:
     def run(self) -> int:
         try:
             banner.greet(self)
-            # One Ctrl-C more while the first is being told of: they mean it.
+            # A second Ctrl-C while the hint of the first is being printed also leaves.
             with suppress(KeyboardInterrupt):
                 self._talk()
             banner.say_farewell(self)
@@ -153,7 +154,7 @@ class Chat:
         return self.stop.code if self.stop.leaving else 0
 
     def _leave(self, agent: Agent) -> None:
-        """What background work brings last is still told; that it is waited for is shown."""
+        """Close the agent, showing that background work is finishing and printing its last notices."""
         with suppress(LaminaError), working(agent.session) as conversation:
             if names := conversation.background.names:
                 self.screen.wait(f"finishing {', '.join(names)}")
@@ -188,7 +189,7 @@ class Chat:
             self.turn(lambda: self.agent.run(text))
 
     def turn(self, say: Callable[[], TurnResult]) -> None:
-        """One turn, to its end or until the person stops it."""
+        """Run one turn until it ends or the user stops it."""
         self.display.begin()
         answer: TurnResult | None = None
         try:
@@ -217,7 +218,7 @@ class Chat:
             case "stopped" if answer is not None:
                 self.screen.note(f"A hook ended the turn: {answer.text}", "yellow")
             case "rounds" if answer is not None:
-                if self.questions.yes_or_no(f"{answer.rounds} calls of the model and not done yet. Go on?"):
+                if self.questions.yes_or_no(f"Not finished after {counted(answer.rounds, 'model call')}. Continue?"):
                     self.turn(self.agent.go_on)
             case _:
                 pass
@@ -230,7 +231,7 @@ class Chat:
         self.display.event(event)
 
     def tell_notices(self) -> None:
-        """What the session has found since it was last asked."""
+        """Show the session's new notices."""
         notices = self.agent.session.notices
         self.warn(notices[self._told :])
         self._told = len(notices)
@@ -244,19 +245,19 @@ class Chat:
     # Permissions
 
     def keep_rule(self, rule: str) -> str:
-        """The sentence says where the rule is kept; that it holds from here on is the agent's doing."""
+        """Store an "always allow" rule and return a sentence about where; the agent applies it to this chat."""
         from ...disk.settings_files import LOCAL_PATH
         from ...disk.settings_write import add_local_rule
 
         self._kept = (*self._kept, rule)
         if self.home is None:
-            return "It holds in this chat only: no home directory is known."
+            return "The rule applies to this chat only: no home directory found."
         if add_local_rule(self.home, self.options.cwd, rule):
-            return f"Kept in {LOCAL_PATH}."
-        return f"Kept in {LOCAL_PATH}, where it waits until you trust this directory; in this chat it holds now."
+            return f"Saved in {LOCAL_PATH}."
+        return f"Saved in {LOCAL_PATH}. It applies to this chat now, and to others once you trust this directory."
 
     def _next_mode(self) -> None:
-        """Round the three careful modes; `all` is only taken by name."""
+        """Switch to the next of the three careful modes; `all` must be chosen by name."""
         careful = [mode for mode in commands.MODES if mode != "all"]
         at = careful.index(self.agent.mode) if self.agent.mode in careful else -1
         self.agent.mode = careful[(at + 1) % len(careful)]
@@ -268,13 +269,13 @@ class Chat:
         session = agent.session
         dollars, beside = tally.dollars, session.status.side_cost.usd
         spent = dollars + beside if dollars is not None and beside is not None else dollars
-        resting = f"rests until tomorrow ({session.status.budget_exhausted})" if session.status.budget_exhausted else NO_WORK
+        resting = f"paused until tomorrow ({session.status.budget_exhausted})" if session.status.budget_exhausted else NO_WORK
         work = describe_work(session.status.background_jobs, agent.agents.states if agent.agents is not None else ()) or resting
         status = describe_status(session.window_state, tally.last, spent, tally.usage, agent.mode, work)
         return fit_parts(status, self.screen.width, self.screen.marks.dash)
 
     def _preload(self) -> None:
-        """An SDK takes a second or two to import: the person is typing meanwhile."""
+        """Import the provider's SDK, which takes a second or two, in the background while the user types."""
         if not self._loading and self.provider.name in SDKS:
             from ...providers.clients import preload
 

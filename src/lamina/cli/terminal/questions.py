@@ -1,11 +1,11 @@
-"""Questions to the person: may this call run, are these files trusted, may that file be included.
+"""Questions to the user: may this tool call run, are these files trusted, may that file be included.
 
-Invariants: nothing counts as a yes but the word; Ctrl-C and the end of the terminal are a no; what the call would do stands on the
-screen before the question; a rule is written only where the person said "always".
+Invariants: only the word itself counts as a yes; Ctrl-C and a closed terminal are a no; what the call would do is on the screen
+before the question; a rule is saved only if the user answered "always".
 
-What lies in a project and needs a yes (hooks and permissions of its settings, files outside that it includes: F2, I2) is asked before a
-session starts, once for each answer: a yes is remembered for what was shown, a no to an included file too; a no to the settings is asked
-again at the next start. Without a yes nothing of it counts.
+Before a session starts, the user is asked about what the project wants to enable: hooks and permissions in its settings, and
+included files outside the project (F2, I2). A yes is remembered for the content shown, and so is a no to an included file.
+After a no to the settings, the question returns at the next start. Nothing applies without a yes.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from .screen import Screen
 YES = frozenset({"y", "yes"})
 ALWAYS = frozenset({"a", "always"})
 NO = frozenset({"n", "no"})
-UNCLEAR = "A yes stands alone; words for the model go behind n."
-NO_RULE = "There is no rule to offer for this: say y or n."
-# As the settings' own room words it.
+UNCLEAR = "Answer y or a alone, or n followed by instructions for the model."
+NO_RULE = "No rule can be saved for this call: answer y or n."
+# The wording of the settings findings.
 _WAITS = "waits until you trust this directory"
 
 
@@ -45,7 +45,7 @@ class Questions:
         self._stop = stop
 
     def read(self, question: str) -> str | None:
-        """What was typed; None where the person wants out."""
+        """Return what was typed; None after Ctrl-C or at the end of input."""
         self._screen.calm()
         self._screen.left()
         try:
@@ -61,14 +61,14 @@ class Questions:
                 return False
             if answer.lower() in YES:
                 return True
-            self._screen.line("Say y or n.", "dim")
+            self._screen.line("Please answer y or n.", "dim")
 
 
 class PermissionQuestions(Questions):
-    """May this call run?"""
+    """Asks the user whether a tool call may run."""
 
     def __init__(self, screen: Screen, stop: StopRequest, *, cwd: Path, keep: Callable[[str], str]) -> None:
-        """`keep` makes a rule of the person's "always" and says in a sentence where it is kept."""
+        """`keep` saves the rule of an "always" answer and returns a sentence about where it is saved."""
         super().__init__(screen, stop)
         self._cwd = cwd
         self._keep = keep
@@ -80,13 +80,13 @@ class PermissionQuestions(Questions):
             match word.lower():
                 case "":
                     continue
-                case said if said in YES and not rest:
+                case typed if typed in YES and not rest:
                     return "yes"
-                case said if said in ALWAYS and not rest and verdict.suggestion is not None:
+                case typed if typed in ALWAYS and not rest and verdict.suggestion is not None:
                     return self._always(verdict.suggestion)
-                case said if said in NO:
+                case typed if typed in NO:
                     return DenialWithWords(rest.strip()) if rest.strip() else "no"
-                case said if said in YES | ALWAYS:
+                case typed if typed in YES | ALWAYS:
                     self._screen.line(f"  {UNCLEAR if rest else NO_RULE}", "dim")
                 case _:
                     return DenialWithWords(answer)
@@ -96,21 +96,21 @@ class PermissionQuestions(Questions):
     def _show(self, call: ToolUse, verdict: AskUser) -> None:
         screen = self._screen
         screen.calm()
-        # A command stands below, whole; in the title it would stand twice.
+        # A shell command is shown in full below, so the title does not repeat it.
         what = call.name if call.name == "Bash" else describe_call(call.name, call.input, self._cwd)
         screen.painted((f"{screen.marks.asks} ", "yellow"), (what, "bold"))
         for shown in preview_call(call.name, call.input):
             screen.fold(shown.text, shown.style, "    ", "    ")
         screen.note(verdict.why, "dim", indent="  ")
         if verdict.suggestion is not None:
-            screen.fold(f"a always: {verdict.suggestion}", "dim", "  ", "    ")
-        screen.note(f"y yes {screen.marks.dash} n no, or say what to do instead", "dim", indent="  ")
+            screen.fold(f"a always allow: {verdict.suggestion}", "dim", "  ", "    ")
+        screen.note(f"y yes {screen.marks.dash} n no, or type what to do instead", "dim", indent="  ")
 
     def _always(self, rule: str) -> PermissionAnswer:
         try:
             self._screen.note(self._keep(rule), "dim", indent="  ")
         except LaminaError as error:
-            self._screen.note(f"The rule holds in this chat only: {error}", "yellow", indent="  ")
+            self._screen.note(f"The rule applies to this chat only: {error}", "yellow", indent="  ")
         return "always"
 
 
@@ -123,16 +123,16 @@ def settle_settings(screen: Screen, questions: Questions, home: Path | None, cwd
     if not questions.yes_or_no("Do you trust them? Hooks are commands that run on your machine."):
         return
     if what_it_would_enable(cwd) != lines:
-        screen.note("They have changed since they were shown, so nothing of them counts; start again to see them.", "red")
+        screen.note("The files changed while you were asked, so they are ignored. Start again to review them.", "red")
         return
     try:
         trust(home, cwd)
     except DiskError as error:
-        screen.note(f"That could not be noted, so they do not count: {error}", "red")
+        screen.note(f"Your answer could not be saved, so the files are ignored: {error}", "red")
 
 
 def settle_includes(screen: Screen, questions: Questions, home: Path | None, cwd: Path, settings: Settings) -> None:
-    """Files outside the project that its instruction files include."""
+    """Ask about files outside the project that its instruction files include."""
     if home is None:
         return
     approvals, problem = read_approvals(cwd, home)
@@ -145,16 +145,16 @@ def settle_includes(screen: Screen, questions: Questions, home: Path | None, cwd
     )
     for waiting in found.pending if problem is None else ():
         named = f", included by {waiting.included_from}" if waiting.included_from is not None else ""
-        screen.note(f"{waiting.real_path} lies outside the project{named}.", "yellow")
-        allowed = questions.yes_or_no("May it be sent to the model as part of the instructions?")
+        screen.note(f"{waiting.real_path} is outside the project{named}.", "yellow")
+        allowed = questions.yes_or_no("Send it to the model as part of the instructions?")
         try:
             record_approval(home, find_project(cwd), waiting.real_path, allowed=allowed)
         except DiskError as error:
-            screen.note(f"That could not be noted: {error}", "red")
+            screen.note(f"Your answer could not be saved: {error}", "red")
 
 
 def describe_findings(settings: Settings) -> list[str]:
-    """What the settings' room found; everything that waits for trust in one line."""
+    """Return the settings findings, with everything that needs trust combined into one line."""
     waiting = dict.fromkeys(found.key for found in settings.findings if _WAITS in found.text)
     others = [found.text for found in settings.findings if _WAITS not in found.text]
-    return [*others, f"Not trusted, so ignored here: {', '.join(waiting)}."] if waiting else others
+    return [*others, f"Ignored, because this directory is not trusted: {', '.join(waiting)}."] if waiting else others

@@ -1,8 +1,8 @@
-"""What is written to the terminal while a turn runs: words as they come, whole lines, and one line that comes and goes.
+"""Terminal output of the chat: streamed text, whole lines, and one temporary progress line.
 
-Owns the cursor. Invariants: everything that was said somewhere is data, so no control sequence of it arrives; a whole line begins at
-the left edge; the passing line, and what is below it, never wraps and is gone before anything else is written. Any thread may write.
-A terminal that cannot move its cursor gets no passing line, and with NO_COLOR there are no colours.
+Owns the cursor. Invariants: text from messages and files is data, so its control sequences never reach the terminal; a whole
+line begins at the left edge; the progress line, and the lines below it, never wrap and are removed before anything else is
+written. Any thread may write. A terminal without cursor control gets no progress line, and with NO_COLOR there are no colours.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ Style: TypeAlias = Literal["plain", "bold", "dim", "red", "green", "yellow", "cy
 _CODES: dict[Style, str] = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 _CLEAR_LINE = "\r\x1b[K"
 _CLEAR_BELOW = "\r\x1b[J"
-# Often enough to be seen moving, seldom enough to cost nothing.
+# Frame interval of the spinner: looks animated, costs nothing.
 TICK = 0.12
-# A shorter wait needs no line that explains it.
+# A shorter wait needs no progress line.
 PATIENCE = 0.3
 TAB = "    "
-# Lines of a running command's output that are seen below the passing line: enough to follow it, few enough to leave the rest in view.
+# Lines of a running command's output shown below the progress line: enough to follow it while the rest stays in view.
 MOST_BELOW = 5
-# A column narrower than this breaks a sentence at every second word.
+# A narrower column would break a sentence at every second word.
 LEAST_BESIDE = 36
 
 
 class ScreenMarks:
-    """Signs for the terminal's own characters."""
+    """Symbols that the terminal's encoding can show."""
 
     def __init__(self, encoding: str | None) -> None:
         utf = (encoding or "").lower().startswith("utf")
@@ -56,8 +56,8 @@ class Screen:
         self.colours = self.moves and not os.environ.get("NO_COLOR")
         self.marks = ScreenMarks(sys.stdout.encoding)
         self._at_left = True
-        self._passing = ""  # what the passing line says; empty: there is none
-        self._below: tuple[str, ...] = ()  # what passes below it
+        self._passing = ""  # text of the progress line; empty if there is none
+        self._below: tuple[str, ...] = ()  # lines shown below it
         self._since = 0.0
         self._drawn = False
         self._ticker: threading.Thread | None = None
@@ -75,10 +75,10 @@ class Screen:
         code = _CODES.get(style)
         return f"\x1b[{code}m{text}\x1b[0m" if self.colours and code and text else text
 
-    # What stays
+    # Permanent output
 
     def raw(self, text: str) -> None:
-        """Text that is clean already, as it is."""
+        """Write text that was cleaned before."""
         if not text:
             return
         with self._lock:
@@ -87,13 +87,13 @@ class Screen:
             self._at_left = text.endswith("\n")
 
     def line(self, text: str = "", style: Style = "plain") -> None:
-        """A whole line, or several."""
+        """Write one or more whole lines."""
         with self._lock:
             self.left()
             self._sink.write("".join(f"{self.styled(one, style)}\n" for one in clean(text).split("\n")))
 
     def note(self, text: str, style: Style = "plain", indent: str = "") -> None:
-        """A sentence to the person, broken between words."""
+        """Write a message to the user, wrapped between words."""
         for one in wrap_text(clean(text), self.width - 1, indent):
             self.line(one, style)
 
@@ -102,11 +102,11 @@ class Screen:
             self.note(text, style, indent)
 
     def fold(self, text: str, style: Style, indent: str, hang: str) -> None:
-        """A line that is shown whole, in pieces."""
+        """Write a long line in full, folded to the terminal's width."""
         self.line("\n".join(fold_text(clean(text), self.width - 1, indent, hang)), style)
 
     def listed(self, name: str, style: Style, about: str, column: int) -> None:
-        """A name and what it means, the latter from its own column on, or below where there is no room beside it."""
+        """Write a name and its description, in a column beside it or, on a narrow terminal, below."""
         room = self.width - 1
         if room - column < LEAST_BESIDE:
             self.line(f"  {name}", style)
@@ -118,20 +118,20 @@ class Screen:
             self.line(one)
 
     def painted(self, *parts: tuple[str, Style]) -> None:
-        """A line of several colours."""
+        """Write a line in several styles."""
         with self._lock:
             self.left()
             self._sink.write("".join(self.styled(clean(text), style) for text, style in parts) + "\n")
 
     def left(self) -> None:
-        """To the left edge."""
+        """Move to the left edge."""
         with self._lock:
             self._hide()
             if not self._at_left:
                 self._sink.write("\n")
                 self._at_left = True
 
-    # What passes
+    # Progress line
 
     def wait(self, what: str) -> None:
         with self._lock:
@@ -146,7 +146,7 @@ class Screen:
             self._wake.set()
 
     def below(self, lines: Sequence[str]) -> None:
-        """Show the last of these lines below the passing line, for as long as it is there."""
+        """Show the last of these lines below the progress line while it is visible."""
         with self._lock:
             self._below = tuple(lines[-MOST_BELOW:])
 
@@ -166,7 +166,7 @@ class Screen:
             time.sleep(TICK)
 
     def _drawing(self) -> str:
-        """The passing line and what is below it; the cursor ends on the first of them, so that one sequence removes all."""
+        """Return the progress line and the lines below it. The cursor ends on the first, so that one sequence clears them all."""
         width = self.width - 1
         lines = [self._passing_line(), *(fit(f"  {clean(line)}", width, self.marks.cut) for line in self._below)]
         drawn = "\n".join(_CLEAR_LINE + self.styled(line, "dim") for line in lines) + "\x1b[J"
@@ -176,7 +176,7 @@ class Screen:
         seconds = time.monotonic() - self._since
         frame = self.marks.frames[int(seconds / TICK) % len(self.marks.frames)]
         tail = f" {self.marks.dash} {seconds:.0f} s {self.marks.dash} Ctrl-C stops"
-        # A long command is cut, what it has taken and how to stop it is not.
+        # Cut a long command, but keep the elapsed time and how to stop it.
         what = fit(f"{frame} {self._passing}", max(self.width - 1 - len(tail), 2), self.marks.cut)
         return fit(what + tail, self.width - 1, self.marks.cut)
 
@@ -187,12 +187,12 @@ class Screen:
 
 
 def clean(text: str) -> str:
-    """Text that a terminal may have: carriage returns are dropped, tabs become blanks, other control characters a sign."""
+    """Make text safe for the terminal: drop carriage returns, expand tabs, replace other control characters."""
     return printable(text.replace("\r", "")).replace("\t", TAB)
 
 
 def wrap_text(text: str, width: int, indent: str = "") -> list[str]:
-    """Lines of at most so many columns, broken between words; a word that is longer than a line stays whole."""
+    """Wrap text between words to `width` columns; a longer word stays whole."""
     lines, line = list[str](), indent
     for word in text.split():
         if line != indent and cell_len(f"{line} {word}") > width:
@@ -203,8 +203,10 @@ def wrap_text(text: str, width: int, indent: str = "") -> list[str]:
 
 
 def fold_text(text: str, width: int, indent: str = "", hang: str = "") -> list[str]:
-    """A line in pieces of at most so many columns, broken between words where there are any: nothing is lost, and nothing added but
-    the indents; `hang` stands behind the indent of each piece but the first."""
+    """Fold a line to `width` columns, between words where possible, without losing a character.
+
+    Every piece starts with `indent`, and all but the first also with `hang`.
+    """
     lines, line = list[str](), indent
     width = max(width, len(indent + hang) + 2)  # room for the widest character
     for piece in re.findall(r"\S+|\s+", text):

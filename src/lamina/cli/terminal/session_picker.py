@@ -1,4 +1,4 @@
-"""Earlier sessions of this directory: listed, chosen, gone on with."""
+"""List, choose and resume earlier sessions of this directory."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ from .screen import Screen, clean
 if TYPE_CHECKING:
     from .loop import Chat
 
-# A person chooses among the last few; `lamina sessions list` has them all.
+# Sessions offered; `lamina sessions list` has them all.
 MOST_LISTED = 15
 
 
 def list_here(cwd: Path, *, but: Path | None = None) -> list[SessionInfo]:
-    """Newest first, without the one that is open."""
+    """Return the sessions of `cwd`, newest first, without the open one (`but`)."""
     return [info for info in find_sessions(cwd) if info.path != str(but)][:MOST_LISTED]
 
 
 def choose(screen: Screen, questions: Questions, found: list[SessionInfo]) -> str | None:
-    """The path of the session the person picks from the list; None for none."""
+    """Let the user pick a session and return its path; None if they pick none."""
     if not found:
-        screen.note("There are no other sessions in this directory.", "dim")
+        screen.note("No other sessions in this directory.", "dim")
         return None
     for number, info in enumerate(found, 1):
         whose = "" if info.source == "lamina" else f" ({info.source})"
         screen.line(
             fit(clean(f"{number:>3}  {info.id[:SHORT_ID]}  {minute(info.modified)[5:]}  {info.title}{whose}"), screen.width - 1)
         )
-    answer = questions.read("Which one? Number or id, Enter for none: ")
+    answer = questions.read("Number or id of the session (Enter for none): ")
     return resolve_choice(answer, found) if answer else None
 
 
 def resolve_choice(word: str, found: list[SessionInfo]) -> str:
-    """A number of the list, or an id as it is."""
+    """Resolve a number from the list to its path; return anything else unchanged."""
     return found[int(word) - 1].path if word.isdecimal() and 1 <= int(word) <= len(found) else word
 
 
@@ -56,16 +56,16 @@ def resume(chat: Chat, rest: str) -> None:
         return
     path = locate(resolve_choice(word, list_others(chat)), chat.options.cwd)
     if path == chat.agent.session.path:
-        chat.screen.note("That is the session you are in.", "dim")
+        chat.screen.note("This session is already open.", "dim")
         return
     chat.reopen(path)
-    chat.screen.note(f"Session {chat.agent.session.id}.", "dim")
+    chat.screen.note(f"Resumed session {chat.agent.session.id}.", "dim")
     chat.tell_notices()
     recap(chat)
 
 
 def collect_arguments(chat: Chat) -> Arguments:
-    """What may stand behind a command, for completion."""
+    """Return the completions for each command's argument."""
     from ...providers.models import table
     from .commands import DREAM_WORDS, MODE_WORDS
 
@@ -76,7 +76,7 @@ def collect_arguments(chat: Chat) -> Arguments:
     return {
         "dream": DREAM_WORDS.items,
         "memory": memories,
-        "model": lambda: [("offline", "needs nothing"), *((name, "") for name in sorted(table().models))],
+        "model": lambda: [("offline", "no API key needed"), *((name, "") for name in sorted(table().models))],
         "resume": lambda: [(info.id[:SHORT_ID], info.title) for info in list_others(chat)],
         "permissions": MODE_WORDS.items,
     }

@@ -1,6 +1,6 @@
-"""What the agent does, as a person sees it: the answer as it is written, one line for each call, and what is being waited for.
+"""Display of a running turn: the streamed answer, one line per tool call, and a progress line.
 
-Calls may run at the same time; each gets its line when it is done, so that no two lines are ever mixed.
+Calls may run in parallel; each gets its line when it finishes, so lines are never interleaved.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .screen import Screen, Style, clean
 
 THINKING = "thinking"
 ANSWERING = "waiting for the model"
-# Characters of a running command's output that are kept to show its last lines: more than those lines can hold on a wide screen.
+# Characters kept of a running command's output: more than its last lines can hold on a wide screen.
 TAIL = 4_000
 NO_WORK = "none"
 _MARKS = re.compile(r"(`+|\*\*)")
@@ -36,18 +36,19 @@ def describe_event(name: str, data: Mapping[str, Any]) -> str | None:
     match name:
         case "compaction" if data.get("trigger") == "auto":
             before, after = data.get("tokens_before"), data.get("tokens_after")
-            return f"Compacted ({data.get('by')}): {before:,} to {after:,} tokens. /undo takes it back."
+            return f"Compacted ({data.get('by')}): {before:,} to {after:,} tokens. Use /undo to revert it."
         case "collapse":
-            return f"Folded {data.get('turns')} old turns: {data.get('tokens_before'):,} to {data.get('tokens_after'):,} tokens."
+            turns = counted(data.get("turns") or 0, "old turn")
+            return f"Folded {turns}: {data.get('tokens_before'):,} to {data.get('tokens_after'):,} tokens."
         case "clearing":
-            return f"Cleared {len(data.get('ids') or ())} old results, about {data.get('tokens_saved'):,} tokens."
+            return f"Cleared {counted(len(data.get('ids') or ()), 'old result')}, about {data.get('tokens_saved'):,} tokens."
         case "recall" if data.get("files"):
-            return f"From memory: {', '.join(str(file).removesuffix('.md') for file in data['files'])}."
+            return f"Recalled from memory: {', '.join(str(file).removesuffix('.md') for file in data['files'])}."
         case "extraction" if data.get("names"):
-            return f"Remembered: {', '.join(map(str, data['names']))}."
+            return f"Saved to memory: {', '.join(map(str, data['names']))}."
         case "agent_ended" if data.get("background"):
             why = f": {data['why']}" if data.get("why") else ""
-            return f"Agent in the background, {data.get('description')}: {data.get('status')}{why}."
+            return f"Background agent ({data.get('description')}): {data.get('status')}{why}."
         case "compaction_failed" if data.get("trigger") == "auto":
             return f"Not compacted: {str(data.get('why')).rstrip('.')}."
         case _:
@@ -63,10 +64,10 @@ class TurnDisplay:
         self._home = home
         self._lock = threading.Lock()
         self._running: dict[str, tuple[str, object]] = {}
-        self._tails: dict[str, str] = {}  # what running commands printed last
-        self._progress: dict[str, int] = {}  # calls that running agents have made
-        self._spoke = False  # the answer under way has words in it
-        self._held: list[str] = []  # what happened beside the answer while it was written
+        self._tails: dict[str, str] = {}  # last output of running commands
+        self._progress: dict[str, int] = {}  # number of calls made by running agents
+        self._spoke = False  # whether the current answer has text yet
+        self._held: list[str] = []  # messages held back while the answer streams in
         self._flow = TextStream(screen.styled)
 
     def begin(self) -> None:
@@ -82,7 +83,7 @@ class TurnDisplay:
         self._screen.left()
 
     def _close(self) -> None:
-        """The last word of an answer, which nothing followed; then what may not stand in the middle of it."""
+        """Write the last word of the answer, then the messages held back while it streamed in."""
         if self._spoke:
             self._screen.raw(self._flow.end(self._screen.width))
             self._spoke = False
@@ -98,7 +99,7 @@ class TurnDisplay:
             case "content_block_delta":
                 self._delta(event["delta"])
             case "answer":
-                # Whole, or all there will be of it; what it calls for runs next.
+                # The answer is complete or was cut off; its tool calls run next.
                 self._close()
                 self._screen.wait(ANSWERING)
             case "tool_call":
@@ -130,7 +131,7 @@ class TurnDisplay:
         self._screen.raw(self._flow.feed(clean(text), self._screen.width))
 
     def _output(self, event: dict[str, Any]) -> None:
-        """The last lines of the command that printed last."""
+        """Show the last lines of the command that printed most recently."""
         with self._lock:
             if event["id"] not in self._running:
                 return
@@ -138,7 +139,7 @@ class TurnDisplay:
         self._screen.below([line for line in tail.splitlines() if line.strip()])
 
     def _agent(self, event: dict[str, Any]) -> None:
-        """How far the agent of a call has come; one in the background stands in the status line."""
+        """Show the progress of a call's agent; background agents are in the status line instead."""
         with self._lock:
             if event["background"] or event["call"] not in self._running:
                 return
@@ -146,7 +147,7 @@ class TurnDisplay:
         self._screen.wait(self._what_runs())
 
     def _layer(self, name: str, data: Mapping[str, Any]) -> None:
-        """What changed the conversation itself, in half a line; what only keeps books is not worth one."""
+        """Show layer events that changed the conversation; bookkeeping events are not shown."""
         if (words := describe_event(name, data)) is not None:
             if self._spoke:
                 self._held.append(words)
@@ -171,15 +172,15 @@ class TurnDisplay:
             self._tails.pop(event["id"], None)
             self._progress.pop(event["id"], None)
         self._screen.below(())
-        said = describe_result(name, given, event["content"], event["facts"], is_error=event["is_error"])
-        self.line(describe_call(name, given, self._cwd, self._home), said, is_error=event["is_error"])
+        outcome = describe_result(name, given, event["content"], event["facts"], is_error=event["is_error"])
+        self.line(describe_call(name, given, self._cwd, self._home), outcome, is_error=event["is_error"])
         self._screen.wait(self._what_runs())
 
-    def line(self, what: str, said: str, *, is_error: bool) -> None:
-        """A call and what came of it, in one line: a third of it at least is the result's."""
+    def line(self, what: str, outcome: str, *, is_error: bool) -> None:
+        """Show a call and its result on one line, with at least a third of it for the result."""
         screen, marks = self._screen, self._screen.marks
         room = screen.width - 4
-        result = " ".join(clean(said).split())
+        result = " ".join(clean(outcome).split())
         shown = fit(clean(what), max(room - len(result) - 3, room * 2 // 3) if result else room, marks.cut)
         result = fit(result, max(0, room - len(shown) - 3), marks.cut)
         screen.painted(
@@ -190,7 +191,7 @@ class TurnDisplay:
 
 
 def describe_work(jobs: Sequence[str], agents: Sequence[AgentState]) -> str:
-    """Background work in a person's words: an agent is known by what it is doing, or else by its task."""
+    """Describe background work; an agent is shown by its current activity, or else by its task."""
     doing = {agent.name: f"agent: {agent.summary or agent.description}" for agent in agents}
     return ", ".join(doing.get(job, job) for job in jobs if job != SUMMARIES)
 
@@ -198,9 +199,9 @@ def describe_work(jobs: Sequence[str], agents: Sequence[AgentState]) -> str:
 def describe_status(
     window: WindowState, last: Usage | None, dollars: float | None, usage: Usage, mode: str, work: str = NO_WORK
 ) -> list[str]:
-    """The status line, what matters most first: the window that is left, what came from the cache, what it cost so far.
+    """Return the parts of the status line, most important first: remaining context, cache hits, cost, mode, background work.
 
-    `last` is of the last call; `dollars` is None where the model has no known price; `work` goes on in the background.
+    `last` is the usage of the last call; `dollars` is None if the model's prices are unknown.
     """
     warning = " (nearly full)" if window.above_error else " (filling up)" if window.above_warning else ""
     if window.at_blocking:
@@ -218,7 +219,7 @@ def describe_status(
 
 
 def fit_parts(found: list[str], width: int, dash: str = "·") -> str:
-    """As many parts as there is room for; the first stays whatever the width."""
+    """Join as many parts as fit; the first always stays."""
     line = found[0]
     for part in found[1:]:
         longer = f"{line} {dash} {part}"
@@ -229,22 +230,22 @@ def fit_parts(found: list[str], width: int, dash: str = "·") -> str:
 
 
 class TextStream:
-    """Words of an answer as they come, broken between words and lightly coloured: headings, code, what is meant to be bold.
+    """Wraps a streamed answer between words and colours headings, code and bold text.
 
-    Nothing is added but line breaks and colours and nothing left out but the blank a line would end with, so what is copied from the
-    terminal is what was said. A word is held back until it is whole. Inside a fenced block lines are left as they are.
+    It adds only line breaks and colours, and drops only the blank at the end of a line, so text copied from the terminal is the
+    original. A word is held back until it is complete. Lines inside a fenced block are left unchanged.
     """
 
     def __init__(self, styled: Callable[[str, Style], str]) -> None:
         self._styled = styled
         self._column = 0
-        self._line = ""  # as far as it has come, without breaks of ours
+        self._line = ""  # the current line so far, without our line breaks
         self._word = ""
         self._fenced = False
         self._heading = self._code = self._bold = False
 
     def feed(self, text: str, width: int) -> str:
-        """What may be written now."""
+        """Add text and return what can be written now."""
         out: list[str] = []
         for char in text:
             if char == "\n":
@@ -254,7 +255,7 @@ class TextStream:
                 out.append(self._flush(width))
                 out.append(self._blank(width))
             elif not self._fenced and not char.isascii() and cell_len(char) > 1:
-                # Scripts without blanks may be broken between any two characters.
+                # Scripts without blanks can be broken between any two characters.
                 out.append(self._flush(width))
                 self._word = char
                 out.append(self._flush(width))
@@ -263,7 +264,7 @@ class TextStream:
         return "".join(out)
 
     def end(self, width: int) -> str:
-        """The answer is whole: the last word, and the left edge again."""
+        """Finish the answer: return the last word and, if needed, a newline."""
         rest = self._flush(width)
         at_left = not self._column
         self._newline()
@@ -303,7 +304,7 @@ class TextStream:
         return "".join(out)
 
     def _newline(self) -> None:
-        """A mark that was not closed ends with its line."""
+        """Reset the styles: an unclosed mark ends with its line."""
         if _FENCE.match(self._line):
             self._fenced = not self._fenced
         self._line, self._column = "", 0

@@ -1,9 +1,9 @@
-"""The commit of a compaction: one write, for notes and summaries alike (B1, C4, C5).
+"""Commits a compaction in one write, for notes and summaries alike.
 
-A text that stands for everything up to a place is a boundary, which other readers of such transcripts know, and is followed by a
-checkpoint, so that the next resume reads only what is kept. A text for a part behind a kept beginning is a span in the middle: what
-stands before it keeps its bytes and its place in the cache (C6). The receipt names every record in view and is proved before anything
-is written. A crash between any two lines leaves the old view or the new one, at worst with a title far from the end.
+A text that replaces everything up to a point is a boundary, which other transcript readers understand. A checkpoint follows it,
+so the next resume reads only what was kept. A text that replaces a part after a kept beginning is a span: the messages before it
+keep their bytes and stay cached. The receipt names every record in view and is verified before anything is written. A crash
+between any two lines leaves the old view or the new one; at worst, the session's title is far from the end of the file.
 """
 
 from __future__ import annotations
@@ -23,32 +23,33 @@ from ...core.receipts import Receipt, Told, open_receipt, write_receipt
 from ...core.records import Attachment, Boundary, Checkpoint, Message, Record, Span
 from ...core.usage import Usage
 from ...core.view import Item
+from ...core.wording import plural
 from ..state import Conversation, seconds_between
 from .compose import SummaryBudget
 from .probes import Fidelity, fidelity
 from .restoration import HOOK, NotRestored, Restoration, said_by, tell_restored
 from .user_messages import said_in
 
-# What is put back fills the window to this part of the threshold at most: a window that is full again at once helps nobody.
+# Restored context may fill the window up to this share of the threshold, so that the next compaction is not due at once.
 FULL_PERCENT = 75
 
 How: TypeAlias = Literal["", "notes", "summary", "ahead", "rules"]
 
 
 class Compacted(msgspec.Struct, frozen=True):
-    """The outcome. `boundary` is the id to undo or expand it by; empty: nothing was changed, for the reason in `why`."""
+    """The outcome of a compaction. `boundary` is its id for `undo` and `expand`; if empty, nothing changed, and `why` says why."""
 
     boundary: str = ""
     how: How = ""
     tokens_before: int = 0
     tokens_after: int = 0
-    usage: Usage = Usage()  # of the calls it took
+    usage: Usage = Usage()  # of its model calls
     seconds: float = 0.0
     receipt: Receipt | None = None
-    left_out: int = 0  # rounds the summary does not cover (C7)
-    files: tuple[str, ...] = ()  # put back
-    not_back: tuple[NotRestored, ...] = ()  # what should have been put back too, and why it was not
-    fidelity: Fidelity | None = None  # facts of what left that the model can still answer (K4)
+    left_out: int = 0  # rounds that the summary does not cover
+    files: tuple[str, ...] = ()  # files shown again after it
+    not_back: tuple[NotRestored, ...] = ()  # files and texts that could not be shown again, and why
+    fidelity: Fidelity | None = None  # how many removed facts the model can still answer
     why: str = ""
 
     @property
@@ -57,7 +58,7 @@ class Compacted(msgspec.Struct, frozen=True):
 
 
 class CompactionRequest(NamedTuple):
-    """What was asked for, and when it began."""
+    """A requested compaction: its trigger, its start time and the size of the conversation."""
 
     trigger: str
     began: str
@@ -66,32 +67,32 @@ class CompactionRequest(NamedTuple):
 
 
 class Replacement(msgspec.Struct, frozen=True):
-    """The text that takes the place of the records that are `gone`, as a layer decided it."""
+    """The text that a layer chose to replace the records in `gone`."""
 
     decision: str  # id of the boundary or span
-    summary: str  # id of the record that holds the text; the decision's own for a span
+    summary: str  # id of the record that holds the text; for a span, the decision's id
     text: str
     how: How
     gone: tuple[str, ...]
-    put: Restoration  # what is put back behind it
-    fates: dict[str, Told] = {}  # of those of the gone whose fate is another than being summarised
+    put: Restoration  # context shown again after it
+    fates: dict[str, Told] = {}  # fates of the removed records that were not summarised
     usage: Usage = Usage()
     left_out: int = 0
     saved: int = 0  # tokens
 
     @property
     def within(self) -> bool:
-        """Whether a beginning is kept in front of it."""
+        """Whether the replacement follows a kept beginning, as a span."""
         return self.summary == self.decision
 
 
 def ceiling(c: Conversation) -> int:
-    """Return how full the window may be behind a compaction."""
+    """Return how many tokens the window may hold after a compaction."""
     return c.limits.autocompact * FULL_PERCENT // 100
 
 
 def budget_of(c: Conversation, room: int) -> SummaryBudget:
-    """The user's words come first, but never fill the room alone."""
+    """Split the room between user messages and the file list. User messages come first but get at most half."""
     policy = c.policy.compact
     users = min(c.limits.scaled(policy.users_tokens), room // 2)
     return SummaryBudget(users=users, files=min(c.limits.scaled(policy.list_tokens), room // 4))
@@ -105,7 +106,7 @@ def commit(
     *,
     during: AbstractContextManager[None] | None = None,
 ) -> Compacted:
-    """Write the compaction, then measure and report it. `items` is the view it was made of; `during` surrounds the write."""
+    """Write the compaction, then measure and report it. `items` is the view it was made from; `during` surrounds the write."""
     leaf, time = c.log.tree.leaf, c.clock()
     gone = set(new.gone)
     receipt = _receipt(items, new, gone)
@@ -143,7 +144,7 @@ def commit(
 
 
 def _receipt(items: Sequence[Item], new: Replacement, gone: set[str]) -> Receipt:
-    """Prove the receipt against the order the records have, before anything is written."""
+    """Make the receipt and verify it against the order of the records, before anything is written."""
     other = {**new.put.elsewhere, **new.fates}
     order = [item.uuid for item in items]
     fates = {one: other.get(one, Told("summarised", new.summary)) if one in gone else Told("kept") for one in order}
@@ -161,7 +162,7 @@ def _checkpoint(c: Conversation, boundary: Boundary) -> None:
 
 
 def _listed_again(c: Conversation) -> list[bytes]:
-    """What a list of sessions shows, to be written again behind a compaction (C4). It is no reason for one to fail."""
+    """Return the session's title lines, to be repeated after a compaction. If they cannot be read, the compaction goes ahead."""
     from ...disk.transcripts.session_list import listed_lines, read_session_info
 
     if c.store.path is None or (shown := read_session_info(c.store.path)) is None:
@@ -173,7 +174,7 @@ def _listed_again(c: Conversation) -> list[bytes]:
 
 
 def _session_start(c: Conversation, decision: str, parent: str | None) -> Iterator[Record]:
-    """Run the session-start hooks again: what they say stands last (C4)."""
+    """Run the SessionStart hooks again and yield their output as the last records."""
     if c.host.session_start is not None:
         for words in said_by(c, "session_start", partial(c.host.session_start, "compact")):
             made = Attachment(str(uuid4()), parent, c.clock(), HOOK, (text(words),), by=decision)
@@ -195,13 +196,14 @@ def _report(c: Conversation, done: Compacted, new: Replacement, trigger: str) ->
     if done.fidelity is not None and done.fidelity.facts:
         told["fidelity"] = done.fidelity.to_json()
     if new.within:
-        # No checkpoint follows a span: what was learnt of the tokens goes with the event, as with a clearing (T10).
+        # No checkpoint follows a span, so the event carries the calibrated count, as it does for a clearing.
         told |= {"decision": done.boundary, "count": c.count.to_json()}
     c.record_event("compaction", told)
     if done.left_out:
         c.notify(
-            f"The summary does not cover {done.left_out} of the oldest rounds, which did not fit into the call that makes it. "
-            f"Your own messages in them are carried over; undoing {done.boundary} brings all of it back."
+            f"The summary does not cover the oldest {plural(done.left_out, 'round', f'{done.left_out:,} rounds')}, "
+            "because the model call had no room for more. "
+            f"Your own messages are kept. Undo {done.boundary} to restore everything."
         )
     if c.host.post_compact is not None:
         for words in said_by(c, "post_compact", partial(c.host.post_compact, trigger, new.text)):

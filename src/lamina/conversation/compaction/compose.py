@@ -1,12 +1,11 @@
-"""The summary as it enters the log: the model's sections, the person's words, the files, the way back (C3). Pure.
+"""Composes the text of a summary: the model's sections, the user's messages, the files used, and where to find the originals.
+Pure.
 
-One text, so that it is written whole or not at all. Its parts can be found again: the next compaction carries the person's words and
-the files over from it.
+It is one text, so it is written whole or not at all. The next compaction reads the user's messages and the files back from it.
 
-The files a conversation worked with, named from its tool calls (C3, K4): no model decides which are forgotten.
-
-The list stands in the summary, newest first and grouped by directory so that more of them fit. An earlier summary's list is read
-back, so a file used at the very beginning is still named after ten compactions while there is room.
+The list of files comes from the tool calls, so no model decides which files are forgotten. It is ordered newest first and grouped
+by directory, so that more names fit. The list of an earlier summary is included: a file used at the very beginning is still named
+after ten compactions, as long as there is room.
 """
 
 from __future__ import annotations
@@ -21,16 +20,17 @@ import msgspec
 from ...core.blocks import Text, ToolUse
 from ...core.prompt_files import prompt_sections
 from ...core.view import Item
+from ...core.wording import counted, plural
 from .user_messages import Tokens, Users, rendered, select
 
-# Names under which tools take a path.
+# Argument names that hold a path.
 PATH_KEYS = ("file_path", "path", "notebook_path", "filename", "file", "old_path", "new_path", "target_file")
 COMMAND_KEYS = ("command", "cmd", "script")
-# In a command, what looks like a file: a name with an ending, with or without directories before it.
+# A file name in a command: a name with an extension, with or without directories before it.
 _IN_COMMAND = re.compile(
     r"(?<![\w./~@%+:-])(?:~/|\.{1,2}/|/)?(?:[\w.@%+-]+/)*[\w@%+-][\w.@%+-]*\.[A-Za-z][A-Za-z0-9]{0,7}(?![\w/(])"
 )
-# Endings that are rather a method call, a host or an abbreviation.
+# Extensions that rather belong to a host name or an abbreviation.
 _NO_ENDING = {"com", "org", "net", "io", "dev", "e.g", "i.e"}
 LONGEST = 400
 
@@ -39,8 +39,10 @@ _LINE = re.compile(r"^- (.*?/|)\t(.+)$", re.MULTILINE)
 
 
 def used_in(items: Iterable[Item], cwd: str = "") -> list[str]:
-    """Paths in the calls of these items and in the lists of earlier summaries, newest first, each once. Those below `cwd` are
-    relative to it."""
+    """Return the paths in the items' tool calls and in earlier summaries, newest first, without duplicates.
+
+    Paths below `cwd` are relative to it.
+    """
     oldest_first: list[str] = []
     for item in items:
         for block in item.blocks:
@@ -80,9 +82,9 @@ def _plain(path: str, cwd: str) -> str:
 
 
 def listed(paths: Sequence[str], budget: int, tokens: Tokens) -> str:
-    """As many as fit, newest first, by directory; a directory stands where its newest file would. Empty where there are none."""
+    """Return a list of as many files as fit, newest first, grouped by directory. Each directory is placed by its newest file."""
     low, high = 0, len(paths)
-    # Grouping makes each further file cost little; halving finds how many fit.
+    # The cost of one more file depends on its group, so a binary search finds how many fit.
     while low < high:
         middle = (low + high + 1) // 2
         if tokens(_list(paths[:middle])) <= budget:
@@ -92,7 +94,7 @@ def listed(paths: Sequence[str], budget: int, tokens: Tokens) -> str:
     if not low:
         return ""
     rest = len(paths) - low
-    return _list(paths[:low]) + (f"\n({rest:,} older files are not named here.)" if rest else "")
+    return _list(paths[:low]) + (f"\n({counted(rest, 'older file')} not listed.)" if rest else "")
 
 
 def _list(paths: Sequence[str]) -> str:
@@ -104,7 +106,7 @@ def _list(paths: Sequence[str]) -> str:
 
 
 def listed_in(summary: str) -> list[str]:
-    """The files an earlier summary names, as they stand there."""
+    """Return the files that an earlier summary lists, in the same order."""
     _, found, text = summary.rpartition(HEADING)
     if not found:
         return []
@@ -112,32 +114,32 @@ def listed_in(summary: str) -> list[str]:
 
 
 USERS_HEADING = "## 6. All user messages"
-# The section behind the user's messages; where a summary has none, they come at its end.
+# The user's messages go before this section, or at the end if a summary lacks it.
 _SEVENTH = re.compile(r"^#{1,4}\s*7\.", re.MULTILINE)
 
 
 class WayBack(NamedTuple):
-    """Where what was compacted can be found again."""
+    """The location of the original messages."""
 
     node: str  # id of the decision
-    transcript: str = ""  # empty: a session in memory
-    results: str = ""  # the directory of spilled results, where there are any
+    transcript: str = ""  # empty for a session in memory
+    results: str = ""  # the directory of spilled results, if there are any
 
 
 class SummaryBudget(msgspec.Struct, frozen=True):
-    """Tokens for what is put in beside the model's words."""
+    """Token budgets for the parts that are added to the model's summary."""
 
     users: int
     files: int
 
 
 class SummaryOrigin(msgspec.Struct, frozen=True):
-    """Where the words come from, besides what the model said."""
+    """The circumstances in which a summary was made."""
 
-    partial: bool = False
-    mechanical: bool = False
-    dropped: int = 0  # rounds the model did not see
-    go_on: bool = False  # nobody is there to say so
+    partial: bool = False  # it replaces only a part of the conversation
+    mechanical: bool = False  # by rules instead of a model
+    dropped: int = 0  # rounds that the model did not see
+    go_on: bool = False  # tell the model to continue, because no user is present to do so
 
 
 def compose(
@@ -155,7 +157,7 @@ def compose(
     if made.mechanical:
         head.append(texts["mechanical"])
     if made.dropped:
-        head.append(texts["dropped"].format(count=made.dropped))
+        head.append(texts["dropped"].format(rounds=plural(made.dropped, "round", f"{made.dropped:,} rounds")))
     if made.go_on:
         head.append(texts["go on"])
     tail = [listed(files, budget.files, tokens), *_way_back(way)]
@@ -164,7 +166,7 @@ def compose(
 
 
 def with_users(summary: str, users: Users) -> str:
-    """Section 6 in its place."""
+    """Insert the user's messages as section 6."""
     section = users_section(users)
     found = _SEVENTH.search(summary)
     if found is None:

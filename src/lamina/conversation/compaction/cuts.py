@@ -1,7 +1,7 @@
-"""Where a view may be cut: between two items such that no call is parted from its result and no answer from itself.
+"""Finds where a view may be cut: between two items, never between a call and its result or inside an answer.
 
-Pure. A cut `i` parts items[:i] from items[i:]. Everything that removes or keeps a run of items asks here first, so a request made of
-what is left is always well-formed without a made-up result.
+Pure. A cut `i` separates items[:i] from items[i:]. All code that removes or keeps a run of items uses these cuts, so the
+remaining request is always well-formed and needs no synthetic results.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from typing import NamedTuple, TypeAlias
 from ...core.blocks import Block, Text, ToolResult, ToolUse
 from ...core.view import Item
 
-# How many tokens blocks take; the window's own estimate, handed in.
+# A function that returns the tokens of blocks: the window's estimate, passed in.
 Size: TypeAlias = Callable[[Iterable[Block]], int]
 
-# Items that stand for a run of records of another place in the log. They are no records a boundary could keep.
+# Items that replace a run of other records. A boundary cannot keep them.
 FOLDED = ("snip", "collapse", "summary", "partial")
 
 
 class Round(NamedTuple):
-    """One call of the model: its answer and all that was put in up to the next one. The first may have no answer."""
+    """One model call: its answer and all input up to the next one. The first round may have no answer."""
 
     start: int
     end: int
 
 
 def legal_cuts(items: Sequence[Item]) -> list[bool]:
-    """For every i from 0 to len(items): whether a cut there leaves every answer and every pair of call and result whole."""
+    """Return for every i from 0 to len(items) whether a cut there keeps each answer and each pair of call and result together."""
     first: dict[str, int] = {}
     last: dict[str, int] = {}
     for index, item in enumerate(items):
@@ -37,7 +37,7 @@ def legal_cuts(items: Sequence[Item]) -> list[bool]:
             last[name] = index
     change = [0] * (len(items) + 2)
     for name, start in first.items():
-        # Cuts behind `start` up to and including the one before the last item of the tie are closed.
+        # Cuts after `start`, up to the one before the last tied item, are illegal.
         change[start + 1] += 1
         change[last[name] + 1] -= 1
     legal: list[bool] = []
@@ -49,7 +49,7 @@ def legal_cuts(items: Sequence[Item]) -> list[bool]:
 
 
 def _tied(item: Item) -> list[str]:
-    """What this item must stay together with, by name."""
+    """Return the keys of the groups that this item must stay together with."""
     names = [f"key:{item.key}"] if item.role == "assistant" and item.key is not None else []
     for block in item.blocks:
         if isinstance(block, ToolUse):
@@ -60,12 +60,12 @@ def _tied(item: Item) -> list[str]:
 
 
 def cut_before(legal: Sequence[bool], index: int) -> int:
-    """The last place at or before `index` where a cut may be made."""
+    """Return the last legal cut at or before `index`."""
     return next(at for at in range(min(index, len(legal) - 1), -1, -1) if legal[at])
 
 
 def rounds(items: Sequence[Item]) -> list[Round]:
-    """The items grouped by call of the model, in order; cuts between rounds are legal ones."""
+    """Group the items by model call, in order. Cuts between rounds are legal."""
     legal = legal_cuts(items)
     starts = [0] if items else []
     before: Item | None = None
@@ -78,7 +78,7 @@ def rounds(items: Sequence[Item]) -> list[Round]:
 
 
 def is_said(item: Item) -> bool:
-    """Whether the person said it: words of theirs, no result and nothing a program put in."""
+    """Return whether the user wrote this item: not a tool result, and not inserted by a program."""
     return (
         item.kind == "said"
         and item.role == "user"

@@ -1,15 +1,14 @@
-"""Probe facts (K4): what of a part that leaves the view can still be answered afterwards. Pure, by rule, no model.
+"""Measures how many facts of removed messages the model can still answer after a compaction. By rules, without a model.
 
-Facts are exact strings: names, paths, numbers with their unit, error texts, sentences of the person's. The same items always give the
-same facts. Each is judged by one question: does it stand in the text the model sees now? If it does not, it is one call away where
-the model has a tool that opens what was taken out, else it is lost to it.
+Facts are exact strings: names, paths, numbers with a unit, error messages, sentences of the user. The same items always yield the
+same facts. A fact is *in context* if the text that the model sees now contains it. If not, it is *one call away* if the model has
+a tool that opens the removed messages, and *lost* otherwise.
 
-Bounded: a sample of each text is looked at, and no more than MOST_TEXT in all, so that it costs milliseconds however long the part is.
+The cost is bounded: only a sample of each text is read, at most MOST_TEXT characters in all, which takes milliseconds.
 
-What of a part that left the view the model can still answer (K4): measured at each compaction, told with it, never a reason to stop.
-
-"One call away" means that the model has the Expand tool, or that the transcript lies on disk and the model has a tool that reads files:
-every summary names both ways. A session whose model has neither has lost what its context does not hold; a person can still open it.
+The result is reported with each compaction and never prevents one. "One call away" means that the model has the Expand tool, or
+that the transcript is on disk and the model has a tool that reads files; every summary names both ways. A lost fact is lost to
+the model only: the user can still open the transcript.
 """
 
 from __future__ import annotations
@@ -22,20 +21,21 @@ import msgspec
 
 from ...core.blocks import Block, Text, ToolResult, ToolUse, canonical
 from ...core.view import Item
+from ...core.wording import counted, plural
 from ..state import Conversation
 from .cuts import is_said
 
-# As many as the benchmark of coverage asks for.
+# The same number as in the coverage benchmark.
 MOST = 60
-# Characters that are looked at in all: a few patterns and a look at every word take about ten milliseconds.
+# Maximum number of characters read in all; this takes about ten milliseconds.
 MOST_TEXT = 60_000
-# Of one text at least: a result's first lines say what it is.
+# Minimum number of characters read of each text: the first lines of a result tell what it is.
 LEAST_EACH = 400
 SHORTEST, LONGEST = 6, 160
 
 Kind: TypeAlias = Literal["name", "path", "number", "error", "sentence"]
 
-# Every pattern is linear: no quantifier gives back what it took.
+# Every pattern runs in linear time: possessive quantifiers never backtrack.
 _WORD = re.compile(r"[^\s\"'`()<>\[\]{},;|=]++")
 _NAME = re.compile(r"[A-Za-z]\w++", re.ASCII)
 _HUMP = re.compile(r"[a-z][A-Z]")
@@ -54,7 +54,7 @@ class Fact(NamedTuple):
 
 
 class Fidelity(msgspec.Struct, frozen=True):
-    """How many facts of what left the view are in context, one call away, or lost."""
+    """The number of removed facts that are in context, one call away, or lost."""
 
     in_context: int = 0
     one_call: int = 0
@@ -68,19 +68,20 @@ class Fidelity(msgspec.Struct, frozen=True):
         return {"facts": self.facts, "in_context": self.in_context, "one_call": self.one_call, "lost": self.lost}
 
     def clause(self) -> str:
-        """For a person; empty where nothing was asked."""
+        """Return the numbers as a clause for the user; empty if there were no facts."""
         if not self.facts:
             return ""
-        rest = [
-            f"{count} {words}"
-            for count, words in ((self.one_call, "one call away"), (self.lost, "out of the model's reach"))
-            if count
-        ]
-        return ", ".join([f"of {self.facts} facts that left, {self.in_context} are in the context", *rest])
+        places = (
+            (self.in_context, "still in the context"),
+            (self.one_call, "one tool call away"),
+            (self.lost, "out of the model's reach"),
+        )
+        found = [f"{count} {plural(count, 'is', 'are')} {place}" for count, place in places if count]
+        return f"of {counted(self.facts, 'fact')} removed, {', '.join(found)}"
 
 
 def drawn(items: Sequence[Item]) -> list[Fact]:
-    """At most MOST facts, the same number of each kind where there are as many, spread over the items."""
+    """Return at most MOST facts, spread evenly over the kinds and over the items."""
     found: dict[Kind, dict[str, None]] = {"sentence": {}, "path": {}, "number": {}, "error": {}, "name": {}}
     for said, text in _sampled(items):
         for fact in _facts(text, said=said):
@@ -104,7 +105,7 @@ def _facts(text: str, *, said: bool) -> Iterator[Fact]:
 
 
 def judged(facts: Sequence[Fact], shown: Iterable[str], *, reachable: bool) -> Fidelity:
-    """`shown`: the texts the model sees now. `reachable`: it has a tool that opens what it does not see."""
+    """Judge the facts by the texts that the model sees now. `reachable` means that it has a tool to open removed messages."""
     context = _plain("\n".join(shown))
     here = sum(fact.text in context for fact in facts)
     rest = len(facts) - here
@@ -116,7 +117,7 @@ def texts_of(items: Iterable[Item]) -> Iterable[str]:
 
 
 def _sampled(items: Sequence[Item]) -> list[tuple[bool, str]]:
-    """Whether the person said it, and the text; of long ones the beginning. Where there are too many, every so-manieth."""
+    """Return (whether the user wrote it, text) pairs. Long texts are cut, and if there are too many, they are sampled evenly."""
     texts = [(is_said(item), text) for item in items for block in item.blocks if (text := _text(block))]
     texts = [texts[index] for index in _places(len(texts), MOST_TEXT // LEAST_EACH)]
     each = MOST_TEXT // max(1, len(texts))
@@ -140,7 +141,7 @@ def _plain(text: str) -> str:
 
 
 def _shares(found: dict[Kind, list[str]]) -> dict[Kind, int]:
-    """What one kind does not need the others get; kinds with few come first."""
+    """Divide the facts among the kinds. Kinds with few facts come first, and the others share what these leave over."""
     shares: dict[Kind, int] = {}
     left = MOST
     for number, kind in enumerate(sorted(found, key=lambda kind: (len(found[kind]), kind))):
@@ -154,17 +155,17 @@ def _spread(texts: Sequence[str], most: int) -> list[str]:
 
 
 def _places(count: int, most: int) -> list[int]:
-    """At most so many places, evenly over all of them."""
+    """Return at most `most` indexes, spread evenly over `count`."""
     return list(range(count)) if count <= most else [index * count // most for index in range(most)]
 
 
 EXPAND = "Expand"
-# Names under which agents have a tool that reads a file.
+# Common names of tools that can read a file.
 READERS = frozenset({"Read", "Grep", "Bash", "read_file", "grep", "bash", "shell", "run_command"})
 
 
 def fidelity(c: Conversation, before: Sequence[Item]) -> Fidelity:
-    """`before`: the view as it was. What left it is what is asked for."""
+    """Measure the facts of the items that were in the view `before` and are no longer."""
     now = c.log.view.items
     stays = {item.uuid for item in now}
     facts = drawn([item for item in before if item.uuid not in stays])

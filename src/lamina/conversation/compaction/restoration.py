@@ -1,7 +1,8 @@
-"""What comes back behind a summary, and what survives it word for word (C4, B2): gathered here, decided in layers/l4_compact/restore.py.
+"""Gathers the context shown again after a compaction: instructions, pins, files, and texts of the host. restore.py selects what
+fits.
 
-Everything that comes back is an attachment record that belongs to the compaction, so an undo takes it away again. Files are read
-again from the disk; what cannot be read is told and left out, and so is what does not fit: neither stops a compaction.
+Each restored text is an attachment record that belongs to the compaction, so an undo removes it again. Files are read afresh from
+disk. Files that cannot be read or do not fit are reported and left out; neither stops a compaction.
 """
 
 from __future__ import annotations
@@ -30,28 +31,28 @@ from ..window.features import measure_all
 from .restore import FoundFile, RestoredText, files_back, is_ours, texts_back
 from .user_messages import LEAST_CHARACTERS, shortened, words_of
 
-# Beyond this no budget for one file reaches, whatever its lines are like.
+# Larger than any budget for one file.
 MAX_FILE = 1 << 20
 INSTRUCTIONS = "instructions"
 NESTED = "nested_memory"
 PIN = "pin:"
-PINNED = "The user pinned this; it holds, word for word:"
-PINNED_CUT = "The user pinned this; it is cut to fit the window, and expanding {pin} opens all of it:"
+PINNED = "The user pinned this text. It applies word for word:"
+PINNED_CUT = "The user pinned this text. It is shortened to fit the window; expand {pin} to see all of it:"
 NOBODY = Item("", "user", (), "said")
 HOOK = "hook"
-TODOS = "The to-do list as it stands:"
-# What a host has to put back, in the order it comes (C4); kinds of its own come behind them.
+TODOS = "The current to-do list:"
+# The order in which the host's texts are restored; kinds that are not listed come last.
 ORDER = ("skill", "plan", "todos", "background", "tools", "agents", "mcp")
 
 
 class Restoration(NamedTuple):
-    """What is put back, in order, where what it stands for went (B1), and what is to be told of it (K5)."""
+    """The restored records in order, where the records they replace went, and what to report."""
 
     records: tuple[Attachment, ...]
     elsewhere: dict[str, Told]
     files: tuple[str, ...]
     skipped: tuple[NotRestored, ...]
-    cut: tuple[str, ...]  # pins that are not shown whole
+    cut: tuple[str, ...]  # pins that are shown shortened
 
 
 class NotRestored(NamedTuple):
@@ -60,7 +61,7 @@ class NotRestored(NamedTuple):
 
 
 def tokens_of(c: Conversation, words: str) -> int:
-    """Of a text that is being tried: nothing is remembered of it."""
+    """Estimate the tokens of a candidate text, without caching the result."""
     return estimate(measure_all((text(words),)), c.count.calibration) if words else 0
 
 
@@ -69,7 +70,7 @@ def size_of(c: Conversation, blocks: Sequence[Block]) -> int:
 
 
 def tell_restored(c: Conversation, put: Restoration) -> None:
-    """What came back and what did not (K5); what is pinned and had to be cut the person is told once."""
+    """Record what was restored and what was not. Notify the user once of pins that had to be shortened."""
     pins.tell_cut(c, put.cut)
     if put.files or put.skipped:
         c.record_event("restored", {"files": list(put.files), "not": [{"key": key, "why": why} for key, why in put.skipped]})
@@ -85,7 +86,10 @@ def put_back(
     room: int | None,
     fresh: bool = True,
 ) -> Restoration:
-    """`fresh`: instruction files are read again. What must come back (instructions, pins) does so whatever the room."""
+    """Return the context to restore after a compaction. Instructions and pins are restored even if the room is too small.
+
+    With `fresh`, instruction files are read again.
+    """
     chain = _Chain(c, by, parent)
     held = {item.uuid for item in kept}
     gone = [item for item in items if item.uuid not in held]
@@ -98,7 +102,7 @@ def put_back(
 
 
 class _Chain:
-    """Attachments in the making, each hanging on the one before."""
+    """A chain of new attachments, each the parent of the next."""
 
     def __init__(self, c: Conversation, by: str, parent: str | None) -> None:
         self._by = by or None
@@ -120,7 +124,7 @@ class _Chain:
 
 
 def _instructions(c: Conversation, chain: _Chain, gone: Sequence[Item], kept: Sequence[Item], *, fresh: bool) -> None:
-    """Instruction files stand in full behind every compaction: as they are now where a host can read them, else as they were."""
+    """Restore instruction files in full: their current content if the host can read them, else the recorded one."""
     old = [item for item in gone if item.kind == f"attachment:{INSTRUCTIONS}"]
     if not any(item.kind == f"attachment:{INSTRUCTIONS}" for item in kept):
         now = call_host(c, "reminder", c.host.reminder, None) if fresh and c.host.reminder is not None else None
@@ -134,8 +138,10 @@ def _instructions(c: Conversation, chain: _Chain, gone: Sequence[Item], kept: Se
 
 
 def _pins(c: Conversation, chain: _Chain, gone: Sequence[Item], held: set[str]) -> tuple[str, ...]:
-    """B2. A pinned message that leaves the view stands in an attachment of its own, which the next compaction carries on. What is too
-    large for the window is cut, and says so; those are returned."""
+    """Restore pins. Returns those that are shortened because they are too large for the window.
+
+    A pinned message that leaves the view is copied to an attachment, which the next compaction carries on.
+    """
     by_uuid = {item.uuid: item for item in gone}
     carried = {item.kind.removeprefix(f"attachment:{PIN}"): item for item in gone if item.kind.startswith(f"attachment:{PIN}")}
     cut = pins.budgets(c)
@@ -171,10 +177,10 @@ def _files(c: Conversation, chain: _Chain, kept: Sequence[Item], room: int) -> N
     if c.host.reads is None:
         return
     own = [str(path) for path in (c.store.path, c.directory) if path is not None]
-    # A plan that is a file comes back as the plan.
+    # A plan that is a file is restored as the plan.
     own += [os.path.realpath(key) for kind, key in c.restorables if kind == "plan" and os.path.isabs(key)]
     still = _read_in(kept)
-    # More are asked for than are wanted: some of the newest may come back in another way.
+    # Fetch more files than needed, because some are restored in another way.
     recent = [one for one in c.host.reads.recent(policy.files * 4) if not is_ours(one.path, own) and one.path not in still]
     made = files_back(
         (_found(one) for one in recent[: policy.files]),
@@ -188,7 +194,7 @@ def _files(c: Conversation, chain: _Chain, kept: Sequence[Item], room: int) -> N
 
 
 def _read_in(kept: Sequence[Item]) -> set[str]:
-    """Files whose text is still in view, in the results of kept calls."""
+    """Return the files whose text is still in view, in results of kept calls."""
     calls = (block for item in kept for block in item.blocks if isinstance(block, ToolUse) and block.name == "Read")
     return {os.path.realpath(str(path)) for call in calls if (path := call.input.get("file_path") or call.input.get("path"))}
 
@@ -199,7 +205,7 @@ def _found(one: ReadFile) -> FoundFile:
     try:
         fd = open_regular(one.path)
         if fd is None:
-            return FoundFile(one.path, None, why="it is not there any more")
+            return FoundFile(one.path, None, why="it no longer exists")
         try:
             data = read_head(fd, MAX_FILE)
         finally:
@@ -207,14 +213,14 @@ def _found(one: ReadFile) -> FoundFile:
     except (DiskError, OSError) as error:
         return FoundFile(one.path, None, why=str(error))
     if b"\0" in data:
-        return FoundFile(one.path, None, why="it is no text any more")
+        return FoundFile(one.path, None, why="it is no longer a text file")
     first = max(1, one.seen.offset)
     lines = data.decode("utf-8", "replace").splitlines()[first - 1 :]
     return FoundFile(one.path, "\n".join(lines[: one.seen.limit] if one.seen.limit else lines), first)
 
 
 def _from_host(c: Conversation, chain: _Chain, kept: Sequence[Item], room: int) -> None:
-    """Kind by kind in C4's order, then whatever else the host registered. What stands in view still is not put there twice."""
+    """Restore the host's texts, kind by kind in a fixed order. Texts that are still in view are skipped."""
     policy, limits, left = c.policy.compact, c.limits, room
     still = {block.text for item in kept for block in item.blocks if isinstance(block, Text)}
     for kind, group in _by_kind(c).items():
@@ -232,7 +238,7 @@ def _by_kind(c: Conversation) -> dict[str, list[RestoredText]]:
         found["todos"].append(RestoredText("todos", "", todos, TODOS))
     for one in _given(c):
         found.setdefault(one.kind, []).append(one)
-    # Newest last is how a host registers them; newest first is how skills are taken.
+    # The host registers skills newest last, but they are selected newest first.
     found["skill"].reverse()
     return found
 
@@ -248,8 +254,8 @@ def _given(c: Conversation) -> Iterator[RestoredText]:
 
 
 def said_by(c: Conversation, name: str, hook: Callable[[], HookOutcome]) -> Iterator[str]:
-    """Runs the person's hooks of that name. What they told the person goes to the notices; what they have for the model is yielded."""
+    """Run the user's hooks of this name. Their messages to the user become notices; their context for the model is yielded."""
     outcome = call_host(c, name, hook, HookOutcome())
     c.notify(*outcome.messages, *outcome.faults)
     for words in outcome.context:
-        yield reminder([Fenced("From a hook of the user's own:"), escape(words)])
+        yield reminder([Fenced("From a hook that the user configured:"), escape(words)])

@@ -1,6 +1,6 @@
-"""What is put back behind a summary, within budgets (C4). Pure: what was found on disk and in the host comes in as values.
+"""Selects, within budgets, the files and texts to show again after a compaction. Pure: file contents are passed in as values.
 
-Each thing put back is a text of its own in a reminder; what is not put back has a reason, told as an event (K5).
+Each restored text is a separate reminder. Everything that is not restored gets a reason, which is recorded as an event.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import NamedTuple
 from ...core.fence import Fenced, escape, reminder
 from .user_messages import Tokens
 
-# Instruction files come back with the reminder they belong to.
+# Instruction files are restored with their reminder, not as files.
 INSTRUCTIONS = ("CLAUDE.md", "AGENTS.md", "CLAUDE.local.md", "AGENTS.local.md", "MEMORY.md")
 CUT = "[Cut after line {last:,}: Read the file with offset={next} for the rest.]"
 
 
 class FoundFile(NamedTuple):
-    """A file that was read before, as it is now; `text` is None where it can't be put back, for the reason in `why`."""
+    """The current content of a file that was read before. If it cannot be restored, `text` is None and `why` gives the reason."""
 
     path: str
     text: str | None
@@ -30,7 +30,7 @@ class RestoredText(NamedTuple):
     kind: str
     key: str
     text: str
-    head: str = ""  # what stands before it; empty: what it is and that it was restored
+    head: str = ""  # the heading; if empty, one that names the kind and the key
 
 
 class RestoredTexts(NamedTuple):
@@ -39,13 +39,13 @@ class RestoredTexts(NamedTuple):
 
 
 def is_ours(path: str, own: Sequence[str]) -> bool:
-    """Whether a file comes back in another way, or must not: instruction files, the session's own files."""
+    """Return whether a file must not be restored as a file: instruction files and the session's own files."""
     inside = any(path == one or path.startswith(one.rstrip("/") + os.sep) for one in own)
     return inside or os.path.basename(path) in INSTRUCTIONS
 
 
 def files_back(found: Iterable[FoundFile], *, each: int, total: int, tokens: Tokens) -> RestoredTexts:
-    """Newest first; the first that breaks the total stops it."""
+    """Return the files that fit, newest first. The first one that exceeds the total budget ends the list."""
     back: list[RestoredText] = []
     skipped: list[tuple[str, str]] = []
     left = total
@@ -65,7 +65,7 @@ def files_back(found: Iterable[FoundFile], *, each: int, total: int, tokens: Tok
 
 
 def _file(one: FoundFile, each: int, tokens: Tokens) -> str:
-    head = Fenced(f"{escape(one.path)} was read before the compaction; this is what it holds now:")
+    head = Fenced(f"{escape(one.path)} was read before the compaction. This is its current content:")
     lines = [f"{number}\t{line}" for number, line in enumerate((one.text or "").splitlines(), one.first)]
     kept = _fitting(lines, each - tokens(head), tokens)
     if kept < len(lines):
@@ -86,7 +86,7 @@ def _fitting(lines: Sequence[str], budget: int, tokens: Tokens) -> int:
 
 
 def texts_back(given: Iterable[RestoredText], *, each: int, total: int, tokens: Tokens) -> RestoredTexts:
-    """What the host registered: skills, a plan, listings. One longer than `each` is cut, with a note."""
+    """Return the host's texts that fit: skills, a plan, listings. A text longer than `each` is cut and marked."""
     back: list[RestoredText] = []
     skipped: list[tuple[str, str]] = []
     left = total

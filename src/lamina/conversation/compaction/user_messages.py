@@ -1,8 +1,8 @@
-"""The person's own words, word for word, inside a summary (C3, B2). No model is paid to copy them.
+"""Copies the user's messages word for word into a summary, so that no model is paid to repeat them.
 
-They are taken from the view, those an earlier summary carried included, and stand in tags of their own, so that the next compaction
-finds them again. Newest first they fill a budget; what does not fit is cut where everybody can see it, and the last message is the
-last to be cut.
+The messages come from the view, including those that an earlier summary carried. They are wrapped in tags, so the next compaction
+can find them again. The budget is filled from the newest message back. Messages that do not fit are visibly shortened or left
+out; the newest message is the last to be shortened.
 """
 
 from __future__ import annotations
@@ -13,17 +13,18 @@ from typing import NamedTuple
 
 from ...core.blocks import Block, Document, Image, Text
 from ...core.view import Item
+from ...core.wording import counted
 from .cuts import is_said
 
 TAG = "user-message"
 _OPENED, _CLOSED = f"<{TAG}>\n", f"\n</{TAG}>"
-# The quantifiers give nothing back, so a hostile text costs no more than its length.
+# Possessive quantifiers never backtrack, so a hostile text takes linear time.
 _FORGED = re.compile(rf"<(?=\s*+/?+\s*+{TAG})", re.IGNORECASE)
 
 IMAGE, DOCUMENT = "[image]", "[document]"
-# Where a message is cut: its beginning and its end say more than its middle. The mark itself is counted.
+# Replaces the middle of a message: its beginning and end matter more. The mark itself counts towards the budget.
 CUT = "\n[… {count:,} characters of this message are left out here; the transcript has all of it …]\n"
-# A message cut below this says nothing any more and is left out instead, which is said.
+# A message shortened below this length would be useless, so it is left out and counted as such.
 LEAST_CHARACTERS = 200
 
 Tokens = Callable[[str], int]
@@ -31,11 +32,11 @@ Tokens = Callable[[str], int]
 
 class Users(NamedTuple):
     texts: tuple[str, ...]  # oldest first
-    left_out: int  # how many are not among them
+    left_out: int  # number of messages that are missing
 
 
 def words_of(blocks: Iterable[Block]) -> str:
-    """What blocks say in words; a picture is named."""
+    """Return the text of the blocks, with a placeholder for each image and document."""
     parts: list[str] = []
     for block in blocks:
         match block:
@@ -51,7 +52,7 @@ def words_of(blocks: Iterable[Block]) -> str:
 
 
 def said_in(items: Iterable[Item]) -> list[str]:
-    """All the person said, oldest first; what a summary among the items carried comes at its place."""
+    """Return all messages of the user, oldest first, including those carried by summaries among the items."""
     found: list[str] = []
     for item in items:
         if item.kind == "summary" or item.kind == "partial":
@@ -62,7 +63,7 @@ def said_in(items: Iterable[Item]) -> list[str]:
 
 
 def select(texts: Sequence[str], budget: int, tokens: Tokens) -> Users:
-    """As many as fit, from the newest back; the one that breaks the budget is cut, the older ones are left out."""
+    """Select as many messages as fit, from the newest back. The first that does not fit is shortened, older ones are left out."""
     kept: list[str] = []
     left = budget
     for text in reversed(texts):
@@ -79,7 +80,7 @@ def select(texts: Sequence[str], budget: int, tokens: Tokens) -> Users:
 
 
 def shortened(text: str, budget: int, tokens: Tokens, *, least: int = 0) -> str:
-    """The beginning and the end of a text, within a budget; empty where too little would be left."""
+    """Return the beginning and the end of a text, within a budget; empty if too little would be left."""
     whole = tokens(text)
     if whole <= budget:
         return text
@@ -91,10 +92,11 @@ def shortened(text: str, budget: int, tokens: Tokens, *, least: int = 0) -> str:
 
 
 def rendered(users: Users) -> str:
-    """The section of the summary. What a person wrote can't end its own tag, nor pass for another message."""
+    """Return the section of the summary. Messages are escaped, so that a text cannot close its tag or imitate another message."""
     lines = []
     if users.left_out:
-        lines.append(f"({users.left_out} older messages are left out here; the transcript has them.)")
+        missing = counted(users.left_out, "older message")
+        lines.append(f"({missing} left out here; see the transcript.)")
     lines += [_OPENED + escaped(text) + _CLOSED for text in users.texts]
     return "\n".join(lines) or "(none)"
 
@@ -104,6 +106,6 @@ def escaped(text: str) -> str:
 
 
 def written_in(summary: str) -> list[str]:
-    """The messages an earlier summary carried."""
+    """Return the messages that an earlier summary carried."""
     parts = (part.partition(_CLOSED) for part in summary.split(_OPENED)[1:])
     return [text for text, closed, _ in parts if closed]

@@ -1,8 +1,8 @@
 """Layer 0: tokens, windows, thresholds.
 
-Decides: how full the window is, which window it is, and where warning, compaction and blocking stand.
+Decides: the size of the window, how full it is, and the thresholds for warning, compaction and blocking.
 Does: nothing; every function is pure, no clock, no files.
-Costs: a few microseconds per new block; a turn pays for what is new in it.
-Kill switch: none; the other layers judge by this one. `LAMINA_CONTEXT_WINDOW` and `LAMINA_AUTOCOMPACT_PCT` move its marks.
+Costs: a few microseconds per new block; a turn pays only for its new blocks.
+Kill switch: none; the other layers rely on it. `LAMINA_CONTEXT_WINDOW` and `LAMINA_AUTOCOMPACT_PCT` change its numbers.
 Spec: T1-T10, B15.
 """

@@ -1,7 +1,7 @@
-"""Breakdown: what fills the window, by kind, for a person (T8).
+"""Breaks the window's content down by kind, for display to the user.
 
-A pure fold over the view's blocks. The tokens are estimates of the messages; what the system prompt and the tools take is the
-difference to the count (`Count.fixed`).
+A pure fold over the view's blocks. The tokens are estimates for the messages; the system prompt and the tools take the difference
+to the total count (`Count.fixed`).
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ Kind: TypeAlias = Literal["attachment", "memory", "summary"]
 Item: TypeAlias = tuple[Role, Block, Kind | None]
 
 READ_TOOL = "Read"
-# Where a Read call may name its file.
+# Argument names under which a Read call may give its file.
 PATH_KEYS = ("file_path", "path")
-# A result whose call is not in the view (it was summarised away).
+# The tool name for a result whose call is not in view, because it was summarised.
 NO_CALL = "(unknown)"
 
 
 class Repeat(msgspec.Struct, frozen=True):
-    """A file read more than once; `tokens` is what the reads after the first cost."""
+    """A file read more than once; `tokens` is the cost of the reads after the first."""
 
     path: str
     reads: int
@@ -43,7 +43,7 @@ class Breakdown(msgspec.Struct, frozen=True):
     memory: int = 0
     summary: int = 0
     other: int = 0
-    repeats: tuple[Repeat, ...] = ()  # dearest first; part of `results`, not on top of it
+    repeats: tuple[Repeat, ...] = ()  # most expensive first; already included in `results`
 
     @property
     def total(self) -> int:
@@ -75,12 +75,12 @@ def break_down(items: Iterable[Item], calibration: Calibration = START, memo: Me
             _add(kinds, _kind_of(role, block, kind), tokens)
     repeats = [Repeat(path, len(costs), sum(costs[1:])) for path, costs in reads.items() if len(costs) > 1]
     repeats.sort(key=lambda repeat: (-repeat.tokens, repeat.path))
-    empty = Breakdown(requests=_dearest_first(requests), results=_dearest_first(results), repeats=tuple(repeats))
+    empty = Breakdown(requests=_largest_first(requests), results=_largest_first(results), repeats=tuple(repeats))
     return msgspec.structs.replace(empty, **kinds)
 
 
 def _kind_of(role: Role, block: Text | Thinking | RedactedThinking | Image | Document | Unknown, kind: Kind | None) -> str:
-    """The name of the field that the block's tokens go to."""
+    """Return the name of the field that counts the block's tokens."""
     if kind is not None:
         return {"attachment": "attachments", "memory": "memory", "summary": "summary"}[kind]
     match block:
@@ -104,5 +104,5 @@ def _add(sums: dict[str, int], key: str, tokens: int) -> None:
     sums[key] = sums.get(key, 0) + tokens
 
 
-def _dearest_first(sums: dict[str, int]) -> dict[str, int]:
+def _largest_first(sums: dict[str, int]) -> dict[str, int]:
     return dict(sorted(sums.items(), key=lambda item: (-item[1], item[0])))

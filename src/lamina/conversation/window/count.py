@@ -1,11 +1,11 @@
-"""Count: how many tokens the next request holds (T1, T10).
+"""Counts the tokens of the next request.
 
-Owns one frozen value that follows the view: what the last valid usage measured, and the features of what came since. Appending
-and answering are O(new blocks). The invariant: a measured number is only ever used for the view it measured; whatever else
-changes the view drops it, and the estimate counts until the next response.
+A count is one frozen value that follows the view: the tokens that the last valid usage measured, plus the features of everything
+added since. Updates are O(new blocks). Invariant: a measured number is only used for the view it measured. Any other change of
+the view drops it, and the estimate counts until the next response.
 
-After a resume, and after a decision changed what is in view, the view is counted from nothing. Only the conversation's own responses
-are passed in. Usage of forks and subagents measures other requests and never comes here.
+After a resume, and after a decision changed the view, the view is counted from scratch. Only usage of the conversation's own
+responses is passed in; usage of forks and subagents measures other requests.
 """
 
 from __future__ import annotations
@@ -25,26 +25,29 @@ from .features import EMPTY, Features, Memo, measure_all
 
 
 class Count(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`fixed` is what the last usage reported beyond the estimate of the messages it measured: the system prompt, the tools, and
-    the estimate's own error. It is what keeps a count after a clearing close to the reported number less what was cleared."""
+    """The token count of a view.
+
+    `fixed` is the difference between the last reported usage and the estimate of the messages it measured: the system prompt, the
+    tools, and the estimate's error. It keeps the count accurate after a clearing: the reported number minus the cleared tokens.
+    """
 
     view: Features = EMPTY  # all messages
-    pending: Features = EMPTY  # the part of them that no usage measured
+    pending: Features = EMPTY  # the messages that no usage has measured yet
     measured: int | None = None  # tokens reported for all but `pending`
     fixed: int = 0
-    reported: bool = False  # whether any usage ever came in
+    reported: bool = False  # whether any usage was ever reported
     calibration: Calibration = START
 
     @property
     def tokens(self) -> int:
-        """T1."""
+        """Tokens of the next request: measured where possible, else estimated."""
         if self.measured is not None:
             return self.measured + estimate(self.pending, self.calibration)
         return self.fixed + estimate(self.view, self.calibration)
 
     @property
     def judged(self) -> int:
-        """What thresholds are tested with: the count, and with the margin of T3 where nothing was ever reported."""
+        """The count to compare with thresholds. It includes a safety margin until the first usage is reported."""
         return self.tokens if self.reported else unreported_estimate(self.view, self.calibration)
 
     def to_json(self) -> dict[str, Any]:
@@ -56,22 +59,22 @@ class Count(msgspec.Struct, frozen=True, omit_defaults=True):
         try:
             count = msgspec.convert(raw, Count)
         except msgspec.ValidationError as error:
-            raise InputError("count", f"the checkpoint's count cannot be read ({error})", "leave it out to count anew") from error
+            raise InputError("count", f"invalid count in the checkpoint ({error})", "remove it to count from scratch") from error
         if not all(LEAST <= factor <= MOST for factor in count.calibration.factors):
-            raise InputError("count.calibration", f"a factor is outside {LEAST}-{MOST}", "leave it out to count anew")
+            raise InputError("count.calibration", f"a factor is outside {LEAST}-{MOST}", "remove it to count from scratch")
         return count
 
 
 def appended(count: Count, added: Features) -> Count:
-    """Messages put into the view that no response has seen yet."""
+    """Return the count after messages were added that no response has measured yet."""
     return msgspec.structs.replace(count, view=count.view + added, pending=count.pending + added)
 
 
 def answered(count: Count, usage: Usage, response: Features, *, final: bool = True) -> Count:
-    """A response to the view as it stands: anchor on its usage, learn from it, and put the response into the view.
+    """Return the count after a response: use its usage as the measured number, calibrate with it, and add the response's blocks.
 
-    `final` is false where the output count was written before the response was complete (stop reason missing); then only the
-    prompt is taken as measured, and the response is estimated.
+    `final` is false if the response broke off (no stop reason), so that its output count is incomplete. Then only the prompt
+    counts as measured, and the response is estimated.
     """
     calibration = count.calibration
     if count.measured is not None:
@@ -87,13 +90,15 @@ def answered(count: Count, usage: Usage, response: Features, *, final: bool = Tr
 
 
 def replaced(count: Count, view: Features) -> Count:
-    """T10: the view was changed by a compaction, clearing, undo or snip, or is now read by another model (pass `count.view`)."""
+    """Return the count after the view was changed by a decision, or is read by another model (pass `count.view`)."""
     return msgspec.structs.replace(count, view=view, pending=view, measured=None)
 
 
 def recount(view: View, memo: Memo | None = None, known: Count | None = None) -> Count:
-    """Fold the view's items into a count, as following them one by one would have. Of `known` only what was learnt is kept: the
-    calibration, and what stands before the messages."""
+    """Count a view from scratch, with the same result as counting its items one by one.
+
+    From `known`, only the calibration and the size of the fixed part (system prompt and tools) are kept.
+    """
     count = _begun(view, known)
     answer: list[Item] = []  # the items of one answer, which repeat its usage
     for index, item in enumerate(view.items):
@@ -107,14 +112,14 @@ def recount(view: View, memo: Memo | None = None, known: Count | None = None) ->
 
 
 def shortened(count: Count, view: View, memo: Memo | None = None) -> Count:
-    """What no usage has measured was changed before it left (a spill): what was reported holds for the rest."""
+    """Return the count after unsent blocks were shortened (a spill). The measured number stays valid for the rest."""
     whole = measure_all([block for _, block in view.blocks()], memo)
     pending = measure_all(_unmeasured(view), memo) if count.measured is not None else whole
     return replace(count, view=whole, pending=pending)
 
 
 def _unmeasured(view: View) -> list[Block]:
-    """What stands behind the last answer whose usage is known; of one that was cut off only the prompt was measured."""
+    """Return the blocks after the last answer with a known usage; if that answer broke off, its own blocks too."""
     blocks: list[Block] = []
     cut_off: Item | None = None
     for item in reversed(view.items):
@@ -129,8 +134,11 @@ def _unmeasured(view: View) -> list[Block]:
 
 
 def _begun(view: View, known: Count | None) -> Count:
-    """What is known before anything is counted. Usage that measured another view still says that usage is reported, so the margin
-    for the unreported is not due (T3); what stands before the messages is then estimated from the prompt that was sent."""
+    """Return the count to start from.
+
+    Usage that measured an earlier view still shows that this provider reports usage, so the safety margin does not apply. The
+    size of system prompt and tools is then estimated from the recorded prompt.
+    """
     if known is not None:
         return Count(fixed=known.fixed, reported=known.reported, calibration=known.calibration)
     if view.snapshot is None or all(item.usage is None for item in view.items[: view.measured_from]):
@@ -140,7 +148,7 @@ def _begun(view: View, known: Count | None) -> Count:
 
 
 def known_count(state: Mapping[str, Any]) -> Count | None:
-    """The count a checkpoint carries; None where there is none that can be used."""
+    """Return the count stored in a checkpoint, or None if it is missing or invalid."""
     try:
         return Count.from_json(state["count"]) if "count" in state else None
     except InputError:

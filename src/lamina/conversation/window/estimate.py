@@ -1,14 +1,14 @@
-"""Estimate: features to tokens, and how the factors learn from what responses report (T2, T3).
+"""Estimates tokens from features, and calibrates the estimate with the usage that responses report.
 
-Owns the starting values and the update rule. The invariant: a factor never leaves half to twice its starting value, so that one
-odd report can move the estimate a little and never make it absurd.
+This module owns the starting values and the update rule. Invariant: a factor stays between half and twice its starting value, so
+one odd report can shift the estimate a little but never make it absurd.
 
-Theory. Tokens are nearly linear in the features: tokens = sum over classes of (factor x starting value x count). Factors start
-at 1. Each response reports what the blocks added before it really cost, so one equation arrives per response. We solve them one
-by one with a Kalman filter that keeps a variance per class and no covariances: a class that makes up most of a step takes most of
-the correction, a class that is not there takes none, and a class long seen moves less. That learns a tokenizer that is dearer in
-words but not in digits, which one ratio for all could not. A report far from the estimate (context this side never saw) counts
-less the farther it is.
+Theory. Tokens are nearly linear in the features: tokens = sum over classes of (factor x starting value x count). Factors start at
+1. Each response reports the true cost of the blocks added before it, so one equation arrives per response. We solve them one by
+one with a Kalman filter that keeps a variance per class and no covariances. A class that makes up most of a step takes most of
+the correction, an absent class takes none, and a class seen often moves less. This can learn a tokenizer that needs more tokens
+for words but not for digits, which a single ratio could not. The farther a report is from the estimate, the less it counts: it
+may include context that we never saw.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ import msgspec
 from ...core.blocks import Block
 from .features import Features, Memo, measure_all
 
-# Tokens per ASCII letter, blank, mark, wide character and byte of other scripts. Fitted over 3,247 steps of two agents' logs with
-# five Claude models, rounded; `bench/estimate.py` fits them again and tests on what each fit did not see. Wide characters do not
-# occur in those logs: public tokenizers take 0.6 to 1.25 per character, and the factor may double or halve.
+# Tokens per ASCII letter, blank, mark, wide character and byte of other scripts. Fitted on 3,247 steps of two agents' logs with
+# five Claude models, rounded; `bench/estimate.py` repeats the fit and tests it on held-out data. Wide characters do not occur in
+# those logs: public tokenizers take 0.6 to 1.25 tokens per character, and the factor may double or halve.
 LETTER, BLANK, MARK, WIDE, RARE = 0.225, 0.13, 0.82, 1.0, 0.37
 
-# T2: factors stay within these.
+# Factors stay within these bounds.
 LEAST, MOST = 0.5, 2.0
 
-# T3: without any report, a third on top.
+# Safety margin while no usage is reported: a third on top.
 UNREPORTED = (4, 3)
 
-# How far a factor is thought to be off at first (one standard deviation), and how much doubt returns per response, so that a
-# session that turns from prose to tables can still be followed.
+# Initial variance of a factor, and the variance added per response, so that the estimate can follow a session that turns from
+# prose to tables.
 FIRST_DOUBT = 0.3**2
 DOUBT_PER_STEP = 1e-4
 
-# The error a good estimate still has on one step: some tokens of wrapping and a part of the whole. Beyond 1.5 times this a report
-# counts less, in proportion.
+# The error of a good estimate on one step: a few tokens of wrapping and a share of the total. Reports beyond 1.5 times this error
+# count proportionally less.
 STEP_ERROR, STEP_ERROR_PART = 40.0, 0.15
 FAR = 1.5
 
@@ -60,21 +60,21 @@ def estimate(features: Features, calibration: Calibration = START) -> int:
 
 
 def plain_estimate(blocks: Iterable[Block], memo: Memo | None = None) -> int:
-    """T2's rule alone. Savings are tested with it (T3): both sides of the comparison stay still while the factors learn."""
+    """Estimate by the fixed rule, without calibration. Savings are judged by it, so that they do not shift as factors learn."""
     return measure_all(blocks, memo).plain
 
 
 def unreported_estimate(features: Features, calibration: Calibration = START) -> int:
-    """T3: fullness where nothing was ever reported. The better estimate may only make it larger."""
+    """Estimate with a safety margin, for conversations without any reported usage. Calibration can only raise the number."""
     more, of = UNREPORTED
     return max(-(-features.plain * more // of), estimate(features, calibration))
 
 
 def observe(calibration: Calibration, added: Features, reported: int) -> Calibration:
-    """Learn from one response: `reported` is what the request grew by, `added` is what was put into it.
+    """Learn from one response. `added` holds the features of the new blocks, `reported` the tokens by which the request grew.
 
-    Nothing is learned from a request that did not grow (its view was changed elsewhere) or that grew by images or documents,
-    whose size is a guess.
+    Nothing is learned if the request did not grow (the view was changed elsewhere), or if the new blocks include images or
+    documents, whose size is a guess.
     """
     spread = _spread(added)
     expected = _product(spread, calibration.factors)
@@ -104,7 +104,7 @@ def _spread(features: Features) -> Classes:
 
 
 def _product(left: Classes, right: Classes) -> float:
-    """Written out: it is asked for several times before every call to a model."""
+    """Return the dot product. It is unrolled, because it runs several times before every model call."""
     a, b, c, d, e = left
     v, w, x, y, z = right
     return a * v + b * w + c * x + d * y + e * z

@@ -1,11 +1,11 @@
-"""Features: what of a block costs tokens, in whole numbers that add up.
+"""Measures the features of a block that cost tokens, as integers that can be added.
 
-Owns the reading of a block into counts of character classes, frames and flat parts. A block is read once; after that counting a
-view is addition. The invariant: features depend on the block alone, never on the calibration, so they may be kept by digest.
+A block is read once into counts of character classes, frames and flat parts; after that, counting a view is addition. Invariant:
+features depend on the block alone, never on the calibration, so they can be cached by digest.
 
-Classes are what tokenizers treat alike, and they hold across languages (B15): letters join into words, blanks join the word
-behind them, digits and punctuation stand nearly alone, a Chinese, Japanese or Korean character is about a token of its own, and
-any other script goes by its bytes.
+The classes group characters that tokenizers treat alike, in all languages: letters join into words, blanks join the following
+word, digits and punctuation are nearly one token each, a Chinese, Japanese or Korean character is about one token, and other
+scripts are counted in bytes.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ from ...core.blocks import (
     canonical,
 )
 
-# T2.
+# The fixed rule, without calibration.
 BYTES_PER_TEXT_TOKEN = 4
 BYTES_PER_JSON_TOKEN = 2
 FLAT_TOKENS = 2_000
 
-# What the wire puts around a block, in tokens. Fitted on 1,745 requests and answers whose final output count is known; the
-# parameters of a call are wrapped one by one, which is why a call with many keys costs more than its text.
+# Tokens that the wire format adds around a block. Fitted on 1,745 requests and answers whose final output count is known. The
+# arguments of a call are wrapped one by one, so a call with many keys costs more than its text.
 TEXT_FRAME = 3
 THINKING_FRAME = 12
 CALL_FRAME = 36
 CALL_KEY_FRAME = 15
 RESULT_FRAME = 11
 
-# A signature is base64 (3 bytes in 4 characters) around the thinking it signs, with about this many bytes of its own. Where it
-# holds more than the text shows, the text is a summary or left out, and the model is still given the whole.
+# A signature is base64 (3 bytes in 4 characters) of the thinking it signs, plus about this many bytes. If it is larger than the
+# visible text, the text is a summary or omitted, but the model still reads the whole.
 SIGNATURE_BYTES = 170
 
 _LETTERS = bytes([*range(ord("A"), ord("Z") + 1), *range(ord("a"), ord("z") + 1)])
 _HIGH = bytes(range(0x80, 0x100))
 # First bytes of the three-byte characters of Chinese, Japanese and Korean: kana and CJK marks (E3), ideographs (E4-E9), hangul
-# (EA-ED), full-width forms (EF). Each such character has exactly one of them.
+# (EA-ED), full-width forms (EF). Each such character contains exactly one of these bytes.
 _WIDE = bytes([*range(0xE3, 0xEE), 0xEF])
 _WIDE_BYTES = 3
 
@@ -60,9 +60,9 @@ class Features(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     marks: int = 0  # digits, punctuation, line ends
     wide: int = 0  # Chinese, Japanese and Korean characters
     rare: int = 0  # bytes of all other characters
-    frame: int = 0  # tokens the wire puts around
-    flat: int = 0  # tokens of images and documents, whose size is not known
-    plain: int = 0  # tokens by T2's rule
+    frame: int = 0  # tokens of the wire format around the block
+    flat: int = 0  # tokens of images and documents, whose size is unknown
+    plain: int = 0  # tokens by the fixed rule
 
     def __add__(self, other: Features) -> Features:
         return Features(
@@ -106,7 +106,7 @@ def measure(block: Block) -> Features:
 
 
 def measure_all(blocks: Iterable[Block], memo: Memo | None = None) -> Features:
-    """The sum over blocks; with a memo each block is read once for as long as the caller keeps it."""
+    """Return the sum over the blocks. With a memo, each block is read only once."""
     if memo is None:
         return sum(map(measure, blocks), EMPTY)
     total = EMPTY
@@ -114,13 +114,13 @@ def measure_all(blocks: Iterable[Block], memo: Memo | None = None) -> Features:
         found = memo.get(block.digest)
         if found is None:
             found = memo[block.digest] = measure(block)
-        # Mostly there is one block, whose features are the sum.
+        # Usually there is just one block, and its features are the sum.
         total = found if total is EMPTY else total + found
     return total
 
 
 def _text(text: str, frame: int, *, per_token: int = BYTES_PER_TEXT_TOKEN, more_letters: int = 0) -> Features:
-    # One pass drops the letters, which are most of it; everything else is counted in what is left.
+    # One pass removes the letters, which are most of the text; the rest is counted in the short remainder.
     data = text.encode()
     rest = data.translate(None, _LETTERS)
     left = len(rest)
@@ -144,7 +144,7 @@ def _thinking(block: Thinking) -> Features:
 
 
 def _call(arguments: dict[str, Any]) -> Features:
-    """The model writes each argument as it is, not escaped into JSON; T2 counts the JSON."""
+    """Measure a call's arguments as plain text, the way the model writes them. The fixed rule (`plain`) counts their JSON."""
     plain = -(-len(canonical(arguments)) // BYTES_PER_JSON_TOKEN)
     text = "\n".join(
         f"{key} {value if isinstance(value, str) else canonical(value).decode()}" for key, value in arguments.items()
@@ -175,7 +175,7 @@ def _result_text(text: str, frame: int) -> Features:
 
 
 def _document(wire: Wire) -> Features:
-    """T2's flat number, unless the text itself is there to be read."""
+    """Measure a document: by its text if it has one, else by the flat number."""
     match wire.get("source"):
         case {"type": "text", "data": str(text)}:
             return msgspec.structs.replace(_text(text, TEXT_FRAME), plain=FLAT_TOKENS)
@@ -188,7 +188,7 @@ def _json(value: Any) -> Features:
 
 
 def is_json(text: str) -> bool:
-    """An object or a list. Its first and last character decide almost always, so that prose is never parsed."""
+    """Return whether a text is a JSON object or list. The first and last character usually decide, so prose is never parsed."""
     start, end = text[:1], text[-1:]
     if start.isspace() or end.isspace():
         text = text.strip()
@@ -197,6 +197,6 @@ def is_json(text: str) -> bool:
         return False
     try:
         msgspec.json.decode(text, type=msgspec.Raw)
-    except (msgspec.DecodeError, RecursionError):  # nested deeper than the parser goes: text, as far as anyone can use it
+    except (msgspec.DecodeError, RecursionError):  # nested too deeply to parse, so it counts as text
         return False
     return True

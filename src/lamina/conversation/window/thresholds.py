@@ -1,10 +1,10 @@
-"""Thresholds: where warning, compaction and blocking stand in a window, and what that means for a person (T5, T6, T7, T9).
+"""The size of a model's window, and its thresholds for warning, compaction and blocking.
 
-The invariant: warning <= autocompact < blocking < effective, for every window of at least `MIN_WINDOW` and every policy, however
-its offsets are set. Smaller windows are refused: no summary and no answer fit into them.
+Invariant: warning <= autocompact < blocking < effective, for every window of at least `MIN_WINDOW` and every policy, whatever its
+offsets. Smaller windows are refused, because no summary and no answer fit into them.
 
-How many tokens a model takes is asked of several sources, in an order that stands here (T4). What is known of models is a table passed
-in, so that a new model needs no release.
+The size of a window comes from the first of several sources that knows it: argument, setting, environment, model name, model
+table, default. The model table is passed in, so a new model needs no release.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ import msgspec
 
 from ...core.errors import InputError
 from ...core.policy import WindowPolicy
+from ...core.wording import counted
 
-# The smallest window the order of the thresholds is promised for. Offsets shrink with the window (T9): 1,000 tokens leave 12
-# between blocking and the end, below that they would run into each other.
+# The smallest window for which the order of the thresholds is guaranteed. Offsets shrink with the window: 1,000 tokens leave 12
+# between blocking and the end; in smaller windows the thresholds would coincide.
 MIN_WINDOW = 1_000
 
-# T5: room for the answer is never more than this part of the window.
+# The room reserved for the answer is at most the window divided by this.
 RESERVE_PART = 4
 PCT_NAME = "LAMINA_AUTOCOMPACT_PCT"
 
@@ -33,17 +34,17 @@ class Thresholds(msgspec.Struct, frozen=True):
     error: int
     autocompact: int
     blocking: int
-    scale: float  # T9: 1 from an effective window of 180,000 on, less below
+    scale: float  # 1 for an effective window of 180,000 or more, less below
     findings: tuple[str, ...] = ()
-    window: int = 0  # what the model takes in all; room for an answer is left between `effective` and here
+    window: int = 0  # the model's full window; the room between `effective` and this is reserved for the answer
 
     def scaled(self, budget: int) -> int:
-        """T9 for the token budgets of the other layers."""
+        """Scale a token budget of another layer to the size of this window."""
         return max(1, int(budget * self.scale)) if budget else 0
 
 
 class WindowState(msgspec.Struct, frozen=True):
-    """T7."""
+    """The fullness of the window, relative to its thresholds."""
 
     percent_left: float
     above_warning: bool
@@ -55,9 +56,9 @@ class WindowState(msgspec.Struct, frozen=True):
 def thresholds(
     window: int, max_output: int | None, policy: WindowPolicy, pct: float | str | None = None, *, compact_in: int | None = None
 ) -> Thresholds:
-    """`compact_in`: a smaller window for compaction alone; its trigger counts, never later than the real one's."""
+    """Return the thresholds for a window. `compact_in` sets a smaller window for compaction alone, so that it starts earlier."""
     if window < MIN_WINDOW:
-        raise InputError("window", f"{window:,} tokens are too few for a conversation", f"use at least {MIN_WINDOW:,}")
+        raise _too_small(window)
     reserve = min(policy.reserve, window // RESERVE_PART)
     if max_output is not None and max_output > 0:
         reserve = min(reserve, max_output)
@@ -67,14 +68,14 @@ def thresholds(
     def before_end(offset: int) -> int:
         return effective - math.floor(offset * scale)
 
-    # Each is held under the next, and the lowest above nothing, so that a policy with odd offsets still gives an order.
+    # Each threshold is kept below the next one and above 0, so that the order holds even for a policy with odd offsets.
     blocking = _within(before_end(policy.blocking_offset), 3, effective - 1)
     autocompact = _within(before_end(policy.autocompact_offset), 2, blocking - 1)
     if policy.autocompact_at is not None:
         autocompact = _within(policy.autocompact_at, 2, autocompact)
     share, findings = _percentage(pct)
     if share is not None:
-        # Rounded first: 33.3 percent of 180,000 is 59,940 and not the 59,939.99 that binary fractions make of it.
+        # Round first: 33.3 percent of 180,000 is 59,940, but floating point yields 59,939.99.
         autocompact = _within(math.floor(round(effective * share / 100, 6)), 1, autocompact)
     if compact_in is not None:
         autocompact = min(autocompact, thresholds(min(window, compact_in), max_output, policy).autocompact)
@@ -88,6 +89,11 @@ def thresholds(
         findings=findings,
         window=window,
     )
+
+
+def _too_small(window: int) -> InputError:
+    problem = f"a window of {counted(window, 'token')} is too small for a conversation"
+    return InputError("window", problem, f"use at least {MIN_WINDOW:,}")
 
 
 def state_of(count: int, at: Thresholds, *, autocompact_on: bool = True) -> WindowState:
@@ -113,12 +119,12 @@ def _percentage(pct: float | str | None) -> tuple[float | None, tuple[str, ...]]
         share = math.nan
     if 0 < share <= 100:
         return share, ()
-    return None, (f"{PCT_NAME} is {str(pct)!r} and was ignored; give a number above 0 and up to 100.",)
+    return None, (f"Ignored {PCT_NAME}={str(pct)!r}: use a number above 0 and up to 100.",)
 
 
 LONG_WINDOW = 1_000_000
 LONG_SUFFIX = "[1m]"
-# SPEC's last resort; a policy brings its own.
+# Used if the policy sets no default.
 DEFAULT_WINDOW = 200_000
 ENVIRON_NAME = "LAMINA_CONTEXT_WINDOW"
 SETTING_NAME = "contextWindow"
@@ -129,14 +135,14 @@ Source: TypeAlias = Literal["argument", "setting", "environment", "suffix", "mod
 class ModelFacts(msgspec.Struct, frozen=True):
     window: int
     max_output: int | None = None
-    needs_header: bool = False  # the window is there only for requests that carry the 1M beta header
+    needs_header: bool = False  # the window applies only to requests with the 1M beta header
 
 
 class Window(msgspec.Struct, frozen=True):
     tokens: int
     source: Source
-    max_output: int | None = None  # None where the model is not known
-    findings: tuple[str, ...] = ()  # what was asked for and could not be used, one sentence each
+    max_output: int | None = None  # None if the model is unknown
+    findings: tuple[str, ...] = ()  # one sentence for each setting that was ignored
 
 
 def window_for(
@@ -151,7 +157,7 @@ def window_for(
     default: int = DEFAULT_WINDOW,
 ) -> Window:
     if explicit is not None and explicit < MIN_WINDOW:
-        raise InputError("window", f"{explicit:,} tokens are too few for a conversation", f"use at least {MIN_WINDOW:,}")
+        raise _too_small(explicit)
     facts = facts_of(model, known)
     findings: list[str] = []
     tokens, source = _asked_for(explicit, setting, environ_value, findings) or _from_model(model, facts, beta_1m, stated, default)
@@ -159,7 +165,7 @@ def window_for(
 
 
 def facts_of(model: str, known: Mapping[str, ModelFacts]) -> ModelFacts | None:
-    """The model's own line, or that of its name without the date of a snapshot."""
+    """Return the facts of a model, by its name with or without a snapshot date."""
     name = base_name(model)
     if name in known:
         return known[name]
@@ -169,7 +175,7 @@ def facts_of(model: str, known: Mapping[str, ModelFacts]) -> ModelFacts | None:
 
 
 def base_name(model: str) -> str:
-    """The name the provider takes: without the suffix."""
+    """Return the model's name without the `[1m]` suffix, as the provider expects it."""
     return model[: -len(LONG_SUFFIX)] if model.lower().endswith(LONG_SUFFIX) else model
 
 
@@ -206,5 +212,5 @@ def _usable(value: int | str | None, name: str, findings: list[str]) -> int | No
         tokens = 0
     if tokens >= MIN_WINDOW:
         return tokens
-    findings.append(f"{name} is {str(value)!r} and was ignored; give a whole number of tokens of at least {MIN_WINDOW:,}.")
+    findings.append(f"Ignored {name}={str(value)!r}: use a whole number of at least {MIN_WINDOW:,} tokens.")
     return None

@@ -1,13 +1,13 @@
-"""A model of a provider's prompt cache: what a request reads, writes and pays in full, without a network.
+"""A model of a provider's prompt cache. It computes what a request reads, writes and pays in full, without a network.
 
-All pure apart from the entries a cache object holds; the clock is always an argument.
+The only state is the entries of a cache object; the clock is always an argument.
 
-- `prompt_reader`: a request as a row of blocks (tools, system, messages), each with its digest, tokens and mark.
-- `caches`: `CacheModel`, the cache of the Messages API: explicit marks, two lifetimes, a look-back of 20 blocks, three levels;
-  and `PrefixCache`, which needs no marks: OpenAI's (steps of 128 tokens from 1,024), and the ideal one to compare with.
+- `prompt_reader` reads a request into a sequence of blocks (tools, system, messages), each with its digest, tokens and cache mark.
+- `caches` contains `CacheModel`, the cache of the Messages API (explicit marks, two lifetimes, a look-back of 20 blocks, three
+  levels), and `PrefixCache`, which needs no marks: OpenAI's cache (steps of 128 tokens from 1,024), or an ideal one for comparison.
 
-The headers below are how a request says which conversation it belongs to and that it breaks its prefix on purpose. A provider
-ignores them; the server in `lamina.testing` reads them.
+The headers below tell which conversation a request belongs to, and announce intended cache breaks. Providers ignore them; the
+server in `lamina.testing` reads them.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from .prompt_reader import (
     shown,
 )
 
-# The conversation a request belongs to. A side call that shares nothing with it names a conversation of its own.
+# The conversation a request belongs to. A side call that shares no prefix with it uses a separate name.
 SESSION_HEADER = "x-lamina-session"
-# A fork's name: its first request starts with a request of the conversation it was forked from, then it goes its own way.
+# The name of a fork. Its first request starts with a request of the conversation it was forked from; later ones diverge.
 FORK_HEADER = "x-lamina-fork"
-# "reason" or "reason;decision=ID": this request does not start with the previous one, on purpose (K3).
+# "reason" or "reason;decision=ID": this request intentionally does not start with the previous one.
 BREAK_HEADER = "x-lamina-break"
 
 __all__ = [

@@ -1,17 +1,18 @@
-"""Two prompt caches. `CacheModel` is the one of the Messages API, as its documentation states it.
+"""Two prompt caches: `CacheModel` and `PrefixCache`.
 
-An entry is written only where a mark stands, and covers everything up to there. A mark reads the highest live entry at its own
-block or at one of the 19 before it. Reading an entry starts its lifetime again; the time is the request's start. Prefixes below
-the model's minimum are neither written nor read. Of several marks the highest hit counts: what lies before it is read, from there
-to the last 1-hour mark is written for an hour, from there to the last mark for five minutes, the rest is plain input.
+`CacheModel` follows the documentation of the Messages API. An entry is written only at a mark, and covers everything up to that
+mark. A mark reads the highest live entry at its own block or at one of the 19 before it. Reading an entry renews its lifetime,
+counted from the start of the request. Prefixes below the model's minimum are neither written nor read. With several marks the
+highest hit counts. Everything before the hit is read. The part up to the last 1-hour mark is written for an hour, the part up to
+the last mark for five minutes, and the rest is plain input.
 
-`look` decides and changes nothing; `commit` stores what was decided. A server calls `commit` when its answer begins, as the real
-one does, so that two requests at once both write, and one that failed wrote nothing.
+`look` computes a result without changing the cache; `commit` stores it. Like the real server, a test server calls `commit` when its
+response begins. So two concurrent requests both write, and a failed request writes nothing.
 
-`PrefixCache` has no marks and finds the longest prefix any earlier request had in common with this one. With steps of 128 tokens from
-1,024 on and five minutes of life it is OpenAI's. With no minimum, no steps and no end of life it is the best any prefix cache could do,
-and what measurements compare with. The match runs into the first block that differs: of two texts that begin alike the common bytes
-count, in proportion to the block's tokens.
+`PrefixCache` has no marks. It finds the longest prefix that this request shares with any earlier one. With steps of 128 tokens from
+1,024 on and a lifetime of five minutes it models OpenAI's cache. Without minimum, steps and expiry it is the best that any prefix
+cache could do, and the baseline for measurements. A match extends into the first block that differs: the bytes that both texts
+start with count, in proportion to the block's tokens.
 """
 
 from __future__ import annotations
@@ -27,15 +28,15 @@ from ..blocks import DIGEST_BYTES
 from ..usage import Usage
 from .prompt_reader import HOUR, Count, Piece, Prompt, PromptReader, count_block
 
-# Positions a mark looks at, its own counted as the first.
+# Number of positions a mark checks, including its own.
 LOOK_BACK = 20
-# What is left of a deleted result: a line that says so.
+# The size of the one-line marker that replaces a deleted result.
 DELETED_TOKENS = 10
-# Enough for a day of many sessions; the entries that expire first go first.
+# Enough for a day of many sessions; entries that expire first are dropped first.
 MAX_ENTRIES = 50_000
 
 DEFAULT_MINIMUM = 1_024
-# The shortest prefix a model caches, by family, first match counts (platform documentation, autumn 2026).
+# The shortest prefix a model caches, by family; the first match counts (platform documentation, autumn 2026).
 _MINIMA: tuple[tuple[re.Pattern[str], int], ...] = tuple(
     (re.compile(pattern), minimum)
     for pattern, minimum in (
@@ -49,27 +50,27 @@ _MINIMA: tuple[tuple[re.Pattern[str], int], ...] = tuple(
 
 
 def minimum_tokens(model: str) -> int:
-    """The shortest prefix the model caches."""
+    """Return the length of the shortest prefix that the model caches."""
     return next((minimum for pattern, minimum in _MINIMA if pattern.search(model)), DEFAULT_MINIMUM)
 
 
 class CacheEntry(msgspec.Struct, frozen=True):
     expires: float
     ttl: int
-    deleted: frozenset[str] = frozenset()  # results that were edited out of this prefix (M4)
+    deleted: frozenset[str] = frozenset()  # results that cache edits removed from this prefix
 
 
 class MarkUse(NamedTuple):
-    """What became of one mark."""
+    """The outcome of one mark."""
 
     path: str
-    tokens: int  # of the prefix it closes
+    tokens: int  # size of the prefix that ends here
     ttl: int
-    outcome: Literal["read", "written", "covered", "short"]  # covered: it stands before the entry that was read
+    outcome: Literal["read", "written", "covered", "short"]  # covered: it is before the entry that was read
 
 
 class CacheUse(msgspec.Struct, frozen=True):
-    """What a request reads, writes and pays in full, in tokens."""
+    """The tokens that a request reads from the cache, writes to it and pays in full."""
 
     read: int = 0
     write_5m: int = 0
@@ -77,11 +78,11 @@ class CacheUse(msgspec.Struct, frozen=True):
     plain: int = 0
     marks: tuple[MarkUse, ...] = ()
     hit: str | None = None  # path of the last block that was read from the cache
-    deleted: tuple[str, ...] = ()  # results this request's edits removed, whether they were removed before or not
-    cleared: int = 0  # tokens those deletions save, compared with the request as it was sent
+    deleted: tuple[str, ...] = ()  # results that this request's edits delete, including any that were deleted before
+    cleared: int = 0  # tokens that these deletions save, compared with the request as it was sent
     writes: tuple[tuple[bytes, int], ...] = ()  # keys and lifetimes to store
-    touched: tuple[bytes, ...] = ()  # entries whose lifetime starts again
-    gone: frozenset[str] = frozenset()  # every result deleted from this prefix, now and before
+    touched: tuple[bytes, ...] = ()  # entries whose lifetime is renewed
+    gone: frozenset[str] = frozenset()  # all results deleted from this prefix, by this request or earlier ones
 
     @property
     def total(self) -> int:
@@ -92,7 +93,7 @@ class CacheUse(msgspec.Struct, frozen=True):
 
 
 class _Sums(NamedTuple):
-    """Chain key and token sum at the positions that matter."""
+    """The chain key and the token sum at each position that a mark may read."""
 
     keys: Mapping[int, bytes]
     tokens: Mapping[int, int]
@@ -100,10 +101,10 @@ class _Sums(NamedTuple):
 
 
 class CacheModel:
-    """One workspace's cache. Not locked: a caller with threads brings its own lock."""
+    """The cache of one workspace. It is not thread-safe: callers with threads must use a lock."""
 
     def __init__(self, *, count: Count = count_block, minimum: int | None = None, shared: bool = False) -> None:
-        """`minimum` overrides the model's own; `shared` as in PromptReader."""
+        """`minimum` overrides the model's minimum; `shared` works as in PromptReader."""
         self.reader = PromptReader(count=count, shared=shared)
         self.minimum = minimum
         self._entries: dict[bytes, CacheEntry] = {}
@@ -112,13 +113,13 @@ class CacheModel:
         return len(self._entries)
 
     def use(self, request: Mapping[str, Any] | Prompt, now: float) -> CacheUse:
-        """Answer one request: look and commit."""
+        """Process one request: look and commit."""
         found = self.look(request, now)
         self.commit(found, now)
         return found
 
     def look(self, request: Mapping[str, Any] | Prompt, now: float) -> CacheUse:
-        """What the request would use now; nothing is stored."""
+        """Return what the request would use now, without storing anything."""
         prompt = request if isinstance(request, Prompt) else self.reader.read(request)
         minimum = minimum_tokens(prompt.model) if self.minimum is None else self.minimum
         return plan_use(self._entries, prompt, now, minimum)
@@ -134,7 +135,7 @@ class CacheModel:
             self._drop_oldest(now)
 
     def clear(self) -> None:
-        """Forget everything, as an eviction would."""
+        """Drop all entries, as an eviction would."""
         self._entries.clear()
 
     def _drop_oldest(self, now: float) -> None:
@@ -143,7 +144,7 @@ class CacheModel:
 
 
 def plan_use(entries: Mapping[bytes, CacheEntry], prompt: Prompt, now: float, minimum: int) -> CacheUse:
-    """The decision, as a function of the entries there are."""
+    """Compute the cache use of a prompt from the given entries."""
     pieces = prompt.pieces
     marks = [index for index, piece in enumerate(pieces) if piece.ttl]
     sums = _sum(prompt, marks)
@@ -176,7 +177,7 @@ def plan_use(entries: Mapping[bytes, CacheEntry], prompt: Prompt, now: float, mi
 
 
 def _sum(prompt: Prompt, marks: Iterable[int]) -> _Sums:
-    """One pass: a running hash and a running sum, kept only where a mark may look."""
+    """Compute a running hash and a running sum in one pass; keep them only at positions that a mark may read."""
     wanted = {at for mark in marks for at in range(max(0, mark - LOOK_BACK + 1), mark + 1)}
     chain = blake2b(prompt.model.encode(), digest_size=DIGEST_BYTES)
     update, roles = chain.update, {role: role.encode() for role in ("tools", "system", "user", "assistant")}
@@ -198,7 +199,7 @@ def _sum(prompt: Prompt, marks: Iterable[int]) -> _Sums:
 
 
 def _without(sums: _Sums, prompt: Prompt, gone: frozenset[str]) -> _Sums:
-    """The sums once the deleted results are only their markers."""
+    """Return the sums after replacing each deleted result by its marker."""
     places = sorted(
         (prompt.results[name], _saved(prompt.pieces[prompt.results[name]])) for name in gone if name in prompt.results
     )
@@ -211,7 +212,7 @@ def _saved(piece: Piece) -> int:
 
 
 def _highest_hit(entries: Mapping[bytes, CacheEntry], sums: _Sums, marks: Sequence[int], now: float) -> int | None:
-    """The last position any mark finds an entry at. Windows of later marks lie higher, so the first find of the last one wins."""
+    """Return the last position at which any mark finds an entry. Later marks look at higher positions, so they go first."""
     best: int | None = None
     for mark in reversed(marks):
         if best is not None and best >= mark:
@@ -237,13 +238,13 @@ def _mark_use(piece: Piece, index: int, hit: int | None, sums: _Sums, minimum: i
     return MarkUse(piece.path, tokens, piece.ttl, "written" if tokens >= minimum else "short")
 
 
-# OpenAI: caching begins at this length and grows in these steps; an entry lives five to ten minutes after its last use.
+# OpenAI's cache starts at this length and grows in these steps; an entry lives five to ten minutes after its last use.
 OPENAI_MINIMUM = 1_024
 OPENAI_STEP = 128
 OPENAI_TTL = 300.0
-# Blocks that followed the same prefix and are compared byte by byte; a branch point with more is rare, and the newest are kept.
+# Maximum number of blocks after the same prefix that are compared byte by byte. More are rare, and the newest are kept.
 MAX_BRANCHES = 8
-# Beyond this the store starts anew: a measurement of one long session holds a few thousand prefixes.
+# The store is cleared beyond this size; a measurement of one long session needs a few thousand prefixes.
 MAX_PREFIXES = 500_000
 
 
@@ -262,10 +263,10 @@ class PrefixCache:
         self.step = step
         self.ttl = ttl
         self._used: dict[bytes, float] = {}  # chain → time of last use
-        self._next: dict[bytes, list[bytes]] = {}  # chain → the blocks seen behind it
+        self._next: dict[bytes, list[bytes]] = {}  # chain → the blocks seen after it
 
     def use(self, request: Mapping[str, Any] | Prompt, now: float = 0.0) -> CacheUse:
-        """Read what is known, remember the rest. A mapping is read as a Messages request; hand in a Prompt for another wire."""
+        """Process one request: look and commit. A mapping is a Messages request; for another wire format pass a Prompt."""
         prompt = self._prompt(request)
         found = self.look(prompt, now)
         self.commit(prompt, now)
@@ -334,7 +335,7 @@ def _after(last: bytes, role: str, digest: bytes) -> bytes:
 
 
 def _common(one: bytes, other: bytes) -> int:
-    """Length of the common start; halving, because comparing slices is what the machine does fast."""
+    """Return the length of the common prefix, by bisection: comparing slices is faster than a loop over bytes."""
     low, high = 0, min(len(one), len(other))
     if one[:high] == other[:high]:
         return high

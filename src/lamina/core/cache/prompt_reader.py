@@ -1,15 +1,16 @@
-"""A request as a provider's cache sees it: a row of pieces in the order tools, system, messages.
+"""Reads a request the way a provider's cache sees it: a sequence of pieces in the order tools, system, messages.
 
-A piece is one block without its cache mark: its digest, its tokens, the lifetime its mark asks for. What is not a block but
-drops the cache all the same (tool choice, thinking, the first image) is a key mixed into the chain where its level begins, so
-that a change there loses that level and those behind it, and nothing before:
+A piece is one block without its cache mark: its digest, its tokens, and the lifetime that its mark requests. Some options are not
+blocks but still invalidate the cache (tool choice, thinking, the first image). They are mixed into the hash chain at the start of
+their level, so a change invalidates that level and all later ones, but no earlier one:
 
     model · tools | speed, web search, citations · system | tool choice, thinking, effort, images · messages
 
-Cache edits (M4) have no public form at any provider. Ours: the request carries `cache_edits: {"delete": [tool_use_id, …]}`
-beside its messages, which stay as they are. The results named count as a short marker from then on, the prefix stays what it
-was, and the deletions live in the cache entries: a later request that reads such an entry need not name them again, one that
-finds the cache cold must. The response confirms them in `cache_edits: {"deleted": […], "cleared_input_tokens": n}`.
+No provider has a public format for cache edits, so Lamina defines one. The request contains
+`cache_edits: {"delete": [tool_use_id, …]}` next to its messages, which do not change. From then on the named results count as a
+short marker and the prefix stays the same. The cache entries store the deletions: a later request that reads such an entry does
+not repeat them, one that finds the cache cold must. The response confirms with
+`cache_edits: {"deleted": […], "cleared_input_tokens": n}`.
 """
 
 from __future__ import annotations
@@ -29,19 +30,19 @@ Raw: TypeAlias = Mapping[str, Any]
 Count: TypeAlias = Callable[[Raw], int]
 Place: TypeAlias = tuple[str, int, int]
 
-# The API refuses a fifth mark.
+# The API rejects a fifth mark.
 MAX_MARKS = 4
 MINUTES_5 = 300
 HOUR = 3_600
 LIFETIMES = {"5m": MINUTES_5, "1h": HOUR}
-# One token is about four bytes of English text or code; the tests need a count that anyone can repeat by hand, not an exact one.
+# One token is about four bytes of English text or code. Tests need a count that is easy to repeat by hand, not an exact one.
 BYTES_PER_TOKEN = 4
-# Images cost by area, not by bytes: about 1,600 tokens at the largest size the API does not scale down.
+# The cost of an image depends on its area, not its bytes: about 1,600 tokens at the largest size that the API does not scale down.
 IMAGE_TOKENS = 1_600
 
-# `blocks.canonical` without the call around it; a request of 2,000 blocks is encoded in every test.
+# `blocks.canonical` without the function call, because every test encodes requests of up to 2,000 blocks.
 encode = msgspec.json.Encoder().encode
-# Block types that can't carry a mark themselves; they are cached as part of what follows them.
+# Block types that cannot carry a mark; they are cached as part of the block after them.
 UNMARKABLE = frozenset({"thinking", "redacted_thinking"})
 
 
@@ -51,20 +52,20 @@ class Piece(NamedTuple):
     role: str  # tools | system | user | assistant
     kind: str  # the block's type
     tokens: int
-    ttl: int  # seconds its mark asks for; 0 = no mark
+    ttl: int  # lifetime in seconds that its mark requests; 0 = no mark
     digest: bytes  # of the block alone, without its mark
     data: bytes  # canonical JSON, without the mark
-    block: Raw  # the same as a value
-    at: Place  # section, index, block within the message (-1 where there is none)
+    block: Raw  # the block without the mark
+    at: Place  # section, index, block within the message (-1 outside of messages)
 
     @property
     def path(self) -> str:
-        """As the API names it in its errors."""
+        """The path of the block, in the form that the API uses in its errors."""
         return _path(self.at)
 
 
 class Prompt(NamedTuple):
-    """A request in the cache's order. `system_at` and `messages_at` are the indices where these levels begin."""
+    """A request in the cache's order. `system_at` and `messages_at` are the indices at which these levels begin."""
 
     model: str
     pieces: Sequence[Piece]
@@ -73,7 +74,7 @@ class Prompt(NamedTuple):
     system_key: bytes
     messages_key: bytes
     results: Mapping[str, int]  # tool_use_id → index of its result
-    deletes: tuple[str, ...]  # results the request asks to delete from the cache
+    deletes: tuple[str, ...]  # results that the request deletes from the cache
 
     @property
     def tokens(self) -> int:
@@ -81,7 +82,7 @@ class Prompt(NamedTuple):
 
 
 def count_block(block: Raw) -> int:
-    """The default count: a quarter of the bytes of a text, or of the JSON of anything else, and a fixed size for an image."""
+    """Estimate the tokens of a block: a quarter of the bytes of its text or JSON, and a fixed size for an image."""
     kind = block.get("type")
     if kind == "text" and isinstance(text := block.get("text"), str):
         return -(-len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN) or 1
@@ -98,7 +99,7 @@ def has_image(content: object) -> bool:
 
 
 def unmark(raw: Raw, at: Place) -> tuple[Raw, int]:
-    """The block without its mark, and the mark's lifetime. A mark inside a tool result counts as the result's own."""
+    """Return the block without its mark, and the lifetime of the mark. A mark inside a tool result counts for the result."""
     mark = raw.get("cache_control")
     plain = unmarked(raw)
     content = raw.get("content") if raw.get("type") == "tool_result" else None
@@ -124,14 +125,14 @@ def _lifetime(mark: object, path: str) -> int:
 
 
 def settle_marks(request: Raw, pieces: list[Piece]) -> None:
-    """Put the mark of the request as a whole on the last block that can carry it, and refuse in the API's words what it refuses."""
+    """Move the request-level mark to the last block that can carry one. Invalid marks raise errors in the API's own words."""
     own = request.get("cache_control")
     count = sum(1 for piece in pieces if piece.ttl) + (own is not None)
     last = next((at for at in reversed(range(len(pieces))) if pieces[at].kind not in UNMARKABLE), None)
     if own is not None and last is not None:
         ttl = _lifetime(own, "request")
         if pieces[last].ttl not in (0, ttl):
-            raise InputError(f"{pieces[last].path}.cache_control", "the request's own cache mark asks for another lifetime")
+            raise InputError(f"{pieces[last].path}.cache_control", "the request-level cache mark has a different lifetime")
         pieces[last] = pieces[last]._replace(ttl=ttl)
     if count > MAX_MARKS:
         raise InputError("cache_control", f"A maximum of {MAX_MARKS} blocks with cache_control may be provided. Found {count}")
@@ -142,34 +143,36 @@ def settle_marks(request: Raw, pieces: list[Piece]) -> None:
             raise InputError(f"{after.path}.cache_control.ttl", f"{problem}; the order is `tools`, `system`, `messages`")
     for piece in marked:
         if piece.kind in UNMARKABLE:
-            raise InputError(f"{piece.path}.cache_control", "thinking can't carry a cache mark", "mark the block behind it")
+            raise InputError(
+                f"{piece.path}.cache_control", "thinking blocks cannot carry a cache mark", "mark the next block instead"
+            )
 
 
-# The beta name under which our own cache edits are asked for; see the module docstring.
+# The beta name that enables Lamina's cache edits; see the module docstring.
 CACHE_EDITS_BETA = "lamina-cache-edits-1"
 
-# These models drop the thinking of earlier turns as soon as a user message brings anything but tool results; later ones keep it.
+# These models drop the thinking of earlier turns once a user message contains anything but tool results; newer models keep it.
 _DROPS_THINKING = re.compile(r"claude-(3|sonnet-4(?!-[6-9])|opus-4(?!-[5-9])|haiku-4)")
 
 
-# Tokens, digest, canonical JSON and the block itself: a bare tuple, because one is made for every block of every request.
+# Tokens, digest, canonical JSON and the block. A bare tuple for speed, because one is made for every block of every request.
 _Known: TypeAlias = tuple[int, bytes, bytes, Raw]
 _Read: TypeAlias = Callable[[Raw], _Known]
 
 
 def keeps_thinking(model: str) -> bool:
-    """Whether the model still sees the thinking of earlier turns."""
+    """Return True if the model still sees the thinking of earlier turns."""
     return _DROPS_THINKING.search(model) is None
 
 
 class PromptReader:
     """Reads requests into prompts.
 
-    `shared=True` is a promise of the caller: a block dict that is handed in again has not been changed (so it is for everything
-    a session renders). Then a block costs its encoding once and a look-up ever after, which is what a long replay needs.
+    With `shared=True` the caller promises not to change a block dict that it passes in again (this holds for everything that a
+    session renders). Then each block is encoded only once and looked up afterwards, which keeps long replays fast.
     """
 
-    # A million-message replay must not hold every block it ever saw; a forgotten block is only read again.
+    # A replay of a million messages must not keep every block in memory; a dropped block is simply read again.
     LIMIT = 100_000
 
     def __init__(self, *, count: Count = count_block, shared: bool = False) -> None:
@@ -178,11 +181,11 @@ class PromptReader:
         self._read = self._recall if shared else self._look
 
     def read(self, request: Raw) -> Prompt:
-        """A Messages request, in the canonical form or as it arrives on the wire. Raises InputError for marks the API refuses."""
+        """Read a Messages request, in canonical or wire form. Raise InputError for marks that the API rejects."""
         return shown(self.read_sent(request), request)
 
     def read_sent(self, request: Raw) -> Prompt:
-        """All blocks of a Messages request, those the model will not be shown included."""
+        """Read all blocks of a Messages request, including those that the model will not see."""
         tools = list(enumerate(request.get("tools") or ()))
         pieces = [_piece("tools", tool, ("tools", at, -1), self._read) for at, tool in tools if not _searches(tool)]
         system_at = len(pieces)
@@ -210,7 +213,7 @@ class PromptReader:
         )
 
     def read_chat(self, request: Raw) -> Prompt:
-        """A Chat Completions request: every tool and every message is one piece."""
+        """Read a Chat Completions request; every tool and every message is one piece."""
         pieces = [_piece("tools", tool, ("tools", at, -1), self._read) for at, tool in enumerate(request.get("tools") or ())]
         messages_at = len(pieces)
         for at, message in enumerate(request.get("messages") or ()):
@@ -226,13 +229,13 @@ class PromptReader:
         if known is None:
             if len(self._seen) >= self.LIMIT:
                 self._seen.clear()
-            # What is stored holds the block itself: its id can't be given to another one while we remember it.
+            # The stored tuple keeps the block alive, so its id cannot be reused while it is in the dict.
             known = self._seen[id(block)] = self._look(block)
         return known
 
 
 def shown(prompt: Prompt, request: Raw) -> Prompt:
-    """What the model is shown of a prompt: older models lose the thinking of earlier turns, and with it the cache behind it."""
+    """Return the part of a prompt that the model sees. Older models drop the thinking of earlier turns and the cache after it."""
     border = _thinking_border(request)
     pieces = [piece for piece in prompt.pieces if piece.kind not in UNMARKABLE or piece.at[1] >= border]
     if len(pieces) == len(prompt.pieces):
@@ -251,7 +254,7 @@ def _piece(role: str, raw: Raw, at: Place, read: _Read) -> Piece:
 
 
 def _message_pieces(messages: Iterable[Raw], read: _Read) -> list[Piece]:
-    """The hot loop: a long conversation is thousands of blocks without marks, so they take the short way."""
+    """Read the blocks of all messages. This is the hot loop: most blocks have no mark, so they take the fast path."""
     pieces: list[Piece] = []
     for at, message in enumerate(messages):
         role = str(message.get("role"))
@@ -266,7 +269,7 @@ def _message_pieces(messages: Iterable[Raw], read: _Read) -> list[Piece]:
 
 
 def _thinking_border(request: Raw) -> int:
-    """Thinking in messages before this index is not shown to the model."""
+    """Return the index of the first message whose thinking the model sees."""
     messages = request.get("messages") or ()
     if keeps_thinking(str(request.get("model"))) or _edits_thinking(request):
         return 0
@@ -294,7 +297,7 @@ def _content(content: object) -> Iterable[Raw]:
 
 
 def _searches(tool: Raw) -> bool:
-    """Web search is a line of the system prompt, whatever list it is asked for in: switching it leaves the tools cached."""
+    """Whether this is web search, which counts as a line of the system prompt: toggling it leaves the tools cached."""
     return str(tool.get("type") or "").startswith("web_search_")
 
 

@@ -1,8 +1,8 @@
 """Settings: one table as data, and one frozen value resolved from it.
 
-decides  what each setting is, from arguments, files, environment and remote flags that are handed in as values
-does     nothing: reading files is `disk/settings_files.py`
-costs    a few microseconds for the defaults, time for what was set otherwise
+decides  the value of each setting, from arguments, files, environment variables and remote flags passed in as values
+does     no I/O: `disk/settings_files.py` reads the files
+costs    a few microseconds for the defaults, otherwise time in proportion to the settings that are set
 spec     F1–F4, S2, T4, T6, R5, B5, B9
 """
 

@@ -1,7 +1,7 @@
 """Kinds of settings that hold more than one value: lists, maps, memory modes, permissions, hooks and child environments.
 
-They are joined across levels instead of replaced, except where a list says what all of it is. One bad entry costs that entry, not
-the rest: a mistyped line must not take every `deny` rule with it.
+Levels are merged instead of replaced, except for lists of names, where the highest list wins. A bad entry is skipped and the rest
+is kept: one mistyped line must not discard every `deny` rule.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from .kinds import Kind, ReadValue, describe, printable, refuse
 
 T = TypeVar("T")
 
-# More entries than a person writes; a file that has more is damaged or hostile.
+# More entries than anyone writes by hand; a file with more is damaged or hostile.
 MOST_ENTRIES = 1_000
 LONGEST_NAME = 500
 
 Mode: TypeAlias = Literal["off", "read-only", "confirm", "auto"]
 Scope: TypeAlias = Literal["private", "team", "agentUser", "agentProject", "agentLocal"]
-MODES: tuple[Mode, ...] = get_args(Mode)  # from the most careful to the least (B5)
+MODES: tuple[Mode, ...] = get_args(Mode)  # from the most to the least restrictive
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 
 Hooks: TypeAlias = Mapping[str, tuple[Mapping[str, Any], ...]]
@@ -38,7 +38,7 @@ NO_ENTRIES: Mapping[Any, Any] = frozen_map({})
 
 
 def _freeze(value: Any) -> Any:
-    """Plain JSON as values nobody can change."""
+    """Convert plain JSON to immutable values."""
     if isinstance(value, Mapping):
         return frozen_map({scrub(str(key)): _freeze(item) for key, item in value.items()})
     if isinstance(value, list | tuple):
@@ -47,7 +47,7 @@ def _freeze(value: Any) -> Any:
 
 
 def _kept(value: T, problems: tuple[str, ...]) -> ReadValue[T]:
-    """What could be read; nothing, where there are problems and nothing besides."""
+    """Return the part that could be read, or None if there are only problems."""
     return ReadValue(value if value or not problems else None, problems)
 
 
@@ -56,18 +56,18 @@ def _is_name(raw: object) -> bool:
 
 
 def _entries(raw: object, says: str, good: Callable[[Any], bool]) -> ReadValue[Mapping[str, Any]]:
-    """The entries of an object whose name and value are good; one problem for each of the others."""
+    """Return the valid entries of an object, and one problem for each invalid entry."""
     if not isinstance(raw, Mapping):
         return refuse(says, raw)
     if len(raw) > MOST_ENTRIES:
         return ReadValue(None, (f"has more than {MOST_ENTRIES:,} entries",))
     kept = {name: item for name, item in raw.items() if _is_name(name) and good(item)}
-    problems = tuple(f"entry {describe(name)} must be part of {says}" for name in raw if name not in kept)
+    problems = tuple(f"entry {describe(name)} is invalid, it must be part of {says}" for name in raw if name not in kept)
     return _kept(frozen_map(kept), problems)
 
 
 def _pairs(text: str) -> dict[str, str]:
-    """`Bash=20000,Grep=10000` as a map; a part without `=` keeps an empty value and is refused later."""
+    """Parse `Bash=20000,Grep=10000`. A part without `=` gets an empty value, which is rejected later."""
     parts = (part.partition("=") for part in text.split(",") if part.strip())
     return {name.strip(): value.strip() for name, _, value in parts}
 
@@ -80,22 +80,22 @@ def _united(higher: tuple[str, ...], lower: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*higher, *lower)))
 
 
-def _read_names(raw: object, says: str = "a list of texts") -> ReadValue[tuple[str, ...]]:
+def _read_names(raw: object, says: str = "a list of strings") -> ReadValue[tuple[str, ...]]:
     if not isinstance(raw, list | tuple | frozenset) or len(raw) > MOST_ENTRIES:
         return refuse(says, raw)
     kept = tuple(dict.fromkeys(item for item in raw if _is_name(item)))
-    problems = tuple(f"entry {describe(item)} must be a text" for item in raw if not _is_name(item))
+    problems = tuple(f"entry {describe(item)} must be a string" for item in raw if not _is_name(item))
     return _kept(tuple(sorted(kept)) if isinstance(raw, frozenset) else kept, problems)
 
 
-# Of names the highest list is the whole list; to a union each level adds.
+# For NAMES the highest list replaces the others; for UNION every level adds entries.
 NAMES: Kind[tuple[str, ...]] = Kind(
-    says="a list of texts",
+    says="a list of strings",
     reader=_read_names,
     from_text=lambda text: [part.strip() for part in text.split(",") if part.strip()],
     show=list,
 )
-UNION: Kind[tuple[str, ...]] = Kind(says="a list of texts", reader=_read_names, join=_united, show=list)
+UNION: Kind[tuple[str, ...]] = Kind(says="a list of strings", reader=_read_names, join=_united, show=list)
 
 
 def _counts_in(text: str) -> object:
@@ -103,9 +103,9 @@ def _counts_in(text: str) -> object:
     return {name: int(value) if value.isascii() and value.isdigit() else value for name, value in pairs} or text
 
 
-# A whole number for each name; levels are laid over each other name by name.
+# A whole number for each name; a higher level overrides a lower one name by name.
 COUNTS: Kind[Mapping[str, int]] = Kind(
-    says="an object of names and whole numbers of at least 1",
+    says="an object that maps names to whole numbers of at least 1",
     reader=lambda raw, says: _entries(raw, says, lambda item: type(item) is int and 1 <= item <= LARGEST),
     from_text=_counts_in,
     join=_overlaid,
@@ -118,13 +118,13 @@ def _read_modes(raw: object, says: str) -> ReadValue[Mapping[Scope, Mode]]:
         return ReadValue(frozen_map(dict.fromkeys(SCOPES, raw))) if raw in MODES else refuse(says, raw)
     named, problems = _entries(raw, says, lambda item: item in MODES)
     named = named or NO_ENTRIES
-    unknown = tuple(f"has no scope {describe(name)}" for name in named if name not in SCOPES)
+    unknown = tuple(f"unknown scope {describe(name)}" for name in named if name not in SCOPES)
     return ReadValue(frozen_map({scope: named[scope] for scope in SCOPES if scope in named}) or None, problems + unknown)
 
 
-# B5: one mode for all scopes, or an object with a mode for some.
+# One mode for all scopes, or an object with a mode for some of them.
 MEMORY_MODES: Kind[Mapping[Scope, Mode]] = Kind(
-    says=f"one of {', '.join(MODES)}, or an object that gives one to some of {', '.join(SCOPES)}",
+    says=f"one of {', '.join(MODES)}, or an object that maps any of {', '.join(SCOPES)} to one of them",
     reader=_read_modes,
     from_text=lambda text: _pairs(text) if "=" in text else text.strip(),
     join=_overlaid,
@@ -136,7 +136,7 @@ MEMORY_MODES: Kind[Mapping[Scope, Mode]] = Kind(
 
 
 class Permissions(msgspec.Struct, frozen=True):
-    """Rules as Claude Code writes them; `deny` is meant to be asked first."""
+    """Permission rules in Claude Code's syntax. `deny` rules are checked first."""
 
     allow: tuple[str, ...] = ()
     ask: tuple[str, ...] = ()
@@ -157,7 +157,7 @@ def _read_permissions(raw: object, says: str) -> ReadValue[Permissions]:
     problems = [f"{key}: {problem}" for key, found in lists.items() for problem in found.problems]
     mode = raw.get("defaultMode")
     if mode is not None and not _is_name(mode):
-        problems.append(f"defaultMode must be a text, not {describe(mode)}")
+        problems.append(f"defaultMode must be a string, not {describe(mode)}")
         mode = None
     rules = Permissions(**{_LISTS[key]: found.value or () for key, found in lists.items()}, mode=mode)
     return ReadValue(None if problems and rules == Permissions() else rules, tuple(problems))
@@ -174,7 +174,10 @@ def _shown_permissions(value: Permissions) -> object:
 
 
 PERMISSIONS: Kind[Permissions] = Kind(
-    says="an object with lists allow, ask and deny", reader=_read_permissions, join=_joined_permissions, show=_shown_permissions
+    says="an object with the lists allow, ask and deny",
+    reader=_read_permissions,
+    join=_joined_permissions,
+    show=_shown_permissions,
 )
 
 
@@ -185,7 +188,7 @@ def _read_hooks(raw: object, says: str) -> ReadValue[Hooks]:
         good = [group for group in groups if isinstance(group, Mapping) and isinstance(group.get("hooks"), list | tuple)]
         if good:
             kept[event] = tuple(_freeze(group) for group in good)
-        problems += (f"{printable(event)}: a group must be an object with a list `hooks`",) * (len(groups) - len(good))
+        problems += (f"{printable(event)}: each group must be an object with a list `hooks`",) * (len(groups) - len(good))
     return _kept(frozen_map(kept), problems)
 
 
@@ -195,10 +198,10 @@ def _first_word(hook: object) -> str:
     return f"{printable(words[0])} …" if len(words) > 1 else printable(words[0]) if words else "(no command)"
 
 
-# Event → groups of commands, the higher level's first. The groups stay as written: the package `hooks` reads them.
-# Of a command only the first word is shown: the rest can hold a token.
+# Maps each event to groups of commands, those of the higher level first. The `hooks` package parses the groups.
+# Only the first word of a command is shown, because the rest may contain a token.
 HOOK_TABLE: Kind[Hooks] = Kind(
-    says="an object of events, each a list of groups with a list `hooks`",
+    says="an object that maps events to lists of groups, each with a list `hooks`",
     reader=_read_hooks,
     join=lambda higher, lower: frozen_map({event: higher.get(event, ()) + lower.get(event, ()) for event in (*higher, *lower)}),
     show=lambda value: {
@@ -210,14 +213,14 @@ HOOK_TABLE: Kind[Hooks] = Kind(
 def _read_variables(raw: object, says: str) -> ReadValue[Mapping[str, str]]:
     found, problems = _entries(raw, says, lambda item: isinstance(item, str) and "\0" not in item)
     texts = {name: scrub(text) for name, text in (found or NO_ENTRIES).items()}
-    unfit = tuple(f"entry {describe(name)} can't be the name of a variable" for name in texts if "=" in name)
+    unfit = tuple(f"entry {describe(name)} is not a valid variable name" for name in texts if "=" in name)
     return ReadValue(frozen_map({name: text for name, text in texts.items() if "=" not in name}) or None, problems + unfit)
 
 
-# Variables for the programs that hooks and tools start; never put into Lamina's own process.
+# Variables for the programs that hooks and tools start; they are never set in Lamina's own process.
 CHILD_ENVIRONMENT: Kind[Mapping[str, str]] = Kind(
-    says="an object of names and texts",
+    says="an object that maps names to strings",
     reader=_read_variables,
     join=_overlaid,
-    show=lambda value: dict.fromkeys(value, "set, not shown"),
+    show=lambda value: dict.fromkeys(value, "set (hidden)"),
 )

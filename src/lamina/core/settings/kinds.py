@@ -1,8 +1,8 @@
-"""Kinds of settings that hold one value: what is accepted, how two are joined, and what may be shown of them.
+"""Kinds of settings that hold one value: which values they accept, how two levels merge, and what may be shown.
 
 A kind reads two spellings: `read` takes a JSON value from a file or an argument, `read_text` the text of an environment variable.
-Neither raises: what cannot be used comes back as problems, each the end of a sentence that begins with the setting's name. `show`
-gives a JSON value that is safe to print: no key, no password and no line of a command reaches a terminal or a log from here.
+Neither raises. Invalid values are returned as problems, each worded to follow the setting's name. `show` returns a JSON value
+that is safe to print: no key, password or full command line reaches a terminal or a log.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from ..policy import LARGEST
 
 T = TypeVar("T")
 
-# A guideline or a model's name is shorter; a megabyte of text in a setting is a mistake.
+# Guidelines and model names are shorter; a megabyte of text in a setting is a mistake.
 LONGEST_TEXT = 20_000
-# An operating system takes no longer path (PATH_MAX on Linux).
+# The longest path an operating system accepts (PATH_MAX on Linux).
 LONGEST_PATH = 4_096
-# Enough to recognise a value by in a sentence.
+# Enough characters to recognise a value in a message.
 SHOWN = 60
 
 TRUE_WORDS = frozenset({"1", "true", "yes", "on"})
@@ -30,25 +30,25 @@ FALSE_WORDS = frozenset({"0", "false", "no", "off", ""})
 
 
 class ReadValue(NamedTuple, Generic[T]):
-    """None as value: nothing usable was found. A value with problems: the rest of it was."""
+    """The result of reading a setting. The value is None if nothing was usable; with problems it is the usable part."""
 
     value: T | None
     problems: tuple[str, ...] = ()
 
 
 def _unordered(value: Any, base: Any) -> Any:
-    raise NotImplementedError("this kind of setting knows no less and more")
+    raise NotImplementedError("this kind of setting has no order")
 
 
 class Kind(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
-    """A kind without a `join` of its own is replaced as a whole by a higher level."""
+    """Reads, merges and shows the values of a setting. Without a `join`, a higher level replaces a lower one entirely."""
 
-    says: str  # what is accepted, for the reference and for sentences: "must be …"
-    reader: Callable[[Any, str], ReadValue[T]]  # a JSON value, and what the sentence about a bad one says
-    from_text: Callable[[str], object] | None = None  # a variable's text as a JSON value; None: no variable can hold it
-    says_of_text: str = ""  # what is accepted in a variable, where that is something else
+    says: str  # description of the accepted values, for the reference and for messages ("must be …")
+    reader: Callable[[Any, str], ReadValue[T]]  # takes a JSON value, and `says` for the message about a bad one
+    from_text: Callable[[str], object] | None = None  # converts a variable's text to JSON; None: no variable can hold it
+    says_of_text: str = ""  # description of the accepted texts of a variable, if different
     join: Callable[[T, T], T] = lambda higher, lower: higher
-    least: Callable[[Any, Any], T] = _unordered  # the more careful of two: what a working tree may reach without being trusted
+    least: Callable[[Any, Any], T] = _unordered  # the more restrictive of two: the most an untrusted working tree may set
     show: Callable[[T], object] = lambda value: value
 
     def read(self, raw: object) -> ReadValue[T]:
@@ -64,13 +64,13 @@ def refuse(says: str, raw: object) -> ReadValue[Any]:
 
 
 def printable(text: str, longest: int = SHOWN) -> str:
-    """One line that moves no cursor: control, format and surrogate characters are spelled out, the rest is cut."""
+    """Return one line that is safe for a terminal: escape control, format and surrogate characters, and truncate."""
     safe = "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in text[:longest])
     return safe + "…" if len(text) > longest else safe
 
 
 def describe(raw: object) -> str:
-    """A JSON value, for a sentence."""
+    """Describe a JSON value for a message."""
     match raw:
         case None | bool():
             return msgspec.json.encode(raw).decode()
@@ -94,7 +94,7 @@ def one_value(
     secret: bool = False,
     **options: Any,
 ) -> Kind[T]:
-    """A kind from a function that gives None for what it does not accept. A refused `secret` is not repeated in the sentence."""
+    """Make a kind from a function that returns None for invalid values. The message about an invalid `secret` omits the value."""
 
     def reader(raw: Any, says: str) -> ReadValue[T]:
         value = accept(raw)
@@ -106,7 +106,7 @@ def one_value(
 
 
 def truth(text: str) -> bool | None:
-    """F3: 1, true, yes, on and 0, false, no, off, nothing; None for any other word."""
+    """Parse 1, true, yes, on as true and 0, false, no, off and an empty text as false; return None for any other word."""
     word = text.strip().lower()
     return True if word in TRUE_WORDS else False if word in FALSE_WORDS else None
 
@@ -128,7 +128,7 @@ def _inside(raw: Any, low: float, high: float) -> bool:
 
 
 def whole(low: int = 0, high: int = LARGEST, *, short: bool = False) -> Kind[int]:
-    """A whole number; `short` also takes 100k and 1m."""
+    """Make a kind for whole numbers; with `short` it also accepts 100k and 1m."""
 
     def accept(raw: Any) -> int | None:
         if short and isinstance(raw, str) and (parts := _THOUSANDS.fullmatch(raw)):
@@ -139,12 +139,12 @@ def whole(low: int = 0, high: int = LARGEST, *, short: bool = False) -> Kind[int
         return int(text) if _WHOLE.fullmatch(text.strip()) else text.strip()
 
     span = f"of at least {low:,}" if high >= LARGEST else f"from {low:,} to {high:,}"
-    says = f"a whole number {span}" + (" (100k and 1m are understood)" if short else "")
+    says = f"a whole number {span}" + (" (100k and 1m also work)" if short else "")
     return one_value(says, accept, from_text=from_text, least=min)
 
 
 def real(low: float = 0, high: float = LARGEST, *, above_low: bool = False) -> Kind[float]:
-    """A number; with `above_low` the low end itself is not accepted."""
+    """Make a kind for numbers; with `above_low` the lower bound itself is excluded."""
 
     def accept(raw: Any) -> float | None:
         return float(raw) if _inside(raw, low, high) and not (above_low and raw == low) else None
@@ -163,7 +163,7 @@ def free_text(longest: int = LONGEST_TEXT) -> Kind[str]:
     def accept(raw: Any) -> str | None:
         return scrub(raw) if isinstance(raw, str) and raw.strip() and len(raw) <= longest else None
 
-    return one_value(f"a text of at most {longest:,} characters", accept)
+    return one_value(f"a string of at most {longest:,} characters", accept)
 
 
 def one_of(*options: str) -> Kind[str]:
@@ -177,12 +177,12 @@ def _address(form: str) -> Callable[[Any], str | None]:
     )
 
 
-# Only the spelling of a path is judged here; whether it may be used is G1's, where it is opened.
-DIRECTORY = one_value("an absolute path, or one that begins with ~/", _address(r"(/|~/|[a-z]:[\\/]).*"))
+# This checks only the spelling of a path; the path guard decides whether it may be used when it is opened.
+DIRECTORY = one_value("an absolute path, or one that starts with ~/", _address(r"(/|~/|[a-z]:[\\/]).*"))
 
 _URL = r"(https?://)([^\s/?#@]*@)?([^\s/?#@]+)([^\s?#]*)(\S*)"
 URL = one_value(
-    "an address that begins with https:// or http://",
+    "a URL that starts with https:// or http://",
     _address(_URL),
     secret=True,
     show=lambda value: re.sub(_URL, r"\1\3\4", value, flags=re.IGNORECASE),
@@ -190,7 +190,7 @@ URL = one_value(
 
 
 class Secret:
-    """A key that does not appear in a repr, a log or a traceback; `reveal` is for the request alone."""
+    """An API key that never appears in a repr, a log or a traceback. Only the code that sends a request calls `reveal`."""
 
     __slots__ = ("_text",)
 
@@ -201,7 +201,7 @@ class Secret:
         return self._text
 
     def __repr__(self) -> str:
-        return "Secret(not shown)"
+        return "Secret(hidden)"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Secret) and self._text == other._text
@@ -217,4 +217,4 @@ def _secret(raw: Any) -> Secret | None:
     return Secret(key) if key and key.isprintable() and " " not in key else None
 
 
-API_KEY = one_value("a key without spaces", _secret, secret=True, show=lambda value: "set, not shown")
+API_KEY = one_value("a key without spaces", _secret, secret=True, show=lambda value: "set (hidden)")

@@ -1,7 +1,7 @@
-"""From what people wrote to levels: each file, the environment, arguments and flags as key → value, with findings for the rest.
+"""Read each source of settings (files, environment, arguments, flags) into a level: values by key, and findings for the rest.
 
-Nothing here raises for what stands in a file. What lies in the working tree is held against the rights of each setting (F2):
-an address, a path or a key is never taken from it, not even through its `env` object.
+Invalid content of a file never raises. Files in the working tree are limited by the rights of each setting: a URL, a path or an
+API key is never read from them, not even through their `env` object.
 """
 
 from __future__ import annotations
@@ -12,35 +12,36 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 
 from ..flags import Flags, Mistyped, ask
+from ..wording import counted
 from .collection_kinds import CHILD_ENVIRONMENT, Permissions, frozen_map
 from .kinds import DIRECTORY, SWITCH, ReadValue, printable, truth, whole
 from .table import BASH_LENGTH, BY_KEY, BY_NAME, OURS, OWN_PREFIX, SETTINGS, VARIABLES, Resolved, Setting, Source, Table, defaults
 
-# A file of a hostile repository can hold any number of mistakes; a person reads the first few.
+# A file in a hostile repository can contain any number of mistakes; a user reads only the first few.
 MOST_FINDINGS = 25
 LONGEST_KEY = 80
-# Likeness from which a misspelt key is worth a question: one or two letters off.
+# Minimum similarity for a "did you mean" suggestion: one or two letters off.
 NEAR = 0.8
 GROUPS = frozenset(key.rpartition(".")[0] for key in BY_KEY if key.count(".") > 1)
 TREE: frozenset[Source] = frozenset({"local", "project"})
 PLACES = {"user": "your settings"} | {source: f"{source} settings" for source in ("managed", "local", "project")}
-# Read by the program that starts Lamina, before there are settings.
+# Read at startup, before the settings exist.
 START_VARIABLES = frozenset({"LAMINA_HOME", "LAMINA_FLAGS"})
-# Claude Code's limit for Bash's output, which its variable can lower and not raise.
+# Claude Code's limit for the output of Bash. Its variable can lower this limit but not raise it.
 BASH_CHARACTERS = 30_000
 
-# Variables by which a program finds a server, a key, a certificate or the home directory. Lamina reads none of them from a
-# working tree, and hands none of them from there to a child.
+# Variables by which a program finds a server, a key, a certificate or the home directory. Lamina never reads them from a working
+# tree, and never passes them from there to a child process.
 _STEERING_STARTS = ("LAMINA_", "CLAUDE", "ANTHROPIC_", "OPENAI_", "AWS_", "AZURE_", "GOOGLE_", "XDG_")
 _STEERING_ENDS = ("_URL", "_PROXY", "_ENDPOINT", "_HOST", "_KEY", "_TOKEN", "_SECRET", "_CA_BUNDLE", "_CA_CERTS")
 _STEERING = frozenset({"HOME", "USERPROFILE", "SSL_CERT_FILE", "SSL_CERT_DIR"})
 
-# What is wrong with a directory, or None (G1). It needs the disk, so it is handed in.
+# Returns the problem with a directory, or None. It is passed in because it needs the disk.
 Judge: TypeAlias = Callable[[str], str | None]
 
 
 class Finding(NamedTuple):
-    """Something in the settings that was ignored, as one sentence; it never stops a session."""
+    """A message about an ignored part of the settings. A finding never stops a session."""
 
     key: str
     source: str
@@ -48,7 +49,7 @@ class Finding(NamedTuple):
 
 
 class Document(NamedTuple):
-    """A settings file that was read: its JSON object and where it lies."""
+    """The JSON object of a settings file, and the path of the file."""
 
     data: Mapping[str, Any]
     path: str = ""
@@ -58,7 +59,7 @@ class Level(NamedTuple):
     source: Source
     values: Mapping[str, Resolved]
     findings: tuple[Finding, ...] = ()
-    by_variable: frozenset[str] = frozenset()  # keys written as a variable, in the environment or in an `env` object (F3)
+    by_variable: frozenset[str] = frozenset()  # keys set by a variable, in the environment or in an `env` object
 
 
 def finding(key: str, source: Source, detail: str, problem: str, remedy: str = "it is ignored") -> Finding:
@@ -72,9 +73,9 @@ def _steers(name: str) -> bool:
 
 
 def _variable_value(row: Setting[Any], name: str, text: str) -> ReadValue[Any]:
-    """A variable that is set to nothing says false to a switch and nothing to any other setting."""
+    """Read the text of a variable. An empty text means false for a switch, and is ignored for any other setting."""
     if not text.strip() and (row.kind is not SWITCH or row.means == "not"):
-        # An empty variable is no decision to force memory on over a person's "off".
+        # An empty variable must not force memory on when the user has turned it off.
         return ReadValue(None)
     if name == BASH_LENGTH:
         length = whole(1).read_text(text)
@@ -86,17 +87,17 @@ def _variable_value(row: Setting[Any], name: str, text: str) -> ReadValue[Any]:
 
 
 class LevelReader(msgspec.Struct):
-    """Reads one source and gives it as a level; it lives only while that is done."""
+    """Reads one source into a level. A new reader is made for each source."""
 
     source: Source
     trusted: bool = True
-    names: bool = False  # Python names count as keys: arguments, not files
+    names: bool = False  # Python names are accepted as keys (arguments, not files)
     judge: Judge | None = None
     path: str = ""
     values: dict[str, Resolved] = {}
     by_variable: set[str] = set()
     findings: list[Finding] = []
-    further: int = 0  # findings beyond those a person reads
+    further: int = 0  # number of findings beyond MOST_FINDINGS
 
     def note(self, key: str, problem: str, remedy: str = "it is ignored", *, detail: str = "") -> None:
         if len(self.findings) < MOST_FINDINGS:
@@ -114,7 +115,7 @@ class LevelReader(msgspec.Struct):
             self.values[row.key] = Resolved(read.value, self.source, detail)
 
     def document(self, given: Document | Mapping[str, Any] | None) -> Level:
-        """A settings file, or what code or a command line says, with None for "not said"."""
+        """Read a settings file, or the arguments of code or a command line, where None means "not set"."""
         data = given or {}
         if isinstance(data, Document):
             data, self.path = data
@@ -130,7 +131,7 @@ class LevelReader(msgspec.Struct):
             elif self.names:
                 self.unknown(str(key))
             elif f"{OURS}.{key}" in BY_KEY:
-                self.note(printable(key), "stands at the top", f'it belongs into the object "{OURS}" and is ignored')
+                self.note(printable(key), "is at the top level", f'it is ignored, move it into the object "{OURS}"')
         self.variables(data.get(Table.env.key))
         return self.level()
 
@@ -148,7 +149,7 @@ class LevelReader(msgspec.Struct):
                 self.unknown(full)
 
     def unknown(self, key: str) -> None:
-        from difflib import get_close_matches  # only a misspelt key needs it
+        from difflib import get_close_matches  # imported here because only misspelt keys need it
 
         searched = len(self.findings) < MOST_FINDINGS and len(key) <= LONGEST_KEY
         near = get_close_matches(key, [*BY_KEY, *BY_NAME] if self.names else BY_KEY, 1, NEAR) if searched else []
@@ -160,23 +161,24 @@ class LevelReader(msgspec.Struct):
             return
         read = row.kind.read(raw)
         if self.source in TREE and isinstance(read.value, Permissions) and (read.value.directories or read.value.mode):
-            # Trusted or not, a working tree widens no directories and chooses no mode.
+            # Even a trusted working tree may neither add directories nor choose the mode.
             problem = "additionalDirectories and defaultMode may not be set by files in the working tree"
             read = ReadValue(msgspec.structs.replace(read.value, directories=(), mode=None), (*read.problems, problem))
         self.take(row, read, self.path)
 
     def admits(self, row: Setting[Any], detail: str = "") -> bool:
-        """F2. What may only lower a setting is admitted here and held against the user's own value where levels meet."""
+        """Whether this source may set the row. Values that may only be lowered pass here; resolution applies the limit."""
         if self.source in TREE and row.tree == "never":
             self.note(row.key, "may not be set by files in the working tree", detail=detail)
             return False
         if self.source in TREE and row.tree == "trusted" and not self.trusted:
+            # The chat and the doctor recognise findings by these words.
             self.note(row.key, "waits until you trust this directory", detail=detail)
             return False
         return True
 
     def variables(self, raw: object) -> None:
-        """The `env` object: what names a setting counts as that setting in this file, the rest is for child processes."""
+        """Read the `env` object: variables that name a setting set it at this level, the rest is for child processes."""
         if raw is None:
             return
         read = CHILD_ENVIRONMENT.read(raw)
@@ -186,7 +188,7 @@ class LevelReader(msgspec.Struct):
                 self.variable(name, text, detail=f"{self.path} env.{name}".strip())
             elif name.startswith(OWN_PREFIX):
                 start = name in START_VARIABLES
-                self.note(f"env.{name}", "is read from the process environment only" if start else "is not known")
+                self.note(f"env.{name}", "is read only from the process environment" if start else "is not a known variable")
             elif self.source in TREE and _steers(name):
                 self.note(f"env.{name}", "may not be set by files in the working tree")
             else:
@@ -203,24 +205,24 @@ class LevelReader(msgspec.Struct):
                 self.by_variable.add(row.key)
 
     def environment(self, environ: Mapping[str, str]) -> Level:
-        """The first of a setting's variables that says something counts: ours stand before the aliases."""
+        """Read the environment. If several variables of a setting are set, the first wins; Lamina's own come before the aliases."""
         for name, row in VARIABLES.items():
             if name in environ and row.key not in self.values:
                 self.variable(name, environ[name], detail=name)
         for name in environ:
             if name.startswith(OWN_PREFIX) and name not in VARIABLES and name not in START_VARIABLES:
-                self.note(name, "no such variable is known")
+                self.note(name, "is not a known variable")
         return self.level()
 
     def flags(self, flags: Flags) -> Level:
-        """Every setting that may be set remotely is asked for; a wrong type is ignored and said (F1)."""
+        """Look up every setting that a flag may set. A value of the wrong type is ignored and reported."""
         for row in SETTINGS:
-            # A value of the flag's type is handed over. For a switch it is true, so that a false that comes back was said by somebody.
-            said = ask(flags, row.key, row.kills or defaults()[row.key].value) if row.remote else None
-            if isinstance(said, Mistyped):
-                self.note(row.key, f"must be {row.kind.says}, {said.problem}")
-            elif said is not None:
-                self.take(row, row.kind.read(said), "")
+            # The sample has the flag's type. For a switch it is true, so a returned false is a real answer and not the sample.
+            answer = ask(flags, row.key, row.kills or defaults()[row.key].value) if row.remote else None
+            if isinstance(answer, Mistyped):
+                self.note(row.key, f"expected {row.kind.says}, {answer.problem}")
+            elif answer is not None:
+                self.take(row, row.kind.read(answer), "")
         for key in flags if isinstance(flags, Mapping) else ():
             if key in BY_KEY and not BY_KEY[key].remote:
                 self.note(key, "may not be set by a remote flag")
@@ -230,5 +232,6 @@ class LevelReader(msgspec.Struct):
 
     def level(self) -> Level:
         if self.further:
-            self.findings.append(finding(OURS, self.source, self.path, f"{self.further:,} more findings", "mend the first ones"))
+            more = counted(self.further, "more problem")
+            self.findings.append(finding(OURS, self.source, self.path, more, "fix the ones above first"))
         return Level(self.source, self.values, tuple(self.findings), frozenset(self.by_variable))

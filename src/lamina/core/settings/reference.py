@@ -1,4 +1,4 @@
-"""The reference of all settings as markdown, made from the table, so that docs/settings.md can be checked against it."""
+"""The settings reference in Markdown, generated from the table so that a test can compare docs/settings.md with it."""
 
 from __future__ import annotations
 

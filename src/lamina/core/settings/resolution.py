@@ -1,14 +1,14 @@
-"""`Settings`: one frozen value with every resolved setting, where each came from, and what was ignored on the way.
+"""`Settings`: one frozen value with every resolved setting, its source, and a finding for each ignored value.
 
-Levels, low to high: default, remote flag, user, project, local, environment, command line, managed, argument. Two exceptions. A
-remote `false` for a switch holds against everyone (F1), any other remote value only where nobody else spoke. And what a working
-tree may only lower is held against the user's own value, so a repository can turn memory off and never on.
+The levels, from low to high: default, remote flag, user, project, local, environment, command line, managed, argument. There are
+two exceptions. A remote `false` for a switch overrides every level; any other remote value overrides only the default. Settings
+that a working tree may only lower are compared with the user's own value, so a repository can turn memory off but never on.
 
-Then come the rules: memory and compaction on or off (F3), bare mode, layers that exclude each other. They change the resolved
-values, so that a layer asks one switch and never has to know the reasons; a changed value names its reason as its source.
+After the levels come the rules: memory and compaction on or off, bare mode, and layers that exclude each other. The rules change
+the resolved values, so a layer checks one switch and never needs to know the reasons. A changed value has its rule as its source.
 
-Nothing here reads a file, the environment or a clock. Layers are handed the value at each call; a flag that changes while a
-session runs gives a new value (`with_remote`), so "off" holds from the next decision on (F1).
+This module never reads a file, the environment or a clock. Layers get the settings with each call. When a flag changes during a
+session, `with_remote` makes a new value, so "off" applies from the next decision on.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from .levels import TREE, Document, Finding, Judge, Level, LevelReader, finding
 from .table import BY_KEY, SETTINGS, Resolved, Setting, Source, Table, defaults, find, policy_from
 
 RISING: tuple[Source, ...] = ("user", "project", "local", "environment", "command line", "managed", "argument")
-# S2: the environment stands before managed settings; what the program itself hands over stands first all the same.
+# Here the environment takes precedence over managed settings; arguments from the program still come first.
 RISING_VARIABLE_FIRST: tuple[Source, ...] = ("user", "project", "local", "command line", "managed", "environment", "argument")
 NOBODY: tuple[Source, ...] = ("default", "remote flag")
 
 MEMORY, COMPACTION, AUTO_COMPACT = Table.memory, Table.compaction, Table.auto_compact
-# Settings for which F3 puts the environment first; the levels whose variables count as environment, highest first. Managed
-# settings are among them so that an administrator's `env` object can't be overruled by a shell.
+# The settings for which variables come first, and the levels whose variables count, highest first. Managed settings are included
+# so that a shell cannot override an administrator's `env` object.
 BY_VARIABLE: tuple[Setting[bool], ...] = (MEMORY, COMPACTION, AUTO_COMPACT)
 VARIABLE_LEVELS: tuple[Source, ...] = ("managed", "environment")
-# In bare mode a layer still runs where the one who started it named it in the same breath.
+# In bare mode a layer still runs if the user enabled it explicitly when starting Lamina.
 NAMED_AT_START: tuple[Source, ...] = ("argument", "command line", "environment")
 
 NO_FLAGS = Level("remote flag", {})
@@ -49,13 +49,16 @@ Given = Document | Mapping[str, Any] | None
 
 
 class Settings(Table):
-    """`Settings()` is the defaults; `Settings(recall=False)` says so in code, and a wrong name or value is an error there."""
+    """All resolved settings. `Settings()` has the defaults, `Settings(recall=False)` sets one in code.
+
+    Unlike in a settings file, an unknown name or a bad value in code raises SettingError.
+    """
 
     __slots__ = ("_levels", "_refresh", "_remote", "findings", "policy", "trusted")
 
     findings: tuple[Finding, ...]
-    policy: Policy  # the named policy with every number somebody set
-    trusted: bool  # whether the user trusts the working tree these were read for (F2)
+    policy: Policy  # the named policy with all configured numbers applied
+    trusted: bool  # whether the user trusts the working tree that the settings were read for
     _levels: tuple[Level, ...]
     _remote: Level
     _refresh: Callable[[Settings], Settings] | None
@@ -80,28 +83,28 @@ class Settings(Table):
             levels = (LevelReader("argument", names=True).document(arguments),)
             for found in levels[0].findings:
                 problem = found.text.partition("): ")[2].partition("; ")[0]
-                raise SettingError(found.key, "argument", problem, "see `lamina config` for what there is")
+                raise SettingError(found.key, "argument", problem, "run `lamina config` to see all settings")
         _fill(self, levels, NO_FLAGS, trusted=False)
 
     def with_remote(self, flags: Flags | None) -> Settings:
-        """The same settings under other flags; the very same value where the flags say what they said before."""
+        """Return these settings with other remote flags, or the same object if the flags have not changed."""
         remote = LevelReader("remote flag").flags(flags or {})
         if remote == self._remote:
             return self
         return _fill(object.__new__(Settings), self._levels, remote, trusted=self.trusted, refresh=self._refresh)
 
     def resolved(self, name: str) -> Resolved:
-        """Value, level and detail of a setting, by its key, its Python name or a variable's name."""
+        """Return the value and source of a setting, found by its key, its Python name or the name of a variable."""
         row = find(name)
         if row is None:
-            raise SettingError(name, "asked for", "there is no such setting", "`lamina config` lists them")
+            raise SettingError(name, "requested", "there is no such setting", "run `lamina config` to see all settings")
         return self._values[row.key]
 
     def __iter__(self) -> Iterator[tuple[Setting[Any], Resolved]]:
         return ((row, self._values[row.key]) for row in SETTINGS)
 
     def __setattr__(self, name: str, *value: object) -> None:
-        raise AttributeError(f"Settings are frozen: {name} can't be changed; make a new value")
+        raise AttributeError(f"Settings are frozen: cannot change {name}; create a new Settings object instead")
 
     __delattr__ = __setattr__
 
@@ -109,8 +112,8 @@ class Settings(Table):
         return isinstance(other, Settings) and self._values == other._values
 
     def __repr__(self) -> str:
-        said = (f"{row.name}={row.shown(found.value)!r}" for row, found in self if found.source not in ("default", "rule"))
-        return f"Settings({', '.join(said)})"
+        changed = (f"{row.name}={row.shown(found.value)!r}" for row, found in self if found.source not in ("default", "rule"))
+        return f"Settings({', '.join(changed)})"
 
 
 def resolve(
@@ -128,10 +131,10 @@ def resolve(
     findings: tuple[Finding, ...] = (),
     refresh: Callable[[Settings], Settings] | None = None,
 ) -> Settings:
-    """Settings from sources that are given as values. Nothing raises for what stands in them: it becomes a finding.
+    """Resolve settings from sources that are passed in as values. Invalid content never raises; it becomes a finding.
 
-    `trusted` says whether the user trusts the working tree. `judge` says what is wrong with a directory (G1), so that a bad one
-    is passed over; `findings` are those made while the sources were read. `refresh` looks at the sources again.
+    `trusted` tells whether the user trusts the working tree. `judge` returns the problem with a directory, and a directory with
+    a problem is skipped. `findings` are those made while the sources were read; `refresh` checks the sources again.
     """
     levels = (
         Level("default", {}, findings),
@@ -156,7 +159,7 @@ def _fill(
     refresh: Callable[[Settings], Settings] | None = None,
 ) -> Settings:
     every = (*levels, remote)
-    decided = _decide(levels, remote, trusted=trusted) if any(level.values for level in every) else _decided_by_nobody()
+    decided = _decide(levels, remote, trusted=trusted) if any(level.values for level in every) else _default_decision()
     fields = {
         "_values": decided.values,
         "_levels": levels,
@@ -178,26 +181,26 @@ class _Decided(NamedTuple):
 
 
 @cache
-def _decided_by_nobody() -> _Decided:
+def _default_decision() -> _Decided:
     return _decide((), NO_FLAGS, trusted=False)
 
 
 def _decide(levels: Sequence[Level], remote: Level, *, trusted: bool) -> _Decided:
-    """Costs time for what was set, not for what could be."""
-    said = {level.source: level for level in levels}
+    """Resolve all settings; the cost grows with the number of settings that are set, not with the size of the table."""
+    by_source = {level.source: level for level in levels}
     findings: list[Finding] = []
     name = Table.policy_name.key
-    policy = _fold(Table.policy_name, said, remote, trusted, findings, base=Resolved(Table.policy_name.default, "default"))
+    policy = _fold(Table.policy_name, by_source, remote, trusted, findings, base=Resolved(Table.policy_name.default, "default"))
     values = {**defaults(policy.value), name: policy}
     for key in dict.fromkeys(key for level in (*levels, remote) for key in level.values):
         if key != name:
-            values[key] = _fold(BY_KEY[key], said, remote, trusted, findings, base=values[key])
-    _follow_rules(values, said)
+            values[key] = _fold(BY_KEY[key], by_source, remote, trusted, findings, base=values[key])
+    _follow_rules(values, by_source)
     return _Decided(values, policy_from(policy.value, values), tuple(findings))
 
 
 def _fold(
-    row: Setting[Any], said: Mapping[Source, Level], remote: Level, trusted: bool, findings: list[Finding], *, base: Resolved
+    row: Setting[Any], by_source: Mapping[Source, Level], remote: Level, trusted: bool, findings: list[Finding], *, base: Resolved
 ) -> Resolved:
     found, tree = base, None
     if (flag := remote.values.get(row.key)) is not None:
@@ -205,8 +208,10 @@ def _fold(
             return flag
         found = _over(row, flag, found)
     for source in RISING_VARIABLE_FIRST if row.variable_first else RISING:
-        higher = said[source].values.get(row.key) if source in said else None
-        if higher is not None and not (row in BY_VARIABLE and source in VARIABLE_LEVELS and row.key in said[source].by_variable):
+        level = by_source.get(source)
+        higher = level.values.get(row.key) if level else None
+        by_variable = row in BY_VARIABLE and source in VARIABLE_LEVELS and level is not None and row.key in level.by_variable
+        if higher is not None and not by_variable:
             if source in TREE and row.tree == "less":
                 tree = higher if tree is None else _over(row, higher, tree)
             else:
@@ -221,21 +226,21 @@ def _over(row: Setting[Any], higher: Resolved, lower: Resolved) -> Resolved:
 
 
 def _lowered(row: Setting[Any], tree: Resolved, own: Resolved, trusted: bool, findings: list[Finding]) -> Resolved:
-    """What the working tree asks for, as far as it may: less than the user's own; anything where trusted and nobody spoke."""
+    """Apply the working tree's value as far as allowed: only below the user's own value, or freely if trusted and unset."""
     if trusted and own.source in NOBODY:
         return _over(row, tree, own)
     allowed = row.kind.least(tree.value, own.value)
     if allowed != row.kind.join(tree.value, own.value):
-        limit = "the default before you trust this directory" if own.source in NOBODY else "your own settings say"
-        findings.append(finding(row.key, tree.source, tree.detail, f"asks for more than {limit}", "only what is less is taken"))
+        limit = "the default, which requires trusting this directory" if own.source in NOBODY else "your own settings allow"
+        findings.append(finding(row.key, tree.source, tree.detail, f"requests more than {limit}", "the lower value is used"))
     return own if allowed == own.value else tree._replace(value=allowed)
 
 
-def _follow_rules(values: Values, said: Mapping[Source, Level]) -> None:
-    """Change what the rules turn off, in the order in which they rest on each other."""
-    values[MEMORY.key] = _memory(values, _variable(said, MEMORY))
-    values[COMPACTION.key] = _variable(said, COMPACTION) or values[COMPACTION.key]
-    values[AUTO_COMPACT.key] = _variable(said, AUTO_COMPACT) or values[AUTO_COMPACT.key]
+def _follow_rules(values: Values, by_source: Mapping[Source, Level]) -> None:
+    """Turn settings off according to the rules, in the order in which the rules depend on each other."""
+    values[MEMORY.key] = _memory(values, _variable(by_source, MEMORY))
+    values[COMPACTION.key] = _variable(by_source, COMPACTION) or values[COMPACTION.key]
+    values[AUTO_COMPACT.key] = _variable(by_source, AUTO_COMPACT) or values[AUTO_COMPACT.key]
     if not values[COMPACTION.key].value:
         values[AUTO_COMPACT.key] = Resolved(False, "rule", "compaction is off")
     for row, reason in _turned_off(values):
@@ -243,16 +248,19 @@ def _follow_rules(values: Values, said: Mapping[Source, Level]) -> None:
             values[row.key] = Resolved(NO_ENTRIES if row is Table.hooks else False, "rule", reason)
 
 
-def _variable(said: Mapping[Source, Level], row: Setting[bool]) -> Resolved | None:
-    levels = (said[source] for source in VARIABLE_LEVELS if source in said)
+def _variable(by_source: Mapping[Source, Level], row: Setting[bool]) -> Resolved | None:
+    levels = (by_source[source] for source in VARIABLE_LEVELS if source in by_source)
     return next((level.values[row.key] for level in levels if row.key in level.by_variable), None)
 
 
 def _memory(values: Values, variable: Resolved | None) -> Resolved:
-    """F3, first that applies: LAMINA_DISABLE_MEMORY either way, bare mode, a remote machine without a directory, the setting."""
+    """Decide whether memory is on. The first that applies wins.
+
+    The order is: LAMINA_DISABLE_MEMORY (true or false), bare mode, an ephemeral machine without a memory directory, the setting.
+    """
     setting = values[MEMORY.key]
     if setting.source == "argument" and not setting.value:
-        return setting  # the program that runs us said no: a variable that forces memory on is not meant against it
+        return setting  # the embedding program turned memory off, and a variable must not override that
     if variable is not None:
         return variable
     if values[Table.bare.key].value:
@@ -263,7 +271,7 @@ def _memory(values: Values, variable: Resolved | None) -> Resolved:
 
 
 def _turned_off(values: Values) -> Iterator[tuple[Setting[Any], str]]:
-    """Lazily: each rule sees what the rules before it turned off."""
+    """Yield the settings to turn off, with the reason. This is lazy, so that each rule sees the effect of the rules before it."""
 
     def on(row: Setting[Any]) -> bool:
         return bool(values[row.key].value)
@@ -275,12 +283,12 @@ def _turned_off(values: Values) -> Iterator[tuple[Setting[Any], str]]:
     if not on(MEMORY):
         yield from ((row, "memory is off") for row in SETTINGS if row.memory)
     if on(Table.remote):
-        yield Table.extraction, "no extraction on a machine that is thrown away"
-        yield Table.extraction_non_interactive, "no extraction on a machine that is thrown away"
+        yield Table.extraction, "ephemeral machine"
+        yield Table.extraction_non_interactive, "ephemeral machine"
     if on(Table.assistant):
         for row in (Table.extraction, Table.extraction_non_interactive, Table.index_in_prompt):
             yield row, "assistant mode writes daily logs"
     if on(Table.collapse):
-        yield AUTO_COMPACT, "old turns are folded instead"
+        yield AUTO_COMPACT, "old turns are collapsed instead"
     if not on(COMPACTION):
         yield Table.notes_compaction, "compaction is off"

@@ -1,8 +1,8 @@
-"""The table of settings: every setting there is, and how to find one by its key, its name or a variable.
+"""The table of all settings, and the lookup of a setting by its key, its Python name or an environment variable.
 
-Keys are those of Claude Code's settings files where it has one; all others stand in one object, `lamina`, so that both programs
-can read the same file and a misspelt name of ours can be told from a setting that is none of our business. The numbers of the
-policy are settings too: `lamina.notes.firstAt` is `policy.notes.first_at`, and its default is that of the policy in force.
+Settings that Claude Code also has use its keys. All others are in one object, `lamina`. Both programs can therefore read the same
+file, and Lamina can tell its own misspelt keys from keys that belong to other programs. The numbers of the policy are settings
+too: `lamina.notes.firstAt` is `policy.notes.first_at`, and its default comes from the active policy.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ Source: TypeAlias = Literal[
     "argument", "managed", "command line", "environment", "local", "project", "user", "remote flag", "default", "rule"
 ]
 
-# What files in the working tree may do to a setting. `less`: turn it off or lower it at any time; once trusted also raise it, but
-# never above what the user's own settings say.
+# How files in the working tree may change a setting. `less`: they may always turn it off or lower it. In a trusted directory they
+# may also raise it, but never above the user's own setting.
 Tree: TypeAlias = Literal["never", "trusted", "less", "freely"]
 
-# How the text of a variable is read. `value`: as the setting's own. `not`: a true word is false and the other way round. `off`: a
-# true word is false, any other says nothing.
+# How the text of a variable is read. `value`: as the setting's value. `not`: inverted, so a true word means false and vice versa.
+# `off`: a true word means false, and a false word leaves the setting unset.
 Means: TypeAlias = Literal["value", "not", "off"]
 
 OURS = "lamina"
 OWN_PREFIX = "LAMINA_"
 DEFAULT_POLICY = "classic"
 
-# Names that are not made from the setting's own: mostly those that Claude Code gave it. The first variable that is set counts.
+# Keys and variables that are not derived from the setting's name, mostly those of Claude Code. The first variable that is set wins.
 KEYS = {
     "memory": "autoMemoryEnabled",
     "auto_compact": "autoCompactEnabled",
@@ -73,19 +73,19 @@ VARIABLE_NAMES: dict[str, tuple[str, ...]] = {
     "results_per_tool": ("LAMINA_RESULTS_PER_TOOL", BASH_LENGTH),
 }
 
-# Smaller windows hold no system prompt; larger ones than this no model has.
+# A smaller window cannot hold a system prompt, and no model has a larger one.
 SMALLEST_WINDOW = 1_000
 LARGEST_WINDOW = 100_000_000
-# A window smaller than this would be compacted at every turn: a working tree could waste a person's money with it.
+# A smaller window would be compacted on every turn, so a working tree could waste the user's money with it.
 SMALLEST_COMPACT_WINDOW = 20_000
-# A hundred years: enough to mean "for ever", small enough to add to a date.
+# A hundred years: long enough to mean "forever", and small enough to add to a date.
 LONGEST_DAYS = 36_500
 MODEL_NAME = free_text(200)
 DURABILITY = one_of("full", "process")
 
 
 class Resolved(NamedTuple):
-    """A value, the level it came from, and the file, variable or rule at that level."""
+    """A value with the level it came from, and the file, variable or rule at that level."""
 
     value: Any
     source: Source
@@ -93,9 +93,9 @@ class Resolved(NamedTuple):
 
 
 class Setting(msgspec.Struct, Generic[T], eq=False):
-    """One row of the table, and the typed way to its value: `Settings.spill` is the row, `settings.spill` what was resolved.
+    """One row of the table, and a typed descriptor: `Settings.spill` is the row, `settings.spill` is the resolved value.
 
-    So a setting is declared once, and its key, type, default, names and rights cannot drift apart.
+    Each setting is declared once, so its key, type, default, names and rights cannot drift apart.
     """
 
     default: T
@@ -104,11 +104,11 @@ class Setting(msgspec.Struct, Generic[T], eq=False):
     spec: str
     tree: Tree
     means: Means = "value"
-    remote: bool = False  # a remote flag of this key may set it
-    variable_first: bool = False  # the environment stands before managed settings (S2)
-    bare: bool = False  # off in bare mode (F3)
+    remote: bool = False  # a remote flag with this key may set it
+    variable_first: bool = False  # the environment takes precedence over managed settings
+    bare: bool = False  # off in bare mode
     memory: bool = False  # off while memory is off
-    below: str = ""  # of a directory: what will be opened lies this far below it, and is what G1 is asked about
+    below: str = ""  # for a directory: the subpath that will be opened, and that the path check applies to
     name: str = ""
     key: str = ""
     variables: tuple[str, ...] = ()
@@ -131,11 +131,11 @@ class Setting(msgspec.Struct, Generic[T], eq=False):
 
     @property
     def kills(self) -> bool:
-        """A remote `false` turns this off whoever turned it on (F1)."""
+        """True if a remote `false` turns this setting off, regardless of all other levels."""
         return self.remote and self.kind is SWITCH
 
     def shown(self, value: Any) -> object:
-        """A JSON value that is safe to print."""
+        """Return the value as JSON that is safe to print."""
         return None if value is None else self.kind.show(value)
 
     def __repr__(self) -> str:
@@ -156,157 +156,191 @@ def unset(kind: Kind[T], help: str, spec: str, tree: Tree, **options: Any) -> Se
 
 
 class Table:
-    """Off means that a layer takes no new decisions; what it decided before stays as it is.
+    """All settings that are not numbers of the policy.
 
-    A working tree may turn off what remembers and what spends (`less`), since that costs a person nothing. What keeps the window
-    from filling up waits for trust.
+    A layer that is off makes no new decisions; its earlier decisions stay in effect. A working tree may turn off features that
+    remember or spend (`less`), since that is harmless to the user. Features that keep the window from filling up require trust.
     """
 
     __slots__ = ("_values",)
     _values: Mapping[str, Resolved]
 
-    memory = switch(True, "Memory as a whole: instructions, index, recall, extraction and dreams.", "F3", "less", means="not")
-    compaction = switch(True, "Compaction of any kind, also by hand.", "F3", "trusted", means="off")
-    auto_compact = switch(True, "Compaction when the window is nearly full.", "F3", "freely", means="off", remote=True)
-    bare = switch(False, "Bare mode: everything optional is off.", "F3", "never")
+    memory = switch(
+        True, "Master switch for memory: instructions, index, recall, extraction and dreams.", "F3", "less", means="not"
+    )
+    compaction = switch(True, "Allow compaction, automatic and manual.", "F3", "trusted", means="off")
+    auto_compact = switch(
+        True, "Compact automatically when the context window is nearly full.", "F3", "freely", means="off", remote=True
+    )
+    bare = switch(False, "Bare mode: disable all optional features.", "F3", "never")
     remote = switch(
         False,
-        "This runs on a machine that is thrown away afterwards: memory only with a directory for it, no extraction.",
+        "Ephemeral machine: disable extraction, and disable memory unless `lamina.remoteMemoryDirectory` is set.",
         "F3",
         "never",
     )
-    spill = switch(True, "Spill big tool results to disk and keep a preview.", "R1", "trusted", remote=True)
-    size_clearing = switch(True, "Clear old tool results when they grow too big.", "M2", "trusted", remote=True)
+    spill = switch(True, "Spill large tool results to disk and keep a preview in the context.", "R1", "trusted", remote=True)
+    size_clearing = switch(True, "Clear old tool results when they take up too many tokens.", "M2", "trusted", remote=True)
     idle_clearing = switch(
-        False, "Clear old tool results after a pause, when the cache is cold anyway.", "M3", "trusted", remote=True, bare=True
+        False,
+        "Clear old tool results after a pause, when the prompt cache has expired anyway.",
+        "M3",
+        "trusted",
+        remote=True,
+        bare=True,
     )
     cache_edits = switch(
-        False, "Clear old tool results in the provider's cache, where it can.", "M4", "trusted", remote=True, bare=True
+        False,
+        "Clear old tool results in the provider's cache, if the provider supports it.",
+        "M4",
+        "trusted",
+        remote=True,
+        bare=True,
     )
     api_clearing = switch(False, "Let the provider clear old tool results and thinking.", "M5", "trusted", remote=True, bare=True)
     session_notes = switch(True, "Keep running notes of the session.", "N3", "less", remote=True, bare=True)
     notes_compaction = switch(
-        True, "Compact with the notes, without a call, where they suffice.", "N6", "less", remote=True, bare=True
+        True, "Compact with the session notes instead of a model call when they suffice.", "N6", "less", remote=True, bare=True
     )
     collapse = switch(
-        False, "Fold old turns into placeholders; compaction by itself is then off.", "C10", "trusted", remote=True, bare=True
+        False,
+        "Collapse old turns into placeholders; this disables automatic compaction.",
+        "C10",
+        "trusted",
+        remote=True,
+        bare=True,
     )
-    snip = switch(True, "Let a range of messages be taken out of the view.", "C10", "trusted", remote=True)
-    recall = switch(True, "Bring memories that help to each message.", "Q1", "less", remote=True, memory=True)
+    snip = switch(True, "Allow ranges of messages to be removed from the context.", "C10", "trusted", remote=True)
+    recall = switch(True, "Add relevant memories to each message.", "Q1", "less", remote=True, memory=True)
     index_in_prompt = switch(
-        True, "Send the memory index; without it only recall brings memories.", "Q8", "less", remote=True, memory=True
+        True,
+        "Send the memory index; if off, memories reach the model only through recall.",
+        "Q8",
+        "less",
+        remote=True,
+        memory=True,
     )
     past_search = switch(True, "Tell the model how to search memories and transcripts.", "S10", "less", remote=True, memory=True)
-    extraction = switch(True, "Write memories at the end of a turn.", "X1", "less", remote=True, memory=True, bare=True)
+    extraction = switch(True, "Save new memories at the end of a turn.", "X1", "less", remote=True, memory=True, bare=True)
     extraction_non_interactive = switch(
-        False, "Write memories in runs without a person too.", "X2", "less", remote=True, memory=True, bare=True
+        False, "Save new memories in non-interactive runs too.", "X2", "less", remote=True, memory=True, bare=True
     )
     dream = switch(True, "Consolidate memories in the background.", "D1", "less", remote=True, memory=True, bare=True)
-    team = switch(False, "Share a second memory with a team.", "W1", "less", remote=True, memory=True, bare=True)
+    team = switch(False, "Share a second memory directory with a team.", "W1", "less", remote=True, memory=True, bare=True)
     assistant = switch(
-        False, "Assistant mode: daily logs in place of the live index.", "W2", "less", remote=True, memory=True, bare=True
+        False, "Assistant mode: write daily logs instead of the live index.", "W2", "less", remote=True, memory=True, bare=True
     )
     history_git = switch(
         True,
-        "Let git follow the changes of memory, in a repository of its own beside the journal.",
+        "Track memory changes with git, in a separate repository next to the journal.",
         "B4",
         "less",
         memory=True,
         bare=True,
     )
-    agent_summaries = switch(True, "Say in a few words what a background agent is doing.", "A7", "less", remote=True, bare=True)
+    agent_summaries = switch(
+        True, "Summarize in a few words what each background agent is doing.", "A7", "less", remote=True, bare=True
+    )
     message_socket = switch(
-        False, "Listen on a Unix socket for messages of other sessions of the same person.", "A6", "never", bare=True
+        False, "Listen on a Unix socket for messages from the same user's other sessions.", "A6", "never", bare=True
     )
 
-    policy_name = Setting(DEFAULT_POLICY, one_of(*POLICIES), "The named set of numbers the layers decide with.", "T5", "freely")
+    policy_name = Setting(
+        DEFAULT_POLICY, one_of(*POLICIES), "Named set of thresholds and limits that the layers use.", "T5", "freely"
+    )
     context_window = unset(
         whole(SMALLEST_WINDOW, LARGEST_WINDOW, short=True),
-        "The model's window in tokens, where it is not the known one.",
+        "Context window of the model in tokens; overrides the built-in value.",
         "T4",
         "trusted",
     )
     auto_compact_window = unset(
         whole(SMALLEST_COMPACT_WINDOW, LARGEST_WINDOW, short=True),
-        "The window by which compaction starts, if smaller than the real one.",
+        "Window size used to decide when compaction starts, if smaller than the real one.",
         "T4",
         "freely",
     )
     autocompact_percent = unset(
         real(0, 100, above_low=True),
-        "Compaction starts at this share of the effective window, if that is earlier.",
+        "Percentage of the effective window at which compaction starts, if that is earlier.",
         "T6",
         "trusted",
     )
-    extraction_every = Setting(1, whole(1, 1_000), "Turns from one extraction to the next.", "X2", "trusted", remote=True)
-    dream_hours = Setting(24.0, real(0, 10_000), "Hours between two dreams.", "D1", "trusted", remote=True)
-    dream_sessions = Setting(5, whole(0, 10_000), "New sessions a dream waits for.", "D1", "trusted", remote=True)
+    extraction_every = Setting(
+        1, whole(1, 1_000), "Number of turns from one extraction to the next.", "X2", "trusted", remote=True
+    )
+    dream_hours = Setting(24.0, real(0, 10_000), "Minimum hours between two dreams.", "D1", "trusted", remote=True)
+    dream_sessions = Setting(
+        5, whole(0, 10_000), "Number of new sessions required to start a dream.", "D1", "trusted", remote=True
+    )
     dream_scan_minutes = Setting(
-        10.0, real(0, 10_000), "Minutes between two counts of new sessions.", "D1", "trusted", remote=True
+        10.0, real(0, 10_000), "Minimum minutes between two counts of new sessions.", "D1", "trusted", remote=True
     )
     recall_selector = Setting(
         "local",
         one_of("local", "model"),
-        "Who chooses the memories for a message: the local ranker at once, or a model in the background (`lamina.smallModel`).",
+        "Selector of memories for a message: the local ranker at once, or a model in the background (`lamina.smallModel`).",
         "Q4",
         "trusted",
     )
     memory_mode: Setting[Mapping[Scope, Mode]] = Setting(
         collection.frozen_map(dict.fromkeys(collection.SCOPES, "auto")),
         collection.MEMORY_MODES,
-        "Who writes memories: nobody reads or writes, read only, proposals wait for a yes, or freely; for each scope.",
+        "Access to memory for each scope: none, read-only, changes need confirmation, or automatic.",
         "B5",
         "less",
     )
-    budget_calls = Setting(200, whole(), "Background calls a day.", "B9", "less")
-    budget_tokens = Setting(2_000_000, whole(short=True), "Background tokens a day; a cached one is a tenth.", "B9", "less")
-    budget_dollars = Setting(2.0, real(), "Background dollars a day.", "B9", "less")
-    extra_guidelines = unset(free_text(), "Text that is added to the memory instructions.", "F4", "trusted")
+    budget_calls = Setting(200, whole(), "Maximum number of background calls per day.", "B9", "less")
+    budget_tokens = Setting(
+        2_000_000, whole(short=True), "Maximum background tokens per day; a cached token counts as a tenth.", "B9", "less"
+    )
+    budget_dollars = Setting(2.0, real(), "Maximum background cost per day in US dollars.", "B9", "less")
+    extra_guidelines = unset(free_text(), "Text added to the memory instructions.", "F4", "trusted")
     instruction_excludes: Setting[tuple[str, ...]] = Setting(
-        (), collection.UNION, "Instruction files that are not loaded, as glob patterns.", "I1", "trusted"
+        (), collection.UNION, "Glob patterns of instruction files to skip.", "I1", "trusted"
     )
 
-    memory_directory = unset(DIRECTORY, "The memory directory, as a full path.", "S2", "never", variable_first=True)
-    team_memory_directory = unset(DIRECTORY, "The team's memory directory, as a full path.", "W1", "never", variable_first=True)
+    memory_directory = unset(DIRECTORY, "Absolute path of the memory directory.", "S2", "never", variable_first=True)
+    team_memory_directory = unset(DIRECTORY, "Absolute path of the team's memory directory.", "W1", "never", variable_first=True)
     remote_memory_directory = unset(
         DIRECTORY,
-        "Stands for the home directory as the place of memories, on a machine that is thrown away.",
+        "Directory that replaces the home directory as the location of memories on an ephemeral machine.",
         "F3",
         "never",
         below="/projects/slug/memory",
     )
     durability = Setting(
-        "full", DURABILITY, "Memories and locks survive loss of power (full) or a killed process.", "S6", "never"
+        "full", DURABILITY, "Memories and locks survive a power loss (full) or only a killed process (process).", "S6", "never"
     )
-    transcript_durability = Setting("process", DURABILITY, "The same for transcripts.", "S6", "never")
+    transcript_durability = Setting("process", DURABILITY, "The same guarantee for transcripts.", "S6", "never")
     retention_days = unset(
-        whole(1, LONGEST_DAYS), "Days after which transcripts may be removed; without it they are kept.", "B11", "never"
+        whole(1, LONGEST_DAYS), "Days after which transcripts may be deleted; if unset, they are kept.", "B11", "never"
     )
 
-    provider = unset(MODEL_NAME, "Provider, or provider:model; offline needs no key.", "O2", "never")
-    model = unset(MODEL_NAME, "The model of the conversation.", "T4", "never")
-    small_model = unset(MODEL_NAME, "The model of selections and agent summaries.", "Q4", "never")
+    provider = unset(MODEL_NAME, "Provider, or provider:model; offline needs no API key.", "O2", "never")
+    model = unset(MODEL_NAME, "Model used for the conversation.", "T4", "never")
+    small_model = unset(MODEL_NAME, "Model used to select memories and to summarize agents.", "Q4", "never")
     mailbox = unset(
         MODEL_NAME,
-        "The name other sessions write to this one by, NAME or NAME@TEAM; without it there is no mailbox.",
+        "Name that other sessions address this one by, NAME or NAME@TEAM; if unset, the session has no mailbox.",
         "A6",
         "never",
     )
-    base_url = unset(URL, "Address of the provider, whichever it is.", "F2", "never")
-    anthropic_base_url = unset(URL, "Address used for Anthropic's API.", "F2", "never")
-    openai_base_url = unset(URL, "Address used for OpenAI's API.", "F2", "never")
-    anthropic_api_key = unset(API_KEY, "Key for Anthropic's API.", "O1", "never")
-    openai_api_key = unset(API_KEY, "Key for OpenAI's API.", "O1", "never")
+    base_url = unset(URL, "Base URL of the provider, whichever one is used.", "F2", "never")
+    anthropic_base_url = unset(URL, "Base URL of the Anthropic API.", "F2", "never")
+    openai_base_url = unset(URL, "Base URL of the OpenAI API.", "F2", "never")
+    anthropic_api_key = unset(API_KEY, "Key for the Anthropic API.", "O1", "never")
+    openai_api_key = unset(API_KEY, "Key for the OpenAI API.", "O1", "never")
 
-    permissions = Setting(Permissions(), collection.PERMISSIONS, "Rules for tools.", "F2", "trusted")
+    permissions = Setting(Permissions(), collection.PERMISSIONS, "Permission rules for tools.", "F2", "trusted")
     hooks: Setting[Hooks] = Setting(
-        collection.NO_ENTRIES, collection.HOOK_TABLE, "Commands run at events of the session.", "F2", "trusted", bare=True
+        collection.NO_ENTRIES, collection.HOOK_TABLE, "Commands that run on session events.", "F2", "trusted", bare=True
     )
     disable_all_hooks = switch(False, "No hooks are run, whoever configured them.", "U6", "trusted")
     env: Setting[Mapping[str, str]] = Setting(
         collection.NO_ENTRIES,
         collection.CHILD_ENVIRONMENT,
-        "Variables for the programs that hooks and tools start; one that names a setting counts as that setting.",
+        "Environment variables for programs that hooks and tools start; a variable that names a setting sets that setting.",
         "F2",
         "trusted",
     )
@@ -318,7 +352,7 @@ def _kind_of_number(type: Any, low: int, high: int) -> Kind[Any]:
 
 
 def _number_rows() -> dict[tuple[str, str], Setting[Any]]:
-    """A setting for each number of the policy, by group and field."""
+    """Return a setting for each number of the policy, by group and field."""
     rows: dict[tuple[str, str], Setting[Any]] = {}
     for group in CLASSIC.__struct_fields__[1:]:
         for field, annotation in type(getattr(CLASSIC, group)).__annotations__.items():
@@ -340,13 +374,13 @@ VARIABLES: dict[str, Setting[Any]] = {name: row for row in SETTINGS for name in 
 
 
 def find(name: str) -> Setting[Any] | None:
-    """A row by its key, the key without `lamina.`, its Python name or a variable's name."""
+    """Find a row by its key (with or without `lamina.`), its Python name or the name of a variable."""
     return BY_KEY.get(name) or BY_KEY.get(f"{OURS}.{name}") or BY_NAME.get(name) or VARIABLES.get(name)
 
 
 @cache
 def defaults(policy: str = DEFAULT_POLICY) -> dict[str, Resolved]:
-    """What each setting is when nobody sets it, under the policy of that name. Not to be changed by the caller."""
+    """Return the default of each setting under the named policy. The result is cached: callers must not modify it."""
     found = {row.key: Resolved(row.default, "default") for row in _ROWS}
     for (group, field), row in NUMBERS.items():
         number = getattr(getattr(POLICIES[policy], group), field)
@@ -355,7 +389,7 @@ def defaults(policy: str = DEFAULT_POLICY) -> dict[str, Resolved]:
 
 
 def policy_from(name: str, values: Mapping[str, Resolved]) -> Policy:
-    """The named policy with the numbers somebody set; the very same object where nobody did."""
+    """Return the named policy with all configured numbers applied, or the same object if no number is configured."""
     policy = POLICIES[name]
     for (group, field), row in NUMBERS.items():
         found = values[row.key]

@@ -1,6 +1,6 @@
-"""Which agent files lie in a working tree or a home: what trust is asked about and what is read as a type are the same files.
+"""Finds agent files in a working tree or a home, so that the trust question and the loader see the same files.
 
-Looks only: reads no file and follows no link to a directory. Bounded in number and depth, whatever somebody has put there.
+Reads no file and follows no link to a directory. The number and depth of the files are bounded.
 """
 
 from __future__ import annotations
@@ -12,17 +12,19 @@ from pathlib import Path
 
 PROJECT = Path(".claude") / "agents"
 SUFFIX = ".md"
-# More are a mistake or an attack.
+# A larger number is a mistake or an attack.
 MOST_ENTRIES = 200
-# Folders within folders: a few keep a large collection in order.
+# Maximum depth of nested directories; a few levels are enough for a large collection.
 MOST_DEPTH = 4
-# Of directories above the working directory.
+# Maximum number of parent directories that are searched.
 MOST_ABOVE = 32
 
 
 def list_agent_places(cwd: str | os.PathLike[str]) -> list[Path]:
-    """`.claude/agents` of the working directory and of those above it up to the top of its working tree, the nearest first; outside
-    a repository the working directory's alone."""
+    """List `.claude/agents` in the working directory and its parents up to the top of the working tree, the nearest first.
+
+    Outside a repository, only the working directory counts.
+    """
     here = Path(os.path.abspath(cwd))
     above: list[Path] = []
     for directory in islice((here, *here.parents), MOST_ABOVE):
@@ -33,7 +35,7 @@ def list_agent_places(cwd: str | os.PathLike[str]) -> list[Path]:
 
 
 def list_agent_files(directory: Path) -> list[Path]:
-    """List the agent files in it and in its folders, in the order of their paths, so that every file system gives the same."""
+    """List the agent files in a directory and its subdirectories, sorted by path so that every system gives the same order."""
     return sorted(islice(_below(directory, MOST_DEPTH), MOST_ENTRIES))
 
 

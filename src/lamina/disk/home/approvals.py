@@ -1,7 +1,7 @@
-"""Which files outside a project the user let its instruction files include: `<home>/include-approvals.json`.
+"""The user's answers about files outside a project that its instruction files include: `<home>/include-approvals.json`.
 
-Owns that file. Invariants: an answer holds for one project and one real path; no answer is lost when several processes record at
-once; a file that is not ours, or is broken, approves nothing and is not overwritten.
+Owns that file. Invariants: an answer applies to one project and one real path; no answer is lost if several processes record
+answers at once; a broken file, or one that is not ours, approves nothing and is not overwritten.
 
     {"version": 1, "includes": {"<project>": {"<real path>": true}}}
 
@@ -23,7 +23,7 @@ from ..transcripts.jsonl import decode_object
 
 FILE_NAME = "include-approvals.json"
 VERSION = 1
-# Some ten thousand answers; the user gives a few.
+# Room for about ten thousand answers; users give a few.
 MOST_BYTES = 1 << 20
 
 
@@ -33,19 +33,19 @@ class Approvals(msgspec.Struct, frozen=True):
     answers: Mapping[str, bool] = {}
 
     def answer(self, real: Path) -> bool | None:
-        """True: load it; False: the user said no; None: nobody was asked."""
+        """Return True if the user approved the file, False if they declined, None if they were not asked yet."""
         return self.answers.get(str(real))
 
 
 def load_approvals(home: Path, project: Path) -> Approvals:
-    """DiskError where the file can't be used; who starts a session says so and goes on with none."""
+    """Load the answers for a project. Raises DiskError if the file is unusable; a session reports that and continues."""
     path = home / FILE_NAME
     answers = _document(path, read(path, MOST_BYTES + 1)).get("includes", {}).get(str(project), {})
     return Approvals({name: yes for name, yes in answers.items() if isinstance(yes, bool)} if isinstance(answers, dict) else {})
 
 
 def record_approval(home: Path, project: Path, real: Path, *, allowed: bool) -> None:
-    """Remember the user's answer, so that they are asked once."""
+    """Store the user's answer, so that they are asked only once."""
     path = home / FILE_NAME
 
     def changed(old: bytes | None) -> bytes:
@@ -59,14 +59,14 @@ def record_approval(home: Path, project: Path, real: Path, *, allowed: bool) -> 
 
 
 def _document(path: Path, data: bytes | None) -> dict[str, Any]:
-    """Return what the file holds, keys we don't know included."""
+    """Return the content of the file, including unknown keys."""
     if data is not None and len(data) > MOST_BYTES:
-        raise DiskError(os.fspath(path), f"is larger than {MOST_BYTES:,} bytes", "remove it, and answer again when you are asked")
+        raise DiskError(os.fspath(path), f"is larger than {MOST_BYTES:,} bytes", "remove it, and answer again when asked")
     if data is None or not data.strip():
         return {}
     document = decode_object(data)
     if document is None or not isinstance(document.get("includes", {}), dict):
-        raise DiskError(os.fspath(path), "is no JSON object with approvals", "mend or remove it")
+        raise DiskError(os.fspath(path), "is not a JSON object with approvals", "fix or remove it")
     version = document.get("version", VERSION)
     if not isinstance(version, int) or version > VERSION:
         raise DiskError(os.fspath(path), "was written by a newer Lamina", "upgrade, or remove it and answer again")
@@ -77,7 +77,7 @@ def _encoded(path: Path, document: dict[str, Any]) -> bytes:
     try:
         data = msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
     except UnicodeEncodeError:
-        raise DiskError(os.fspath(path), "can't hold a file name that is no Unicode", "rename the file") from None
+        raise DiskError(os.fspath(path), "cannot store a file name that is not valid Unicode", "rename the file") from None
     if len(data) > MOST_BYTES:
         raise DiskError(os.fspath(path), f"would grow beyond {MOST_BYTES:,} bytes", "remove old projects from it")
     return data

@@ -1,10 +1,11 @@
-"""The ledger of background work (B9): one file a day and home, `<home>/ledger/2026-11-16.jsonl`, one line a call.
+"""The ledger of background work: one file per day, `<home>/ledger/2026-11-16.jsonl`, with one line per model call.
 
-Any number of processes append to it; a line leaves in one write (append.py). Invariants: a day is the machine's own, by its zone; what
-was read once is not read again; a line that cannot be read is passed over. `add` is for any thread and never fails: where the disk takes
-or gives nothing, this process knows its own calls for as long as it lives, and `problem` says why. Without a home that is all there is.
+Any number of processes append to it; each line is one write (append.py). Invariants: a day is a day in the machine's time zone;
+no line is read twice; invalid lines are skipped. `add` may be called from any thread and never fails: if the disk cannot be used,
+the process remembers its own calls as long as it lives, and `problem` says why. Without a home directory, it only remembers its
+own calls.
 
-A crash at any line loses at most the line being written. Nothing is synced: a power loss may forget the last calls of a day.
+A crash at any line loses at most the line being written. Nothing is synced, so a power loss may lose the last calls of a day.
 """
 
 from __future__ import annotations
@@ -25,15 +26,15 @@ from ..dirfd import open_parent, reading
 from ..faults import AbsentIsFine
 
 DIRECTORY = "ledger"
-# Calls of its own that a process remembers; far more than a day's budget allows.
+# Maximum number of its own calls that a process remembers; far more than a day's budget allows.
 MOST_REMEMBERED = 10_000
-# Of a ledger's new lines, at a time.
+# Bytes of new lines read at a time.
 CHUNK = 1 << 20
 _FILE = re.compile(r"(\d{4}-\d\d-\d\d)\.jsonl")
 
 
 def day_of(seconds: float) -> str:
-    """Return the local date."""
+    """Return the date in the local time zone."""
     return time.strftime("%Y-%m-%d", time.localtime(seconds))
 
 
@@ -57,7 +58,7 @@ def read_ledger_day(home: Path, day: str) -> list[LedgerLine]:
 
 
 class UsageLedger:
-    """Today's. `today` is for one thread at a time."""
+    """Today's ledger. `today` is not thread-safe; `add` is."""
 
     def __init__(self, home: Path | None, *, now: Callable[[], float] = time.time) -> None:
         self._home = home
@@ -84,7 +85,7 @@ class UsageLedger:
         return day_of(self._now())
 
     def today(self) -> Spent:
-        """Return what all sessions of this home have used today. Reads only the new part of the file."""
+        """Return today's usage of all sessions of this home. Reads only the new part of the file."""
         if self._day != self.day:
             self._day, self._sum = self.day, Spent()
             self._read = _ReadPosition(ledger_file(self._home, self._day)) if self._home is not None else None
@@ -97,7 +98,7 @@ class UsageLedger:
         return self._sum | self._own(unwritten=True)
 
     def _own(self, *, unwritten: bool = False) -> Spent:
-        """Of today, what this process added: all of it, or what is in no file."""
+        """Return today's usage of this process: all of it, or only the part that could not be written."""
         return spent_in(
             line for line, written in tuple(self._added) if not (written and unwritten) and day_of(line.time) == self._day
         )
@@ -109,7 +110,7 @@ class UsageLedger:
             place.end, self._sum = 0, Spent()
             return
         if found.st_size < place.end or (place.end and found.st_ino != place.inode):
-            place.end, self._sum = 0, Spent()  # it was taken away, and another one begun
+            place.end, self._sum = 0, Spent()  # the file was removed and a new one started
         if found.st_size > place.end:
             for line in _lines(place):
                 self._sum = self._sum.with_line(line)
@@ -127,7 +128,7 @@ class _ReadPosition:
 
 
 def _lines(place: _ReadPosition) -> Iterator[LedgerLine]:
-    """Read the new lines behind `place.end`, and move it. A line that is still being written is left for the next time."""
+    """Read the new lines after `place.end` and advance it. A line that is still being written is left for the next call."""
     with open_parent(place.path) as (where, name), reading(where, name) as fd:
         place.inode = os.fstat(fd).st_ino
         os.lseek(fd, place.end, os.SEEK_SET)
@@ -140,6 +141,6 @@ def _lines(place: _ReadPosition) -> Iterator[LedgerLine]:
                     yield msgspec.json.decode(row, type=LedgerLine)
                 except (msgspec.DecodeError, UnicodeDecodeError):
                     continue
-            if len(held) > CHUNK:  # no line of ours: it is not held
+            if len(held) > CHUNK:  # too long to be one of our lines
                 place.end += len(held)
                 held = b""

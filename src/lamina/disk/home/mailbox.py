@@ -1,16 +1,17 @@
-"""Mailboxes of a team's sessions: `<home>/teams/<team>/<name>/inbox.jsonl`, a line a message, from any number of processes.
+"""Mailboxes of a team's sessions: `<home>/teams/<team>/<name>/inbox.jsonl`, one line per message, from any number of processes.
 
-Owns these directories. A message is appended under the mailbox's guard and waits until its reader, the one session that holds
-`.owner.lock`, has it in its transcript. Invariants: a message that was acknowledged is read once; those of one sender in the order
-they were sent; a mailbox holds at most MOST_UNREAD bytes.
+Owns these directories. A message is appended under the mailbox's guard. It stays until its reader, the one session that holds
+`.owner.lock`, has it in its transcript. Invariants: an acknowledged message is read exactly once; messages of one sender are read
+in the order they were sent; a mailbox holds at most MOST_UNREAD bytes.
 
-Reading is three steps: `take` notes in `claim.json` which messages are being taken, by which transcript, and how long that is; the
-reader appends them to it; `done` removes them here. A crash before the transcript has them leaves them unread; a crash after it leaves a
-claim whose messages stand in the transcript, and the next reader, whichever session it is, removes them without showing them again.
-A crash while a message is appended leaves it unsent, or sent though nobody was told so. With durability "process" a loss of power may
-take what was sent last.
+Reading takes three steps. `take` records in `claim.json` which messages are taken, the transcript they go to, and its current
+size. The reader appends them to the transcript. `done` removes them from the mailbox. A crash before the transcript has them
+leaves them unread. A crash after that leaves a claim whose messages are in the transcript; the next reader, whichever session it
+is, removes them without showing them again. A crash while a message is appended leaves it unsent, or sent without confirmation.
+With durability "process", a power loss may lose the last messages.
 
-Private to one user: directories 0700, files 0600. Weaker where there are no kernel locks, see `kernel_lock`.
+Mailboxes are private to one user: directories 0700, files 0600. The guarantees are weaker without kernel locks, see
+`kernel_lock`.
 """
 
 from __future__ import annotations
@@ -35,26 +36,26 @@ from ..transcripts.jsonl import UNDECODABLE
 
 DIRECTORY = "teams"
 INBOX, CLAIM, OWNER = "inbox.jsonl", "claim.json", ".owner.lock"
-# Some fifty of the longest messages, or thousands of short ones: nobody is reading.
+# About fifty of the longest messages, or thousands of short ones; beyond that, no session is reading.
 MOST_UNREAD = 1 << 20
-# Of messages that are taken at once, and of their bytes unless the first alone has more: the reader's window is for other things too.
+# Messages taken at once, and their bytes unless the first message alone has more: the reader's window is for other things too.
 MOST_TAKEN = 20
 MOST_TAKEN_BYTES = 100_000
-# Names of a team that are looked at; a team of more is no team.
+# Maximum number of members that are listed.
 MOST_MEMBERS = 200
-# A claim names a transcript and MOST_TAKEN ids.
+# Maximum size of a claim: it names a transcript and MOST_TAKEN ids.
 MOST_CLAIM = 64 << 10
 CHUNK = 1 << 20
 NEWLINE = b"\n"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
-# These mean somebody else already.
+# Names that have another meaning as an address.
 _TAKEN_NAMES = frozenset({"main", "all", "agent"})
 DEFAULT_TEAM = "default"
 
 
 class MailboxFull(DiskError):
     def __init__(self, path: str) -> None:
-        super().__init__(path, "holds as many unread messages as it may", "wait until they are read")
+        super().__init__(path, "the mailbox is full of unread messages", "wait until they are read")
 
 
 class MailboxAddress(NamedTuple):
@@ -63,7 +64,7 @@ class MailboxAddress(NamedTuple):
 
 
 class TakenMessages(NamedTuple):
-    """Messages as they were sent, oldest first, each with its id."""
+    """Messages as they were sent, oldest first, as pairs of id and line."""
 
     lines: tuple[tuple[str, bytes], ...]
 
@@ -79,24 +80,24 @@ class _MessageLine(msgspec.Struct):
 class _Claim(msgspec.Struct):
     ids: list[str] = []
     transcript: str = ""
-    size: int = 0  # of the transcript at that moment: ids before it were only spoken of
+    size: int = 0  # of the transcript at that moment; ids before this offset are only mentions
 
 
 def read_address(text: str) -> MailboxAddress:
-    """`NAME` or `NAME@TEAM`; InputError where it is neither."""
+    """Parse `NAME` or `NAME@TEAM`; raises InputError if the text is neither."""
     name, at, team = text.strip().partition("@")
     team = team if at else DEFAULT_TEAM
     if not _NAME.fullmatch(name) or not _NAME.fullmatch(team) or name in _TAKEN_NAMES:
         raise InputError(
             "mailbox",
-            f"{text[:80]!r} is no name for a mailbox",
-            "use NAME or NAME@TEAM, of letters, digits, - and _, but not main, all or agent",
+            f"invalid mailbox name {text[:80]!r}",
+            "use NAME or NAME@TEAM with letters, digits, - and _ (the names main, all and agent are reserved)",
         )
     return MailboxAddress(name, team)
 
 
 def members(home: Path, team: str) -> list[str]:
-    """List the names that have a mailbox, in order."""
+    """List the names that have a mailbox, sorted."""
     found: list[str] = []
     with AbsentIsFine(), suppress(OSError), Dir.open(home / DIRECTORY / team) as where:
         for entry in where.entries():
@@ -106,7 +107,7 @@ def members(home: Path, team: str) -> list[str]:
 
 
 def deliver(home: Path, to: MailboxAddress, line: bytes, *, durability: Durability = "full") -> None:
-    """Appends one message, whole or not at all. `line` is a JSON object with an id, on one line; the mailbox must be there."""
+    """Append one message, whole or not at all. `line` is a JSON object with an id, on one line. The mailbox must exist."""
     with _place(home, to) as where, guard_at(where, guard_name(INBOX)):
         there = where.stat(INBOX)
         if there is not None and there.st_size + len(line) > MOST_UNREAD:
@@ -118,12 +119,12 @@ def deliver(home: Path, to: MailboxAddress, line: bytes, *, durability: Durabili
 
 
 def _place(home: Path, address: MailboxAddress, *, create: bool = False) -> Dir:
-    """A mailbox's directory; a link on the way to it is refused."""
+    """Open a mailbox's directory. Links on the way to it are refused."""
     return descend(Dir.open(home, create=create), (DIRECTORY, address.team, address.name), create=create)
 
 
 class Mailbox:
-    """One's own. Not for two threads at once."""
+    """The session's own mailbox, for reading. Not thread-safe."""
 
     def __init__(self, home: Path, address: MailboxAddress, lock: LifeLock, durability: Durability) -> None:
         self.address = address
@@ -134,20 +135,20 @@ class Mailbox:
 
     @classmethod
     def open(cls, home: Path, address: MailboxAddress, *, durability: Durability = "full") -> Mailbox | None:
-        """Makes it if it is not there; None while another session has it."""
+        """Open a mailbox, creating it if necessary. Returns None while another session owns it."""
         with _place(home, address, create=True) as where:
             lock = LifeLock.acquire(where.full(OWNER))
         return cls(home, address, lock, durability) if lock is not None else None
 
     def waits(self) -> bool:
-        """Whether there may be anything to take: one look at a size."""
+        """Return whether there may be messages, judging by the file size alone."""
         try:
             return os.stat(self.path / INBOX).st_size > 0
         except OSError:
             return False
 
     def take(self, transcript: Path) -> TakenMessages:
-        """The oldest messages, which `transcript` is about to get; `done` when it has them."""
+        """Claim the oldest messages for `transcript`. Call `done` once the transcript has them."""
         with _place(self._home, self.address) as where, guard_at(where, guard_name(INBOX)):
             self._settle(where)
             taken = TakenMessages(tuple(_oldest(_rows(read_at(where, INBOX, 2 * MOST_UNREAD) or b""))))
@@ -160,11 +161,12 @@ class Mailbox:
             return taken
 
     def done(self, taken: TakenMessages) -> None:
+        """Remove messages that are now in the transcript."""
         with _place(self._home, self.address) as where, guard_at(where, guard_name(INBOX)):
             self._drop(where, taken.ids)
 
     def _settle(self, where: Dir) -> None:
-        """A claim that was left: its messages are gone if its transcript has them, and still to be read if not."""
+        """Resolve a claim left by a crash: drop the messages that its transcript has; the others are still unread."""
         data = read_at(where, CLAIM, MOST_CLAIM)
         if data is None:
             return
@@ -174,7 +176,7 @@ class Mailbox:
         self._drop(where, _standing_in(Path(claim.transcript), claim.ids, claim.size) if claim.transcript else ())
 
     def _drop(self, where: Dir, ids: Collection[str]) -> None:
-        """The messages first, then the claim: a crash in between has this done again."""
+        """Remove the messages first, then the claim, so that a crash in between repeats the removal."""
         data = read_at(where, INBOX, 2 * MOST_UNREAD) or b""
         rest = b"".join(row + NEWLINE for name, row in _rows(data).items() if name not in ids)
         if rest != data:
@@ -186,7 +188,7 @@ class Mailbox:
 
 
 def _rows(data: bytes) -> dict[str, bytes]:
-    """By id, in order; what is no message, or half of one, is passed over."""
+    """Return the messages by id, in order. Invalid and incomplete lines are skipped."""
     rows: dict[str, bytes] = {}
     for row in data.split(NEWLINE):
         with suppress(*UNDECODABLE):
@@ -204,9 +206,9 @@ def _oldest(rows: Mapping[str, bytes]) -> Iterator[tuple[str, bytes]]:
 
 
 def _standing_in(transcript: Path, ids: Collection[str], start: int) -> set[str]:
-    """Which of the ids stand on whole lines of the file, from `start` on: a line without its end was never acknowledged."""
+    """Return the ids found on complete lines of the file from `start` on. An incomplete line was never acknowledged."""
     found: set[str] = set()
-    if not transcript.is_file():  # nor anything that would block us
+    if not transcript.is_file():  # also excludes pipes, which would block
         return found
     with suppress(OSError), open(transcript, "rb") as file:
         file.seek(max(0, start))

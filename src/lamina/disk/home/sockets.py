@@ -1,8 +1,8 @@
-"""The files of Unix sockets: `<home>/sockets/<name>.sock`, each made by the session that listens there and removed by it.
+"""Unix sockets: `<home>/sockets/<name>.sock`, each created and removed by the session that listens on it.
 
-Owns that directory. Invariants: it is ours and 0700, so nobody else reaches a socket in it, whatever their modes; a socket is 0600; none
-takes the place of anything that stands there. A crash leaves a file behind that nobody listens at; `sweep` removes those that are
-older than a day. Windows has no such sockets here.
+Owns that directory. Invariants: the directory is ours and has mode 0700, so no other user can reach a socket in it; a socket has
+mode 0600 and never replaces an existing file. A crash leaves a socket file without a listener; `sweep` removes those older than a
+day. Not supported on Windows.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from ..faults import AbsentIsFine, reporting
 
 DIRECTORY = "sockets"
 SUFFIX = ".sock"
-# What the kernel takes, with the zero at the end: 108 bytes on Linux, 104 elsewhere.
+# The kernel's limit, including the final NUL, is 108 bytes on Linux and 104 elsewhere.
 LONGEST = 103
-# Between binding and listening a socket answers nobody; no session needs a day for that.
+# A socket does not answer between bind and listen, but that never takes a day.
 STALE_AFTER = 86_400.0
 MOST_SWEPT = 200
-# At a time, of those who wait to be let in.
+# Maximum number of connections waiting to be accepted.
 BACKLOG = 8
 
 
@@ -34,19 +34,19 @@ def supported() -> bool:
 
 
 def bind(home: Path, name: str) -> tuple[socket.socket, Path]:
-    """Return a socket that listens, and its path. The caller closes it and calls `remove`."""
+    """Return a listening socket and its path. The caller closes the socket and calls `remove`."""
     path = home / DIRECTORY / f"{name}{SUFFIX}"
     if len(os.fsencode(path)) > LONGEST:
         raise DiskError(
-            str(path), f"is longer than the {LONGEST} bytes a socket's path may have", "set LAMINA_HOME to a shorter one"
+            str(path), f"is longer than the {LONGEST} bytes allowed for a socket path", "set LAMINA_HOME to a shorter path"
         )
     with Dir.open(home / DIRECTORY, create=True) as where:
         _refuse_open(where)
         there = where.stat(path.name)
         if there is not None and stat.S_ISSOCK(there.st_mode) and not _answers(path):
-            remove(path)  # the same session, before it crashed: nobody else has its name
+            remove(path)  # left by this session before a crash: names are unique to a session
         elif there is not None:
-            raise PathRefused(str(path), "exists already", "remove what stands there")
+            raise PathRefused(str(path), "already exists", "remove it")
         listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             with reporting(path):
@@ -64,7 +64,7 @@ def bind(home: Path, name: str) -> tuple[socket.socket, Path]:
 def _refuse_open(where: Dir) -> None:
     found = os.stat(where.path if where.fd is None else where.fd)
     if stat.S_IMODE(found.st_mode) & 0o077 or found.st_uid != os.geteuid():
-        raise PathRefused(where.path, "can be entered by others", "change its mode to 0700")
+        raise PathRefused(where.path, "is accessible to other users", "change its mode to 0700")
 
 
 def remove(path: Path) -> None:
@@ -74,14 +74,14 @@ def remove(path: Path) -> None:
 
 
 def sweep(home: Path, *, now: float) -> int:
-    """Removes sockets of sessions that crashed: old, and nobody answers."""
+    """Remove the sockets of crashed sessions: those that are old and do not answer. Returns their number."""
     gone = 0
     with AbsentIsFine(), Dir.open(home / DIRECTORY) as where:
         for name in [entry.name for entry in where.entries()][:MOST_SWEPT]:
             path, found = Path(where.full(name)), where.stat(name)
             if found is None or not stat.S_ISSOCK(found.st_mode) or now - found.st_mtime <= STALE_AFTER:
                 continue
-            with suppress(OSError):  # one that can't be asked is left
+            with suppress(OSError):  # leave a socket that cannot be checked
                 if not _answers(path):
                     remove(path)
                     gone += 1

@@ -1,11 +1,11 @@
-"""Which working trees the user trusts (F2): without a yes, hooks and permissions that lie in a tree count for nothing.
+"""The working trees that the user trusts. Without trust, a tree's hooks and permissions have no effect.
 
-Owns `<home>/trust.json`. Invariants: a yes is for what was there when it was given: what trust would enable is part of the key,
-so changed hooks or permissions need a new one; all worktrees of a repository share a yes to the same content; a file that can't
-be read trusts nothing.
+Owns `<home>/trust.json`. Invariants: trust covers the content at the time it was given. The settings it enables are part of the
+key, so changed hooks or permissions need to be approved again. All worktrees of a repository share the trust in the same content.
+An unreadable file trusts nothing.
 
-Writes by `files.update`: a crash at any line leaves the old answers or the new ones. A yes does not cover the programs that hooks
-name: a script of the repository can change without a question.
+Writes go through `files.update`: a crash at any line leaves the old answers or the new ones. Trust does not cover the programs
+that hooks run: a script in the repository can change without another question.
 """
 
 from __future__ import annotations
@@ -36,34 +36,34 @@ FILE_NAME = "trust.json"
 T = TypeVar("T")
 Somewhere = str | os.PathLike[str]
 
-# The user goes back and forth between a few branches; older answers are asked for again.
+# Users switch between a few branches; for older content they are asked again.
 MOST_ANSWERS = 20
-# More projects than one user has; the oldest make room.
+# More projects than one user has; the oldest are dropped.
 MOST_PROJECTS = 2_000
 _MAX_BYTES = 4 << 20
-# Front matter ends within 4 kB, but the line before it may be padded; no agent file is longer than this.
+# Front matter ends within 4 kB, but the line before it may be padded. No agent file is longer than this.
 _HEAD = 64 << 10
 _LOOK = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 # As deep as an agent file's hooks go.
 _DEEPEST = 7
-# A question with more lines than this is not read.
+# Users do not read a question with more lines than this.
 MOST_LINES = 40
-# No rule is longer: none is cut.
+# No rule is longer, so none is cut.
 LONGEST_LINE = 600
-# A command is shown whole or not at all: what is cut off could be the point of it.
+# A command is shown whole or not at all: the part cut off could be the dangerous one.
 LONGEST_COMMAND = 1_000
-# Variables by which a program is found, preloaded or told what to run.
+# Variables that determine which program is found, preloaded or run.
 _RUNS = re.compile(r"PATH|SHELL|^ENV$|_ENV$|^(LD|DYLD|GIT|NODE)_|^PYTHON|OPT(ION)?S?$|COMMAND|PAGER|EDITOR|VISUAL|STARTUP")
-_WHERE = "read .claude/settings.json and .claude/settings.local.json before you say yes"
+_WHERE = "read .claude/settings.json and .claude/settings.local.json before you approve"
 
 
 def trusted(home: Somewhere, project: Somewhere) -> bool:
-    """Whether the user has said yes to what lies in `project` (a working directory) as it is now."""
+    """Return whether the user trusts `project` (a working directory) with its current content."""
     return _digest(project) in _answers(home).get(_key(project), ())
 
 
 def trust(home: Somewhere, project: Somewhere) -> None:
-    """Notes a yes to what lies there now."""
+    """Record that the user trusts the project with its current content."""
     key, digest = _key(project), _digest(project)
 
     def added(old: bytes | None) -> bytes:
@@ -76,7 +76,7 @@ def trust(home: Somewhere, project: Somewhere) -> None:
 
 
 def while_trusted(home: Somewhere, project: Somewhere, load: Callable[[bool], T]) -> T:
-    """`load(True)` if the tree is trusted before and after it was loaded, else `load(False)`: no swap in between is believed."""
+    """Return `load(True)` if the tree is trusted before and after loading, else `load(False)`. This defeats a swap in between."""
     if trusted(home, project):
         loaded = load(True)
         if trusted(home, project):
@@ -85,9 +85,9 @@ def while_trusted(home: Somewhere, project: Somewhere, load: Callable[[bool], T]
 
 
 def what_it_would_enable(project: Somewhere) -> tuple[str, ...]:
-    """One line for everything that trust would let count, for the question to the user; empty when there is nothing to ask.
+    """Return one line for each thing that trust would enable, to show to the user; empty if trust makes no difference.
 
-    Commands come first: a long list of anything else must not push them out of sight.
+    Commands come first, so that a long list of other things cannot push them out of sight.
     """
     found = enabled(project)
     agents = _agents(project)
@@ -104,30 +104,30 @@ def what_it_would_enable(project: Somewhere) -> tuple[str, ...]:
                 lines += [f"Variable for commands: {_variable(name, text)}" for name, text in value.items()]
             case _:
                 lines.append(f"Setting {key}: {_short(value)}")
-    lines += [f"Agent file with settings of its own: {name}" for name in agents]
+    lines += [f"Agent file with its own settings: {name}" for name in agents]
     shown = [
         printable(line, LONGEST_LINE if number >= len(hooks) else len(line)) for number, line in enumerate(lines[:MOST_LINES])
     ]
     if len(lines) <= MOST_LINES:
         return tuple(shown)
-    among = ", hooks among them" if len(hooks) > MOST_LINES else ""
+    among = ", including hooks" if len(hooks) > MOST_LINES else ""
     return (*shown, f"and {len(lines) - MOST_LINES:,} more{among}: {_WHERE}")
 
 
 def _variable(name: str, text: str) -> str:
-    """The value may be a secret and is not shown, unless it says what runs: then it is as good as a command."""
+    """Return the variable for display. Its value may be secret and is hidden, unless it determines which program runs."""
     return f"{name}={text}" if _RUNS.search(name.upper()) else name
 
 
 def _hook_lines(hooks: Mapping[str, Any]) -> list[str]:
-    """The whole command: the user says yes to it."""
+    """Return a line for each hook, with the whole command that the user approves."""
     return [
         f"Hook at {event}: {_command(hook)}" for event, groups in hooks.items() for group in groups for hook in group["hooks"]
     ]
 
 
 def _agent_hook_lines(name: str, head: str) -> list[str]:
-    """The same for the hooks of an agent file. Where they can't be read, none is run."""
+    """Return the same lines for the hooks of an agent file. Hooks that cannot be read are not run."""
     hooks = HOOK_TABLE.read(read_front_matter(f"---\n{head}---\n", deepest=_DEEPEST).fields.get("hooks", {})).value
     return [line.replace("Hook at", f"Hook of the agent file {name} at", 1) for line in _hook_lines(hooks or {})]
 
@@ -136,17 +136,17 @@ def _command(hook: object) -> str:
     command = hook.get("command") if isinstance(hook, Mapping) else None
     args = hook.get("args") if isinstance(hook, Mapping) else None
     text = command if isinstance(command, str) and args is None else _short(hook)
-    return text if len(text) <= LONGEST_COMMAND else f"a command of {len(text):,} characters, too long to show here: {_WHERE}"
+    return text if len(text) <= LONGEST_COMMAND else f"a command of {len(text):,} characters, too long to show: {_WHERE}"
 
 
 def enabled(project: Somewhere) -> dict[str, Any]:
-    """Return setting → value, for each one that trust would change."""
+    """Return the settings that trust would change, with their values."""
     with_trust, without = _of_tree(project, trusted=True), _of_tree(project, trusted=False)
     return {row.key: yes.value for (row, yes), (_, no) in zip(with_trust, without, strict=True) if yes.value != no.value}
 
 
 def _of_tree(project: Somewhere, *, trusted: bool) -> Settings:
-    """Settings from the files in the tree alone: nobody's home, no managed file, no variables."""
+    """Load settings from the files in the tree alone: no home, no managed file, no variables."""
     nothing = os.path.join(os.devnull, FILE_NAME)
     return load_settings(cwd=Path(project), environ={}, managed_path=nothing, trusted=trusted)
 
@@ -161,11 +161,11 @@ def _digest(project: Somewhere) -> str:
 
 
 def _agents(project: Somewhere) -> dict[str, str]:
-    """The front matter of each agent file, by its path from the nearest place for such files: it may bring settings of its own."""
+    """Return the front matter of each agent file, which may contain settings, by path relative to the nearest directory."""
     found: dict[str, str] = {}
     nearest, *above = list_agent_places(project)
     for path in (path for place in (nearest, *above) for path in list_agent_files(place)):
-        # Cut as their reader cuts them, or a mark at the start, other line ends or a line such as `---x` would hide what follows.
+        # Split exactly as the loader does. Otherwise a BOM, other line ends or a line such as `---x` could hide settings.
         text = _head(path).decode("utf-8-sig", "replace").replace("\r\n", "\n").replace("\r", "\n")
         matter = split_front_matter(text).head
         if matter is not None:
@@ -175,7 +175,7 @@ def _agents(project: Somewhere) -> dict[str, str]:
 
 
 def _head(path: Path) -> bytes:
-    """The beginning of a regular file; nothing of anything else, and nothing blocks."""
+    """Return the beginning of a regular file, or no bytes for anything else. Never blocks."""
     try:
         fd = os.open(path, _LOOK)
     except OSError:
@@ -213,7 +213,7 @@ def _answers(home: Somewhere) -> dict[str, list[str]]:
 
 
 def _parsed(content: bytes | None) -> dict[str, list[str]]:
-    """The answers in the file; damaged ones are dropped, the user is asked again."""
+    """Parse the answers in the file. Damaged ones are dropped, so the user is asked again."""
     try:
         data: Any = json.loads(content or b"{}")
     except (ValueError, RecursionError):

@@ -1,1 +1,1 @@
-"""Locks: which system call locks a file, guards and lifelong locks made of it, and the lock of a dream with its owner."""
+"""Locks: the system's file lock, short guards and lifelong locks built on it, and the lock of a dream with its owner."""

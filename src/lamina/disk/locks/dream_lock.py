@@ -1,17 +1,18 @@
-"""The consolidation lock: at most one dream in a memory directory, and when the last one was (D2).
+"""The consolidation lock: allows at most one dream in a memory directory, and stores the time of the last one.
 
-Owns three files. `.consolidate-lock` (the lock): a process id or nothing, and its mtime is the time of the last dream; it changes
-only by rename or unlink, so both appear together. `.consolidate-lock.guard`: empty, never removed, flocked around each change.
-`.consolidate-lock.info`: the holder's record, a new inode for each holder, which keeps it flocked as long as it lives.
+Owns three files. `.consolidate-lock` (the lock) contains a process id or nothing, and its mtime is the time of the last dream. It
+changes only by rename or unlink, so both appear together. `.consolidate-lock.guard` is empty, never removed, and flocked around
+each change. `.consolidate-lock.info` is the owner's record: a new inode for each owner, which keeps it flocked as long as it
+lives.
 
-Invariants: the lock and the record change only under the guard; a holder is replaced only when it is dead or has held for an hour;
-a holder that was replaced can change neither, and its `fence` refuses its writes.
+Invariants: the lock and the record change only under the guard. An owner is replaced only if it is dead or has held the lock for
+an hour. A replaced owner can change neither file, and its `fence` refuses its writes.
 
-A crash before the lock's rename leaves the state before; the new record alone does not match the lock and says nothing. A crash
-behind it leaves a lock with a dead holder, which `recover` or the next `acquire` puts back to the time before. So a dream that
-crashed never counts as one. docs/design/dream-lock.md says why this holds.
+A crash before the rename of the lock leaves the previous state: the new record does not match the lock and is ignored. A crash
+after it leaves a lock with a dead owner, which `recover` or the next `acquire` resets to the previous time. So a crashed dream
+never counts as one. docs/design/dream-lock.md explains why this is correct.
 
-Weaker on Windows: a holder of more than an hour that still runs is not replaced, because its record can't be while it is open.
+Weaker on Windows: an owner that still runs after an hour is not replaced, because its record cannot be replaced while it is open.
 """
 
 from __future__ import annotations
@@ -50,30 +51,33 @@ from .kernel_lock import LockDescriptor, kernel_locks
 GUARD = f"{LOCK}.guard"
 INFO = f"{LOCK}.info"
 
-# flock takes any descriptor, also on a read-only disk; other lock calls may want one that can write.
+# flock accepts any descriptor, even on a read-only disk; other lock calls may need a writable one.
 _TO_LOOK = READ_WRITE if kernel_lock.fcntl is None else READ
-# A process id and a line end; and a record with the longest host name there is.
+# Enough for a process id with a line end, and for a record with the longest possible host name.
 _LOCK_BYTES = 64
 _INFO_BYTES = 4_096
 
-# The holder ends itself five minutes before others may replace it: time enough to put everything back.
+# The owner stops five minutes before others may replace it, which leaves time to roll everything back.
 OVERDUE_NS = 55 * 60 * 1_000_000_000
-# Each lost round means that a dream began or ended in those microseconds.
+# A retry is needed only if a dream began or ended within these microseconds.
 _ROUNDS = 5
 
 Clock = Callable[[], int]
 
 
 class NotWon(NamedTuple):
-    """No lock this time. held: somebody dreams; since: somebody dreamt since the gate looked; busy: the guard was not free;
-    unsupported: this file system has no locks. `why` is a sentence for the user."""
+    """The lock was not acquired. `why` is a sentence for the user.
+
+    held: a dream is running; since: another dream finished after the caller checked; busy: the guard was not free; unsupported:
+    this file system has no locks.
+    """
 
     reason: Literal["held", "since", "busy", "unsupported"]
     why: str
 
 
 class DreamLock:
-    """The lock of the memory directory `root`, which stays open as long as a hold on it. Every question reads the files anew."""
+    """The lock of the memory directory `root`, which stays open while the lock is held. Each method reads the files afresh."""
 
     __slots__ = ("_boottime", "_clock", "_root")
 
@@ -83,7 +87,7 @@ class DreamLock:
         self._boottime = boottime
 
     def last_ns(self) -> int | None:
-        """Return when the last dream was, by one stat; None: never, or more than an hour ahead. This is what `acquire` expects."""
+        """Return the time of the last dream, for `acquire`. None means never, or a time more than an hour in the future."""
         with self._root.directory() as where:
             if (found := where.stat(LOCK)) is None:
                 return None
@@ -91,7 +95,7 @@ class DreamLock:
         return known_time(found.st_mtime_ns, self._clock())
 
     def holder(self) -> DreamLockHolder | None:
-        """Return the process that holds it, or died holding it. Takes nothing and makes no file."""
+        """Return the process that holds the lock, or died holding it. Takes no lock and creates no file."""
         with self._root.directory() as where:
             state = self._read(where)
             for _ in range(_ROUNDS):
@@ -102,13 +106,13 @@ class DreamLock:
             return None
         now = self._here()
         lives = is_alive(state, now)
-        # Other programs leave their process id behind when they are done.
+        # Other programs leave their process id in the file when they are done.
         if state.info is None and not is_held(state, now):
             return None
         return DreamLockHolder(state.pid, state.mtime_ns / 1e9, is_held(state, now) if lives is None else lives)
 
     def acquire(self, expected_ns: int | None) -> HeldDreamLock | NotWon:
-        """The lock, if nobody holds it and the last dream is still the one of `expected_ns`, the answer of `last_ns`."""
+        """Acquire the lock if it is free and the time of the last dream is still `expected_ns`, as returned by `last_ns`."""
         if not kernel_locks():
             return _unsupported(str(self._root.path))
         try:
@@ -120,10 +124,10 @@ class DreamLock:
         except LockUnsupported as error:
             return _unsupported(error.path)
         except LockHeld as error:
-            return NotWon("busy", f"{error.path} is in use; a dream is about to begin or to write.")
+            return NotWon("busy", f"{error.path} is in use: another dream is starting or writing.")
 
     def recover(self) -> bool:
-        """Puts back the time before a dream whose holder died; True if it did. A holder that lives is left alone."""
+        """Reset the lock after a dream whose owner died. Returns whether it did. A live owner is left alone."""
         with self._root.directory() as where:
             if not self._is_dead(self._read(where)):
                 return False
@@ -147,7 +151,7 @@ class DreamLock:
     def _take(self, where: Dir, prior_ns: int | None, now: ThisMachine) -> HeldDreamLock:
         pid = os.getpid()
         with staged_at(where, LOCK, b"%d\n" % pid, durability="full", mtime_ns=now.now_ns) as lock:
-            # The file system may keep less of a time than it was given.
+            # The file system may store the time with less precision.
             kept = os.fstat(lock.fd).st_mtime_ns
             info = HolderRecord(pid, kept, prior_ns, os.urandom(16).hex(), now.host, now.boot, start_ticks(pid), now.boottime_ns)
             with staged_at(where, INFO, msgspec.json.encode(info), durability="full") as record:
@@ -155,7 +159,7 @@ class DreamLock:
 
 
 class HeldDreamLock:
-    """The lock, won. Leaving the block unresolved rolls back. A forked child has only a copy that can do nothing."""
+    """An acquired lock. Leaving the block without `commit` rolls back. A copy in a forked child can do nothing."""
 
     __slots__ = ("_held", "_info", "_lock", "acquired_ns", "prior_ns")
 
@@ -168,26 +172,29 @@ class HeldDreamLock:
 
     @contextmanager
     def fence(self) -> Iterator[None]:
-        """Around each write of a dream: nobody can take the lock meanwhile. Fenced when somebody has; not reentrant."""
+        """Guard a write of the dream: no other process can take the lock meanwhile. Not reentrant.
+
+        Raises Fenced if another process has taken the lock already.
+        """
         with self._lock._root.guard(GUARD) as where:
             if not self._is_ours(where):
                 raise Fenced(where.full(LOCK))
             yield
 
     def commit(self) -> bool:
-        """The dream counts, from the moment it began; False: the lock was not ours any more, and nothing was done."""
+        """Record the dream, with its start as the time. Returns False, and does nothing, if the lock is no longer ours."""
         return self._end(self.acquired_ns)
 
     def rollback(self) -> bool:
-        """The dream never was; False as in `commit`."""
+        """Restore the time before the dream. Returns False, and does nothing, if the lock is no longer ours."""
         return self._end(self.prior_ns)
 
     def leave(self) -> None:
-        """As if its process had died here: something is left to put right, so the next session must see a dead holder's lock."""
+        """Leave the lock as if the process had died, because the next session must clean up: it will see a dead owner's lock."""
         self._held.release()
 
     def overdue(self) -> bool:
-        """Whether the holder must end now, before others may take the lock from it."""
+        """Return whether the owner must stop now, before others may take the lock from it."""
         return self._lock._boottime() - self._info.boottime_ns >= OVERDUE_NS
 
     def __enter__(self) -> Self:
@@ -197,7 +204,7 @@ class HeldDreamLock:
         try:
             self.rollback()
         except DiskError:
-            # What ended the block matters more; the lock stays with a dead holder, which `recover` puts right.
+            # The block's own exception matters more. The lock stays with a dead owner, which `recover` resets.
             if kind is None:
                 raise
         finally:
@@ -225,18 +232,18 @@ class HeldDreamLock:
 
 def _refusal(state: DreamLockState, now: ThisMachine, expected_ns: int | None) -> NotWon | None:
     if is_held(state, now):
-        return NotWon("held", f"Process {state.pid} is dreaming on this memory already; wait for it, or end it first.")
+        return NotWon("held", f"Process {state.pid} is already running a dream on this memory. Wait for it, or stop it first.")
     if known_time(state.mtime_ns, now.now_ns) != expected_ns:
-        return NotWon("since", "Another session has dreamt on this memory in the meantime.")
+        return NotWon("since", "Another session has run a dream on this memory in the meantime.")
     return None
 
 
 def _unsupported(path: str) -> NotWon:
-    return NotWon("unsupported", f"{path}: this file system has no usable file locks, so no dream is started here.")
+    return NotWon("unsupported", f"{path}: this file system does not support file locks, so no dream is started.")
 
 
 def _prior(mtime_ns: int | None, now_ns: int) -> int | None:
-    """The time a rollback goes back to; one far ahead becomes now, so that a wrong clock delays a dream by a day at most."""
+    """Return the time that a rollback restores. A time far in the future becomes now, so a wrong clock costs at most a day."""
     return now_ns if mtime_ns is not None and known_time(mtime_ns, now_ns) is None else mtime_ns
 
 
@@ -244,7 +251,7 @@ def _prior(mtime_ns: int | None, now_ns: int) -> int | None:
 
 
 def _read(where: Dir, *, shared: bool) -> DreamLockState:
-    """The record is read only for a lock that names somebody, and counts only if it speaks of that lock."""
+    """Read the lock's files. The record is read only if the lock names a process, and counts only if it belongs to that lock."""
     mtime_ns, pid = None, None
     with AbsentIsFine(), reading(where, LOCK, shared=shared) as fd:
         mtime_ns, pid = os.fstat(fd).st_mtime_ns, pid_in(read_head(fd, _LOCK_BYTES))
@@ -270,7 +277,7 @@ def _read_record(where: Dir, shared: bool) -> tuple[HolderRecord | None, bool | 
 
 
 def _is_locked(looking: LockDescriptor) -> bool | None:
-    """Whether the record's holder lives: it keeps the file locked, so asking for the lock is asking the kernel."""
+    """Return whether the owner is alive. It keeps the record locked, so trying the lock asks the kernel."""
     try:
         return not looking.try_lock(shared=True)
     except LockUnsupported:
@@ -278,7 +285,7 @@ def _is_locked(looking: LockDescriptor) -> bool | None:
 
 
 def _free(where: Dir, state: DreamLockState) -> int | None:
-    """Rolls back for a holder that is gone, so that there is one kind of lock to take; the time of the last dream."""
+    """Roll back for a dead owner, so that there is only one kind of free lock. Returns the time of the last dream."""
     if state.info is None:
         return state.mtime_ns
     _settle(where, state.info.prior_ns)
@@ -287,7 +294,7 @@ def _free(where: Dir, state: DreamLockState) -> int | None:
 
 
 def _settle(where: Dir, mtime_ns: int | None) -> None:
-    """Nobody's lock, with the time of the last dream; no lock at all for never."""
+    """Write a free lock with the time of the last dream, or remove the lock if there was none."""
     if mtime_ns is None:
         remove_at(where, LOCK)
         return
@@ -296,21 +303,21 @@ def _settle(where: Dir, mtime_ns: int | None) -> None:
 
 
 def _remove_record(where: Dir) -> None:
-    """A record that stays says nothing without its lock, and the next holder replaces it."""
+    """Remove the record. If that fails, it does no harm: without its lock it is ignored, and the next owner replaces it."""
     with suppress(DiskError):
         remove_at(where, INFO)
 
 
 def _publish(where: Dir, record: Temp, lock: Temp, prior_ns: int | None) -> LockDescriptor:
-    """The record first: the lock is won by its own rename, and by then its holder can be asked about."""
+    """Publish the record first: the rename of the lock wins it, and by then the record must identify its owner."""
     held: LockDescriptor | None = None
     try:
         record.publish()
         held = _kept(where, record)
         lock.publish()
     except BaseException:
-        # The rename may have happened before the error. A lock that can't be put back keeps its record, which nobody locks now: that
-        # is a dead holder's lock, for `recover`.
+        # The rename may have happened before the error. If the lock cannot be reset, it keeps its record, which is no longer
+        # locked: it looks like a dead owner's lock, and `recover` resets it.
         if held is not None:
             held.release()
         with suppress(DiskError):
@@ -321,7 +328,7 @@ def _publish(where: Dir, record: Temp, lock: Temp, prior_ns: int | None) -> Lock
 
 
 def _kept(where: Dir, record: Temp) -> LockDescriptor:
-    """The record's lock. Windows must let it go for the rename, so there it is taken again; without locks this raises."""
+    """Return the locked record. On Windows the lock must be released for the rename and is taken again here."""
     held = record.keep()
     if not held.locked:
         held.release()

@@ -1,8 +1,8 @@
-"""The owner of the consolidation lock, judged from the lock's files: values and rules, no writing.
+"""Determines the owner of the consolidation lock from the lock's files. Writes nothing.
 
-Owns the record a holder leaves beside the lock, and the two questions asked of it: does its holder live, and how long has it held?
-Invariant: doubt is never read as death. Only the kernel (a free lock on this machine's boot), another boot of the same machine,
-or an hour gone by makes a holder one that may be replaced.
+Owns the format of the owner's record, and the two questions about it: is its owner alive, and how long has it held the lock?
+Invariant: in doubt, an owner counts as alive. It may be replaced only if the kernel says so (a free lock in the same boot), after
+a reboot of the same machine, or after an hour.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from typing import NamedTuple
 import msgspec
 
 _SECOND = 1_000_000_000
-# A dream takes minutes; one that has not come back after an hour hangs, or its machine is asleep or gone.
+# A dream takes minutes. After an hour it hangs, or its machine is asleep or gone.
 HELD_NS = 3_600 * _SECOND
-# A clock may be a little wrong, and summer time is one hour; a time further ahead than that says nothing.
+# A clock may be slightly wrong, and summer time is one hour. A time further ahead is meaningless.
 AHEAD_NS = 3_600 * _SECOND
-# The largest process id any system gives (Windows: 32 bits).
+# The largest process id of any system (Windows: 32 bits).
 _MOST_PID = (1 << 32) - 1
-# The longest name a host may have.
+# The maximum length of a host name.
 _MOST_HOST = 255
 _ZOMBIE_OR_DEAD = frozenset("ZXx")
 
-# Either file is a line or two.
+# Maximum size read of a file in /proc; each has a line or two.
 _PROC_BYTES = 4_096
 
 
 class DreamLockHolder(NamedTuple):
-    """For the user: who has the lock, since when (seconds since 1970), and whether it still runs."""
+    """The owner of the lock, for display: process id, start (seconds since 1970), and whether it still runs."""
 
     pid: int
     since: float
@@ -38,7 +38,7 @@ class DreamLockHolder(NamedTuple):
 
 
 class HolderRecord(msgspec.Struct, frozen=True):
-    """The record a holder leaves. It counts only beside a lock with the same process id and time."""
+    """The owner's record. It counts only together with a lock of the same process id and time."""
 
     pid: int
     mtime_ns: int
@@ -51,7 +51,7 @@ class HolderRecord(msgspec.Struct, frozen=True):
 
 
 class ThisMachine(NamedTuple):
-    """This machine and moment, as far as a holder is judged by them. `boot` is empty where the system has no such name."""
+    """This machine and the current time, for judging an owner. `boot` is empty on systems without a boot id."""
 
     host: str
     boot: str
@@ -60,9 +60,10 @@ class ThisMachine(NamedTuple):
 
 
 class DreamLockState(NamedTuple):
-    """What the lock's files say: no `mtime_ns` is no lock file, no `pid` is nobody, no `info` a holder that left no record.
+    """The content of the lock's files. Without `mtime_ns` there is no lock file, without `pid` no owner, without `info` no
+    record.
 
-    `locked` is the kernel's answer about the record: True while its holder lives, None where nobody was asked or it can't say.
+    `locked` is the kernel's answer about the record: True while its owner is alive, None if it was not asked or cannot tell.
     """
 
     mtime_ns: int | None = None
@@ -72,7 +73,7 @@ class DreamLockState(NamedTuple):
 
 
 def known_time(mtime_ns: int | None, now_ns: int) -> int | None:
-    """The time of the last dream; None for never, and for a time so far ahead that some clock must have been wrong."""
+    """Return the time of the last dream; None for never, or for a time so far ahead that a clock must have been wrong."""
     return None if mtime_ns is None or mtime_ns > now_ns + AHEAD_NS else mtime_ns
 
 
@@ -81,7 +82,7 @@ def is_held(state: DreamLockState, here: ThisMachine) -> bool:
 
 
 def is_alive(state: DreamLockState, here: ThisMachine) -> bool | None:
-    """None: it ran on another machine, which nobody here can ask."""
+    """Return whether the owner is alive; None if it ran on another machine and cannot be checked."""
     if state.info is None:
         return None if state.pid is None else process_lives(state.pid)
     if state.locked:
@@ -99,7 +100,10 @@ def same_boot(info: HolderRecord, here: ThisMachine) -> bool | None:
 
 
 def is_young(state: DreamLockState, here: ThisMachine) -> bool:
-    """By the clock that nobody sets where both are of one boot, else by the wall clock; a time far ahead is not young."""
+    """Return whether the lock is younger than an hour.
+
+    Within one boot, the monotonic clock decides; otherwise the wall clock. A time far in the future does not count as young.
+    """
     if state.info is not None and same_boot(state.info, here) and here.boottime_ns >= state.info.boottime_ns:
         return here.boottime_ns - state.info.boottime_ns < HELD_NS
     since = known_time(state.mtime_ns, here.now_ns)
@@ -107,7 +111,7 @@ def is_young(state: DreamLockState, here: ThisMachine) -> bool:
 
 
 def pid_in(body: bytes) -> int | None:
-    """The process id that is all of a lock's body; anything else names nobody."""
+    """Return the process id if it is the whole content of the lock; otherwise the lock has no owner."""
     text = body.strip()
     pid = int(text) if text.isdigit() and len(text) <= len(str(_MOST_PID)) else 0
     return pid if 0 < pid <= _MOST_PID else None
@@ -122,7 +126,7 @@ def this_machine(now_ns: int, boottime_ns: int) -> ThisMachine:
 
 
 def boottime() -> int:
-    """Nanoseconds since the machine started, sleep included. macOS counts sleep in CLOCK_MONOTONIC."""
+    """Return the nanoseconds since the machine started, including sleep. On macOS, CLOCK_MONOTONIC includes sleep."""
     clock = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
     return time.monotonic_ns() if clock is None else time.clock_gettime_ns(clock)
 
@@ -134,7 +138,7 @@ def boot_id() -> str:
 
 
 def process_lives(pid: int, start: int | None = None) -> bool | None:
-    """Whether a process has this id (and began at tick `start`, if given); None where that can't be asked without harm."""
+    """Return whether a process has this id (and started at tick `start`, if given); None if there is no safe way to check."""
     if os.name != "posix":
         # Signal 0 is Ctrl-C on Windows.
         return None
@@ -153,7 +157,7 @@ def start_ticks(pid: int) -> int | None:
 
 
 def _proc_stat(pid: int) -> tuple[str, int | None]:
-    """State and start of a process, from the 3rd and 22nd field. The 2nd, its name, may hold anything, even brackets."""
+    """Return the state and start of a process: fields 3 and 22. Field 2, its name, may contain anything, even brackets."""
     with suppress(OSError, ValueError, IndexError), open(f"/proc/{pid}/stat", "rb") as file:
         fields = file.read(_PROC_BYTES).rpartition(b")")[2].split()
         return fields[0].decode("ascii"), int(fields[19])

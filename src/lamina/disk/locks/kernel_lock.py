@@ -1,13 +1,13 @@
 """The operating system's file lock, and the descriptors that hold one.
 
-Owns which system call locks, and what happens to locked descriptors in a forked child. Invariants: a lock belongs to an open
-descriptor, so the kernel frees it when its process ends, however that happens; two descriptors in one process exclude each other
-like two processes; a child made by fork holds none of its parent's locks.
+Owns the choice of the system call, and the locked descriptors in a forked child. Invariants: a lock belongs to an open
+descriptor, so the kernel releases it when its process ends, however that happens; two descriptors in one process exclude each
+other like two processes; a forked child holds none of its parent's locks.
 
-flock, never lockf: POSIX record locks are dropped when any descriptor of the file is closed anywhere in the process.
+We use flock, never lockf: POSIX record locks are dropped when any descriptor of the file is closed anywhere in the process.
 
-Windows locks one byte far behind the end of the file, which is as good. Where Python has neither call, a second file made with
-O_EXCL stands for the lock: that is weaker, because a crash leaves it behind and taking it away from a dead process is a race.
+On Windows, one byte far beyond the end of the file is locked, which works as well. If Python has neither call, a second file
+created with O_EXCL represents the lock. That is weaker: a crash leaves it behind, and removing it for a dead process is a race.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ with suppress(ImportError):
 
     msvcrt = _msvcrt
 
-# Windows locks are mandatory: the locked byte must be one that nobody ever reads.
+# Windows locks are mandatory, so the locked byte must be one that is never read.
 _FAR_BYTE = 1 << 30
 _FLOCK_BUSY = {errno.EWOULDBLOCK, errno.EAGAIN}
 _MSVCRT_BUSY = {errno.EACCES, errno.EDEADLK}
-# A process id has at most seven digits on Linux and ten on Windows; the rest of a marker is noise.
+# A process id has at most seven digits on Linux and ten on Windows.
 _MARKER_BYTES = 20
 
 
 class LockDescriptor:
-    """An open descriptor for one lock. `fd` is -1 once it is released, and in every forked child."""
+    """An open descriptor for one lock. `fd` is -1 after its release, and in every forked child."""
 
     __slots__ = ("fd", "locked", "path")
 
@@ -51,7 +51,7 @@ class LockDescriptor:
         _all.add(self)
 
     def try_lock(self, *, shared: bool = False) -> bool:
-        """Takes the lock if it is free, without waiting. LockUnsupported where the file system has no locks."""
+        """Take the lock if it is free, without waiting. Raises LockUnsupported on file systems without locks."""
         try:
             point("lock.flock")
             self.locked = _lock(self.fd, self.path, shared)
@@ -60,7 +60,7 @@ class LockDescriptor:
         return self.locked
 
     def release(self) -> None:
-        """Unlocks before closing: a child forked behind Python's back may still have a copy of the descriptor."""
+        """Unlock, then close: a child forked outside Python's control may still have a copy of the descriptor."""
         if self.fd < 0:
             return
         if self.locked:
@@ -74,7 +74,7 @@ _all: set[LockDescriptor] = set()
 
 
 def _drop_in_child() -> None:
-    """Closing a copy frees nothing: the parent's own descriptor keeps the lock."""
+    """Close the copies in a forked child. The parent's descriptors keep their locks."""
     for held in _all:
         # Another thread of the parent may have been closing it at the moment of the fork.
         with suppress(OSError):
@@ -88,7 +88,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def kernel_locks() -> bool:
-    """Whether a lock is freed by the kernel when its holder dies."""
+    """Return whether the kernel releases a lock when its owner dies."""
     return fcntl is not None or msvcrt is not None
 
 
@@ -108,7 +108,7 @@ def _lock(fd: int, path: str, shared: bool) -> bool:
 
 
 def _locking(system: ModuleType, fd: int, mode: int) -> None:
-    """Windows locks from the current position on: the writer's own is put back."""
+    """Lock or unlock the far byte. Windows locks from the current position on, so the position is restored afterwards."""
     here = os.lseek(fd, 0, os.SEEK_CUR)
     try:
         os.lseek(fd, _FAR_BYTE, os.SEEK_SET)
@@ -118,7 +118,7 @@ def _locking(system: ModuleType, fd: int, mode: int) -> None:
 
 
 def _unlock(fd: int, path: str) -> None:
-    # Nothing is lost when an unlock fails: closing the descriptor frees the lock too.
+    # A failed unlock does no harm: closing the descriptor releases the lock too.
     with suppress(OSError):
         point("lock.unlock")
         if fcntl is not None:
@@ -151,7 +151,7 @@ def _take_marker(path: str) -> bool:
 
 
 def _abandoned(marker: str) -> bool:
-    """Whether the process named in the marker is gone. Never asked on Windows, where signal 0 is Ctrl-C."""
+    """Return whether the process named in the marker is dead. Always False on Windows, where signal 0 means Ctrl-C."""
     if os.name != "posix":
         return False
     try:

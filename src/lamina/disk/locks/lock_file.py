@@ -1,12 +1,13 @@
-"""Locks: a guard for microseconds, and a lock that lives as long as its holder.
+"""Lock files: a guard that is held for microseconds, and a lock that lasts as long as its owner.
 
-Owns the lock files. Invariants: a lock file is never unlinked, and after locking its inode is compared with the one at the path,
-so two processes can never hold "the same" lock on two inodes; a lock file is never truncated on opening and never a link, so a
-planted one harms nothing.
+Owns the lock files. Invariants: a lock file is never unlinked, and after locking, its inode is compared with the one at the path,
+so two processes can never hold "the same" lock on two inodes. A lock file is never truncated on opening and never a link, so a
+planted link does no harm.
 
-A crash anywhere frees the lock: the kernel does it. What is written into a life lock's file only names its holder for a message.
+After a crash, the kernel releases the lock. The content of a life lock's file only names its owner, for messages.
 
-Not reentrant: taking a guard that this thread already holds waits for its timeout. Weaker without fcntl: see `kernel_lock`.
+Locks are not reentrant: taking a guard that this thread already holds waits until the timeout. Without fcntl they are weaker, see
+`kernel_lock`.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ from ..dirfd import OPEN_OR_CREATE, READ_WRITE, Closable, Dir, open_parent, open
 from ..faults import AbsentIsFine, reporting
 from .kernel_lock import LockDescriptor
 
-# Guards are held for a few system calls, one of them an fsync; ten seconds of that is a sick disk or a stopped process.
+# Guards are held for a few system calls, including an fsync. Ten seconds mean a failing disk or a stopped process.
 GUARD_TIMEOUT = 10.0
-# The first wait is about as long as an update takes; the longest is short against the timeout, for fairness among many waiters.
+# The first wait is about as long as an update; the longest is short compared with the timeout, for fairness among many waiters.
 _SHORTEST_WAIT = 0.000_5
 _LONGEST_WAIT = 0.01
-# Each lost round means that somebody swapped the lock file in that very microsecond.
+# A retry is needed only if a program swapped the lock file in that very microsecond.
 _ROUNDS = 20
 _HOLDER_BYTES = 200
 _NOBODY_KNOWN = "another process"
@@ -36,7 +37,7 @@ _NOBODY_KNOWN = "another process"
 
 @contextmanager
 def guard(path: str | os.PathLike[str], *, timeout: float = GUARD_TIMEOUT) -> Iterator[None]:
-    """Holds the lock file `path` exclusively; LockHeld when it is still taken after `timeout` seconds."""
+    """Hold the lock file `path` exclusively. Raises LockHeld if it is still taken after `timeout` seconds."""
     with open_parent(path, create=True) as (where, name), guard_at(where, name, timeout=timeout):
         yield
 
@@ -55,19 +56,19 @@ def guard_at(where: Dir, name: str, *, timeout: float = GUARD_TIMEOUT) -> Iterat
 
 
 def _waits(timeout: float) -> Iterator[None]:
-    """Once at once, then after longer and longer waits until `timeout` seconds are over."""
+    """Yield immediately, then after increasingly long waits until `timeout` seconds have passed."""
     deadline = time.monotonic() + timeout
     wait = _SHORTEST_WAIT
     yield
     while time.monotonic() < deadline:
-        # Between half of it and all of it, so that many waiters do not ask in step.
+        # Jitter between half and all of the wait keeps many waiters from trying in step.
         time.sleep(wait * (0.5 + time.monotonic_ns() % 1_000 / 2_000))
         wait = min(wait * 2, _LONGEST_WAIT)
         yield
 
 
 def _try(where: Dir, name: str) -> LockDescriptor | None:
-    """The lock, or None while somebody has it. The lock counts only if its file still stands at the path."""
+    """Return the lock, or None while another holds it. A lock counts only if its file is still the one at the path."""
     full = where.full(name)
     for _ in range(_ROUNDS):
         with reporting(full):
@@ -82,11 +83,11 @@ def _try(where: Dir, name: str) -> LockDescriptor | None:
         finally:
             if not keep:
                 held.release()
-    raise DiskError(full, "the lock file is replaced again and again", "find the program that does it")
+    raise DiskError(full, "another program keeps replacing the lock file", "find and stop that program")
 
 
 class LifeLock(Closable):
-    """A lock held until `close` or the end of the process. A forked child does not hold it, whatever its parent does."""
+    """A lock held until `close` or the end of the process. A forked child never holds it."""
 
     __slots__ = ("_held",)
 
@@ -95,9 +96,9 @@ class LifeLock(Closable):
 
     @classmethod
     def acquire(cls, path: str | os.PathLike[str]) -> LifeLock | None:
-        """None while another live holder has it, in this process or any other; `holder(path)` names it then."""
+        """Acquire the lock. Returns None while another owner, in this or another process, has it; `holder(path)` names it."""
         with open_parent(path, create=True) as (where, name):
-            # Somebody who only looks has it for microseconds, or longer where their process waits for its turn.
+            # A process that only checks the lock holds it for microseconds, or longer if it is waiting for a CPU.
             for _ in _waits(GUARD_TIMEOUT):
                 if (held := _try(where, name)) is not None:
                     _sign(held)
@@ -115,7 +116,7 @@ class LifeLock(Closable):
 
 
 def _sign(held: LockDescriptor) -> None:
-    """Write into the file who holds it. Only read for messages, so a file system with no space left is no reason to fail."""
+    """Write the owner into the file. This is used only in messages, so errors such as a full disk are ignored."""
     host = os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "this computer")
     with suppress(OSError):
         point("lock.truncate")
@@ -125,7 +126,7 @@ def _sign(held: LockDescriptor) -> None:
 
 
 def _is_exclusive(where: Dir, name: str) -> bool:
-    """Whether a holder, and not only somebody who looks (`live_holder`), has the lock at this moment."""
+    """Return whether an owner has the lock now, as opposed to a process that only checks it (`live_holder`)."""
     with reporting(where.full(name)):
         try:
             looking = LockDescriptor(open_plain(where, name, READ_WRITE), where.full(name))
@@ -138,14 +139,14 @@ def _is_exclusive(where: Dir, name: str) -> bool:
 
 
 def live_holder(path: str | os.PathLike[str]) -> str | None:
-    """Return who holds the life lock `path` now; None when nobody does. Takes nothing and makes no file."""
+    """Return the current owner of the life lock `path`, or None. Takes no lock and creates no file."""
     with AbsentIsFine(), open_parent(path) as (where, name):
         return holder(path) if _is_exclusive(where, name) else None
     return None
 
 
 def holder(path: str | os.PathLike[str]) -> str:
-    """Return what the last holder wrote into the life lock's file, for a message."""
+    """Return the name of the life lock's last owner, for messages."""
     with suppress(DiskError), open_parent(path) as (where, name), reading(where, name) as fd:
         text = os.read(fd, _HOLDER_BYTES).decode("utf-8", "replace").strip()
         return text if text.isprintable() and text else _NOBODY_KNOWN

@@ -1,10 +1,10 @@
-"""Which characters and names a path may hold: the same answer on every system, from the text alone.
+"""Checks which characters and names a path may contain. The answer is the same on every system and depends on the text alone.
 
-Owns the rules that make one spelling mean one file everywhere. Invariant: no two accepted names differ only in what some file
-system, terminal or reader does not see (Unicode form, invisible characters, trailing dots, short names); case is left to
-`rootdir`, which sees the neighbours.
+Owns the rules by which one spelling means one file everywhere. Invariant: no two accepted names differ only in ways that some
+file system, terminal or reader does not see (Unicode form, invisible characters, trailing dots, short names). Case is left to
+`rootdir`, which sees the other names in a directory.
 
-Each function returns what is wrong, as the middle of a sentence, or None.
+Each check returns the problem as a phrase ("contains a wildcard"), or None.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from __future__ import annotations
 import re
 import unicodedata
 
-# A guard's or a side file's name must still fit into the 255 bytes that file systems allow.
+# The name of a guard or side file, which is longer, must still fit into the 255 bytes that file systems allow.
 MAX_NAME_BYTES = 240
 # The smallest PATH_MAX of the systems we run on (macOS).
 MAX_PATH_BYTES = 1_024
 
 # Cc controls, Cf format (bidi, zero width), Cs lone surrogates, Co private use (some mounts hide `:` and `*` there), Zl and Zp.
 _BAD_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
-# Drawn as nothing, but counted as letters, marks or symbols: grapheme joiner, Hangul fillers, Khmer inherent vowels, Mongolian
-# and other variation selectors, braille blank, musical null, and the ranges Unicode keeps for more of the kind.
+# Invisible, but classified as letters, marks or symbols: grapheme joiner, Hangul fillers, Khmer inherent vowels, Mongolian and
+# other variation selectors, braille blank, musical null, and the ranges Unicode reserves for more of them.
 _INVISIBLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u2800\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8"
     "\U0001d159\U000e0000-\U000e0fff]"
@@ -28,10 +28,10 @@ _INVISIBLE = re.compile(
 _NONCHARACTER = re.compile(
     "[\ufdd0-\ufdef]|[" + "".join(chr(plane << 16 | low) for plane in range(17) for low in (0xFFFE, 0xFFFF)) + "]"
 )
-# Thai and Lao AM have a compatibility form that nobody writes: the letters are ordinary and must be allowed.
+# Thai and Lao AM are ordinary letters and must be allowed, although NFKC decomposes them.
 _PLAIN_AM = str.maketrans({"\u0e33": "", "\u0eb3": ""})
 
-# What a shell, a URL, Windows or a search pattern would read as something else than a letter of a name.
+# Characters with a special meaning in a shell, a URL, Windows or a search pattern.
 _FORBIDDEN = {
     "\\": "a backslash",
     ":": "a colon (a drive, a stream or a URL)",
@@ -49,44 +49,44 @@ _FORBIDDEN = {
     '"': "a character that Windows refuses",
     "`": "a backtick",
 }
-# Signs that people read as a slash or a backslash: strokes through letters, fraction, division, set minus, box drawing.
+# Characters that look like a slash or a backslash: strokes through letters, fraction, division, set minus, box drawing.
 _LIKE_A_SLASH = frozenset("\u0337\u0338\u2044\u2215\u2216\u2571\u2572\u29f5\u29f8\u29f9")
 # Devices on Windows with any suffix and in any case.
 _DEVICES = frozenset(
     {"con", "prn", "aux", "nul", "conin$", "conout$", "clock$"} | {f"{port}{n}" for port in ("com", "lpt") for n in range(10)}
 )
-# NAME~1: the short name that Windows keeps for a long one.
+# NAME~1: the short name that Windows assigns to a long one.
 _SHORT_NAME = re.compile(r"~[0-9]")
 
 
 def bad_text(text: str) -> str | None:
-    """Return what no path may hold, wherever it stands."""
+    """Return the problem with the characters of a path, or None."""
     for character in text:
         if problem := _bad_character(character):
             return problem
     if _NONCHARACTER.search(text) or _INVISIBLE.search(text):
-        return "holds an invisible character"
+        return "contains an invisible character"
     plain = text.translate(_PLAIN_AM)
     if unicodedata.normalize("NFKC", plain) != plain:
-        return "is spelled with characters that have a simpler form (Unicode NFKC)"
+        return "contains characters that have a simpler form (Unicode NFKC)"
     return None
 
 
 def _bad_character(character: str) -> str | None:
     if character.isascii() and character.isprintable():
-        return f"holds {_FORBIDDEN[character]}" if character in _FORBIDDEN else None
+        return f"contains {_FORBIDDEN[character]}" if character in _FORBIDDEN else None
     if character in _LIKE_A_SLASH:
-        return "holds a sign that looks like a slash"
+        return "contains a character that looks like a slash"
     category = unicodedata.category(character)
     if category in _BAD_CATEGORIES:
-        return "holds a control, format or private character"
+        return "contains a control, format or private character"
     if category == "Zs":
-        return "holds unusual white space"
+        return "contains unusual white space"
     return None
 
 
 def bad_name(name: str) -> str | None:
-    """Return what no single component may be; its characters are checked by `bad_text`."""
+    """Return the problem with one component of a path, or None. Its characters are checked by `bad_text`."""
     if name in ("", ".", ".."):
         return "has a component that is empty, `.` or `..`"
     if name != name.strip(" ") or name.endswith("."):
@@ -103,13 +103,13 @@ def bad_name(name: str) -> str | None:
 
 
 def fold(name: str) -> str:
-    """Two names with the same fold are one file on some system."""
+    """Return the folded name. Two names with the same fold are the same file on some systems."""
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
 
 
 def shown(text: object) -> str:
-    """A refused path for a message: whatever it holds, it cannot disturb the reader's terminal."""
-    # A path of ordinary length fits; a message is one line.
+    """Return a refused path in a form that is safe to print on a terminal."""
+    # Long enough for ordinary paths, short enough for a one-line message.
     longest = 200
     plain = text if isinstance(text, str) and text and text.isprintable() else ascii(text)
     return plain if len(plain) <= longest else f"{plain[:longest]}…"

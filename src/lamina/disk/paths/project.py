@@ -1,7 +1,7 @@
-"""Which project a directory belongs to, from what lies on the disk; no git is run.
+"""Determines the project that a directory belongs to, from files on disk and without running git.
 
-Owns the slug and the canonical git root. Invariant: a `.git` file counts only if the repository it names points back at it, so a
-directory that somebody unpacked cannot claim another project's memory.
+Owns the slug and the canonical git root. Invariant: a `.git` file counts only if the repository it names points back at it, so an
+unpacked archive cannot claim another project's memory.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from pathlib import Path
 from ...core.errors import DiskError
 from ..files import read
 
-# A `.git` file holds one path.
+# A `.git` file contains one path.
 _POINTER_BYTES = 8_192
 MAX_SLUG = 200
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
 def slug(path: str | os.PathLike[str]) -> str:
-    """The directory name that stands for `path`, a real path: each UTF-16 unit that is no ASCII letter or digit becomes `-`."""
+    """Return the directory name for a real path: each UTF-16 unit other than an ASCII letter or digit becomes `-`."""
     text = os.fspath(path)
     plain = re.sub("[^A-Za-z0-9]", lambda found: "--" if found[0] > "\uffff" else "-", text)
     return plain if len(plain) <= MAX_SLUG else f"{plain[:MAX_SLUG]}-{_hash36(text)}"
 
 
 def _hash36(text: str) -> str:
-    """The 31-multiplier hash over UTF-16 units as a signed 32-bit number, its absolute value in base 36."""
+    """Return the 31-multiplier hash over UTF-16 units: the absolute value of a signed 32-bit number, in base 36."""
     units = text.encode("utf-16-le", "surrogatepass")
     value = 0
     for low, high in zip(units[::2], units[1::2], strict=True):
@@ -41,9 +41,9 @@ def _hash36(text: str) -> str:
 
 
 def canonical_git_root(cwd: str | os.PathLike[str]) -> Path | None:
-    """The real path of the main working tree that `cwd` belongs to: the same for every subdirectory and every worktree.
+    """Return the real path of the main working tree of `cwd`: the same for every subdirectory and every worktree.
 
-    A repository without a working tree is its own root; a submodule is a repository of its own. None outside any repository.
+    A bare repository is its own root; a submodule counts as a separate repository. Returns None outside any repository.
     """
     here = Path(os.path.realpath(cwd))
     for directory in (here, *here.parents):
@@ -56,7 +56,7 @@ def canonical_git_root(cwd: str | os.PathLike[str]) -> Path | None:
 
 
 def _main_tree(directory: Path, dot_git: Path) -> Path:
-    """Where the repository named by a `.git` file has its main working tree; `directory` itself unless both sides agree."""
+    """Return the main working tree of the repository that a `.git` file names, or `directory` unless both point at each other."""
     git_dir = _pointed(dot_git, "gitdir: ")
     common = git_dir and _pointed(git_dir / "commondir")
     back = git_dir and _pointed(git_dir / "gitdir")
@@ -66,7 +66,7 @@ def _main_tree(directory: Path, dot_git: Path) -> Path:
 
 
 def _pointed(file: Path, prefix: str = "") -> Path | None:
-    """The real path written in `file`, relative to the directory it lies in."""
+    """Return the real path written in `file`, resolved against the file's directory."""
     try:
         text = (read(file, _POINTER_BYTES) or b"").decode("utf-8", "surrogateescape").strip("\r\n")
     except DiskError:

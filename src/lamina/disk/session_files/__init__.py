@@ -1,1 +1,1 @@
-"""Files of one session beside its transcript: tool results, output of programs, and the state of its agents."""
+"""Files of one session next to its transcript: tool results, output of programs, and the state of its agents."""

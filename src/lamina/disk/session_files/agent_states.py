@@ -1,7 +1,7 @@
-"""How the background agents of a session stand, for other processes: `<session>/agents.json`, replaced as a whole.
+"""The state of a session's background agents, for other processes: `<session>/agents.json`, replaced as a whole.
 
-Owns that file. Invariants: at most MOST agents, the newest; whoever reads sees one state or the next. A crash leaves the last one, which
-counts only while the session that wrote it lives. Nothing is synced: after a loss of power no such session lives.
+Owns that file. Invariants: it lists the newest MOST agents at most; a reader sees one state or the next. A crash leaves the last
+state, which counts only while the session that wrote it is alive. Nothing is synced, because no session survives a power loss.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def write_states(directory: Path, states: Sequence[dict[str, Any]]) -> None:
 
 
 def read_states(directory: Path) -> list[dict[str, Any]]:
-    """Return the states; none where there is no file, or none that can be read."""
+    """Return the states; an empty list if the file is missing or unreadable."""
     try:
         found = msgspec.json.decode(read(directory / FILE, MOST_BYTES) or b"{}", type=dict[str, list[dict[str, Any]]])
     except (DiskError, *UNDECODABLE):

@@ -1,11 +1,11 @@
-"""Results that live in files: `tool-results/<tool_use_id>.txt` beside a session's transcript, `.json` for JSON.
+"""Tool results stored as files: `tool-results/<tool_use_id>.txt` next to a session's transcript, `.json` for JSON.
 
-Owns the files of that directory, but for the spools that programs print into (`spool`), which it can take over. Invariants: a file
-is private (0600), complete before it has its name, and never changed or replaced after: a result whose name is taken gets the next
-number. What is written is read in pieces, so memory is one piece, however large the result.
+Owns the files of that directory, except the spools that programs print into (`spool`), which it can take over. Invariants: a file
+is private (0600), complete before it gets its name, and never changed or replaced afterwards; if a name is taken, the next result
+gets a number. Results are written in pieces, so memory stays bounded however large they are.
 
-A crash at any line leaves no file or the whole file, and at most one temporary file, which the next sweep removes. The directory is
-made anew when somebody deleted it. Windows has no modes; the files are as private as their directory.
+A crash at any line leaves no file or the whole file, and at most one temporary file, which the next sweep removes. A deleted
+directory is created again. Windows has no modes, so the files are as private as their directory.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from ..temp_files import Durability, staged_at, sweep_at
 DIRECTORY = "tool-results"
 ENDINGS = (".txt", ".json")
 
-# Nobody gives one id to more results than this on purpose.
+# No program gives one id to more results than this on purpose.
 _MOST_OF_ONE_NAME = 1_000
-# Longer ids are hashed: the name must leave room for a number and an ending, and a path for its directories.
+# Longer ids are hashed, because the name must leave room for a number and an extension, and the path for its directories.
 _LONGEST_ID = 100
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", re.ASCII)
-# `Spool`'s own names.
+# Names of spools.
 _SPOOL = re.compile(r"b[0-9a-f]{8}", re.ASCII)
-# Enough that no two ids of a session share it, short enough to read.
+# Long enough to be unique within a session, short enough to read.
 _HASHED = 32
 
 
 class ExistingResult(NamedTuple):
-    """A result that is there already."""
+    """A result that was stored before."""
 
     path: str
     size: int
@@ -53,7 +53,7 @@ class WrittenResult(NamedTuple):
 
 
 def stem_of(tool_use_id: str) -> str:
-    """The id where it is a plain file name on every system, else a hash of it."""
+    """Return the id if it is a valid file name on every system, else a hash of it."""
     plain = len(tool_use_id) <= _LONGEST_ID and _PLAIN.fullmatch(tool_use_id) and not _SPOOL.fullmatch(tool_use_id)
     if plain and bad_name(tool_use_id) is None:
         return tool_use_id
@@ -61,21 +61,21 @@ def stem_of(tool_use_id: str) -> str:
 
 
 class Spills:
-    """The directory of a session's results, open: many are written for one look at what lies there."""
+    """The open directory of a session's results. It is listed once for any number of writes."""
 
     def __init__(self, where: Dir) -> None:
         self._where = where
         self._sizes: dict[str, int | None] | None = None
 
     def there(self, tool_use_id: str) -> Iterator[ExistingResult]:
-        """The files that an earlier result of this name has, text first."""
+        """Yield the files of earlier results with this name, text first."""
         stem, names = stem_of(tool_use_id), self._known()
         for name in (stem + ending for ending in ENDINGS):
             if (size := names.get(name)) is not None:
                 yield ExistingResult(self._where.full(name), size)
 
     def _known(self) -> dict[str, int | None]:
-        """What lies there, looked at once: the session's lock is held, so nobody else gives names here. Of files also the size."""
+        """Return the names with the sizes of files. They are listed once, since only the lock's owner creates names here."""
         if self._sizes is None:
             self._sizes = {
                 entry.name: entry.stat(follow_symlinks=False).st_size if entry.is_file(follow_symlinks=False) else None
@@ -91,7 +91,7 @@ class Spills:
         suffix: str = ".txt",
         durability: Durability = "process",
     ) -> WrittenResult:
-        """Write the parts as one file; a DiskError leaves nothing behind."""
+        """Write the parts as one file. If it raises DiskError, nothing is left behind."""
         where = self._where
         name = _free(where, stem_of(tool_use_id), suffix, self._sizes)
         digest = sha256()
@@ -111,17 +111,17 @@ class Spills:
 
 @contextmanager
 def open_spills(session: str | os.PathLike[str]) -> Iterator[Spills]:
-    """Write results, several for one opening of their directory."""
+    """Open the directory of a session's results for writing."""
     with _results(session, create=True) as where:
         yield Spills(where)
 
 
 def take_over(session: str | os.PathLike[str], tool_use_id: str, file: str | os.PathLike[str]) -> WrittenResult:
-    """A spool that lies in the session's directory already gets a result's name, and is not copied."""
+    """Rename a spool in the session's directory to a result's name, without copying it."""
     directory, old = os.path.split(os.path.abspath(file))
     with _results(session) as where:
         if directory != where.path or not _SPOOL.fullmatch(os.path.splitext(old)[0]):
-            raise DiskError(os.fspath(file), f"is no output kept in {where.path}", "hand over its text instead")
+            raise DiskError(os.fspath(file), f"is not an output file in {where.path}", "pass its text instead")
         name = _free(where, stem_of(tool_use_id), ".txt")
         with reading(where, old) as fd, open(fd, "rb", closefd=False) as spool:
             digest, size = file_digest(spool, "sha256").hexdigest(), os.fstat(fd).st_size
@@ -132,13 +132,13 @@ def take_over(session: str | os.PathLike[str], tool_use_id: str, file: str | os.
 
 
 def open_result(path: str | os.PathLike[str]) -> int:
-    """Return a descriptor of a spilled result, for the caller to close; DiskError when it does not exist."""
+    """Open a stored result; the caller closes the descriptor. Raises DiskError if it does not exist."""
     with open_parent(path) as (where, name), reporting(where.full(name)):
         return open_plain(where, name, READ)
 
 
 def sweep_results(session: str | os.PathLike[str]) -> int:
-    """Removes the temporary files of writers that died; how many there were."""
+    """Remove the temporary files of dead writers and return their number."""
     if not os.path.isdir(os.path.join(session, DIRECTORY)):
         return 0
     with _results(session) as where:
@@ -146,16 +146,18 @@ def sweep_results(session: str | os.PathLike[str]) -> int:
 
 
 def _results(session: str | os.PathLike[str], *, create: bool = False) -> Dir:
-    """A link in the place of the directory is refused: it would lead what is private elsewhere."""
+    """Open the directory of results. A link in its place is refused, because it could lead private data elsewhere."""
     return descend(Dir.open(session, create=create), [DIRECTORY], create=create)
 
 
 def _free(where: Dir, stem: str, suffix: str, known: Container[str] | None = None) -> str:
-    """The session's lock is held, so nobody else gives names here. The endings share a name: `a.json` and `a.txt` are two results.
-    `known`: the names that are taken, where they were looked at already."""
+    """Return a free file name. Only the owner of the session's lock creates names here, so it stays free.
+
+    A stem is used once for both extensions, so `a.json` and `a-2.txt` are two results. `known` holds the taken names, if known.
+    """
     for number in range(1, _MOST_OF_ONE_NAME + 1):
         numbered = stem if number == 1 else f"{stem}-{number}"
         names = (numbered + ending for ending in ENDINGS)
         if not any(name in known if known is not None else where.stat(name) is not None for name in names):
             return numbered + suffix
-    raise DiskError(where.full(stem), f"has {_MOST_OF_ONE_NAME:,} results already", "give each call an id of its own")
+    raise DiskError(where.full(stem), f"already has {_MOST_OF_ONE_NAME:,} results", "give each call a unique id")

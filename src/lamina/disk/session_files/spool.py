@@ -1,10 +1,10 @@
-"""What a program prints, kept in a bounded file until somebody decides whether it is worth keeping.
+"""Spools: bounded files for a program's output, until it is decided whether to keep it.
 
-Owns files named `b????????.txt`. Invariants: a spool is private (0600), never larger than its limit, and never takes the place
-of another file. It is dropped unless it is kept on purpose; once kept it belongs to whoever was told its name.
+Owns files named `b????????.txt`. Invariants: a spool is private (0600), never larger than its limit, and never replaces another
+file. It is removed on close unless `keep` was called; a kept file belongs to the caller.
 
-A crash at any line leaves at most one file, shorter than the limit. Nothing waits for the disk: what is worth a power loss is
-written again by the layer that keeps it. Windows has no modes; the file is as private as its directory.
+A crash at any line leaves at most one file, within the limit. Nothing is synced: a layer that needs to survive a power loss
+writes the output again. Windows has no modes, so the file is as private as its directory.
 """
 
 from __future__ import annotations
@@ -19,11 +19,13 @@ from ..crash_points import point
 from ..dirfd import CREATE_NEW, PRIVATE_FILE, Closable, Dir
 from ..faults import AbsentIsFine, reporting
 
-# Names are random: a few tries are lost only to files that have them already.
+# Names are random; a try fails only if the name is taken.
 _TRIES = 20
 
 
 class Spool(Closable):
+    """A bounded file for a program's output."""
+
     __slots__ = ("_fd", "_kept", "limit", "path", "size")
 
     def __init__(self, path: Path, fd: int, limit: int) -> None:
@@ -35,7 +37,7 @@ class Spool(Closable):
 
     @classmethod
     def create(cls, directory: str | os.PathLike[str], *, limit: int) -> Spool:
-        """An empty file in `directory`, which is made (0700) if it is missing."""
+        """Create an empty spool in `directory`, which is created (0700) if missing."""
         with Dir.open(directory, create=True) as where:
             for _ in range(_TRIES):
                 name = f"b{os.urandom(4).hex()}.txt"
@@ -46,10 +48,10 @@ class Spool(Closable):
                     except FileExistsError:
                         continue
                 return cls(Path(where.full(name)), fd, limit)
-        raise DiskError(os.fspath(directory), "holds every name that was tried", "empty it")
+        raise DiskError(os.fspath(directory), "already contains every name that was tried", "empty it")
 
     def write(self, data: bytes) -> bool:
-        """Adds `data`; False when only a part of it fitted under the limit."""
+        """Append `data`. Returns False if only a part of it fit within the limit."""
         rest = memoryview(data)[: self.limit - self.size]
         fits = len(rest) == len(data)
         with reporting(self.path):
@@ -62,7 +64,7 @@ class Spool(Closable):
         return fits
 
     def keep(self) -> Path:
-        """The file stays and is its new owner's to move or remove."""
+        """Keep the file on close. The caller may then move or remove it."""
         self._kept = True
         return self.path
 

@@ -1,10 +1,10 @@
-"""Reading a JSONL file that anything may have happened to, forwards or backwards, in bounded memory.
+"""Reads JSONL files that may be damaged, forwards or backwards, in bounded memory.
 
-Invariant: every whole JSON object in the file is found, whatever stands around it, and what could not be read is counted and
-named in `Health`. Nothing here writes: a damaged file is left as it is.
+Invariant: every intact JSON object in the file is found, whatever surrounds it; damage is counted by kind in `Health`. Nothing
+here writes: a damaged file is left as it is.
 
-The kinds of damage come from the field: a torn last line, a torn line with the next record glued to it, two records on one
-line, blocks of NUL after a power loss, a byte-order mark, CRLF, bytes that are no UTF-8, lines that are no objects.
+The kinds of damage were seen in practice: a torn last line, a torn line with the next record glued to it, two records on one
+line, blocks of NUL after a power loss, a byte-order mark, CRLF, invalid UTF-8, and lines that are not objects.
 """
 
 from __future__ import annotations
@@ -16,17 +16,19 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from ...core.wording import counted, plural
 from ..faults import reporting
 
 CHUNK = 1 << 20
-# A longer line is passed over without being held: no record of ours comes near it, and memory must stay bounded (Z7).
+# A longer line is skipped without being held in memory: no record of ours comes near it, and memory must stay bounded.
 MAX_LINE = 64 << 20
-# Failed tries at an object inside one damaged line, and characters they may read in all; each try may read the rest of the line.
+# Limits for one damaged line: failed attempts to find an object, and characters read in all. Each attempt may read the whole
+# rest.
 MAX_TRIES = 64
 MAX_TRIED = 256 << 20
 
 BOM = b"\xef\xbb\xbf"
-# What msgspec raises for bytes that are no JSON, or are nested deeper than anybody reads.
+# What msgspec raises for bytes that are not JSON, or are nested too deeply.
 UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
@@ -36,7 +38,7 @@ class JsonLine(NamedTuple):
 
 
 class Health:
-    """The damage found in a file, by kind. `skipped` counts lines (or parts of lines) that gave no record."""
+    """The damage found in a file, by kind. `skipped` counts lines, or parts of lines, without a readable record."""
 
     def __init__(self) -> None:
         self.skipped = 0
@@ -47,16 +49,16 @@ class Health:
         self.skipped += lost
 
     def sentence(self, path: str) -> str | None:
-        """Return one sentence for the user, or None when the file is whole."""
+        """Return a message for the user, or None if nothing was lost."""
         if not self.skipped:
             return None
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(self.kinds.items()))
-        lines, were = ("line", "was") if self.skipped == 1 else ("lines", "were")
-        return f"{path}: {self.skipped} {lines} could not be read and {were} skipped ({kinds}); all other records are loaded."
+        lines, were = counted(self.skipped, "line"), plural(self.skipped, "was", "were")
+        return f"{path}: {lines} could not be read and {were} skipped ({kinds}). All other records are loaded."
 
 
 def decode_object(data: bytes) -> dict[str, Any] | None:
-    """Return the JSON object that these bytes are; None for anything else."""
+    """Decode a JSON object; returns None for anything else."""
     try:
         value = msgspec.json.decode(data)
     except UNDECODABLE:
@@ -72,7 +74,7 @@ def read_lines(path: str | os.PathLike[str], *, start: int = 0, health: Health |
 
 
 def read_raw(path: str | os.PathLike[str], *, start: int, health: Health) -> Iterator[bytes]:
-    """Read every object as a line of its own: byte for byte where the line is whole, written anew where it is damaged."""
+    """Read every object as one line: byte for byte if its line is intact, encoded again if it is damaged."""
     for offset, raw in raw_lines(path, start, health):
         noted = sum(health.kinds.values())
         found = list(parse_line(offset, raw, health))
@@ -83,15 +85,15 @@ def read_raw(path: str | os.PathLike[str], *, start: int, health: Health) -> Ite
 
 
 def objects_in(raw: bytes) -> list[dict[str, Any]]:
-    """Return the objects of one line that was read as bytes."""
+    """Return the objects in one line of bytes."""
     return [line.value for line in parse_line(0, raw, Health())]
 
 
 def raw_lines_back(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
-    """Read the lines as bytes, last first: a caller that looks for one kind need not parse the others."""
+    """Read the lines as bytes, last first, so that a caller looking for one kind need not parse the others."""
     with reporting(path), open(path, "rb") as file:
         at = file.seek(0, os.SEEK_END)
-        rest: list[bytes] = []  # pieces of the line that began before the chunk at hand, last piece first
+        rest: list[bytes] = []  # pieces of the line that started before the current chunk, last piece first
         held = 0
         while at > 0:
             size = min(CHUNK, at)
@@ -113,7 +115,7 @@ def raw_lines_back(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
 
 
 def raw_lines(path: str | os.PathLike[str], start: int, health: Health) -> Iterator[tuple[int, bytes]]:
-    """Read the lines as bytes, with their offsets; one that is too long is passed over."""
+    """Read the lines as bytes, with their offsets. Lines that are too long are skipped."""
     with reporting(path), open(path, "rb") as file:
         file.seek(start)
         at = start
@@ -140,7 +142,7 @@ def _trimmed(raw: bytes) -> bytes:
 
 
 def parse_line(offset: int, raw: bytes, health: Health) -> Iterator[JsonLine]:
-    """Yield the objects of one line; what could not be read is noted in `health`."""
+    """Yield the objects in one line and note damage in `health`."""
     line = _trimmed(raw)
     if not line:
         return
@@ -156,10 +158,10 @@ def parse_line(offset: int, raw: bytes, health: Health) -> Iterator[JsonLine]:
 
 
 def _rescue(offset: int, line: bytes, health: Health) -> Iterator[JsonLine]:
-    """Objects inside a line that as a whole is no JSON."""
+    """Yield the objects inside a line that as a whole is not valid JSON."""
     if b"\0" in line:
         health.note("NUL bytes", lost=False)
-        # No JSON text holds a raw newline in a string: what a hole was torn into stays apart, and blank is blank.
+        # JSON strings cannot contain a raw newline, so the parts around a hole stay separate.
         line = line.replace(b"\0", b"\n")
     text = line.decode("utf-8", "replace")
     if "\ufffd" in text:
@@ -176,7 +178,7 @@ def _rescue(offset: int, line: bytes, health: Health) -> Iterator[JsonLine]:
             tries -= 1
             continue
         lost = lost or bool(text[at:begin].strip())
-        # An object inside a torn one is a part of it, not a record.
+        # An object inside a torn record is part of it, not a record itself.
         if _is_record(value):
             found += 1
             yield JsonLine(offset, value)
@@ -193,5 +195,5 @@ _DECODER = json.JSONDecoder()
 
 
 def _is_record(value: object) -> bool:
-    """Records of a transcript name their session or their parent; what is nested in one (a message, a subagent's progress) does not."""
+    """Return whether an object is a record. Records name their session or parent; objects nested in one (a message) do not."""
     return isinstance(value, dict) and isinstance(value.get("type"), str) and ("sessionId" in value or "parentUuid" in value)

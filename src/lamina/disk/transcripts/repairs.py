@@ -1,12 +1,12 @@
-"""Mending on the user's word: modes, what killed writers left, and transcripts with damaged lines.
+"""Repairs that the user requested: file modes, leftovers of killed writers, and transcripts with damaged lines.
 
-Owns the backup of a transcript, `<session>/damaged.jsonl` among the session's other files. Invariants: only what is ours and plain
-is touched, through no link; a transcript is mended only while nobody writes it, under its session's lock, and its old bytes lie whole
-in the backup before the new ones take its name; a record keeps its bytes and its place in the file, because checkpoints name places;
-the file's time stays, so that the newest session is still the newest.
+Owns the backup of a transcript, `<session>/damaged.jsonl` among the session's other files. Invariants: only plain files of ours
+are touched, without following links. A transcript is repaired only under its session's lock, and its old content is complete in
+the backup before the new content replaces it. A record keeps its bytes and its offset, because checkpoints refer to offsets. The
+file keeps its time, so the newest session stays the newest.
 
-A crash at any line leaves the old transcript or the mended one, and at most a temporary file, which the next sweep removes, or a
-backup nobody needed. Removing what a killed fork left needs that session's lock too.
+A crash at any line leaves the old transcript or the repaired one, and at most a temporary file, which the next sweep removes, or
+an unneeded backup. Removing the leftovers of a killed fork needs that session's lock too.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ from .jsonl import Health, parse_line, raw_lines
 from .store import lock_path
 
 BACKUP_NAME = "damaged"
-# A file that is damaged a hundred times over needs another cure.
+# A file that was damaged a hundred times needs another solution.
 MOST_BACKUPS = 100
-# The mended file and the backup both need this much room; a longer transcript is for the user to look at.
+# The repaired file and the backup both need this much space; a larger transcript is left to the user.
 MOST_BYTES = 1 << 30
 _CHUNK = 1 << 20
-# How a checkpoint looks in its line: it names offsets, so nothing before it may move.
+# Marks a line with a checkpoint. Checkpoints contain offsets, so nothing before one may move.
 _CHECKPOINT = b'"checkpoint"'
 
 
 class RepairedTranscript(NamedTuple):
-    """`backup` holds the file as it was."""
+    """The result of a repair: the backup of the original file, and the number of lines dropped."""
 
     backup: Path
     dropped: int
 
 
 def make_private(path: str | os.PathLike[str]) -> bool:
-    """0600 for a plain file, 0700 for a directory; False where modes mean nothing or it is so already. A link is refused."""
+    """Set mode 0600 on a plain file or 0700 on a directory. Returns whether the mode changed. Links are refused."""
     if not HAS_MODES:
         return False
     with open_parent(path) as (where, name):
@@ -68,7 +68,7 @@ def _chmod(fd: int, mode: int, path: str) -> bool:
 
 
 def drop_fork(path: Path) -> bool:
-    """Removes `<session>/fork.jsonl` that a killed fork left; LockHeld while that fork still runs."""
+    """Remove `<session>/fork.jsonl`, which a killed fork left. Raises LockHeld while that fork still runs."""
     with _locked(path.with_name("writer.lock")):
         return remove(path)
 
@@ -83,11 +83,11 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def repair_transcript(path: Path) -> RepairedTranscript:
-    """Takes out of a transcript of ours what is no record. LockHeld while a session writes it."""
+    """Remove everything but records from a transcript of ours. Raises LockHeld while a session writes it."""
     with _locked(lock_path(path)), open_parent(path) as (where, name), reading(where, name) as source:
         before = os.fstat(source)
         if before.st_size > MOST_BYTES:
-            raise DiskError(os.fspath(path), f"is larger than {MOST_BYTES >> 30} GiB", "copy out of it what you need")
+            raise DiskError(os.fspath(path), f"is larger than {MOST_BYTES >> 30} GiB", "copy what you need from it")
         health = Health()
         pieces, mtime_ns = _mended(path, health), before.st_mtime_ns
         with staged_at(where, name, pieces, durability="full", mtime_ns=mtime_ns, points="mend") as mended:
@@ -114,11 +114,11 @@ def _free_name(where: Dir) -> str:
         target = f"{BACKUP_NAME}.jsonl" if number == 1 else f"{BACKUP_NAME}-{number}.jsonl"
         if where.stat(target) is None:
             return target
-    raise DiskError(where.full(BACKUP_NAME), f"there are {MOST_BACKUPS} backups already", "remove those you do not need")
+    raise DiskError(where.full(BACKUP_NAME), f"already has {MOST_BACKUPS} backups", "remove those you do not need")
 
 
 def _mended(path: Path, health: Health) -> Iterator[bytes]:
-    """The file with blanks where damage was: each record that is left stands where it stood."""
+    """Yield the file with damage replaced by blanks, so that each record keeps its offset."""
     at, moved = 0, False
     for offset, raw in raw_lines(path, 0, health):
         yield from _blank(offset - at)
@@ -126,7 +126,7 @@ def _mended(path: Path, health: Health) -> Iterator[bytes]:
         moved = moved or len(new) > len(raw)
         if moved and _CHECKPOINT in raw:
             raise DiskError(
-                os.fspath(path), "holds damage that cannot be taken out without moving a checkpoint", "it is still read as it is"
+                os.fspath(path), "has damage that cannot be removed without moving a checkpoint", "it can still be read as it is"
             )
         yield new
         yield from _blank(len(raw) - len(new))
@@ -135,7 +135,7 @@ def _mended(path: Path, health: Health) -> Iterator[bytes]:
 
 
 def _line(raw: bytes, health: Health) -> bytes:
-    """A whole line as it is; of a damaged one the records in it, a line each."""
+    """Return an intact line unchanged, or the records of a damaged one, one per line."""
     noted = sum(health.kinds.values())
     found = list(parse_line(0, raw, health))
     if sum(health.kinds.values()) == noted:
@@ -151,7 +151,7 @@ def _encoded(value: object) -> bytes:
 
 
 def _blank(size: int) -> Iterator[bytes]:
-    """So many bytes that no reader sees."""
+    """Yield `size` bytes of blank lines, which readers skip."""
     while size > 0:
         part = min(size, _CHUNK)
         yield b" " * (part - 1) + b"\n"

@@ -1,4 +1,4 @@
-"""Where a resume may start reading, found from the end of a transcript: the lines before are never parsed, most are not even read."""
+"""Finds, from the end of a transcript, the offset where a resume may start. Earlier lines are not parsed, most not even read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...core.record_lines import read_record
 from ...core.records import Boundary, Checkpoint, Record, Revoke
 from .jsonl import Health, decode_object, objects_in, raw_lines_back, read_raw
 
-# Of a message or attachment; what stands inside a text is escaped and does not look like this.
+# Marks a line with a message or attachment. Inside a text the quotes would be escaped, so this cannot match there.
 _SPOKEN = re.compile(rb'"(?:message|attachment)"\s*:\s*\{')
 _UUID = re.compile(rb'"uuid"\s*:\s*"([^"]+)"')
 _PARENT = re.compile(rb'"parentUuid"\s*:\s*"([^"]+)"')
@@ -22,7 +22,7 @@ MAX_LINES_BACK = 2_000
 
 
 def find_resume_point(lines: Iterable[tuple[int, bytes]]) -> tuple[int, Checkpoint | None]:
-    """Find where the live part of a transcript begins: at the last checkpoint, else at the last boundary, else at the start."""
+    """Return where the live part of a transcript begins: at the last checkpoint, else at the last boundary, else at the start."""
     revoked: set[str] = set()
     boundary: Boundary | None = None
     kept: set[str] = set()
@@ -39,7 +39,7 @@ def find_resume_point(lines: Iterable[tuple[int, bytes]]) -> tuple[int, Checkpoi
                     revoked.add(record.target)
                 case Checkpoint() if boundary is None and record.boundary not in revoked and record.start <= offset:
                     return record.start, record
-                # A boundary counts from the first message that rests on it: a crash may have come before.
+                # A boundary counts only if a message follows it: the compaction may have crashed before writing one.
                 case Boundary() if boundary is None and record.uuid not in revoked and record.uuid.encode() in rested_on:
                     boundary, kept = record, set(record.kept)
                 case _:
@@ -52,7 +52,7 @@ def find_resume_point(lines: Iterable[tuple[int, bytes]]) -> tuple[int, Checkpoi
 def find_offset(lines: Iterable[tuple[int, bytes]], uuids: set[str]) -> int:
     wanted = {uuid.encode() for uuid in uuids}
     for offset, line in lines:
-        # One look at the line, however many are wanted; what stands inside a text is escaped and does not look like this.
+        # One search per line, however many ids are wanted. Inside a text the quotes would be escaped, so this cannot match there.
         if not wanted.isdisjoint(_UUID.findall(line)):
             uuids.difference_update(record.uuid or "" for record in records_in(line))
         if not uuids:
@@ -61,7 +61,7 @@ def find_offset(lines: Iterable[tuple[int, bytes]], uuids: set[str]) -> int:
 
 
 def read_live_lines(source: Path, health: Health) -> Iterator[bytes]:
-    """Read what a continuation needs, line by line and byte for byte; of a damaged line the records in it."""
+    """Read the lines that a fork of the session needs, byte for byte; for a damaged line, the records in it."""
     start, _ = find_resume_point(raw_lines_back(source))
     for line in read_raw(source, start=start, health=health):
         yield _moved(line) if b'"checkpoint"' in line else line
@@ -78,7 +78,7 @@ def last_model(source: Path) -> str | None:
 
 
 def _moved(line: bytes) -> bytes:
-    """A checkpoint in a file that begins where the checkpoint says to begin."""
+    """Return a checkpoint line for a new file that starts at the checkpoint's offset."""
     value = objects_in(line)[0]
     if not isinstance(read_record(value), Checkpoint):
         return line

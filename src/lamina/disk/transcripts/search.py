@@ -1,4 +1,4 @@
-"""Which file a session's transcript is: by its id, by the beginning of it, or the newest of a project. Nothing is opened."""
+"""Finds the transcript file of a session: by its id, by the start of its id, or the newest of a project. Opens no file."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ from pathlib import Path
 
 from ...core.errors import InputError, NoSuchSession
 
-# Fewer characters are no beginning of an id anybody would type.
+# Minimum length of an abbreviated id.
 MIN_BEGINNING = 4
 
 _RANDOM_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def find_transcript(projects: Path, slug: str, session_id: str) -> Path:
-    """A session by its id or the beginning of it, in this project first, then in all. An id that somebody chose is given in full:
-    `user-1` never opens `user-12`."""
+    """Find a session by its id or the start of it, first in this project, then in all others.
+
+    Only random ids can be abbreviated; an id that a program chose must be given in full, so `user-1` never opens `user-12`.
+    """
     directories = [projects / slug, *(entry for entry in project_directories(projects) if entry.name != slug)]
     for directory in directories:
         if (exact := directory / f"{session_id}.jsonl").is_file():
@@ -28,14 +30,14 @@ def find_transcript(projects: Path, slug: str, session_id: str) -> Path:
             path for path in list_transcripts(directory) if path.stem.startswith(session_id) and _RANDOM_ID.fullmatch(path.stem)
         ]
         if len(begins) > 1:
-            raise InputError("session id", f"{session_id!r} is the beginning of {len(begins)} sessions", "give more of it")
+            raise InputError("session id", f"{session_id!r} matches {len(begins)} sessions", "give more characters of the id")
         if begins:
             return begins[0]
     raise NoSuchSession(session_id, str(projects))
 
 
 def newest_transcript(projects: Path, slug: str) -> Path:
-    """Return the transcript written last. A session that never began has nothing to go on with."""
+    """Return the transcript that was written last. Empty ones are skipped."""
     files: list[tuple[int, Path]] = []
     for path in list_transcripts(projects / slug):
         with suppress(FileNotFoundError):
@@ -47,7 +49,7 @@ def newest_transcript(projects: Path, slug: str) -> Path:
 
 
 def list_transcripts(directory: Path) -> Iterator[Path]:
-    """Yield the transcript files of one project; anything that is no regular file is passed over."""
+    """Yield the transcript files of one project. Only regular files count."""
     for entry in _entries(directory):
         if entry.name.endswith(".jsonl") and entry.is_file(follow_symlinks=False):
             yield Path(entry.path)

@@ -1,11 +1,11 @@
-"""Listing sessions without reading them: the head and the tail of each file say enough.
+"""Lists sessions from the head and the tail of each transcript, without reading the rest.
 
-A transcript may hold gigabytes; what a list shows (who, where, when, about what) stands at its two ends, so each file costs at
-most two bounded reads whatever its size.
+A transcript may have gigabytes. Everything a list shows (id, directory, time, title) is at its two ends, so each file costs at
+most two bounded reads, whatever its size.
 
-Titles, tags and the like are lines without an id, which stand where they were written. Other programs that list sessions read the end
-of a file only, so after a compaction, which puts much behind them, the newest of each kind is written again (C4). They are read within
-bounds: the beginning of the file, and what stands behind the last compaction of ours, where they were repeated the last time.
+Titles, tags and similar lines have no id and stay where they were written. Other programs that list sessions read only the end of
+a file, so after a compaction, which adds many lines, the newest line of each kind is repeated. These lines are searched within
+bounds: at the beginning of the file, and after our last compaction, where they were repeated last.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from ...core.record_lines import FORMAT
 from .jsonl import decode_object, raw_lines_back
 from .search import list_transcripts
 
-# Kinds that are a title, with the field that holds it.
+# Kinds of title lines, with the field that contains the title.
 TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summary"}
-# What else a list may show of a session.
+# Other kinds of lines for session lists.
 OTHERS = ("tag", "agent-name", "agent-color", "mode", "permission-mode", "pr-link")
-# No such line is longer; longer ones are conversation.
+# Maximum length of such a line; longer ones belong to the conversation.
 LONGEST = 16 << 10
-# The first prompt follows hooks, snapshots and listings; titles are written again near the end.
+# The first prompt follows hooks, snapshots and listings; titles are repeated near the end.
 HEAD_BYTES = 256 << 10
 TAIL_BYTES = 64 << 10
 PROMPT_CHARS = 200
 _KINDS = tuple(f'"{kind}"'.encode() for kind in (*TITLES, *OTHERS))
 TITLE_CHARS = 120
 
-# Texts that programs put in the user's mouth: no title.
+# Texts that programs insert as user messages; they are not used as titles.
 _INJECTED = ("<system-reminder>", "<command-", "<local-command", "Caveat:", "[Request interrupted")
 
 
@@ -58,7 +58,7 @@ def list_sessions(directories: Iterable[Path]) -> list[SessionInfo]:
 
 
 def read_session_info(path: Path) -> SessionInfo | None:
-    """Read what a list shows of one transcript; None when it cannot be read or has not begun."""
+    """Read the list entry of one transcript; None if it is unreadable or empty."""
     try:
         stat = path.stat()
         if not stat.st_size:
@@ -86,12 +86,12 @@ def read_session_info(path: Path) -> SessionInfo | None:
 
 
 def _objects(data: bytes) -> Iterator[dict[str, Any]]:
-    """Yield whole lines that are objects; the cut ones at either end are not."""
+    """Yield the objects on complete lines. Lines cut at either end do not parse and are skipped."""
     return (value for line in data.split(b"\n") if (value := decode_object(line)) is not None)
 
 
 def _title(rows: Sequence[dict[str, Any]]) -> str:
-    """Return the last title that was given, else the first prompt."""
+    """Return the last title, or the first prompt if there is no title."""
     given = (row.get(TITLES[row["type"]]) for row in reversed(rows) if row.get("type") in tuple(TITLES))
     titles = (text for text in given if isinstance(text, str))
     return _short(next(chain(titles, filter(None, map(_prompt, rows))), ""))
@@ -113,7 +113,7 @@ def _short(text: str) -> str:
 
 
 def listed_lines(path: Path, *, title: str, prompt: str, leaf: str | None) -> list[bytes]:
-    """The lines to write again. `title` is what a list shows now, for a file that holds none; `prompt` the user's last message."""
+    """Return the lines to repeat. `title` is used if the file has no title line; `prompt` is the user's last message."""
     newest: dict[str, dict[str, Any]] = {}
     with open(path, "rb") as file:
         head = file.read(HEAD_BYTES)
@@ -125,7 +125,7 @@ def listed_lines(path: Path, *, title: str, prompt: str, leaf: str | None) -> li
         newest["summary"] = {"type": "summary", "summary": title, "leafUuid": leaf}
     if prompt:
         newest["last-prompt"] = {"type": "last-prompt", "lastPrompt": prompt[:PROMPT_CHARS]}
-    # Marked as ours: who wrote last is told by the last line.
+    # Marked as ours, because the last line tells which program wrote last.
     ours = {"sessionId": path.stem, "lamina": {"v": FORMAT}}
     return [msgspec.json.encode(value | ours) for value in newest.values()]
 

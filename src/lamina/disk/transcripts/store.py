@@ -1,14 +1,14 @@
 """Transcripts: the log on disk, one JSONL file per conversation.
 
-Owns the file of a session: one writer at a time (a lock held for the session's life), appends of whole lines, reading that
-survives any damage, and the search for the place a resume may start at. Nothing is ever rewritten, so records of other programs
-keep their bytes.
+Owns the file of a session: one writer at a time (a lock held for the session's lifetime), appends of whole lines, reading that
+copes with any damage, and the search for the offset where a resume may start. Nothing is ever rewritten, so records of other
+programs keep their bytes.
 
-What survives a crash at any line: everything appended before; of the append under way a prefix of its lines, the last of which
-may be torn and is then skipped by every reader. `append` does not wait for the disk; `sync` does.
+After a crash at any line, everything appended before survives. Of the current append, a prefix of its lines survives; the last of
+them may be torn, and every reader skips it. `append` does not wait for the disk; `sync` does.
 
-A write that fails (disk full, read-only) does not end the session: the lines wait in memory, bounded, and go out in order
-before the next ones; `trouble` says so in one sentence, and at the end what was lost, if it never came to that.
+A failed write (disk full, read-only) does not end the session. The lines wait in memory, up to a limit, and are written in order
+before the next ones. `trouble` is a message about that, and on close, about lines that were lost.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from ...core.errors import DiskError, InputError, LockHeld, NewerVersion
 from ...core.log import Log, seeded
 from ...core.record_lines import FORMAT, Envelope, read_record, write_record
 from ...core.records import Attachment, Boundary, Checkpoint, Forked, Message, Newer, Record
+from ...core.wording import counted, plural
 from ..append import Appender
 from ..crash_points import point
 from ..faults import reporting
@@ -34,20 +35,20 @@ from ..locks.lock_file import LifeLock
 from .jsonl import MAX_LINE, Health, objects_in, raw_lines_back, read_lines
 from .resume import find_offset, find_resume_point, read_live_lines, records_in
 
-# Lines waiting for a disk that does not take them; past this the oldest promise (nothing grows without bound) wins.
+# Maximum size of the lines that wait in memory for a failing disk. Beyond it, new lines are dropped: memory must stay bounded.
 MAX_WAITING = 64 << 20
-# A power loss may cost at most this much of a transcript; a fsync takes milliseconds and every turn would pay for it.
+# A power loss may cost at most this much of a transcript. An fsync takes milliseconds, too long for every turn.
 SYNC_SECONDS = 5.0
-# A fork that is being copied, beside its lock.
+# An unfinished copy of a fork, next to its lock.
 FORK_NAME = "fork.jsonl"
-# Lines of a fork that go out in one write.
+# Lines of a fork per write.
 FORK_BATCH = 500
-# How a prompt snapshot of ours looks in its line.
+# Marks a line with a prompt snapshot of ours.
 SNAPSHOT_MARK = b'"kind":"snapshot"'
 
 
 class TranscriptStore:
-    """Where a session's records live: a file or, for servers that keep their own, memory."""
+    """The storage of a session's records: a file, or memory for servers that store sessions themselves."""
 
     path: Path | None = None
 
@@ -61,7 +62,7 @@ class TranscriptStore:
         return self.append_lines(_encoded(records, self._envelope))
 
     def append_lines(self, lines: Sequence[bytes]) -> int:
-        """Add lines, which may be no records of a conversation but for who lists transcripts."""
+        """Add lines. They need not be records: some are meant for programs that list transcripts."""
         raise NotImplementedError
 
     def read(self, start: int = 0) -> Iterator[Record]:
@@ -80,22 +81,22 @@ class TranscriptStore:
         return find_resume_point(self._written_back())
 
     def mentions(self, mark: bytes) -> bool:
-        """Whether these bytes stand anywhere in it; no line is parsed."""
+        """Return whether any line contains these bytes. No line is parsed."""
         return any(mark in line for _, line in self._written_back())
 
     def offset_of(self, uuids: Iterable[str]) -> int:
-        """Return where the first of these records begins; 0 when one of them is not found."""
+        """Return the offset of the first of these records, or 0 if any of them is missing."""
         return find_offset(self._written_back(), set(uuids))
 
     def sync(self, *, force: bool = False) -> None:
-        """Wait for the disk, where there is one."""
+        """Wait until all records are on disk. Does nothing for a store in memory."""
 
     def close(self) -> None:
-        """End the writing; memory goes with its owner."""
+        """Stop writing and release the file, if there is one."""
 
 
 class InMemoryTranscript(TranscriptStore):
-    """Records kept as lines, as a file would, so that both stores read back exactly what was written."""
+    """Keeps records in memory as lines, like a file, so that both stores read back exactly what was written."""
 
     def __init__(self, envelope: Envelope, lines: Iterable[bytes] = ()) -> None:
         super().__init__(envelope)
@@ -115,6 +116,8 @@ class InMemoryTranscript(TranscriptStore):
 
 
 class FileTranscript(TranscriptStore):
+    """Keeps records in a JSONL file, under a lock that lasts as long as the session."""
+
     def __init__(self, path: Path, envelope: Envelope, lock: LifeLock, appender: Appender | None) -> None:
         super().__init__(envelope)
         self.path = self._where = path
@@ -128,7 +131,7 @@ class FileTranscript(TranscriptStore):
 
     @classmethod
     def open(cls, path: Path, envelope: Envelope) -> FileTranscript | None:
-        """Open for writing, creating the file; None when another live session is writing it."""
+        """Open the file for writing, creating it if necessary. Returns None while another live session writes it."""
         lock = LifeLock.acquire(lock_path(path))
         if lock is None:
             return None
@@ -140,11 +143,11 @@ class FileTranscript(TranscriptStore):
 
     @classmethod
     def fork(cls, path: Path, envelope: Envelope, source: Path, forked: Forked, health: Health) -> FileTranscript:
-        """A new transcript that continues `source`. It gets its name when it is whole and locked: nobody ever sees a part of it."""
+        """Create a transcript that continues `source`. It gets its name once it is complete, so no reader sees a part."""
         lock = LifeLock.acquire(lock_path(path))
         if lock is None:
             raise LockHeld(str(path))
-        # In the session's own directory, where nobody looks for transcripts.
+        # In the session's own directory, which is not searched for transcripts.
         growing = lock_path(path).with_name(FORK_NAME)
         try:
             with Appender.open(growing) as appender:
@@ -169,10 +172,10 @@ class FileTranscript(TranscriptStore):
 
     def _write(self, lines: list[bytes]) -> int:
         if self._appender is None:
-            raise ValueError("append to a closed transcript")
+            raise ValueError("cannot append to a closed transcript")
         try:
             if not self._lock.held:
-                # A forked child: the file is its parent's to write.
+                # In a forked child process, the file belongs to the parent.
                 raise LockHeld(str(self._where), "the process this one was forked from")
             offset = self._appender.append(lines)
         except DiskError as error:
@@ -187,14 +190,14 @@ class FileTranscript(TranscriptStore):
         if sum(map(len, lines)) <= MAX_WAITING:
             self._waiting = lines
         else:
-            lost = f", what came after them is not kept ({MAX_WAITING >> 20} MiB is the most that waits)"
-        waiting = f"{len(self._waiting)} records wait in memory for the next write"
-        self.trouble = f"{error} The conversation goes on; {waiting}{lost}."
+            lost = f", and later records are lost (at most {MAX_WAITING >> 20} MiB are kept)"
+        waiting = f"{counted(len(self._waiting), 'record')} {plural(len(self._waiting), 'waits', 'wait')} in memory"
+        self.trouble = f"{error} The conversation continues; {waiting} for the next write{lost}."
 
     def read(self, start: int = 0) -> Iterator[Record]:
         health = self.health = Health()
         if self._removed or self._is_gone():
-            raise DiskError(str(self._where), "was removed while it was in use", "what was said before is only in memory now")
+            raise DiskError(str(self._where), "was removed while in use", "earlier messages are now only in memory")
         for line in read_lines(self._where, start=start, health=health):
             yield _own(read_record(line.value), self._envelope)
         for waiting in self._waiting:
@@ -208,7 +211,7 @@ class FileTranscript(TranscriptStore):
         return raw_lines_back(self._where)
 
     def sync(self, *, force: bool = False) -> None:
-        """Wait for the disk if there is something to wait for and the last time is long enough ago."""
+        """Sync the file if there are unsynced records and the last sync was long enough ago, or always with `force`."""
         if self._waiting:
             self._write(self._waiting)
         if self._appender is None or not self._unsynced:
@@ -224,17 +227,18 @@ class FileTranscript(TranscriptStore):
         self._synced, self._unsynced = time.monotonic(), False
 
     def _is_gone(self) -> bool:
-        """Whether another file, or none, stands where ours was: somebody removed the home of a live session."""
+        """Return whether the file was removed or replaced, for example because the home of a live session was deleted."""
         return self._file != _file_at(self._where)
 
     def close(self) -> None:
         if self._appender is None:
             return
         self.sync(force=True)
-        if self._waiting:
+        if count := len(self._waiting):
+            last = plural(count, "record", f"{count:,} records")
             self.trouble = (
-                f"{self._where}: what was said last ({len(self._waiting)} records) could not be written and is lost; "
-                "make room or let the directory be written, then say again what must be kept."
+                f"{self._where}: the last {last} could not be written and {plural(count, 'is', 'are')} lost. "
+                "Free some space or make the directory writable, then repeat what must be kept."
             )
         self._appender.close()
         self._appender = None
@@ -242,15 +246,15 @@ class FileTranscript(TranscriptStore):
 
 
 def _encoded(records: Sequence[Record], envelope: Envelope) -> list[bytes]:
-    """Records as lines that every reader will take."""
+    """Encode records as lines that every reader accepts."""
     lines = [write_record(record, envelope) for record in records]
     if any(len(line) > MAX_LINE for line in lines):
-        raise InputError("record", f"is larger than {MAX_LINE >> 20} MiB", "hand over a part of it, or the name of a file")
+        raise InputError("record", f"is larger than {MAX_LINE >> 20} MiB", "pass a part of it, or the name of a file")
     return lines
 
 
 def _own(record: Record, envelope: Envelope) -> Record:
-    """To everybody else a subagent's records are a side conversation; to its own session they are the conversation."""
+    """Clear the sidechain flag in a subagent's own session: only for other readers is it a side conversation."""
     if envelope.sidechain and isinstance(record, Message | Attachment | Boundary) and record.sidechain:
         return msgspec.structs.replace(record, sidechain=False)
     return record
@@ -265,12 +269,12 @@ def _file_at(path: Path) -> tuple[int, int] | None:
 
 
 def lock_path(path: Path) -> Path:
-    """Beside the session's other files, so that the directory of transcripts holds transcripts only."""
+    """Return the path of the lock, in the session's own directory, so that the project directory has only transcripts."""
     return path.with_suffix("") / "writer.lock"
 
 
 class RecordSource(Protocol):
-    """Where records can be read from both ends: a store, or a file that somebody else may be writing."""
+    """A source of records that can be read from both ends: a store, or a file that another process may be writing."""
 
     def lines_back(self) -> Iterator[tuple[int, bytes]]: ...
 
@@ -278,7 +282,7 @@ class RecordSource(Protocol):
 
 
 class TranscriptReader:
-    """A transcript that is only looked at."""
+    """Reads a transcript without opening it for writing."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -297,7 +301,7 @@ def read_transcript(path: Path, *, start: int = 0, health: Health | None = None)
 
 
 class LiveTranscript(NamedTuple):
-    """The part of a store that a conversation needs: its log, where it begins, and what the checkpoint there knew."""
+    """The part of a store that a conversation needs: its log, the offset where it starts, and the state in its checkpoint."""
 
     log: Log
     start: int
@@ -305,7 +309,7 @@ class LiveTranscript(NamedTuple):
 
 
 def load_live(store: TranscriptStore) -> LiveTranscript:
-    """Read as little as the last checkpoint allows."""
+    """Load the live part of a transcript: everything since the last checkpoint, or the whole file if that is not enough."""
     start, checkpoint = store.resume_point()
     state = checkpoint.state if checkpoint is not None else {}
     log = Log.load(lambda: store.read(start), lambda: seeded(state))
@@ -315,8 +319,11 @@ def load_live(store: TranscriptStore) -> LiveTranscript:
 
 
 def _is_enough(log: Log) -> bool:
-    """Whether a log that was not read from the top holds all of its conversation: nothing in it refers to what lies before, the
-    conversation goes on from the last boundary (a rewind may have led to before it), and what that kept is there."""
+    """Return whether a log that was not read from the top is complete.
+
+    It is if no record refers to an earlier one, the conversation continues from the last boundary (a rewind may have gone back
+    before it), and all records that this boundary kept are there.
+    """
     boundaries = [decision for decision in log.decisions.values() if isinstance(decision, Boundary)]
     if log.tree.bridged or not boundaries or boundaries[-1].uuid not in log.tree.members:
         return False
@@ -324,7 +331,10 @@ def _is_enough(log: Log) -> bool:
 
 
 def _has_prompt(log: Log, store: TranscriptStore) -> bool:
-    """A compaction that was cut off before its checkpoint may leave the prompt behind; other programs record none at all."""
+    """Return whether the log has the prompt snapshot, unless the file has none.
+
+    A compaction that crashed before its checkpoint may leave the snapshot before the start. Other programs record none.
+    """
     return log.view.snapshot is not None or not store.mentions(SNAPSHOT_MARK)
 
 
@@ -336,7 +346,7 @@ class TranscriptOrigin(msgspec.Struct, frozen=True):
 
 
 def read_origin(path: Path) -> TranscriptOrigin:
-    """Find who wrote last, from the end of the file; an empty one is ours to write."""
+    """Find which program wrote last, from the end of the file. An empty file counts as ours."""
     for _, line in raw_lines_back(path):
         for value in reversed(objects_in(line)):
             record = read_record(value)

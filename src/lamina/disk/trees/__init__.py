@@ -1,1 +1,1 @@
-"""Directory trees: one that is never left (`rootdir`), what changed in it, what lies there, and rewriting or removing it."""
+"""Directory trees: access confined to one tree (`rootdir`), finding changes, listing entries, rewriting and removing."""

@@ -1,12 +1,10 @@
-"""Rewriting a file as a whole, streamed, and removing or moving directories: for what the user asks to be forgotten, moved or
-let go.
+"""Rewrites whole files in a stream, and removes or moves directories, when the user asks to forget, move or delete something.
 
-Owns the second thoughts: nothing else changes a transcript that exists. Invariants: a file is replaced only if it is still the
-one that was read (same inode, size and time), keeps its time, and is left alone where its mode says read-only; a directory is
-removed through descriptors, following no link.
+Nothing else changes an existing transcript. Invariants: a file is replaced only if it is still the one that was read (same inode,
+size and time); it keeps its time; a read-only file is left alone; directories are removed through descriptors, without following
+links.
 
-A crash at any line leaves each file old or new; a tree that is being removed may be left in part, and is removed by the next
-call.
+A crash at any line leaves each file old or new. A tree may be left partly removed; the next call removes the rest.
 """
 
 from __future__ import annotations
@@ -39,11 +37,11 @@ class FileState(NamedTuple):
 
 class RawLine(NamedTuple):
     offset: int
-    data: bytes  # with its line end; a part of it where the line is longer than anybody reads
+    data: bytes  # with its line end; a line that is too long comes in several parts
 
 
 def file_state(path: AnyPath) -> FileState | None:
-    """Return the state of a regular file; None when it does not exist."""
+    """Return the state of a regular file, or None if it does not exist."""
     try:
         found = os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -56,7 +54,7 @@ def _state(found: os.stat_result) -> FileState:
 
 
 def raw_lines(path: AnyPath) -> Iterator[RawLine]:
-    """Read every line as it is, with its offset; joined together they are the file."""
+    """Read every line unchanged, with its offset. The lines joined together are the file."""
     with reporting(path), open(path, "rb") as file:
         at = 0
         while data := file.readline(MAX_LINE + 1):
@@ -65,7 +63,7 @@ def raw_lines(path: AnyPath) -> Iterator[RawLine]:
 
 
 def rewrite(path: AnyPath, parts: Iterable[bytes], *, before: FileState, shared: bool = False) -> None:
-    """Puts the joined `parts` at `path` if it is still as `before`; DiskError, and nothing changed, if it is not."""
+    """Write the joined `parts` to `path` if it is still in the state `before`; otherwise raises DiskError and changes nothing."""
     if not before.mode & 0o222:
         raise PathRefused(os.fspath(path), "is read-only", "allow writing to it first")
     mtime_ns = before.mtime_ns if os.utime in os.supports_fd else None
@@ -75,12 +73,12 @@ def rewrite(path: AnyPath, parts: Iterable[bytes], *, before: FileState, shared:
     ):
         there = where.stat(name)
         if there is None or _state(there) != before:
-            raise DiskError(os.fspath(path), "was changed by another program in the meantime", "try again when it is done")
+            raise DiskError(os.fspath(path), "was changed by another program in the meantime", "try again later")
         temp.publish()
 
 
 def remove_tree(path: AnyPath) -> bool:
-    """Removes a directory with all in it; False when there was none. A link is unlinked, what it leads to is not touched."""
+    """Remove a directory with its content. Returns False if it did not exist. A link is unlinked, its target not touched."""
     with AbsentIsFine(), open_parent(path) as (where, name):
         if where.stat(name) is None:
             return False
@@ -112,7 +110,7 @@ def _remove(where: Dir, name: str, depth: int) -> None:
 
 
 def remove_empty(path: AnyPath) -> bool:
-    """Removes a directory that holds nothing; False when it holds something or is not there."""
+    """Remove an empty directory. Returns False if it is not empty or does not exist."""
     try:
         point("tree.rmdir")
         os.rmdir(path)
@@ -122,13 +120,13 @@ def remove_empty(path: AnyPath) -> bool:
 
 
 def move(source: AnyPath, target: AnyPath) -> None:
-    """Renames a file or directory; what stands at `target` is refused, but for an empty directory in the place of a directory."""
+    """Rename a file or directory. The target must not exist, but a directory may replace an empty directory."""
     with open_parent(source) as (above, old), open_parent(target, create=True) as (where, name):
         found, taken = above.stat(old), where.stat(name)
         if found is None or stat.S_ISLNK(found.st_mode):
-            raise PathRefused(os.fspath(source), "is not there or is a link", "name the directory itself")
+            raise PathRefused(os.fspath(source), "does not exist or is a link", "use the path of the directory itself")
         if taken is not None and not (stat.S_ISDIR(taken.st_mode) and stat.S_ISDIR(found.st_mode)):
-            raise PathRefused(os.fspath(target), "exists already", "look what is there first")
+            raise PathRefused(os.fspath(target), "already exists", "check its content first")
         with reporting(target):
             point("tree.rename")
             os.rename(above.at(old), where.at(name), src_dir_fd=above.fd, dst_dir_fd=where.fd)

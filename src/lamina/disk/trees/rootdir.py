@@ -1,13 +1,13 @@
-"""One directory tree, read and written without ever leaving it, whatever names are asked for and whatever is swapped meanwhile.
+"""Reads and writes one directory tree without ever leaving it, whatever names are requested and whatever is swapped meanwhile.
 
-Owns the walk. Invariants: every component is opened relative to its parent's descriptor and follows no link; a file is regular,
-has one name and belongs to us; directories are made 0700, files 0600; of two names that differ only in case or Unicode form the
-second is not made, so the same tree works on every system.
+Owns the walk. Invariants: every component is opened relative to its parent's descriptor, and no link is followed; a file is
+regular, has one name and belongs to us; directories are created with mode 0700, files with 0600; a name that differs from an
+existing one only in case or Unicode form is refused, so the same tree works on every system.
 
-Writes are those of `files` and `append`: a crash at any line leaves the old content or the new one.
+Writes go through `files` and `append`: a crash at any line leaves the old content or the new one.
 
-Weaker where the system has no directory-relative calls (Windows): each component is looked at before it is used, and a program of
-the same user can put a link there in between.
+Weaker on systems without directory-relative calls (Windows): each component is checked before it is used, and a program of the
+same user can plant a link in between.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ..locks.lock_file import GUARD_TIMEOUT, guard_at
 from ..paths.file_names import fold
 from ..temp_files import Durability, is_temp, staged_at, sweep_at
 
-# How deep a sweep or a walk goes: deeper trees are not ours.
+# Maximum depth of a sweep or a walk; deeper trees are not ours.
 MAX_DEPTH = 16
 
 Relative = str | os.PathLike[str]
@@ -45,7 +45,7 @@ class ListedEntry(NamedTuple):
 
 
 class RootDir(Closable):
-    """Paths are relative to the root, with `/` between components; a model's go through `check_child` first."""
+    """A directory tree. Paths are relative to its root, separated by `/`; check a model's path with `check_child` first."""
 
     __slots__ = ("_root", "path", "shared")
 
@@ -63,8 +63,10 @@ class RootDir(Closable):
         shared: bool = False,
         below: str | os.PathLike[str] | None = None,
     ) -> RootDir:
-        """Opens the directory itself, never a link to one. `shared` accepts files of other users (a team's directory). Links above it
-        are followed, but none from `below` on, a directory that holds it."""
+        """Open a directory, never a link to one. `shared` accepts files of other users (a team's directory).
+
+        Links above the directory are followed, except below the parent directory `below`, if given.
+        """
         where = os.path.abspath(path)
         start = os.path.dirname(where) if below is None else os.path.abspath(below)
         root = descend(Dir.open(start, create=create), Path(where).relative_to(start).parts, create=create)
@@ -82,25 +84,25 @@ class RootDir(Closable):
 
     @contextmanager
     def guard(self, name: str, *, timeout: float = GUARD_TIMEOUT) -> Iterator[Dir]:
-        """Hold the guard `name` at the top of the root, and give the root. Not reentrant, as all guards."""
+        """Hold the guard `name` in the root and yield the root. Like all guards, it is not reentrant."""
         with self.directory() as where, guard_at(where, name, timeout=timeout):
             yield where
 
     # Reading
 
     def open_read(self, rel: Relative) -> int:
-        """Return a descriptor of a plain file, for the caller to close; DiskError when it does not exist."""
+        """Open a plain file for reading; the caller closes the descriptor. Raises DiskError if it does not exist."""
         with self.parent(rel) as (where, name), reporting(where.full(name)):
             return open_plain(where, name, READ, shared=self.shared)
 
     def read_bytes(self, rel: Relative, max_bytes: int) -> bytes | None:
-        """Return the first `max_bytes` of a plain file; None when it does not exist."""
+        """Return the first `max_bytes` of a plain file, or None if it does not exist."""
         with AbsentIsFine(), self.parent(rel) as (where, name):
             return read_at(where, name, max_bytes, shared=self.shared)
         return None
 
     def stat(self, rel: Relative) -> os.stat_result | None:
-        """Return the stat of a plain file or a directory; None when it does not exist; a link or anything else is refused."""
+        """Return the stat of a plain file or a directory, or None if it does not exist. Anything else is refused."""
         with AbsentIsFine(), self.parent(rel) as (where, name):
             found = where.stat(name)
             if found is not None and not stat.S_ISDIR(found.st_mode):
@@ -109,19 +111,19 @@ class RootDir(Closable):
         return None
 
     def listdir(self, rel: Relative = "") -> list[ListedEntry]:
-        """Files and directories in name order, without links, devices, temporary files and guards; empty when there is none."""
+        """List files and directories by name, without links, devices, temporary files and guards; [] for a missing directory."""
         with AbsentIsFine(), self.directory(rel) as where:
             return sorted(entry for found in where.entries() if (entry := _entry(found)) is not None)
         return []
 
     def names(self, rel: Relative = "") -> list[str]:
-        """List all names, in no order; empty when the directory does not exist."""
+        """List all names in no particular order. A missing directory is empty."""
         with AbsentIsFine(), self.directory(rel) as where:
             return where.names()
         return []
 
     def twin(self, name: str) -> str | None:
-        """Return the name at the top that differs from this one at most in its spelling."""
+        """Return the existing name in the root that equals this one, or differs only in case or Unicode form."""
         return _twin(self._root, name)
 
     # Writing
@@ -140,25 +142,26 @@ class RootDir(Closable):
         durability: Durability = "full",
         mtime_ns: int | None = None,
     ) -> bool:
-        """Put `data` at `rel` if what stands there is still `expected` (None: nothing); False, and nothing written, if it is not.
+        """Write `data` to `rel` if its content is still `expected` (None: no file). Otherwise returns False and writes nothing.
 
-        Content it was not told about is never replaced, but for the instant between the last look and the rename. `mtime_ns` is the
-        time the file gets, for one that is put back as it was.
+        Unexpected content is never replaced, except in the instant between the last check and the rename. `mtime_ns` sets the
+        file's time, for restoring a file as it was.
         """
         with self.parent(rel, create=True) as (where, name):
             _refuse_twin(where, name)
             with staged_at(where, name, data, durability=durability, mtime_ns=mtime_ns, shared=self.shared) as temp:
-                # Everything slow is done: from here to the rename it is microseconds. One byte more shows that a file has grown.
+                # Everything slow is done, so the rename follows within microseconds. Reading one more byte shows if the file has
+                # grown.
                 if read_at(where, name, len(expected or b"") + 1, shared=self.shared) != expected:
                     return False
                 temp.publish()
                 return True
 
     def write_new(self, contents: Mapping[str, bytes]) -> None:
-        """Make a file for each path, in a directory that nobody else uses yet: thousands at the price of their bytes.
+        """Create a file for each path, fast, in a directory that no other process uses yet.
 
-        DiskError for one that is there already. A crash leaves some of the files, the last one perhaps in part: who makes copies
-        removes the whole directory when it finds one that it did not finish.
+        Raises DiskError if a file exists. A crash leaves some of the files, and the last one may be incomplete: the caller must
+        remove the whole directory if it finds an unfinished copy.
         """
         for file, data in contents.items():
             with self.parent(file, create=True) as (where, name), reporting(where.full(name)):
@@ -169,7 +172,7 @@ class RootDir(Closable):
                     os.close(fd)
 
     def append(self, rel: Relative, records: Sequence[bytes], *, durability: Durability = "full") -> int:
-        """Adds whole lines to a log; where the first begins."""
+        """Append whole lines to a log and return the offset of the first."""
         with self.parent(rel, create=True) as (where, name):
             _refuse_twin(where, name)
             with Appender(where, name) as log:
@@ -183,7 +186,7 @@ class RootDir(Closable):
             pass
 
     def unlink(self, rel: Relative) -> bool:
-        """Removes a plain file; False when there was none."""
+        """Remove a plain file. Returns False if it did not exist."""
         with AbsentIsFine(), self.parent(rel) as (where, name):
             if (found := where.stat(name)) is None:
                 return False
@@ -192,7 +195,7 @@ class RootDir(Closable):
         return False
 
     def rename(self, source: Relative, target: Relative) -> None:
-        """Moves a plain file within the root. A target that exists is refused: two movers of one name take a guard first."""
+        """Move a plain file within the root. The target must not exist; callers that may race for a name take a guard first."""
         with self.parent(source) as (here, old), self.parent(target, create=True) as (there, new):
             with reporting(here.full(old)):
                 refuse_unless_plain(
@@ -200,7 +203,7 @@ class RootDir(Closable):
                 )
             _refuse_twin(there, new)
             if there.stat(new) is not None:
-                raise PathRefused(there.full(new), "exists already", "choose another name")
+                raise PathRefused(there.full(new), "already exists", "choose another name")
             with reporting(there.full(new)):
                 point("root.rename")
                 os.rename(here.at(old), there.at(new), src_dir_fd=here.fd, dst_dir_fd=there.fd)
@@ -208,7 +211,7 @@ class RootDir(Closable):
                 here.sync()
 
     def sweep(self) -> int:
-        """Remove what dead writers left, in the whole tree, and return how many temporary files there were."""
+        """Remove the temporary files of dead writers in the whole tree and return their number."""
         return _sweep(self._root, MAX_DEPTH)
 
     # The walk
@@ -221,7 +224,7 @@ class RootDir(Closable):
 
 
 def _sweep(where: Dir, depth: int) -> int:
-    # Listed once: hardly ever is there anything to sweep, and a directory may hold ten thousand files.
+    # List each directory only once: there is rarely anything to sweep, and a directory may have ten thousand files.
     left, below = False, list[str]()
     for found in where.entries():
         left = left or is_temp(found.name)
@@ -235,7 +238,7 @@ def _sweep(where: Dir, depth: int) -> int:
 
 
 class _Walk:
-    """The way down from the root while a block lasts. A save asks for dozens of them, mostly of the root itself."""
+    """Walks down from the root for the duration of a block. A save needs dozens of walks, mostly to the root itself."""
 
     __slots__ = ("_create", "_here", "_parts", "_root")
 
@@ -266,7 +269,7 @@ class _Walk:
 
 
 class _Parent(_Walk):
-    """The directory a path lies in, and its last name."""
+    """The parent directory of a path, and its last name."""
 
     __slots__ = ()
 
@@ -275,7 +278,7 @@ class _Parent(_Walk):
 
 
 class _Inside(_Walk):
-    """The directory a path names."""
+    """The directory at a path."""
 
     __slots__ = ()
 
@@ -287,22 +290,24 @@ def _parts(rel: Relative) -> list[str]:
     text = os.fspath(rel)
     parts = text.split("/")
     if not all(parts) or {".", ".."} & set(parts) or "\0" in text or (os.sep != "/" and {os.sep, ":"} & set(text)):
-        raise PathRefused(ascii(text), "is not a path inside the directory", "use names with a `/` between them")
+        raise PathRefused(ascii(text), "is not a path inside the directory", "use names separated by `/`")
     if len(parts) > MAX_DEPTH:
         raise PathRefused(ascii(text), f"is more than {MAX_DEPTH} directories deep", "use a shorter path")
     return parts
 
 
 def _refuse_twin(where: Dir, name: str) -> None:
-    """A file whose name is the same but for case or Unicode form is the same file on some systems. One that is there, or that another
-    process makes between the two looks, is no second one."""
+    """Refuse a new name that differs from an existing one only in case or Unicode form: on some systems both are the same file.
+
+    The name itself does not count as a twin, even if another process creates it between the two checks.
+    """
     if where.stat(name) is None and (twin := _twin(where, name)) not in (None, name):
-        raise PathRefused(where.full(name), f"differs from {twin!r} there only in its spelling", f"use {twin!r}")
+        raise PathRefused(where.full(name), f"differs from the existing {twin!r} only in spelling", f"use {twin!r}")
 
 
 def _twin(where: Dir, name: str) -> str | None:
     folded = fold(name)
-    # Plain ASCII folds to small letters, and most names are: a directory may hold ten thousand.
+    # ASCII names, which are the most common, fold to lower case. This matters in a directory of ten thousand files.
     return next((each for each in where.names() if (each.lower() if each.isascii() else fold(each)) == folded), None)
 
 

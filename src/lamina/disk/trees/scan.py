@@ -1,7 +1,7 @@
-"""Which files of a tree changed since they were last looked at, and the first bytes of many files.
+"""Finds the files of a tree that changed since the last scan, and reads the first bytes of many files.
 
-Owns nothing and changes nothing. Invariants: everything goes through the root's own descriptor, so no link is followed whatever is
-swapped meanwhile; a file that is gone, unreadable or not plain is left out: a scan goes on.
+Changes nothing. Invariants: all access goes through the root's descriptor, so no link is followed, whatever is swapped meanwhile;
+missing, unreadable and irregular files are left out, and the scan continues.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .rootdir import MAX_DEPTH, RootDir
 
 
 class ScannedFile(NamedTuple):
-    """A plain file of a walk: its path below the root, and what tells whether it changed."""
+    """A plain file found by a scan: its path below the root, and the values that show whether it changed."""
 
     file: str
     mtime_ns: int
@@ -27,7 +27,7 @@ class ScannedFile(NamedTuple):
 
 
 class KnownFile(Protocol):
-    """A file that was looked at before, with its state then."""
+    """A file from an earlier scan, with its state at that time."""
 
     @property
     def mtime_ns(self) -> int: ...
@@ -41,16 +41,17 @@ K = TypeVar("K", bound=KnownFile)
 
 
 class TreeComparison(NamedTuple, Generic[K]):
-    """`same`: what is known of files that did not change; `other`: the files nothing is known of, or that changed."""
+    """The result of a scan. `same` holds the known entries of unchanged files, `other` the new and changed files."""
 
     same: list[K]
     other: list[ScannedFile]
 
 
 def compare_tree(root: RootDir, known: Mapping[str, K], *, suffix: str, skip: Callable[[str], bool]) -> TreeComparison[K]:
-    """Look at all plain files whose names end in `suffix`, in no order; hidden names, and directories that `skip` names, are passed over.
+    """Compare all plain files ending in `suffix` with their known state. Hidden names and directories that `skip` names are left
+    out.
 
-    One look at each file and nothing more: with ten thousand of them every call counts.
+    Each file costs a single stat, because there may be ten thousand of them. The order of the results is arbitrary.
     """
     found: TreeComparison[K] = TreeComparison([], [])
     with root.directory() as where:

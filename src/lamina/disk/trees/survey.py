@@ -1,10 +1,10 @@
-"""Looking at a directory tree as it is: every entry with its kind, mode and size, whatever somebody put there.
+"""Lists a directory tree as it is: every entry with its kind, mode and size.
 
-Owns nothing and changes nothing. Invariants: no link is followed and nothing is opened but directories, so a pipe cannot block and a
-file of gigabytes costs what a small one does; a tree of any size costs at most `most` entries, and `whole` says whether that was all;
-a directory that cannot be read is named, not an error.
+Changes nothing. Invariants: no link is followed and only directories are opened, so a pipe cannot block and a huge file costs no
+more than a small one; at most `most` entries are listed, and `whole` tells whether that was all; an unreadable directory is
+reported in the result, not raised.
 
-Without directory-relative calls (Windows) a directory that is swapped for a link between two looks is followed.
+Without directory-relative calls (Windows), a directory that is swapped for a link between two checks is followed.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from .rootdir import MAX_DEPTH
 
 Kind: TypeAlias = Literal["file", "directory", "link", "other"]
 
-# Five times the largest memory we measure with; listing so many takes about a second.
+# Five times the largest memory in our benchmarks; listing this many entries takes about a second.
 MOST_ENTRIES = 50_000
-# Modes mean nothing where files belong to nobody.
+# Modes have a meaning only on systems where files have owners.
 HAS_MODES = os.name != "nt" and hasattr(os, "geteuid")
 
 
 class SurveyedEntry(NamedTuple):
-    """An entry; `path` is relative to the top, with `/` between its parts."""
+    """A listed entry. `path` is relative to the top, with `/` between components."""
 
     path: str
     kind: Kind
@@ -48,12 +48,12 @@ class SurveyedEntry(NamedTuple):
 
     @property
     def private(self) -> bool:
-        """Nobody but its owner may read or write it (Z9). Links have no mode of their own."""
+        """Whether only the owner may read or write it. Links have no mode and count as private."""
         return not HAS_MODES or self.kind in ("link", "other") or not self.mode & 0o077
 
 
 class Survey(NamedTuple):
-    """`unread` names directories that could not be listed."""
+    """A listing. `unread` names directories that could not be listed; `whole` is False if there were too many entries."""
 
     entries: tuple[SurveyedEntry, ...] = ()
     unread: tuple[str, ...] = ()
@@ -61,7 +61,7 @@ class Survey(NamedTuple):
 
 
 def survey(top: str | os.PathLike[str], *, most: int = MOST_ENTRIES) -> Survey | None:
-    """List `top` and what is below it; None when there is no such directory. DiskError when `top` itself cannot be listed."""
+    """List `top` and everything below it. Returns None if it does not exist; raises DiskError if `top` itself is unreadable."""
     found: list[SurveyedEntry] = []
     unread: list[str] = []
     with AbsentIsFine(), Dir.open(top) as where:
@@ -71,7 +71,7 @@ def survey(top: str | os.PathLike[str], *, most: int = MOST_ENTRIES) -> Survey |
 
 
 def look_at(path: str | os.PathLike[str]) -> SurveyedEntry | None:
-    """Look at one entry, itself; None when there is nothing."""
+    """Return one entry without following links, or None if it does not exist."""
     try:
         return _seen(os.path.basename(path), os.lstat(path))
     except (OSError, ValueError):
@@ -83,7 +83,7 @@ def _look(where: Dir, prefix: str, depth: int, most: int, found: list[SurveyedEn
     for entry in where.entries():
         if len(found) >= most:
             return False
-        # One that is gone since it was listed is left out.
+        # Entries removed since they were listed are left out.
         with AbsentIsFine(), reporting(entry.path):
             found.append(_seen(prefix + entry.name, entry.stat(follow_symlinks=False)))
             if found[-1].kind == "directory":
@@ -103,7 +103,7 @@ def _look(where: Dir, prefix: str, depth: int, most: int, found: list[SurveyedEn
 
 
 def _seen(path: str, found: os.stat_result) -> SurveyedEntry:
-    links = found.st_nlink if HAS_DIR_FD else 1  # a listing without descriptors (Windows) does not count them
+    links = found.st_nlink if HAS_DIR_FD else 1  # a listing on Windows does not count links
     mode = stat.S_IMODE(found.st_mode)
     return SurveyedEntry(path, _kind(found.st_mode), mode, links, found.st_uid, found.st_size, found.st_mtime_ns)
 
@@ -117,5 +117,5 @@ def _kind(mode: int) -> Kind:
 
 
 def files_of(entries: tuple[SurveyedEntry, ...]) -> Iterator[SurveyedEntry]:
-    """Plain files: regular, with one name, ours."""
+    """Yield the plain files: regular, with one name."""
     return (seen for seen in entries if seen.kind == "file" and seen.links == 1)

@@ -1,7 +1,7 @@
-"""`examine`: everything that is wrong, found without changing anything.
+"""`examine`: run all checks without changing anything.
 
-Owns the order of the checks. Invariants: a check that cannot look is a finding of its own, and the others still run; nothing blocks,
-whatever lies in the directories; the same disk gives the same findings.
+Owns the order of the checks. Invariants: a check that cannot run becomes a finding, and the others still run; nothing blocks,
+whatever is in the directories; the same disk gives the same findings.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import msgspec
 
 from ...core.errors import DiskError
 from ...core.settings import Settings
+from ...core.wording import counted
 from ...disk.home.trust import while_trusted
 from ...disk.paths.project import slug
 from ...disk.settings_files import MANAGED_PATH, lamina_home, load_settings, user_home
@@ -36,11 +37,11 @@ CONTRADICTED = frozenset({"stale-evidence", "same-name"})
 
 
 class DoctorReport(msgspec.Struct, frozen=True):
-    """`topics`: how many memories were read. `seen_all`: no check was kept from looking."""
+    """The findings. `topics` is how many memories were read; `seen_all` tells whether every check could run."""
 
     findings: tuple[Finding, ...]
     memory: tuple[str, ...]
-    shared: tuple[str, ...]  # those of them that are a team's
+    shared: tuple[str, ...]  # the team directories among them
     topics: int
 
     @property
@@ -57,7 +58,7 @@ def examine(
     tell: Tell = lambda _: None,
     memory_only: bool = False,
 ) -> DoctorReport:
-    """What is wrong for somebody who works in `cwd`, a real path. `managed` is the settings file of whoever runs the machine."""
+    """Run the checks for `cwd`, a real path. `managed` is the machine administrator's settings file."""
     examination = _Examination(cwd, environ, now, Path(managed), tell)
     examination.check_memory()
     if not memory_only:
@@ -66,7 +67,7 @@ def examine(
 
 
 class _Examination:
-    """One look. `home` is Lamina's, `person` the directory `~` stands for."""
+    """One run of the checks. `home` is Lamina's home, `person` the user's home directory."""
 
     def __init__(self, cwd: Path, environ: Mapping[str, str], now: float, managed: Path, tell: Tell) -> None:
         self.cwd, self.environ, self.now, self.managed, self.tell = cwd, environ, now, managed, tell
@@ -80,19 +81,19 @@ class _Examination:
 
     @contextmanager
     def _looking(self, area: Area, what: str) -> Iterator[list[Finding]]:
-        """Takes what a check finds until it cannot go on; then that it could not."""
-        self.tell(f"looking at {what}")
+        """Collect the findings of a check; if it cannot go on, that becomes a finding."""
+        self.tell(f"checking {what}")
         try:
             yield self.findings
         except DiskError as error:
-            text = f"{what[:1].upper()}{what[1:]} could not be looked at: {error.problem}."
+            text = f"{what[:1].upper()}{what[1:]} could not be checked: {error.problem}."
             advice = error.remedy and f"{error.remedy[:1].upper()}{error.remedy[1:]}."
             self.findings.append(Finding(area, "unseen", text, error.path, advice=advice))
 
     def check_memory(self) -> None:
-        """Each scope: the private memory, then the team's."""
+        """Check each scope: private memory, then team memory."""
         directories: list[MemoryDirectory] = []
-        with self._looking("memory", "the place of memory"):
+        with self._looking("memory", "the memory directory"):
             directories += self._directories()
         for where in directories:
             with self._looking("memory", "team memory" if where.shared else "memory") as found:
@@ -146,12 +147,12 @@ def _order(found: Finding) -> tuple[int, int, int, str, int]:
 
 
 class Pollution(msgspec.Struct, frozen=True):
-    """Memory pollution in four figures (K4): what of memory says things twice, leads nowhere, or rests on what is no longer so.
+    """Memory pollution in four figures: duplicates, dead pointers, stale and contradicted memories.
 
-    Counted from what `examine` finds, so `lamina doctor` names each of them. "Stale" are memories that rest on what has changed, or that
-    name a day by a word that has lost its meaning. Nothing here understands what a memory says: "contradicted" are those whose evidence
-    is gone or says otherwise now, and those that share a name with another, of which only the first is found. Two memories that deny each
-    other in words are not counted. `topics`: memories that were read. A memory may count in more than one figure, and in each once.
+    Counted from the findings of `examine`, so `lamina doctor` names each of them. A memory is stale if its evidence has changed
+    or it uses a relative date. The text itself is not understood: a memory is contradicted if its evidence is gone or differs,
+    or if it shares its name with another, of which only the first is found. Two memories that contradict each other in words
+    are not counted. `topics` is the number of memories read. A memory may count in several figures, but only once in each.
     """
 
     topics: int = 0
@@ -167,10 +168,10 @@ class Pollution(msgspec.Struct, frozen=True):
     def lines(self) -> list[str]:
         if not self.topics:
             return []
-        held = "1 memory" if self.topics == 1 else f"{self.topics:,} memories"
         return [
-            f"Memory of this directory: {held}; {self.duplicates} duplicates, {self.dead_pointers} dead pointers, "
-            f"{self.stale} stale, {self.contradicted} contradicted (lamina doctor names them)"
+            f"Memory of this directory: {counted(self.topics, 'memory')}; {counted(self.duplicates, 'duplicate')}, "
+            f"{counted(self.dead_pointers, 'dead pointer')}, {self.stale} stale, {self.contradicted} contradicted "
+            "(run `lamina doctor` for details)"
         ]
 
 

@@ -1,10 +1,11 @@
-"""`mend`: does what findings offer, and says what it did.
+"""`mend`: apply the fixes that findings offer, and report what was done.
 
-Owns the order: modes first, so that what follows may read; what dreams left, before memories are changed; doubles before the index,
-so that no line is mended that goes anyway.
-Invariants: every change of a memory goes through its store and is journaled as the person's own, with "doctor" as the reason, so
-`lamina memory restore` takes it back; before each one the disk is looked at again, and what no longer fits is left alone; what fails
-is one sentence, and the rest is still mended. A crash between two steps leaves what was done, done.
+Owns the order: file modes first, so that later fixes can read; interrupted dreams before memories are changed; duplicates
+before the index, so that no line is repaired that is removed anyway.
+
+Invariants: every change to a memory goes through its store and is journaled as the user's, with the reason "doctor", so `lamina
+memory restore` can undo it. Before each fix the disk is checked again, and what has changed is left alone. A failure becomes
+one message, and the other fixes still run. A crash between two steps leaves the completed steps in place.
 """
 
 from __future__ import annotations
@@ -38,12 +39,12 @@ from .topics import dates_in, may_be_dated
 
 WHY = ChangeReason("user", "doctor")
 _ORDER = (MakePrivate, "sweep", "put-right", "drop-fork", "repair", ToTrash, DateIt, "mend-index")
-# A double that goes makes room for a line in the index: one more look than that.
+# Removing a duplicate can make room in the index, so check again a few times.
 _ROUNDS = 3
 
 
 class AppliedFix(NamedTuple):
-    """One thing that was mended, or (`ok` false) was tried. `undo` says how to take it back; empty where nothing is lost."""
+    """A fix that was applied, or failed (`ok` is false). `undo` tells how to undo it; empty if nothing was lost."""
 
     kind: str
     text: str
@@ -53,9 +54,9 @@ class AppliedFix(NamedTuple):
 
 
 def mend_all(look: Callable[[], DoctorReport], *, now: float) -> tuple[list[AppliedFix], DoctorReport]:
-    """Looks and mends until nothing is left to mend; what was done, and what is left for the person.
+    """Check and fix until there is nothing left to fix; return what was done and the final report.
 
-    One cure can make room for another, so it takes a second look, never more than a few.
+    One fix can enable another, so the checks run again, a few times at most.
     """
     done: list[AppliedFix] = []
     report = look()
@@ -71,7 +72,7 @@ def mend_all(look: Callable[[], DoctorReport], *, now: float) -> tuple[list[Appl
 
 
 def mend(findings: Sequence[Finding], *, now: float, shared: Sequence[str] = ()) -> list[AppliedFix]:
-    """Does each fix once. `shared` are the memory directories of teams."""
+    """Apply each fix once. `shared` are the memory directories of teams."""
     wanted: dict[Fix, str] = {}
     for found in findings:
         if found.fix is not None:
@@ -93,7 +94,7 @@ def _mended(fix: Fix, now: float, shared: Sequence[str]) -> Iterator[AppliedFix]
             with _store(memory, memory in shared, now) as store:
                 one, other = _at(store, twin), _at(store, file)
                 if one and other and find_identical([one, other]) and store.remove(file, why=WHY):
-                    yield _changed(store, file, f"Moved {file} to the trash; {twin} says the same.")
+                    yield _changed(store, file, f"Moved {file} to the trash; {twin} has the same content.")
         case DateIt(memory, file):
             yield from _date(memory, file, now, memory in shared)
         case PathFix():
@@ -113,14 +114,14 @@ def _mended_path(fix: PathFix, now: float, shared: Sequence[str]) -> Iterator[Ap
                 yield AppliedFix("", f"Removed {path}.", path)
         case "repair":
             repaired = repair_transcript(Path(path))
-            text = f"Took the damage out of {path}; all records that could be read are kept."
-            yield AppliedFix("", text, path, f"The file as it was: {repaired.backup}")
+            text = f"Repaired {path}; all readable records are kept."
+            yield AppliedFix("", text, path, f"Backup: {repaired.backup}")
         case "mend-index":
             with _bare_store(path, path in shared) as store:
                 if (plan := _mended_index(store, now)) is not None:
                     kept = list_index_backups(store)
-                    undo = f"The index as it was: {store.root.path / kept[-1]}" if kept else ""
-                    yield AppliedFix("", f"Mended {INDEX}: {_said(plan)}.", str(store.root.path / INDEX), undo)
+                    undo = f"Backup: {store.root.path / kept[-1]}" if kept else ""
+                    yield AppliedFix("", f"Repaired {INDEX}: {_summary(plan)}.", str(store.root.path / INDEX), undo)
         case "put-right":
             with _bare_store(path, False) as store:
                 for text in recover(GatedStore(store, "auto"), DreamLock(store.root), now=now):
@@ -138,16 +139,16 @@ def _private(paths: Sequence[str]) -> Iterator[AppliedFix]:
             failed.append(AppliedFix("", str(error), path, ok=False))
     if changed:
         top = os.path.commonpath(paths)
-        yield AppliedFix("", f"Closed {counted(changed, 'entry', 'entries')} in {top} to other users.", top)
+        yield AppliedFix("", f"Made {counted(changed, 'entry')} in {top} private.", top)
     yield from failed
 
 
 @contextmanager
 def _store(memory: str, shared: bool, now: float) -> Iterator[DirectoryStore]:
-    """Without the mending of `DirectoryStore.open`: what is mended here is said here."""
+    """Open the store without the automatic repairs of `DirectoryStore.open`, since every fix must be reported here."""
     with _bare_store(memory, shared) as store:
         if store.root.stat(INDEX) is None:
-            # The store would make one for every memory there is; this one stops where a session stops reading.
+            # The store would list every memory; this index stops at the length that sessions read.
             _mended_index(store, now)
         yield store
 
@@ -157,14 +158,14 @@ def _bare_store(memory: str, shared: bool) -> DirectoryStore:
 
 
 def _at(store: DirectoryStore, file: str) -> Topic | None:
-    """The memory of this very file; None where the store would take another one for it."""
+    """Return the memory of exactly this file; None if the store would resolve the name to another file."""
     raw = store.raw(file)
     return store.get(file) if raw is not None and raw.file == file else None
 
 
 def _changed(store: DirectoryStore, file: str, text: str) -> AppliedFix:
     asked = f"team/{file}" if store.scope == "team" else file
-    return AppliedFix("", text, str(store.root.path / file), f"To undo: lamina memory restore {asked}")
+    return AppliedFix("", text, str(store.root.path / file), f"To undo, run `lamina memory restore {asked}`.")
 
 
 def _date(memory: str, file: str, now: float, shared: bool) -> Iterator[AppliedFix]:
@@ -181,16 +182,16 @@ def _date(memory: str, file: str, now: float, shared: bool) -> Iterator[AppliedF
         draft = Draft(topic.name, topic.type, topic.description, body)
         planned = store.plan(draft)
         if planned.topic.file != file or planned.before is None or planned.before.decode("utf-8", "replace") != page.text:
-            raise InputError(file, "cannot be changed by its name", "put the dates there by hand")
+            raise InputError(file, "cannot be updated by its name", "replace the relative dates by hand")
         store.save(draft, why=WHY)
-        said = ", ".join(f"{phrase.text} ({phrase.says})" for phrase in sure)
-        yield _changed(store, file, f"Put dates into {file}: {said}.")
+        dates = ", ".join(f"{phrase.text} ({phrase.says})" for phrase in sure)
+        yield _changed(store, file, f"Replaced relative dates in {file}: {dates}.")
 
 
 def _mended_index(store: DirectoryStore, now: float) -> IndexPlan | None:
     return repair_index(store, exists=lambda file: look_at(store.root.path / file) is not None, now=now)
 
 
-def _said(plan: IndexPlan) -> str:
+def _summary(plan: IndexPlan) -> str:
     parts = ((len(plan.removed), "removed"), (len(plan.shortened), "shortened"), (len(plan.added), "added"))
     return ", ".join(f"{counted(count, 'line', 'lines')} {word}" for count, word in parts if count)

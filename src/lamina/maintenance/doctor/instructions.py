@@ -1,7 +1,7 @@
-"""What is wrong with instruction files: includes that were left out, files that are cut, doubles, circles (I1–I3).
+"""Check instruction files: skipped includes, truncated files, duplicates, circular includes (I1–I3).
 
-The loader says what it left out; what it does without a word (a circle cut, a text sent once, a file that another one hides) is found
-here.
+The loader reports what it skipped. What it handles silently is found here: a cycle it cut, a duplicate text it sends once, a
+file that another one hides.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from ...prompt.safe_read import FileText, read_text
 from .finding import Finding
 
 _NAMED_IN = re.compile(r" \(named in (?P<file>.+)\)\.\Z")
-# Where a sentence of the loader goes on behind the path it begins with.
-_BEHIND_PATH = re.compile(r" (?:is|has|lies|holds|belongs|can't|may|exceeds)\b|: ")
-# Part of the loader's sentence → kind; what fits none is an instruction file that is left out.
+# Marks the end of the path at the beginning of a loader message.
+_BEHIND_PATH = re.compile(r" (?:is|does|has|lies|contains|holds|belongs|can't|may|exceeds)\b|: ")
+# Part of a loader message → kind; any other message is about a skipped instruction file.
 _KINDS = {
     "waits for approval": "waits-for-approval",
     "characters; ": "too-long",
@@ -41,7 +41,7 @@ def check_instructions(
             approvals = load_approvals(home, project_of(Path(os.path.realpath(cwd)), person))
         except DiskError as error:
             text = f"Your answers about included files cannot be read: {error.problem}."
-            advice = "Mend or remove the file; you are asked again."
+            advice = "Correct or remove the file; you will be asked again."
             yield Finding("instructions", "answers-damage", text, str(home / FILE_NAME), advice=advice)
     found = load_instructions(
         cwd=cwd, home=home, managed=managed, person=person, excludes=settings.instruction_excludes, approved=approvals.answer
@@ -56,7 +56,7 @@ def _told(sentence: str) -> Finding:
     part, kind = next(((part, kind) for part, kind in _KINDS.items() if part in sentence), ("", "instruction-file"))
     named, end = _NAMED_IN.search(sentence), _BEHIND_PATH.search(sentence)
     file = named["file"] if named else sentence[: end.start()] if end else ""
-    advice = "Include it nearer to the top." if part == "levels deep" else None
+    advice = "Include it closer to the top level." if part == "levels deep" else None
     return Finding("instructions", kind, sentence, file if os.path.isabs(file) else "", advice=advice)
 
 
@@ -67,13 +67,13 @@ def _circles(found: Instructions, person: Path | None) -> Iterator[Finding]:
         for spelled in find_includes(file.text):
             target = resolve(spelled, beside=file.path.parent, person=person)
             if target is not None and target.real in above:
-                text = f"{file.path} includes {above[target.real]}, which includes it in turn; each is sent once."
+                text = f"{file.path} includes {above[target.real]}, which includes it as well; each is sent once."
                 text = f"{file.path} includes itself; it is sent once." if target.real == file.real_path else text
                 yield Finding("instructions", "include-cycle", text, str(file.path))
 
 
 def _includers(file: InstructionFile, by_path: Mapping[Path, InstructionFile]) -> Iterator[tuple[Path, Path]]:
-    """The file and those it was included from, up to the top; an include is at most five levels deep."""
+    """Yield the file and the chain of files that include it; includes are at most five levels deep."""
     here: InstructionFile | None = file
     while here is not None:
         yield here.real_path, here.path
@@ -92,9 +92,9 @@ def _doubles(found: Instructions, cwd: Path) -> Iterator[Finding]:
                 continue
             twin = sent.get(digest(without_comments(text.text).strip()))
             if twin is not None:
-                said = f"{path} has the same text as {twin.path}, which is sent once."
-                yield Finding("instructions", "same-instructions", said, str(path))
+                problem = f"{path} has the same text as {twin.path}; it is sent only once."
+                yield Finding("instructions", "same-instructions", problem, str(path))
             elif name == NAMES[1] and Path(os.path.realpath(directory / NAMES[0])) in loaded:
-                said = f"{path} is not read, because {NAMES[0]} stands beside it."
-                advice = f"Write @{name} into {NAMES[0]} to have both."
-                yield Finding("instructions", "hidden-instructions", said, str(path), advice=advice)
+                problem = f"{path} is not read, because {NAMES[0]} in the same directory takes precedence."
+                advice = f"Add @{name} to {NAMES[0]} to use both."
+                yield Finding("instructions", "hidden-instructions", problem, str(path), advice=advice)

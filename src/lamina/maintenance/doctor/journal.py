@@ -1,5 +1,5 @@
-"""What the journal, the inbox and the records of dreams show: damage, changes nobody made through us, proposals that wait, dreams
-that were stopped or hang (B4, B5, Z5, Z12)."""
+"""Check the journal, the inbox and dream records: damage, changes made outside Lamina, old pending changes, interrupted or
+hanging dreams (B4, B5, Z5, Z12)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from ...memory.store.journal_check import Damage, cache_damage
 from .finding import Finding, PathFix
 from .memory_snapshot import MemorySnapshot, day_of
 
-# A proposal that was not looked at for two weeks is forgotten.
+# A change pending for two weeks was probably overlooked.
 LONG_WAIT_SECONDS = 14 * 86_400.0
-# A dream ends itself after 55 minutes; one that runs after an hour hangs.
+# A dream stops itself after 55 minutes; one that runs for an hour hangs.
 LONG_DREAM_SECONDS = 3_600.0
 _NAMED = 5
 
@@ -32,8 +32,9 @@ def check_journal(memory: MemorySnapshot) -> Iterator[Finding]:
     for proposal in memory.waiting.proposals:
         if memory.now - proposal.time > LONG_WAIT_SECONDS:
             day = day_of(proposal.time)
-            text = f"A proposal about {proposal.name} waits for a yes since {day.isoformat() if day else 'long ago'}."
-            advice = f"lamina inbox shows it; lamina inbox accept {proposal.id} says yes."
+            since = f"since {day.isoformat()}" if day else "for a long time"
+            text = f"A change to {proposal.name} has been pending {since}."
+            advice = f"Run `lamina inbox` to review it, or `lamina inbox accept {proposal.id}` to accept it."
             yield Finding("memory", "waiting-long", text, advice=advice)
 
 
@@ -44,26 +45,26 @@ def _damage(memory: MemorySnapshot, kind: str, damage: Damage) -> Finding:
 
 
 def _outside(memory: MemorySnapshot) -> Iterator[Finding]:
-    """Who wrote what is there: memory can come from a hand, another program, or somebody who should not have written it."""
+    """Report files that Lamina did not write: they may come from the user, another program or an attacker."""
     last, there = memory.journal.last, memory.files
     digests = {page.topic.file: page.digest for page in memory.pages}
     changed = [file for file, digest in digests.items() if file in last and digest != last[file].digest]
     unknown = [file for file in digests if file not in last]
-    for files, text in ((changed, "changed since Lamina wrote them"), (unknown, "there that Lamina did not write")):
+    for files, verb in ((changed, "changed"), (unknown, "added")):
         if files:
-            yield memory.finding("changed-outside", _named(files, text), files[0] if len(files) == 1 else "")
+            yield memory.finding("changed-outside", _named(files, f"{verb} outside Lamina"), files[0] if len(files) == 1 else "")
     gone = [file for file, line in last.items() if line.digest and file not in there]
     if gone:
-        # The newest change of all may be a save that was stopped before its file was there.
+        # The newest change may be a save that was interrupted before its file was written.
         newest = next(reversed(last.values()))
-        never = ", or was never there because its save did not finish" if gone == [newest.file] and not newest.before else ""
-        text = _named(gone, f"gone, and not through Lamina{never}")
-        yield memory.finding("gone-outside", text, advice=f"To bring one back: lamina memory restore {gone[0]}")
+        never = " (or never written, if its save was interrupted)" if gone == [newest.file] and not newest.before else ""
+        text = _named(gone, f"removed outside Lamina{never}")
+        yield memory.finding("gone-outside", text, advice=f"Run `lamina memory restore {gone[0]}` to bring it back.")
 
 
 def _named(files: list[str], what: str) -> str:
     more = f" and {len(files) - _NAMED:,} more" if len(files) > _NAMED else ""
-    return f"{counted(len(files), 'memory is', 'memories are')} {what}: {', '.join(files[:_NAMED])}{more}."
+    return f"{counted(len(files), 'memory was', 'memories were')} {what}: {', '.join(files[:_NAMED])}{more}."
 
 
 def check_dreams(memory: MemorySnapshot) -> Iterator[Finding]:
@@ -77,12 +78,12 @@ def check_dreams(memory: MemorySnapshot) -> Iterator[Finding]:
     for record in filter(is_open, known):
         if not running:
             changing = record.phase in ("applying", "undoing")
-            text = f"Dream {record.id} was stopped {'while it changed memories' if changing else 'before it changed anything'}."
+            text = f"Dream {record.id} was interrupted {'while changing memories' if changing else 'before it changed anything'}."
             yield memory.finding("dream-stopped", text, dream_home(record.id), fix=fix)
         elif memory.now - record.started > LONG_DREAM_SECONDS:
-            text = f"Dream {record.id} runs for {(memory.now - record.started) / 60:,.0f} minutes."
+            text = f"Dream {record.id} has been running for {(memory.now - record.started) / 60:,.0f} minutes."
             yield memory.finding("dream-long", text, dream_home(record.id))
     if lost and not running:
-        text = f"{counted(len(lost), 'dream has', 'dreams have')} no record that can be read: {', '.join(lost[:3])}."
-        place, advice = memory.full(dream_home(lost[0])), "What is left of it is removed."
+        text = f"{counted(len(lost), 'dream has', 'dreams have')} no readable record: {', '.join(lost[:3])}."
+        place, advice = memory.full(dream_home(lost[0])), "Run `lamina doctor --fix` to remove what is left of it."
         yield Finding("memory", "dream-stopped", text, place, fix=fix, advice=advice)

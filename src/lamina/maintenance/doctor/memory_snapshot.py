@@ -1,7 +1,7 @@
-"""A memory directory as it is now, read once for all checks.
+"""A snapshot of a memory directory, read once for all checks.
 
-Owns the budget. Invariants: nothing is made, mended, swept or cached, so looking twice finds the same; only plain files are opened, each up
-to a megabyte and all together up to 24; what is beyond that is counted, never read.
+Owns the read budget. Invariants: nothing is created, repaired, cleaned or cached, so a second run finds the same; only regular
+files are opened, up to 1 MB each and 24 MB in total; what exceeds the budget is counted, never read.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from ...memory.store.scopes import TEAM
 from ...memory.store.topic import Topic, read_topic
 from .finding import Finding, Fix
 
-# Ten thousand memories of twice the usual length; looking for secrets in so much takes some seconds.
+# Ten thousand memories of twice the usual length; searching them for secrets takes some seconds.
 MOST_BYTES = 24 << 20
-# Near-duplicates and the rest take about a second for so many; nobody keeps more.
+# The other checks take about a second for this many; nobody keeps more.
 MOST_TOPICS = 20_000
 _SKIPPED = ("logs", TEAM)
 
 
 class MemoryDirectory(NamedTuple):
-    """A memory directory. `shared`: a team's. `writable`: its mode lets a person change it."""
+    """A memory directory. `shared` marks a team's; `writable` tells whether its mode allows changes by the user."""
 
     path: Path
     project: Path
@@ -41,7 +41,7 @@ class MemoryDirectory(NamedTuple):
 
 
 class TopicFile(NamedTuple):
-    """A topic with what its file is. `whole`: all of it was read."""
+    """A topic and its file; `whole` tells whether all of it was read."""
 
     topic: Topic
     text: str
@@ -55,7 +55,7 @@ class MemorySnapshot(NamedTuple):
     where: MemoryDirectory
     found: Survey
     pages: tuple[TopicFile, ...]
-    unread: tuple[str, ...]  # topic files that are plain and could not be read
+    unread: tuple[str, ...]  # regular topic files that could not be read
     passed_over: int  # topic files beyond the budget
     index_text: str
     index_size: int
@@ -85,24 +85,24 @@ class MemorySnapshot(NamedTuple):
         fix: Fix | None = None,
         advice: str | None = None,
     ) -> Finding:
-        """About a file of this directory; one whose mode lets nobody change it offers no fix."""
+        """Make a finding about a file of this directory, without a fix if the memory's mode forbids changes."""
         return Finding("memory", kind, problem, self.full(file), line, fix if self.where.writable else None, advice)
 
 
 def read_memory(where: MemoryDirectory, *, now: float) -> MemorySnapshot | None:
-    """None when there is no such directory. DiskError when it cannot be looked at."""
+    """Read the directory; None if it does not exist, DiskError if it cannot be read."""
     found = survey(where.path)
     if found is None:
         return None
     with RootDir.open(where.path, create=False, shared=where.shared) as root:
-        # As the store sees them: not the index, nothing hidden, no logs, not the team's.
+        # The same files as the store: no index, hidden files, logs or team files.
         wanted = sorted((seen for seen in files_of(found.entries) if is_topic(seen.path)), key=lambda seen: seen.path)
         sizes = accumulate(min(seen.size, MOST_READ) for seen in wanted[:MOST_TOPICS])
         chosen = wanted[: sum(size <= MOST_BYTES for size in sizes)]
         heads = read_heads(root, [seen.path for seen in chosen], MOST_READ)
         pages = tuple(_page(seen, heads[seen.path]) for seen in chosen if seen.path in heads)
         index = None
-        # Something that is no plain file may stand there: the survey says what.
+        # The index may not be a regular file; the survey reports that.
         with suppress(DiskError):
             index = root.read_bytes(INDEX, MOST_INDEX)
         return MemorySnapshot(
@@ -130,13 +130,13 @@ def _page(seen: SurveyedEntry, data: bytes) -> TopicFile:
     text = data.decode("utf-8", "replace")
     topic = read_topic(seen.path, text, seen.mtime_ns / 1e9)
     whole = len(data) < MOST_READ
-    # A character that the limit cut is no fault of the file.
+    # A character cut off by the read limit is not an error of the file.
     utf8 = "\ufffd" not in (text if whole else text[:-4]) or text.encode() == data
     return TopicFile(topic, text, digest_of(data) if whole else "", seen.size, whole, utf8)
 
 
 def day_of(seconds: float) -> date | None:
-    """The day on the person's own calendar; None for times beyond all calendars."""
+    """Return the day in local time; None if the time is out of range."""
     try:
         return datetime.fromtimestamp(seconds).date()
     except (ValueError, OverflowError, OSError):

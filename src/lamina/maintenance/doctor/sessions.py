@@ -1,6 +1,6 @@
-"""What is wrong with the sessions of a project, and with the home they lie in (Z4, Z9, Z12).
+"""Check the sessions of a project and the home directory (Z4, Z9, Z12).
 
-Reads transcripts whole, newest first, up to a budget; what is beyond it is said, not read. Nothing is written.
+Reads complete transcripts, newest first, up to a budget, and reports the rest as not checked. Nothing is written.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ...core.errors import DiskError
-from ...core.wording import counted
+from ...core.wording import counted, plural
 from ...disk.home.approvals import FILE_NAME as APPROVALS
 from ...disk.home.trust import FILE_NAME as TRUST
 from ...disk.locks.lock_file import live_holder
@@ -21,7 +21,7 @@ from ...disk.trees.survey import SurveyedEntry, look_at, survey
 from .files import check_private, check_tree
 from .finding import Finding, PathFix
 
-# About two seconds of reading: some hundred sessions of a usual length.
+# About two seconds of reading, or a hundred sessions of usual length.
 MOST_READ = 256 << 20
 _OWN_FILES = (FILE_NAME, FLAGS_NAME, TRUST, APPROVALS)
 
@@ -29,11 +29,11 @@ Tell = Callable[[str], None]
 
 
 def check_home(home: Path, project: Path) -> Iterator[Finding]:
-    """Whether others can look into it. Below a home that is closed nobody gets anywhere, but homes are copied and opened."""
+    """Check that the home is private. Files below are checked too, since homes are copied and opened later."""
     own = [home / name for name in _OWN_FILES]
     for path in (home, *own, project.parent, project):
         found = look_at(path)
-        # A file where a directory should be is somebody else's: whoever named it as the home did not mean to have it changed.
+        # A file in place of a directory is not ours to change: the user named it as the home by mistake.
         if found is not None and (found.kind == "directory" or (found.kind == "file" and path in own)):
             yield from check_private([found._replace(path="")], path, "sessions")
 
@@ -49,7 +49,7 @@ def check_sessions(project: Path, *, now: float, tell: Tell) -> Iterator[Finding
         path = project / seen.path
         begun = seen.kind == "file" and seen.name == FORK_NAME and seen.path.count("/") == 1
         if begun and live_holder(path.with_name("writer.lock")) is None:
-            text = f"{seen.path} was left by a fork that was killed before it began; the session it came from is whole."
+            text = f"{seen.path} was left by a fork that was killed before it started; the original session is intact."
             yield Finding("sessions", "stale-fork", text, str(path), fix=PathFix("drop-fork", str(path)))
     yield from _transcripts([seen for seen in top if seen.kind == "file" and seen.links == 1 and seen.ours], project, tell)
 
@@ -66,16 +66,17 @@ def _transcripts(files: list[SurveyedEntry], project: Path, tell: Tell) -> Itera
         yield from _transcript(project / seen.path, seen)
     if skipped:
         size = f"{sum(seen.size for seen in skipped) / 1e6:,.0f} MB"
-        text = f"{len(skipped):,} of {len(files):,} transcripts ({size}) were not read: {MOST_READ >> 20} MB are the most."
+        were = f"{counted(len(files), 'transcript')} ({size}) {plural(len(skipped), 'was', 'were')}"
+        text = f"{len(skipped):,} of {were} not checked; the limit is {MOST_READ >> 20} MB."
         yield Finding("sessions", "not-looked-at", text, str(project))
 
 
 def _live(path: Path) -> str | None:
-    """Who writes it; where nobody can be asked (a directory that may not be written), somebody might."""
+    """Return the process that has the transcript open. In a read-only directory this is unknown, so assume there is one."""
     try:
         return live_holder(lock_path(path))
     except DiskError:
-        return "somebody who cannot be asked"
+        return "an unknown process"
 
 
 def _transcript(path: Path, seen: SurveyedEntry) -> Iterator[Finding]:
@@ -93,17 +94,17 @@ def _transcript(path: Path, seen: SurveyedEntry) -> Iterator[Finding]:
     if not health.kinds:
         return
     live, fix = _live(path), None
-    advice = "All other records are read as they are."
+    advice = "All other records are intact."
     if written.ours and live is None and seen.size <= MOST_BYTES:
         fix = PathFix("repair", str(path))
-        advice += " --fix takes the damage out, with a backup in the session's directory."
+        advice += " Use --fix to repair the file; a backup is kept in the session's directory."
     if live is not None:
         advice += f" It is in use by {live}."
     elif not written.ours:
-        advice += " Another program wrote it last, so it is not touched."
+        advice += " Another program wrote it last, so Lamina does not change it."
     kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(health.kinds.items()))
-    kind, text = "rescued-records", f"{path.name} has damage from which every record was rescued ({kinds})."
+    kind, text = "rescued-records", f"{path.name} is damaged, but every record was recovered ({kinds})."
     if health.skipped:
-        lines = counted(health.skipped, "line", "lines")
-        kind, text = "damaged-transcript", f"{path.name} has {lines} that cannot be read ({kinds})."
+        lines = counted(health.skipped, "unreadable line")
+        kind, text = "damaged-transcript", f"{path.name} has {lines} ({kinds})."
     yield Finding("sessions", kind, text, str(path), fix=fix, advice=advice)

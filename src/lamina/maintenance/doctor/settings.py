@@ -1,5 +1,5 @@
-"""What is wrong with settings (what is ignored and why, rules that cannot be read, what a project tried to set), and what the
-machine lacks: programs that help, a key for a model, a package for a key that is there (F2, Z10)."""
+"""Check the settings (ignored values, invalid rules, what a project may not set) and the machine: helper programs, an API key,
+and the package for it (F2, Z10)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ...providers import configured
 from ...tools.engines import find_ripgrep
 from .finding import Finding
 
-# As the settings' own room words it; what fits neither is a setting that is ignored.
+# Wording of the settings findings → kind; any other finding is an ignored setting.
 _KINDS = {
     "waits until you trust this directory": "waits-for-trust",
     "may not be set by files in the working tree": "setting-of-tree",
@@ -40,22 +40,22 @@ def check_settings(settings: Settings, home: Path | None) -> Iterator[Finding]:
 
 
 def _trust(path: Path) -> Iterator[Finding]:
-    """A file that cannot be read trusts nothing, so a person is asked again: said here, because nobody else says why."""
+    """Report an unreadable trust file: it trusts nothing, so the user is asked again, and only this check explains why."""
     try:
         data = json.loads(read(path, _MOST_BYTES) or b"{}")
-        problem = "" if isinstance(data, dict) and isinstance(data.get("projects", {}), dict) else "is no list of projects"
+        problem = "" if isinstance(data, dict) and isinstance(data.get("projects", {}), dict) else "is not a list of projects"
     except DiskError as error:
         problem = error.problem
     except (ValueError, RecursionError):
-        problem = "is no JSON"
+        problem = "is not valid JSON"
     if problem:
-        text = f"What you trust cannot be read ({problem}), so nothing is trusted."
+        text = f"The list of trusted directories is unreadable ({problem}), so nothing is trusted."
         yield Finding("settings", "answers-damage", text, str(path))
 
 
 def check_machine(settings: Settings, environ: Mapping[str, str]) -> Iterator[Finding]:
     if shutil.which("git", path=environ.get("PATH")) is None:
-        text = "git is not on the PATH, so a session is not told the state of the repository."
+        text = "git is not on the PATH, so sessions do not receive the state of the repository."
         yield Finding("machine", "missing-tool", text, advice="Install git.")
     if find_ripgrep(environ) is None:
         text = "ripgrep is not installed, so searches are slower."
@@ -64,12 +64,12 @@ def check_machine(settings: Settings, environ: Mapping[str, str]) -> Iterator[Fi
     if provider == "offline":
         yield Finding("machine", "no-provider", "No provider is configured, so the offline stand-in answers.")
     elif provider in ("anthropic", "openai") and find_spec(provider) is None:
-        text = f"A key for {provider} is there, and its package is not installed."
-        yield Finding("machine", "missing-package", text, advice=f'pip install "lamina[{provider}]" brings it.')
+        text = f"An API key for {provider} is set, but its package is not installed."
+        yield Finding("machine", "missing-package", text, advice=f'Run `pip install "lamina[{provider}]"`.')
 
 
 def _provider(settings: Settings, environ: Mapping[str, str]) -> str:
-    """Which one a chat would use: the one that is named, else by the keys there are, in settings too."""
+    """Return the provider a chat would use: the configured one, or the one with an API key in the environment or settings."""
     named = settings.model or settings.provider
     if named:
         return named.partition(":")[0]

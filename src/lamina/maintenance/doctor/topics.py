@@ -1,5 +1,4 @@
-"""What is wrong with the memories themselves: front matter, descriptions, doubles, dates, secrets, evidence; and with the daily
-logs beside them (S5, B7, B8, S7, W2)."""
+"""Check memories (front matter, descriptions, duplicates, dates, secrets, evidence) and daily logs (S5, B7, B8, S7, W2)."""
 
 from __future__ import annotations
 
@@ -35,22 +34,22 @@ from ...memory.store.topic import KINDS, Topic, evidence_of
 from .finding import DateIt, Finding, ToTrash
 from .memory_snapshot import MemorySnapshot, TopicFile, day_of
 
-# What a session is sent of an index (S4); a memory that is longer is a document, and a recall shows only its beginning.
+# The limit of the index too (S4). A longer memory is a document, and recall shows only its beginning.
 LONG_TOPIC = 25_000
-# Distinct files that evidence names; each is read once, up to 4 MB.
+# Distinct files that evidence refers to; each is read once, up to 4 MB.
 MOST_PATHS = 1_000
-# The search for secrets is the slowest of all, a second or so a megabyte; a memory that is longer is named as too long anyway.
+# The search for secrets is the slowest check, about a second per megabyte; longer memories are reported as too long anyway.
 SECRETS_CHARS = 64 << 10
-# Of daily logs: the newest of some months, as people fill them.
+# Daily logs searched for secrets, newest first: about some months.
 MOST_LOGS_SEARCHED = 1 << 20
-# A tenth of a second or so.
+# Memories between two progress updates, about a tenth of a second.
 _TOLD = 500
 
 
 def check_topics(memory: MemorySnapshot, tell: Callable[[str], None]) -> Iterator[Finding]:
     for number, page in enumerate(memory.pages):
         if number % _TOLD == 0:
-            tell(f"looking at memory {number + 1:,} of {len(memory.pages):,}")
+            tell(f"checking memory {number + 1:,} of {len(memory.pages):,}")
         yield from _about_file(memory, page)
         yield from _about_description(memory, page.topic)
         yield from _secrets(memory, page.topic.file, page.text[:SECRETS_CHARS], with_line=True)
@@ -63,38 +62,38 @@ def _about_file(memory: MemorySnapshot, page: TopicFile) -> Iterator[Finding]:
     topic, file = page.topic, page.topic.file
     for problem in topic.problems:
         if problem.startswith("unknown type"):
-            text = f"{file} has the {problem}; it is read as having none."
+            text = f"{file} has the {problem}, which is ignored."
             yield memory.finding("unknown-type", text, file, advice=f"Use one of {', '.join(KINDS)}.")
         elif problem != "no description":
             yield memory.finding("front-matter", f"{file}: {problem}.", file)
     if not page.utf8:
-        advice = "Save it as UTF-8; until then it is never changed."
-        yield memory.finding("unreadable", f"{file} is no UTF-8 text.", file, advice=advice)
+        advice = "Save it as UTF-8; until then Lamina does not change it."
+        yield memory.finding("unreadable", f"{file} is not UTF-8 text.", file, advice=advice)
     if not topic.body.strip() and page.whole:
         yield memory.finding("empty-body", f"{file} has no text below its front matter.", file)
     if page.size > LONG_TOPIC:
-        more = f", and more than {MOST_BYTES:,} are not saved" if page.size > MOST_BYTES else ""
-        text = f"a recall shows its beginning only{more}"
+        more = f", and Lamina saves at most {MOST_BYTES:,}" if page.size > MOST_BYTES else ""
+        text = f"recall shows only its beginning{more}"
         if not page.whole:
-            text = f"only the first {MOST_READ:,} are read, and it is never changed"
+            text = f"only the first {MOST_READ:,} are read, and Lamina does not change it"
         yield memory.finding("oversize", f"{file} has {page.size:,} bytes; {text}.", file)
 
 
 def _about_description(memory: MemorySnapshot, topic: Topic) -> Iterator[Finding]:
     if not topic.description:
-        text = f"{topic.file} has no description, and the description is all that is looked at when memories are chosen."
+        text = f"{topic.file} has no description, so recall cannot select it."
         yield memory.finding("no-description", text, topic.file)
     elif is_vague(topic.description, topic.name):
-        text = f"The description of {topic.file} ({topic.description!r}) fits any memory."
+        text = f"The description of {topic.file} ({topic.description!r}) would fit any memory."
         yield memory.finding("vague-description", text, topic.file)
 
 
-def _secrets(memory: MemorySnapshot, file: str, said: str, *, with_line: bool = False) -> Iterator[Finding]:
-    if kinds := find_secrets(said):
-        # The first line that has one for itself; a key of many lines has none.
-        lines = said.split("\n") if with_line else ()
+def _secrets(memory: MemorySnapshot, file: str, text: str, *, with_line: bool = False) -> Iterator[Finding]:
+    if kinds := find_secrets(text):
+        # The first line that contains a whole secret; a multi-line key has no such line.
+        lines = text.split("\n") if with_line else ()
         line = next((number for number, line in enumerate(lines, 1) if find_secrets(line)), None)
-        yield memory.finding("secret", f"{file} holds what looks like a secret ({', '.join(kinds)}).", file, line=line)
+        yield memory.finding("secret", f"{file} contains what looks like a secret ({', '.join(kinds)}).", file, line=line)
 
 
 # Dates
@@ -104,16 +103,16 @@ def _dates(memory: MemorySnapshot, page: TopicFile) -> Iterator[Finding]:
     file = page.topic.file
     for phrase, written, sure in dates_in(memory, page):
         where = f"line {phrase.line}" if phrase.line else "the description"
-        basis = "It was written" if sure else "By the date of the file it was written"
-        text = f"{file} says {phrase.text!r} ({where}). {basis} on {written.isoformat()}, so that means {phrase.says}."
+        basis = "It was written" if sure else "According to the file's date, it was written"
+        text = f"{file} says {phrase.text!r} ({where}). {basis} on {written.isoformat()}, so it means {phrase.says}."
         fix = DateIt(str(memory.where.path), file) if sure and may_be_dated(page.topic, phrase) else None
         yield memory.finding("relative-date", text, file, line=phrase.line or None, fix=fix)
 
 
 def dates_in(memory: MemorySnapshot, page: TopicFile) -> Iterator[tuple[Phrase, date, bool]]:
-    """Each relative date, the day it was written, and whether that day is certain: only where the journal saw it come in.
+    """Yield each relative date, the day it was written, and whether that day is certain because the journal recorded it.
 
-    A phrase of the description has the line 0.
+    Phrases in the description have line 0.
     """
     topic = page.topic
     head = page.text[: len(page.text) - len(topic.body)].count("\n")
@@ -132,17 +131,17 @@ def dates_in(memory: MemorySnapshot, page: TopicFile) -> Iterator[tuple[Phrase, 
 
 
 def _sentence(text: str, phrase: Phrase) -> str:
-    """The line a phrase stands in, as it must stand in an older version too."""
+    """Return the line of a phrase, to look for it in older versions."""
     end = text.find("\n", phrase.end)
     return text[text.rfind("\n", 0, phrase.start) + 1 : len(text) if end < 0 else end]
 
 
 def may_be_dated(topic: Topic, phrase: Phrase) -> bool:
-    """Facts about a project happen on a day; rules and preferences speak of any day."""
+    """Return whether a phrase may be replaced by its date: only in project facts, since rules and preferences mean any day."""
     return phrase.certain and topic.type == "project" and phrase.line > 0
 
 
-# Doubles
+# Duplicates
 
 
 def _doubles(memory: MemorySnapshot) -> Iterator[Finding]:
@@ -154,7 +153,7 @@ def _doubles(memory: MemorySnapshot) -> Iterator[Finding]:
         paired |= {frozenset((first, second)) for first in group for second in group}
         for other in others:
             fix = ToTrash(str(memory.where.path), topics[other].file, topics[kept].file)
-            yield _same(memory, "identical", kept, other, "say the same in every word", fix)
+            yield _same(memory, "identical", kept, other, "are identical", fix)
     for group in find_same_bodies(topics):
         yield from _each(memory, "same-body", group, paired, "have the same text")
     for group in find_same_names(topics):
@@ -162,7 +161,7 @@ def _doubles(memory: MemorySnapshot) -> Iterator[Finding]:
     bare = set(paired)
     for pair in find_near_pairs([topic.body for topic in topics]):
         if frozenset(pair[:2]) not in paired:
-            text = f"say nearly the same ({pair.likeness:.0%} alike)"
+            text = f"have nearly the same text ({pair.likeness:.0%} similar)"
             yield _same(memory, "near-duplicate", pair.first, pair.second, text)
             paired.add(frozenset(pair[:2]))
     for group in find_same_descriptions(topics):
@@ -186,7 +185,7 @@ def _same(memory: MemorySnapshot, kind: str, first: int, second: int, text: str,
 
 
 def _evidence(memory: MemorySnapshot) -> Iterator[Finding]:
-    """Each file is read once, whoever names it; the judgements are put together for each memory."""
+    """Check the evidence of all memories, reading each file once and combining the results per memory."""
     stated = {page.topic.file: read_evidence(found) for page in memory.pages if (found := evidence_of(page.topic))}
     by_path: dict[str, list[tuple[str, Anchor]]] = {}
     for file, evidence in stated.items():
@@ -200,9 +199,9 @@ def _evidence(memory: MemorySnapshot) -> Iterator[Finding]:
     for file, evidence in stated.items():
         state, why = combine_freshness(judged.get(file, ()), evidence.unreadable)
         if state == "stale":
-            yield memory.finding("stale-evidence", f"{file} rests on what has changed: {why}.", file)
+            yield memory.finding("stale-evidence", f"The evidence of {file} has changed: {why}.", file)
         elif state == "unverifiable":
-            yield memory.finding("unverifiable-evidence", f"What {file} rests on cannot be checked: {why}.", file)
+            yield memory.finding("unverifiable-evidence", f"The evidence of {file} cannot be checked: {why}.", file)
 
 
 # Daily logs
@@ -217,7 +216,7 @@ def check_daily(memory: MemorySnapshot) -> Iterator[Finding]:
             if log_day(seen.path) is not None:
                 logs.append(seen)
             else:
-                text = f"{seen.path} lies among the daily logs and is none: those are {PATTERN}."
+                text = f"{seen.path} is not a daily log; those are named {PATTERN}."
                 yield memory.finding("stray-log", text, seen.path)
     newest = sorted(logs, key=lambda seen: seen.path, reverse=True)
     sizes = accumulate(min(seen.size, MOST_LOG_BYTES) for seen in newest)
@@ -226,5 +225,5 @@ def check_daily(memory: MemorySnapshot) -> Iterator[Finding]:
             try:
                 data = root.read_bytes(seen.path, MOST_LOG_BYTES)
             except DiskError:
-                continue  # `not-plain` and `unreadable` say it
+                continue  # reported as `not-plain` or `unreadable`
             yield from _secrets(memory, seen.path, (data or b"").decode("utf-8", "replace"))

@@ -1,1 +1,1 @@
-"""`lamina forget`: one subject out of memories, transcripts and every other file that is kept."""
+"""`lamina forget`: remove a subject from memories, transcripts and every other stored file."""

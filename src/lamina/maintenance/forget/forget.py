@@ -1,11 +1,11 @@
-"""`lamina forget`: one subject out of everything that is kept, and a report of what went, what could not and what is left (B11).
+"""Remove a subject from everything that is stored, and report what was removed, what failed and what is left (B11).
 
-Owns the order. First what only copies: transcripts, spills, notes, the chat's history; then memories, and of those the journal
-last: the lines of memories that go are looked for everywhere, so they must be known until all else is done. Nothing that is
-done here is noted anywhere, so nothing can bring it back.
+Owns the order. Files with mere copies come first: transcripts, spilled results, notes, the chat history. Memories come next,
+and their journals last, because lines of removed memories are searched everywhere and must stay known until all else is done.
+Nothing is recorded about the removal, so nothing can bring the subject back.
 
-A crash at any line leaves each file old or new, and the same command goes on where it stopped. A session that is open is left
-alone and reported, and so is what cannot be written. At the end every file is read once more.
+A crash at any point leaves each file old or new, and running the command again continues. An open session is left alone and
+reported, and so is anything that cannot be written. At the end every file is read again to check.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from .memories import FileChange, changes, copied_lines
 from .subject import Subject
 from .transcripts import SpillDigest, redact_file, redact_transcript, spill_digests
 
-# A file that is no transcript is held in memory as a whole; larger ones are reported.
+# Files other than transcripts are read into memory as a whole; larger ones are reported.
 MOST_BYTES = 256 << 20
-# How much of a long file is looked at at once, and how far two looks overlap: no subject is longer.
+# Long files are searched in overlapping parts; the overlap is longer than any subject.
 _WINDOW = 8 << 20
 _OVERLAP = 8 << 10
-# What a person typed in the chat.
+# The input history of the chat.
 HISTORY = "history"
 
 
@@ -53,7 +53,7 @@ class ForgottenFile(msgspec.Struct, frozen=True):
 
 
 class LeftFile(msgspec.Struct, frozen=True):
-    """What could not be done, or still holds the subject, and why."""
+    """A file that could not be cleaned or still contains the subject, and why."""
 
     path: str
     why: str
@@ -65,7 +65,7 @@ class ForgetReport(msgspec.Struct):
     left: list[LeftFile] = []
 
     def counts(self) -> dict[str, int]:
-        """Kind → places."""
+        """Return the number of places by kind of file."""
         found: dict[str, int] = {}
         for item in self.done:
             found[item.kind] = found.get(item.kind, 0) + (item.places or item.action == "removed")
@@ -73,7 +73,7 @@ class ForgetReport(msgspec.Struct):
 
 
 def forget(kept: KeptFiles, subject: Subject, *, do: bool) -> ForgetReport:
-    """Without `do` nothing is changed and the report says what would be."""
+    """Remove the subject and report what was done; without `do`, only report what would be done."""
     removal = _Removal(subject.with_also(line for root in kept.roots for line in copied_lines(root, subject)), do)
     for session in kept.sessions:
         removal.clean_session(session)
@@ -92,7 +92,7 @@ class _Removal:
 
     @contextmanager
     def _reported(self, path: Path) -> Iterator[None]:
-        """What one file refuses is no reason to leave the others as they are."""
+        """Report an error with one file and go on with the others."""
         try:
             yield
         except DiskError as error:
@@ -112,7 +112,7 @@ class _Removal:
                 rewrite(change.path, [change.new], before=change.before, shared=shared)
             elif self.do:
                 if not change.before.mode & 0o222:
-                    raise DiskError(str(change.path), "is read-only", "allow writing to it first")
+                    raise DiskError(str(change.path), "is read-only", "make it writable first")
                 remove(change.path)
             action: Literal["removed", "rewritten"] = "removed" if change.new is None else "rewritten"
             self._note(change.path, change.kind, action, change.places - change.trash)
@@ -129,8 +129,8 @@ class _Removal:
             if holder is not None:
                 why = f"the session is open ({holder}); close it and try again"
                 if not _holds_any(session, self.subject.plain()):
-                    # The next call no longer knows the lines of memories that go now: where they were copied to is said.
-                    why += "; it holds lines copied from a memory that goes, not the subject itself"
+                    # The next run no longer knows the lines of memories removed now, so report the copies here.
+                    why += "; it contains lines copied from a removed memory, not the subject itself"
                 self._skip(session.transcript, why)
                 return
             if not self.do:
@@ -159,7 +159,7 @@ class _Removal:
             self._apply(one)
 
     def _changes(self, path: Path, kind: str, spills: dict[str, SpillDigest]) -> Iterator[FileChange]:
-        """Of a file that is no transcript; `spills` gets the digest it will have."""
+        """Yield the change to a file that is not a transcript, and record its new digest in `spills`."""
         data, before = _data(path), file_state(path)
         new = redact_file(path, data, self.subject)
         if new is not None and before is not None:
@@ -194,7 +194,7 @@ class _Removal:
                     self._apply(change)
 
     def _clean_typed(self, path: Path) -> None:
-        """What a person typed goes line by line, under the lock that open chats take before they add theirs."""
+        """Remove lines from the input history, under the lock that open chats take before they append."""
 
         def kept(data: bytes | None) -> bytes:
             lines = (data or b"").splitlines(keepends=True)
@@ -219,18 +219,18 @@ class _Removal:
                     self._clean_root(root)
 
     def _stop_dreams(self, opened: RootDir) -> None:
-        """One that was stopped half way is put right before what it would be put right with is gone; one that runs is told to end."""
+        """Recover an interrupted dream before its backups are removed, and ask a running dream to stop."""
         recover(GatedStore(DirectoryStore(opened), "auto"), DreamLock(opened), now=time.time())
         for record in read_records(opened):
             if is_open(record):
                 request_kill(opened, record.id)
-                why = "a dream is running on this memory; it was told to stop, so try again in a moment"
+                why = "a dream is running on this memory and was asked to stop; try again in a moment"
                 self._skip(opened.path / dream_home(record.id), why)
 
     def _clean_root(self, root: MemoryRoot) -> None:
         found = changes(root, self.subject)
         git = root.path / ".history" / "git"
-        # Git's copy holds every version: it goes before anything, and comes back from the journal as that then reads.
+        # Git's copy contains every version: remove it first; it is rebuilt from the cleaned journal.
         if git.is_dir() and any(change.kind not in ("caches", "inbox") for change in found):
             with self._reported(git):
                 if self.do:
@@ -244,7 +244,7 @@ def _data(path: Path) -> bytes:
     with open(path, "rb") as file:
         data = file.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
-        raise DiskError(str(path), f"is larger than {MOST_BYTES >> 20} MiB", "look into it yourself")
+        raise DiskError(str(path), f"is larger than {MOST_BYTES >> 20} MiB", "check it by hand")
     return data
 
 
@@ -254,28 +254,32 @@ def _holds_any(session: SessionFiles, subject: Subject) -> bool:
 
 
 def _holds(path: Path, subject: Subject) -> bool:
-    """Whether the raw bytes hold it, escaped or not; a part at a time."""
+    """Return whether the raw bytes contain the subject, escaped or not, reading a part at a time."""
     return any(subject.holds(data.decode("utf-8", "surrogateescape")) for data in windows(path, _WINDOW, _OVERLAP))
 
 
-# The last look
+# The final check
 
 
 def remains(roots: list[Path], subject: Subject, *, inside: Callable[[Path], bool]) -> list[LeftFile]:
-    """Every file below these directories that still holds the subject, read raw. `inside`: whether it was to be cleaned at all."""
+    """Return every file below `roots` that still contains the subject. `inside` tells whether it was to be cleaned."""
     loose = subject.everywhere()
     every = dict.fromkeys(path for root in roots for path in regular_files(root))
     above = {
         parent for root in roots for path in every if root in path.parents for parent in path.parents if root in parent.parents
     }
-    found = [LeftFile(str(path), "its name holds it") for path in sorted({*every, *above}) if loose.holds(path.name)]
+    found = [LeftFile(str(path), "its name contains it") for path in sorted({*every, *above}) if loose.holds(path.name)]
     for path in every:
         try:
             if not _holds(path, loose):
                 continue
-            why = "still holds it" if _holds(path, subject) else "only as a part of longer words; --anywhere takes those too"
+            why = (
+                "still contains it"
+                if _holds(path, subject)
+                else "contains it only inside longer words; use --anywhere to remove those"
+            )
             if not inside(path):
-                why = "belongs to another project; --all-projects cleans that too"
+                why = "belongs to another project; use --all-projects to clean it too"
         except OSError as error:
             why = f"could not be read: {os.strerror(error.errno or 0).lower()}"
         found.append(LeftFile(str(path), why))

@@ -1,9 +1,10 @@
-"""A memory directory without a subject (B11): which files go, which change, and how its journal reads afterwards.
+"""Remove a subject from a memory directory (B11): which files are removed or changed, and the new content of its journal.
 
-Decides only. A memory whose name, description or file name holds the subject goes as a whole, with every line the journal has
-of it; of any other memory the parts that hold it go, and the rest of it if nothing is left. The journal's contents are treated
-by the same rule, and its digests follow, so what stands there still fits what the journal says. Proposals that hold it go,
-what dreams keep of it goes, so that no undo brings it back, caches go, git's copy goes as a whole: it is made again from the journal.
+Computes the changes without making them. A memory with the subject in its name, description or file name is removed as a whole,
+with all its journal lines. Any other memory loses the parts that contain the subject, and is removed if nothing is left. The
+journal's contents follow the same rule, and its digests are updated to match. Pending changes with the subject are removed, and
+so are copies kept by dreams, so that no undo restores it. Caches are removed, and so is git's copy, which is rebuilt from the
+journal.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ from ..kept_files import MemoryRoot, memory_kind, regular_files
 from .redaction import MARK, RedactedValue, encoded, redact_json, redact_markdown, redact_text
 from .subject import COPIED_CHARS, Subject
 
-# Everything in a memory directory is small; the journal's segments are the largest.
+# Files in a memory directory are small; journal segments are the largest.
 MOST_BYTES = 64 << 20
 _MARKERS = "-*+> \t"
 
 
 class FileChange(NamedTuple):
-    """What becomes of one file. `new` None: it goes. `trash`: how many of the places are of memories that were removed before."""
+    """The change to one file. `new` is None if it is removed; `trash` counts the places in memories that were already removed."""
 
     path: Path
     kind: str
@@ -45,7 +46,7 @@ class FileChange(NamedTuple):
 
 class _MemoryText(NamedTuple):
     path: Path
-    name: str  # below the memory directory
+    name: str  # relative to the memory directory
     kind: str
     is_topic: bool
     seen: FileState
@@ -56,7 +57,7 @@ class _MemoryText(NamedTuple):
 
 
 def changes(root: MemoryRoot, subject: Subject) -> list[FileChange]:
-    """In the order they are made: what others point at goes last, the journal last of all."""
+    """Return the changes in the order to make them: files that others point at come last, the journal last of all."""
     read_files = _read_all(root)
     gone = {one.name for one in read_files if one.is_topic and _is_gone(one, subject)}
     found = [change for one in read_files if (change := _change(one, subject, gone)) is not None]
@@ -70,7 +71,7 @@ def changes(root: MemoryRoot, subject: Subject) -> list[FileChange]:
 
 
 def copied_lines(root: MemoryRoot, subject: Subject) -> set[str]:
-    """The longer lines of memories that go as a whole: wherever else they were copied, they go too."""
+    """Return the longer lines of memories that are removed as a whole, so that copies of them can be removed too."""
     found: set[str] = set()
     for one in _read_all(root):
         if one.is_topic and about(one.name, one.text, subject):
@@ -91,9 +92,9 @@ def _lines(text: str) -> set[str]:
 
 
 def about(file: str, text: str, subject: Subject) -> bool:
-    """Whether a memory is about the subject: it goes as a whole then."""
+    """Return whether a memory is about the subject and is therefore removed as a whole."""
     topic = read_topic(file, text, 0)
-    return any(subject.holds(said) for said in (topic.name, topic.description, file.removesuffix(".md")))
+    return any(subject.holds(field) for field in (topic.name, topic.description, file.removesuffix(".md")))
 
 
 def _read_all(root: MemoryRoot) -> list[_MemoryText]:
@@ -102,7 +103,7 @@ def _read_all(root: MemoryRoot) -> list[_MemoryText]:
         kind, state = memory_kind(root, path), file_state(path)
         data = None
         if state is not None and state.size <= MOST_BYTES:
-            # What cannot be read is not changed; the last look at everything names it.
+            # Unreadable files are left alone; the final check reports them.
             with suppress(DiskError, OSError):
                 data = read(path, MOST_BYTES) if not root.shared else path.read_bytes()
         if state is not None and data is not None:
@@ -136,7 +137,7 @@ def _change(one: _MemoryText, subject: Subject, gone: set[str]) -> FileChange | 
 
 
 def _cleaned_topic(text: str, subject: Subject) -> str | None:
-    """None when nothing but front matter is left of a body that said something."""
+    """Return the memory without the subject; None if only front matter would be left."""
     matter = read_front_matter(text)
     if matter.head is None:
         body = redact_markdown(text, subject).value
@@ -149,7 +150,7 @@ def _cleaned_topic(text: str, subject: Subject) -> str | None:
 
 
 def _head_lines(head: str, subject: Subject) -> Iterator[str]:
-    """The lines of front matter; a value that holds the subject keeps its key, so that the rest can still be read."""
+    """Yield the lines of front matter. A value with the subject keeps its key, so that the rest stays readable."""
     for line in head.splitlines(keepends=True):
         key, colon, _ = line.partition(":")
         if not subject.holds(line):
@@ -196,7 +197,7 @@ def _journal(segments: list[_MemoryText], subject: Subject, gone: set[str], ther
 
 
 def _decoded(text: str) -> Iterable[JournalLine | str]:
-    """A line that cannot be read stays as the text it is."""
+    """Yield the journal's lines, leaving unreadable ones as text."""
     for row in text.split("\n"):
         if row:
             try:
@@ -206,7 +207,7 @@ def _decoded(text: str) -> Iterable[JournalLine | str]:
 
 
 def _fates(lines: list[JournalLine], subject: Subject, gone: set[str]) -> dict[str, str | None]:
-    """Digest → the digest of what stands in its place; None: nothing does."""
+    """Map each changed digest to the digest of the new content; None if the content is removed."""
     fates: dict[str, str | None] = {}
     for line in lines:
         if line.content is None:

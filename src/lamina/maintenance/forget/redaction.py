@@ -1,9 +1,9 @@
-"""Taking a subject out of texts (B11): plain text, markdown, JSON values. Pure; doing it twice changes nothing more.
+"""Redact a subject in plain text, Markdown and JSON values (B11). Pure and idempotent.
 
-In plain text the line that holds it becomes `[removed]`, of a very long line the sentence; in a text without blanks (a path, a
-branch) only the words themselves. In markdown the paragraph, the list item with what is indented below it, or the section under
-a heading goes. In JSON every text is treated so, keys too, but for those that hold a record together: ids, types, roles. A
-thinking block that changed loses its signature, which would no longer fit; readers leave such a block out.
+In plain text the line with the subject becomes `[removed]`; in a very long line only the sentence, and in a text without blanks
+(a path, a branch) only the words themselves. In Markdown the paragraph, the list item with its children, or the section under a
+heading is removed. In JSON every string and key is redacted, except the structural ones: ids, types, roles. A thinking block
+that changed loses its signature, which would be invalid; readers skip such a block.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from .subject import Subject, TextSpan, merge_spans
 T = TypeVar("T")
 
 MARK = "[removed]"
-# A longer line is a minified file or a long paragraph: there a sentence is taken.
+# In a longer line (a minified file, a long paragraph) only the sentence is redacted.
 LONG_LINE = 1_000
-# How far a sentence is looked for on either side.
+# How far to search for the sentence's ends.
 SENTENCE = 300
 
 _LINE_END = re.compile(r"\n|\\+[nr]")
@@ -29,7 +29,7 @@ _SENTENCE_END = re.compile(r"[.!?;](?=\s)|[。！？；]|\n")
 _HEADING = re.compile(r"(#{1,6})\s")
 _FENCE = re.compile(r"\s*(```|~~~)")
 _ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s|\s*\|")
-# What holds records together. Inside what a person's tools said or were given these are words like any other.
+# Structural keys of records. Inside tool inputs and results they are ordinary words.
 # fmt: off
 _HOLDING = frozenset({
     "uuid", "parentUuid", "logicalParentUuid", "leafUuid", "sessionId", "id", "ids", "uuids", "allUuids", "kept", "tool_use_id",
@@ -42,7 +42,7 @@ _HOLDING = frozenset({
 
 
 class RedactedValue(NamedTuple, Generic[T]):
-    """`places`: how often the subject was found."""
+    """A redacted value and the number of places where the subject was found."""
 
     value: T
     places: int
@@ -76,12 +76,12 @@ def _widened(text: str, span: TextSpan) -> TextSpan:
 
 
 def _last_end(pattern: re.Pattern[str], text: str, low: int, high: int) -> int:
-    """Behind the last match before `high`; `low` where there is none."""
+    """Return the end of the last match before `high`, or `low` without a match."""
     return max((found.end() for found in pattern.finditer(text, low, high)), default=low)
 
 
 def redact_markdown(text: str, subject: Subject) -> RedactedValue[str]:
-    """Markdown without the parts that hold the subject."""
+    """Remove the parts of a Markdown text that contain the subject."""
     found = subject.spans(text)
     if not found:
         return RedactedValue(text, 0)
@@ -108,7 +108,7 @@ def _part(lines: list[str], hit: int) -> set[int]:
         return set(range(hit, next(ends, len(lines))))
     first = hit
     if not _ITEM.match(lines[hit]):
-        # Prose may be wrapped: its sentence begins above.
+        # Wrapped prose: the paragraph begins above.
         while first and lines[first - 1].strip() and not _starts(lines[first]):
             first -= 1
     return set(range(first, _end_of(lines, first, hit)))
@@ -119,7 +119,7 @@ def _starts(line: str) -> bool:
 
 
 def _end_of(lines: list[str], first: int, hit: int) -> int:
-    """Where what begins at `first` ends: wrapped lines belong to it, and what is indented below an item."""
+    """Return the end of the part that begins at `first`, including wrapped lines and lines indented below an item."""
     deep = _indent(lines[first])
     number = hit + 1
     while number < len(lines) and lines[number].strip():
@@ -135,7 +135,7 @@ def _indent(line: str) -> int:
 
 
 def redact_json(value: Any, subject: Subject, *, free: bool = False) -> RedactedValue[Any]:
-    """The value without the subject. `free`: no key holds anything together here."""
+    """Redact a JSON value; with `free`, no key is structural."""
     match value:
         case str():
             return _in_text(value, subject)
@@ -185,7 +185,7 @@ def _holds_together(value: dict[str, Any], key: str, free: bool) -> bool:
 
 
 def encoded(value: Any) -> bytes:
-    """One line of JSON; half a surrogate pair, which no encoding has, stays an escape."""
+    """Encode as one line of JSON; a lone surrogate, which UTF-8 cannot encode, stays an escape."""
     try:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
     except UnicodeEncodeError:

@@ -1,11 +1,11 @@
-"""What it means that a text holds a subject (B11). Pure.
+"""How a subject is matched in a text (B11). Pure.
 
-A text is compared in its folded form: compatibility characters, case, accents written as one or two characters and invisible
-characters make no difference; blanks in the subject match any run of blanks, hyphens and underscores, so `Anna Lee` finds
-`anna-lee.md`. A subject is a word of its own: `Ann` is not in `annual`, unless `anywhere` is said. Scripts that put no blank
-between words have no such border. Escapes as in JSON, however often escaped, are read as the character they stand for.
+Texts are compared in folded form: case, compatibility characters, composed or decomposed accents and invisible characters make
+no difference. Blanks in the subject match any run of blanks, hyphens and underscores, so `Anna Lee` finds `anna-lee.md`. A
+subject matches whole words: `Ann` does not match `annual`, unless `anywhere` is set. Scripts without blanks between words have
+no word borders. JSON escapes, however often escaped, are read as the character they stand for.
 
-`also` holds further lines, taken from memories that go as a whole: copies of them elsewhere go with them.
+`also` contains further lines, taken from memories that are removed as a whole: copies of these lines elsewhere are removed too.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from typing import NamedTuple
 
 from ...core.errors import InputError
 
-# One letter would take every text apart; two are a word in some scripts.
+# One letter would match almost everywhere; two are a word in some scripts.
 SHORTEST = 2
 LONGEST = 200
-# A line this long is a copy where it stands elsewhere; a shorter one may be anybody's.
+# A line of at least this length found elsewhere is a copy; a shorter one may be a coincidence.
 COPIED_CHARS = 24
 
 _BLANK = re.compile(r"[\s_-]+")
@@ -33,13 +33,13 @@ _ESCAPE = re.compile(
 _SHORT = {"b": " ", "f": " ", "n": "\n", "r": "\n", "t": "\t"}
 # Thai to Khmer, Hangul, and from the CJK radicals to the end of Yi, with the planes of further ideographs.
 _NO_BLANKS = "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u2e80-\ua4cf\U00020000-\U0003ffff"
-# What changes the letter before it: accents, voiced marks of kana, final consonants of a Korean syllable.
+# Characters that modify the preceding letter: accents, kana voicing marks, final consonants of a Korean syllable.
 _MARKS = "\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\u3099\u309a\ufe20-\ufe2f\u11a8-\u11ff"
 _LETTER = f"(?:(?![{_NO_BLANKS}])[^\\W_])"
 _HAS_BLANKS = re.compile(_LETTER)
 _MARK = re.compile(f"[{_MARKS}]")
 _INSIDE = re.compile(f"{_LETTER}|[{_MARKS}]")
-# How a text is cut into runs that fold to their own length, and single characters that may not.
+# Split a text into runs that keep their length when folded, and single characters that may not.
 _PLAIN = re.compile(r"[\x00-\x7f]+|[^\x00-\x7f]")
 _ESCAPED = re.compile(rf"(?i:{_ESCAPE.pattern})|[\x00-\x5b\x5d-\x7f]+|\\|[^\x00-\x7f]")
 _INVISIBLE = "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
@@ -51,7 +51,7 @@ class TextSpan(NamedTuple):
 
 
 class _FoldedRun(NamedTuple):
-    """A part of a text whose folded form begins at `at`: as long as it is, or one character, escaped or not."""
+    """A part of a text whose folded form begins at `at`. If `even`, folding keeps its length; otherwise it is one character."""
 
     at: int
     start: int
@@ -65,7 +65,7 @@ def fold(text: str) -> str:
     decomposed = unicodedata.normalize("NFKD", text).casefold()
     folded = unicodedata.normalize("NFKD", decomposed)
     for char in _INVISIBLE:
-        # Looking first is many times faster than replacing what is hardly ever there.
+        # Checking first is many times faster, since these characters are rare.
         if char in folded:
             folded = folded.replace(char, "")
     return folded
@@ -84,7 +84,7 @@ class Subject:
         words = [word for word in _BLANK.split(fold(self.text)) if word]
         if len("".join(words)) < SHORTEST or len(self.text) > LONGEST:
             raise InputError(
-                "subject", f"{SHORTEST} to {LONGEST} letters are needed", "name the person or thing as it is written"
+                "subject", f"must have {SHORTEST} to {LONGEST} letters", "give the name as it is written in the files"
             )
         self._anywhere = anywhere
         self._pattern = re.compile(r"[\s_-]+".join(map(re.escape, words)))
@@ -95,22 +95,22 @@ class Subject:
         return Subject(self.text, anywhere=self._anywhere, also=(*self._also, *lines))
 
     def plain(self) -> Subject:
-        """The same without further lines."""
+        """Return this subject without further lines."""
         return Subject(self.text, anywhere=self._anywhere)
 
     def everywhere(self) -> Subject:
-        """The same without borders and without further lines: for looking whether something is left."""
+        """Return this subject without word borders and further lines, to check whether anything is left."""
         return Subject(self.text, anywhere=True)
 
     def holds(self, text: str) -> bool:
-        """Whether `spans` would find anything; most texts are answered by one search."""
+        """Return whether `spans` would find anything; for most texts one search is enough."""
         folded = fold(text)
         if "\\u" not in folded and not self._may(folded):
             return False
         return any(self._hits(folded)) or ("\\" in text and any(self._hits(fold(_ESCAPE.sub(_meant, text)))))
 
     def spans(self, text: str) -> list[TextSpan]:
-        """Where it stands, in order, without overlaps."""
+        """Return the places of the subject in order, without overlaps."""
         folded = fold(text)
         if "\\u" not in folded and not self._may(folded):
             return []
@@ -123,7 +123,7 @@ class Subject:
         return all(word in folded for word in self._words) or any(line in folded for line in self._also)
 
     def _hits(self, folded: str) -> Iterator[TextSpan]:
-        # The words alone are found by a plain search; what stands around them is looked at then.
+        # Find the words first, then check the characters around them.
         for hit in self._pattern.finditer(folded):
             if self._bordered(folded, hit.start(), hit.end()):
                 yield TextSpan(hit.start(), hit.end())

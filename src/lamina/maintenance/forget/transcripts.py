@@ -1,9 +1,9 @@
-"""A session without a subject (B11): its transcript line by line, and the files beside it.
+"""Remove a subject from a session (B11): from its transcript, line by line, and from its other files.
 
-Decides only, in bounded memory however long the transcript is. Lines that do not hold the subject keep their bytes; a line that
-holds it keeps its record, its ids and its tool pairs, and the texts in it are changed. What a resume needs follows: the byte
-offsets in checkpoints move with the lines, and the digest and size of a spilled result become those of the file as it will be.
-Of a damaged line the records in it stay.
+Computes the new content without writing it, in bounded memory for any transcript length. Lines without the subject keep their
+bytes. A line with the subject keeps its record, ids and tool pairs; only its texts change. Everything a resume needs is
+updated: byte offsets in checkpoints move with the lines, and the digest and size of a spilled result become those of its new
+file. The records in a damaged line are kept.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .subject import Subject
 
 
 class SpillDigest(NamedTuple):
-    """What a result's file will be."""
+    """Digest and size of a spilled result's new file."""
 
     sha256: str
     size: int
@@ -36,8 +36,8 @@ class RedactedLine(NamedTuple):
 
 
 def redact_transcript(lines: Iterable[RawLine], subject: Subject, spills: dict[str, SpillDigest]) -> Iterator[RedactedLine]:
-    """The transcript as it will be; joined together the lines are the file."""
-    # Old offsets of lines to new ones: only where the difference changes is noted.
+    """Yield the lines of the new transcript."""
+    # Map old line offsets to new ones, recording only the points where the shift changes.
     starts, shifts = [0], [0]
 
     def moved(offset: int) -> int:
@@ -64,13 +64,13 @@ def _line(data: bytes, subject: Subject, spills: dict[str, SpillDigest], moved: 
         places += new.places
         rows.append(encoded(new.value))
     if not changed and (whole or not held):
-        # It stands in an id or a number: the last look at everything names it.
+        # The subject is in an id or a number, so leave it; the final check reports it.
         return RedactedLine(data, 0, False)
     return RedactedLine(b"".join(row + b"\n" for row in rows), places + (not whole), True)
 
 
 def _values(data: bytes) -> tuple[list[dict[str, Any]], bool]:
-    """The records of a line, and whether they are all that stands in it."""
+    """Return the records of a line, and whether the line has nothing else."""
     try:
         value = json.loads(data)
     except (ValueError, RecursionError):
@@ -79,7 +79,7 @@ def _values(data: bytes) -> tuple[list[dict[str, Any]], bool]:
 
 
 def _follow(value: dict[str, Any], spills: dict[str, SpillDigest], moved: Callable[[int], int] | None) -> bool:
-    """Brings offsets and digests of our own records up to date; whether anything changed."""
+    """Update the offsets and digests in Lamina's own records; return whether anything changed."""
     ours = value.get("lamina")
     inner = ours.get("data") if isinstance(ours, dict) else None
     if not isinstance(ours, dict) or not isinstance(inner, dict):
@@ -92,7 +92,7 @@ def _follow(value: dict[str, Any], spills: dict[str, SpillDigest], moved: Callab
 
 
 def _follow_digests(value: dict[str, Any], spills: dict[str, SpillDigest]) -> bool:
-    """In a spill's own record and wherever it was told."""
+    """Update digests in a spill's own record and wherever it is mentioned."""
     changed = False
     for inner in value.values():
         changed = (isinstance(inner, dict) and _follow_digests(inner, spills)) or changed
@@ -104,7 +104,7 @@ def _follow_digests(value: dict[str, Any], spills: dict[str, SpillDigest]) -> bo
 
 
 def redact_file(path: Path, data: bytes, subject: Subject) -> RedactedValue[bytes] | None:
-    """A file beside the transcript as it will be: notes, a spilled result, anything; None where it does not hold the subject."""
+    """Return the new content of a session's other file (notes, spilled results); None if it does not contain the subject."""
     text = data.decode("utf-8", "surrogateescape")
     if not subject.holds(text) or b"\0" in data[:8_192]:
         return None
@@ -117,5 +117,5 @@ def redact_file(path: Path, data: bytes, subject: Subject) -> RedactedValue[byte
 
 
 def spill_digests(old: bytes, new: bytes) -> dict[str, SpillDigest]:
-    """The digest of a spilled result → what its file will be."""
+    """Map the old digest of a spilled result to the digest and size of its new file."""
     return {hashlib.sha256(old).hexdigest(): SpillDigest(hashlib.sha256(new).hexdigest(), len(new))}

@@ -1,1 +1,1 @@
-"""`lamina migrate`: a project that moved keeps its memory and its sessions."""
+"""`lamina migrate`: move the memory and sessions of a project to its new directory."""

@@ -1,11 +1,11 @@
-"""A project that moved keeps its memory and its sessions (B12).
+"""Move the memory and sessions of a moved project to its new directory (B12).
 
-Decides who may be whose: a directory of the home is a candidate for a project if the path it was made for is gone and it has
-the same root commit, or is the very directory under another name. What a working tree says is never enough: the old path must
-be gone, and a person says yes. Then moves: the memory, each session, each subdirectory's sessions, and last the file that says
-which project it is, so that a move that was interrupted is found and finished by the same command.
+Finds candidates: a stored project matches if its path no longer exists and it has the same root commit, or is the same
+directory under another name. The working tree alone is never trusted: the old path must be gone, and the user must confirm. The
+move takes the memory, each session and the sessions of subdirectories. The project's identity file comes last, so that running
+the command again finds and finishes an interrupted move.
 
-A crash at any line leaves each session and the memory here or there, whole.
+A crash at any point leaves each session and the memory complete, in the old or the new place.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ from ...memory.store.topic import Topic, name_key, write_topic
 from ...prompt.git_status import EMPTY_REPOSITORY, find_repository, head_of
 from ..kept_files import MEMORY, SessionFiles, irregular_files, regular_files, session_files
 
-# A million commits take some seconds; who waits for it is told, or does not wait.
+# A million commits take a few seconds.
 GIT_SECONDS = 5.0
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-# Of a directory of the home that is about to move: what lies there besides is bookkeeping.
+# Entries of a project's directory that do not keep it alive after a move.
 _OWN = frozenset({FILE_NAME, MEMORY})
 
 
@@ -61,14 +61,14 @@ class Candidate(NamedTuple):
 
 
 def topics_in(directory: Path) -> int:
-    """How many memories a project's directory holds."""
+    """Count the memories in a project's directory."""
     inner = directory / MEMORY
     named = [path for path in regular_files(inner) if path.suffix == ".md" and path.name != INDEX]
     return sum(not any(part.startswith(".") for part in path.relative_to(inner).parts) for path in named)
 
 
 def candidates(home: Path, project: Path, roots: tuple[str, ...]) -> list[Candidate]:
-    """Who this project may have been. `roots`: its root commits."""
+    """Return the stored projects that may be this one before it moved; `roots` are its root commits."""
     here = directory_id(project)
     found = []
     for known in gone(home, project):
@@ -85,14 +85,14 @@ def candidates(home: Path, project: Path, roots: tuple[str, ...]) -> list[Candid
 
 
 def gone(home: Path, project: Path) -> list[KnownProject]:
-    """Projects whose path is no longer there, as their files say."""
+    """Return the stored projects whose path no longer exists."""
     identities = ((directory, read_identity(directory)) for directory in project_directories(home / "projects"))
     found = [KnownProject(directory, Path(one.path), one) for directory, one in identities if one is not None]
     return [one for one in found if one.path != project and not os.path.lexists(one.path)]
 
 
 def moved_from(home: Path, old: str) -> KnownProject:
-    """The project that a person names by its old path or its directory's name."""
+    """Find a stored project by its old path or its directory's name."""
     wanted = os.path.abspath(os.path.expanduser(old))
     for known in list_known_projects(home):
         if str(known.path) == wanted or known.directory.name == old:
@@ -100,18 +100,18 @@ def moved_from(home: Path, old: str) -> KnownProject:
     directory = home / "projects" / slug(wanted)
     if directory.is_dir():
         return KnownProject(directory, Path(wanted), None)
-    raise InputError("--from", f"nothing is kept of {old!r}", "lamina migrate --list shows what there is")
+    raise InputError("--from", f"project {old!r} not found", "run `lamina migrate --list` to see the known projects")
 
 
 def refuse(home: Path, old: KnownProject, project: Path, *, merge: bool) -> None:
-    """InputError where the move must not be made."""
+    """Raise InputError if the move is not allowed."""
     if os.path.lexists(old.path):
-        raise InputError(str(old.path), "is still there, so its memory is in use", "move or remove the project first")
+        raise InputError(str(old.path), "still exists, so its memory is in use", "move or remove the project first")
     target = home / "projects" / slug(project)
     if target == old.directory:
-        raise InputError(str(project), "has this memory already", "nothing needs to be moved")
+        raise InputError(str(project), "already uses this memory", "nothing needs to be moved")
     if topics_in(old.directory) and _remembers(target) and not merge:
-        raise InputError(str(project), "has memories of its own", "--merge puts both together")
+        raise InputError(str(project), "already has memories", "use --merge to combine them")
     for directory in (target, *(part for part, _ in _pairs(home, old, old.path))):
         for one in session_files(directory):
             if one.holder() is not None:
@@ -123,7 +123,7 @@ def _remembers(directory: Path) -> bool:
 
 
 def _pairs(home: Path, old: KnownProject, project: Path) -> list[tuple[Path, Path]]:
-    """Old directory of the home → the path it will stand for: subdirectories first, the project itself last."""
+    """Return each old directory with its new project path: subdirectories first, the project itself last."""
     below = [
         (known.directory, project / known.path.relative_to(old.path))
         for known in list_known_projects(home)
@@ -133,7 +133,7 @@ def _pairs(home: Path, old: KnownProject, project: Path) -> list[tuple[Path, Pat
 
 
 def migrate(home: Path, old: KnownProject, project: Path, roots: tuple[str, ...] | None, *, merge: bool = False) -> MoveReport:
-    """Moves everything; what could not be moved is named in the report. `refuse` was asked before."""
+    """Move everything, and report what could not be moved. Call `refuse` first."""
     done = MoveReport(str(old.path), str(project))
     for directory, path in _pairs(home, old, project):
         target = home / "projects" / slug(path)
@@ -147,7 +147,7 @@ def migrate(home: Path, old: KnownProject, project: Path, roots: tuple[str, ...]
 
 def _move_session(one: SessionFiles, target: Path, done: MoveReport) -> None:
     try:
-        # The files beside it first: a transcript without them could not show what was spilled.
+        # Move the other files first: without them the transcript could not show spilled results.
         if one.directory.is_dir():
             move(one.directory, target / one.directory.name)
         if one.transcript.is_file():
@@ -158,7 +158,7 @@ def _move_session(one: SessionFiles, target: Path, done: MoveReport) -> None:
 
 
 def _rename(directory: Path, target: Path, path: Path, roots: tuple[str, ...] | None) -> None:
-    """The new directory says who it is: the old one's id goes on."""
+    """Write the identity of the new directory, keeping the old project's id."""
     old, there = read_identity(directory), read_identity(target)
     named = old or there or ProjectIdentity(1, os.urandom(16).hex(), str(path))
     was = tuple(dict.fromkeys((*named.was, *((old.path,) if old is not None else ()))))
@@ -177,7 +177,7 @@ def _move_memory(directory: Path, target: Path, done: MoveReport, *, merge: bool
             if merge:
                 merge_memories(source, there, done)
             elif count:
-                done.left.append(f"{there} has memories of its own; --merge puts both together.")
+                done.left.append(f"{there} already has memories. Use --merge to combine them.")
             return
         if there.is_dir():
             remove_tree(there)
@@ -188,7 +188,7 @@ def _move_memory(directory: Path, target: Path, done: MoveReport, *, merge: bool
 
 
 def _tidy(directory: Path) -> None:
-    """The old directory goes when nothing is left in it but its own file and empty directories."""
+    """Remove the old directory if only its identity file and empty directories are left."""
     if (directory / MEMORY).is_dir() and not any(regular_files(directory / MEMORY)):
         remove_tree(directory / MEMORY)
     if not any(path.name not in _OWN for path in directory.iterdir()) and not (directory / MEMORY).exists():
@@ -197,15 +197,16 @@ def _tidy(directory: Path) -> None:
 
 
 def root_commits(project: Path, *, environ: Mapping[str, str], seconds: float = GIT_SECONDS) -> tuple[str, ...] | None:
-    """The root commits of a repository, asked of git without its configuration, within a time limit.
+    """Return the root commits of a repository. Git runs without its configuration and with a time limit.
 
-    Empty outside a repository and in one without a commit; None where it could not be found out: no git, no time, a shallow clone."""
+    Empty outside a repository or without a commit; None if they cannot be determined: no git, a timeout or a shallow clone.
+    """
     repository = find_repository(project)
     head = head_of(repository) if repository is not None else None
     if repository is None or head is None or head.commit is None:
         return ()
     program = git_program(environ, outside=repository.top)
-    # The first commit of a shallow clone is not the repository's.
+    # The first commit of a shallow clone is not a root commit.
     if program is None or (repository.common / "shallow").exists():
         return None
     printed = run_git(
@@ -225,20 +226,20 @@ class MoveReport(msgspec.Struct):
     source: str
     target: str
     memories: int = 0
-    merged: list[str] = []  # names that two memories had
+    merged: list[str] = []  # new names of memories whose name was taken
     sessions: int = 0
     left: list[str] = []
 
 
 def merge_memories(source: Path, there: Path, done: MoveReport) -> None:
-    """Two memory directories become one: every memory of both, and the history of both.
+    """Merge two memory directories into one, with every memory and the history of both.
 
-    Invariants: a memory is written, with the lines the old journal has of it, before the old file goes; two memories of one name
-    whose texts differ both stay, the old one with all its keys and where it comes from in its name; what is neither memory, index nor
-    journal, or cannot be read as a memory, is moved as it is, or left and reported where such a file is there already; two daily logs of
-    one day are joined; only what was taken over is removed.
+    Invariants: a memory is written, with its journal lines, before the old file is removed. Two memories with the same name but
+    different texts are both kept; the old one keeps all its keys and gets its origin in its name. Other files, and unreadable
+    memories, are moved as they are, or left and reported if such a file already exists. Two daily logs of one day are joined.
+    Only what was taken over is removed.
 
-    A crash at any line leaves memories here, or here and there; the same command goes on, and what is here already is not doubled.
+    A crash at any point leaves a memory in the old place, or in both; running the command again continues without duplicates.
     """
     inner = source / TEAM
     if inner.is_dir():
@@ -250,7 +251,7 @@ def merge_memories(source: Path, there: Path, done: MoveReport) -> None:
         lines = old.history.filled()
         taken = set[str]()
         for topic in old.topics():
-            # One that is too long or no text is moved as it is, later.
+            # A memory that is too long or not text is moved as a plain file later.
             with suppress(InputError, DiskError):
                 _take(topic, [line for line in lines if line.file == topic.file], old, new, done)
                 taken.add(topic.file)
@@ -263,7 +264,7 @@ def merge_memories(source: Path, there: Path, done: MoveReport) -> None:
 def _take(topic: Topic, lines: list[JournalLine], old: DirectoryStore, new: DirectoryStore, done: MoveReport) -> None:
     raw = old.raw(topic.file)
     if raw is None:
-        raise DiskError(topic.file, "is gone", "look at the old directory")
+        raise DiskError(topic.file, "disappeared", "check the old directory")
     twin = new.named(topic.name)
     if twin is not None and twin.body == topic.body:
         return
@@ -273,7 +274,7 @@ def _take(topic: Topic, lines: list[JournalLine], old: DirectoryStore, new: Dire
     file = new.plan(draft).topic.file
     with hold_guard(new.root):
         new.history.adopt(msgspec.structs.replace(line, file=file, name=name) for line in lines)
-        # The very bytes, so that the journal's last line fits and the keys a person added stay.
+        # Copy the exact bytes, so that the journal's last line matches and keys the user added stay.
         if twin is None and new.root.stat(file) is None:
             new.root.replace(file, raw.data)
     if twin is None or topic.problems:
@@ -287,12 +288,12 @@ def _take(topic: Topic, lines: list[JournalLine], old: DirectoryStore, new: Dire
 
 
 def _apart(line: JournalLine, new: DirectoryStore, origin: str) -> JournalLine:
-    """What was removed there does not stand in for a file of the same name here."""
+    """Rename the file in a journal line if the new directory has a history for that name."""
     return line if new.history.last(line.file) is None else msgspec.structs.replace(line, file=second_file(line.file, origin))
 
 
 def _log(path: Path, there: Path, file: str) -> None:
-    """Two daily logs of one day: the old one's bullets come behind the new one's."""
+    """Append the old daily log's entries to the new one of the same day."""
     with RootDir.open(there, create=False) as root:
         known = set((read(there / file, MOST_BYTES) or b"").decode("utf-8", "replace").splitlines())
         lines = (read(path, MOST_BYTES) or b"").decode("utf-8", "replace").splitlines()
@@ -313,7 +314,7 @@ def _rest(source: Path, there: Path, taken: set[str], done: MoveReport) -> None:
                 move(path, there / relative)
         except DiskError as error:
             done.left.append(str(error))
-    odd = [f"{path} is no file; it was left there." for path in irregular_files(source)]
+    odd = [f"{path} is not a regular file and was left in place." for path in irregular_files(source)]
     done.left += odd
     if not odd and not any(path.name != INDEX for path in regular_files(source, skip={source / ".history"})):
         remove_tree(source)

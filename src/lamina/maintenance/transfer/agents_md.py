@@ -1,13 +1,13 @@
-"""AGENTS.md: instructions that many programs read, in one markdown file.
+"""AGENTS.md: instructions in one Markdown file that many programs read.
 
-Written is a block of our own at the end; all else keeps its bytes:
+An export writes a block of our own at the end and keeps all other bytes:
 
     <!-- lamina:memories -->
     ## name … (see `write_section`)
     <!-- /lamina:memories -->
 
-Read is that block where there is one. A file without it is somebody's instructions: each `##` section becomes a memory, and a sentence
-says that instruction files need no copy in memory (S8). Pure.
+An import reads that block, if there is one. Otherwise the file contains instructions: each `##` section becomes a memory, with
+a notice that instruction files need no copy in memory (S8). Pure.
 """
 
 from __future__ import annotations
@@ -33,9 +33,7 @@ _BLOCK = re.compile(
 )
 _FENCE = re.compile(r" {0,3}(?P<mark>`{3,}|~{3,})")
 _UNTITLED = "Instructions"
-COPIES = (
-    "its sections are instructions, which are read from the file itself where it lies in a project; a copy in memory can grow old"
-)
+COPIES = "its sections are instructions, which sessions read from the file itself; a copy in memory can become outdated"
 _COMMENT_LINE = re.compile(r"^<!-- (?=\\*/?lamina\b)", re.MULTILINE)
 _ESCAPED_LINE = re.compile(r"^<!-- \\(?=\\*/?lamina\b)", re.MULTILINE)
 _HEADING_CHARS = 200
@@ -50,7 +48,7 @@ def read_agents_md(text: str) -> Imported:
 
 
 def _instructions(text: str) -> Iterator[PortableTopic]:
-    """The text before the first `##` section, under the file's title, then the sections."""
+    """Yield the text before the first `##` section, named after the file's title, then the sections."""
     title, name, lines = "", "", list[str]()
     for heading, line in [*_lines(text), (2, "")]:
         if heading == 1 and not title and not name:
@@ -65,7 +63,7 @@ def _instructions(text: str) -> Iterator[PortableTopic]:
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """Each line with the level of its heading, 0 for other lines and inside of code."""
+    """Yield each line with its heading level, 0 for other lines and inside code blocks."""
     fence = ""
     for line in text.replace("\r\n", "\n").split("\n"):
         mark = _FENCE.match(line)
@@ -78,7 +76,7 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def write_agents_md(topics: Sequence[PortableTopic], *, before: str = "") -> str:
-    """The file with these memories as its block; without memories, without the block."""
+    """Return the file with these memories as its block; without memories, the block is removed."""
     inside = "\n\n".join(write_section(topic, 2) for topic in topics)
     block = f"<!-- lamina:memories -->\n{inside}\n\n<!-- /lamina:memories -->\n" if topics else ""
     old = _BLOCK.search(before)
@@ -90,15 +88,15 @@ def write_agents_md(topics: Sequence[PortableTopic], *, before: str = "") -> str
 
 
 def write_section(topic: PortableTopic, level: int) -> str:
-    """A memory as a section of a markdown file, without the line break at its end: a heading, a comment that renders as nothing, the body.
+    """Return a memory as a section of a Markdown file, without a final newline: heading, invisible comment, body.
 
         ## testing-db
         <!-- lamina {"description":"…","type":"feedback","modified":"2026-03-31T09:00:00.000Z"} -->
 
         Integration tests use a real database.
 
-    Invariant: what is written reads back the same, whatever the memory holds; headings in a body need no change, because a section begins
-    only where heading and comment stand together. A line of a body that begins like one of our comments gets a backslash.
+    Invariant: every memory reads back unchanged. Headings in a body need no escaping, because a section begins only where a
+    heading is followed by our comment. A body line that begins like one of our comments gets a backslash.
     """
     heading = one_line(topic.name, _HEADING_CHARS)
     data = in_comment(extras_beyond(topic, PortableTopic(heading)))
@@ -107,7 +105,7 @@ def write_section(topic: PortableTopic, level: int) -> str:
 
 
 def read_sections(text: str, level: int) -> Imported:
-    """All sections of ours in a text that ends with its last one."""
+    """Read all sections written by `write_section`; the text must end with the last one."""
     start = re.compile(rf"^#{{{level}}} (?P<heading>[^\n]*)\n<!-- lamina (?P<data>\{{[^\n]*\}}) -->\r?$", re.MULTILINE)
     topics, problems = list[PortableTopic](), list[str]()
     for head, raw in parts(start, f"{text}\n\n"):
@@ -116,10 +114,10 @@ def read_sections(text: str, level: int) -> Imported:
         extras = document(head["data"], "", strict=False)
         topics.append(with_extras(plain, extras))
         if extras is None:
-            problems.append(f"{plain.name!a}: the comment below its heading is no JSON, so its type and date are not known")
+            problems.append(f"{plain.name!a}: the comment below its heading is not valid JSON, so its type and date are unknown")
     return Imported(tuple(topics), tuple(problems))
 
 
 def _between(raw: str) -> str:
-    """What stands behind the blank line; a person's editor may have put more or none."""
+    """Return the text after the blank line; an editor may have added or removed blank lines."""
     return raw.removeprefix("\n\n") if raw.startswith("\n\n") else raw.lstrip("\r\n")

@@ -1,8 +1,8 @@
-"""Claude Code's memory directory: a file for each memory, `MEMORY.md` as the index of them.
+"""Claude Code's memory directory: one file per memory, with `MEMORY.md` as the index.
 
-It is our own layout (S3, S5), so nothing is lost but the names of files. The date stands under `metadata: modified:`, where Claude
-Code puts it. An index that holds notes instead of links, as people and earlier versions write it, becomes a memory of its own.
-Values in front matter are texts: a number in a field comes back as one. Pure.
+Lamina uses the same layout (S3, S5), so only file names are lost. The date is under `metadata: modified:`, where Claude Code
+writes it. An index with notes instead of links, as users and earlier versions write it, becomes a separate memory. Values in
+front matter are strings: a number in a field comes back as a string. Pure.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NOTES = "Notes from MEMORY.md"
 
 
 def read_claude_code(files: Mapping[str, str], *, times: Mapping[str, float] | None = None) -> Imported:
-    """`files`: path below the memory directory → text; `times`: when each was changed, for those that don't say it themselves."""
+    """Read the memories. `files` maps relative paths to texts; `times` has file times, for undated memories."""
     topics, problems = list[PortableTopic](), list[str]()
     for file, text in files.items():
         if file == INDEX or file.startswith("logs/") or not file.endswith(".md"):
@@ -30,7 +30,7 @@ def read_claude_code(files: Mapping[str, str], *, times: Mapping[str, float] | N
         problems += [f"{file}: {problem}" for problem in topic.problems if problem != "no description"]
     index = files.get(INDEX, "")
     gone = [entry.file for entry in read_entries(index) if entry.file not in files]
-    problems += [f"{INDEX} names {file!a}, which is not there" for file in gone]
+    problems += [f"{INDEX} refers to {file!a}, which does not exist" for file in gone]
     return Imported((*topics, *_notes(index, (times or {}).get(INDEX))), tuple(problems))
 
 
@@ -43,7 +43,7 @@ def _portable(topic: Topic, changed: float | None) -> PortableTopic:
 
 
 def _notes(index: str, changed: float | None) -> Iterator[PortableTopic]:
-    """What the index says itself: everything but headings, blank lines and links to files."""
+    """Yield the notes in the index itself: everything except headings, blank lines and links to files."""
     lines = [line for line in index.split("\n") if not read_entries(line)]
     if any(line.strip() and not re.match(r"#|<!--|---", line.strip()) for line in lines):
         body = re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
@@ -51,7 +51,7 @@ def _notes(index: str, changed: float | None) -> Iterator[PortableTopic]:
 
 
 def write_claude_code(topics: Sequence[PortableTopic]) -> dict[str, str]:
-    """Path below the memory directory → text. A second memory whose name gives the same file gets a number."""
+    """Return the files as relative path → text. If two names give the same file, the second gets a number."""
     files: dict[str, str] = {}
     taken = {fold(INDEX)}
     index = list[str]()
@@ -64,7 +64,7 @@ def write_claude_code(topics: Sequence[PortableTopic]) -> dict[str, str]:
 
 
 def merged_index(before: str, after: str, *, without: Collection[str] = ()) -> str:
-    """The index that is there, with the lines of the one that comes, but for these files."""
+    """Return the existing index with the lines of the new one, except those of the files in `without`."""
     for entry in read_entries(after):
         before = before if entry.file in without else put_entry(before, entry)
     return before

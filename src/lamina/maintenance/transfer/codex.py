@@ -1,11 +1,11 @@
 """Codex's memory directory, `~/.codex/memories`.
 
-Read are the handbook `MEMORY.md` (a memory for each `# Task Group:`), the profile and tips in `memory_summary.md`, and the notes under
-`extensions/ad_hoc/notes/`. Left out, and said so: `raw_memories.md`, `rollout_summaries/` and `skills/`, which hold accounts of single
-sessions and procedures (S8).
+An import reads the handbook `MEMORY.md` (one memory per `# Task Group:`), the profile and tips in `memory_summary.md`, and the
+notes under `extensions/ad_hoc/notes/`. It skips and reports `raw_memories.md`, `rollout_summaries/` and `skills/`, which
+contain records of single sessions and procedures (S8).
 
-Written are notes only, one for each memory: Codex rewrites its other files itself and takes notes up when it does, so an export never
-changes what it keeps. A note has the form of `write_section`, and nothing is lost in it. Pure.
+An export writes only notes, one per memory: Codex rewrites its other files itself and picks up the notes then, so an export never
+changes its data. A note has the form of `write_section` and loses nothing. Pure.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
+from ...core.wording import counted
 from ...memory.store.topic import file_name
 from .agents_md import read_sections, write_section
 from .portable_topic import Imported, PortableTopic, format_date, free_file, kind_of, make_description, parse_date, parts
@@ -21,13 +22,13 @@ from .portable_topic import Imported, PortableTopic, format_date, free_file, kin
 HANDBOOK = "MEMORY.md"
 SUMMARY = "memory_summary.md"
 NOTES = "extensions/ad_hoc/notes/"
-# Codex names a note by its time; one without a date is older than all.
+# Codex names notes by time; one without a date sorts first.
 NO_DATE = "1970-01-01T00-00-00"
 
 _GROUP = re.compile(r"^# Task Group:[ \t]*(?P<name>[^\n]*)$", re.MULTILINE)
 _HEAD_LINE = re.compile(r"(?P<key>scope|applies_to):[ \t]*(?P<value>[^\n]*)")
 _SECTION = re.compile(r"^## (?P<name>[^\n]*)$", re.MULTILINE)
-# Only routes into the other files.
+# A section that only points to other files.
 _ROUTES = "what's in memory"
 _NOTE_NAME = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)[T-]?(\d\d)-?(\d\d)-?(\d\d)?Z?-(?P<slug>.+)")
 _LEFT_OUT = {
@@ -43,7 +44,7 @@ def is_codex(files: Mapping[str, str]) -> bool:
 
 
 def read_codex(files: Mapping[str, str], *, times: Mapping[str, float] | None = None) -> Imported:
-    """`files`: path below the directory → text; `times`: when each was changed, for what has no date of its own."""
+    """Read the memories. `files` maps relative paths to texts; `times` has file times, for undated memories."""
     changed = times or {}
     named = sorted(file for file in files if file.startswith(NOTES) and file.endswith(".md"))
     notes = [_note(file, files[file], changed.get(file)) for file in named]
@@ -56,7 +57,7 @@ def read_codex(files: Mapping[str, str], *, times: Mapping[str, float] | None = 
 
 
 def _groups(text: str, changed: float | None) -> Iterator[PortableTopic]:
-    """Each group of the handbook. `scope:` is its description; `applies_to:` is kept with the body, which it limits."""
+    """Yield the groups of the handbook. `scope:` becomes the description; `applies_to:` stays in the body, since it limits it."""
     for head, part in parts(_GROUP, text):
         body = part.strip()
         scope = next((line["value"].strip() for line in _HEAD_LINE.finditer(body) if line["key"] == "scope"), "")
@@ -79,7 +80,7 @@ def _note(file: str, text: str, changed: float | None) -> Imported:
     named = _NOTE_NAME.fullmatch(stem)
     body = text.strip()
     if not body:
-        return Imported((), (f"{file}: is empty",))
+        return Imported((), (f"{file} is empty",))
     date = parse_date("{}-{}-{}T{}:{}:{}".format(*(part or "00" for part in named.groups()[:6]))) if named else None
     name = (named["slug"] if named else stem).replace("_", " ").replace("-", " ").strip()
     return Imported((PortableTopic(name or stem, make_description(body), None, body, changed if date is None else date),), ())
@@ -89,11 +90,11 @@ def _left_out(files: Mapping[str, str]) -> Iterator[str]:
     for place, what in _LEFT_OUT.items():
         count = sum(file == place or file.startswith(f"{place}/") for file in files)
         if count:
-            yield f"{place} ({count} {'file' if count == 1 else 'files'}) holds {what} and is left out"
+            yield f"{place} ({counted(count, 'file')}) contains {what} and was skipped"
 
 
 def write_codex(topics: Sequence[PortableTopic]) -> dict[str, str]:
-    """Path below the directory → text, the same for the same memories."""
+    """Return the files as relative path → text; the same memories always give the same files."""
     files: dict[str, str] = {}
     for topic in topics:
         date = format_date(topic.modified)

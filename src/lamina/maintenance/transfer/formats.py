@@ -1,9 +1,9 @@
-"""Which formats there are, and which one a source has: one file or a directory of text files, told by what it holds, then by its name.
+"""The supported formats, and how the format of a source (a file or a directory of text files) is detected.
 
-Owns the closed set of formats, and what of a foreign place is opened. Invariants: detection is a pure function of the content; a source
-that could be two things is the more special one, and one that is none of them is refused with the list of formats. A source of any size
-costs bounded memory; only regular files are read, through no link inside it, and nothing blocks; a file that is too large or no text is
-named and skipped in a directory, and is an error where it is the source itself.
+Owns the closed set of formats and what is opened in a source. Invariants: detection depends only on the content and the name;
+if two formats match, the more specific one wins, and if none does, the error lists the formats. Any source takes bounded
+memory; only regular files are read, no links inside the source are followed, and nothing blocks. A file that is too large or
+not text is reported and skipped in a directory, and an error if it is the source itself.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from .portable_topic import Imported, document
 Format: TypeAlias = Literal["claude-code", "codex", "agents-md", "mcp-memory", "mem0"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 
-# Ten thousand memories of ordinary length are a tenth of it.
+# Ten times the size of ten thousand ordinary memories.
 MOST_BYTES = 64 << 20
-# A memory file beyond this is none: the store's own limit is a quarter of it.
+# A larger file is not a memory: the store's own limit is a quarter of this.
 MOST_FILE_BYTES = 1 << 20
 MOST_FILES = 20_000
-# Codex keeps its notes three deep.
+# Codex keeps its notes three levels deep.
 DEEPEST = 5
 SUFFIXES = (".md",)
 
 
 class MemorySource(NamedTuple):
-    """A source as it was read: path below a directory → text, or the one file under its name."""
+    """The text files of a source: relative path → text, or the single file under its name."""
 
     name: str
     files: Mapping[str, str]
@@ -53,16 +53,16 @@ class MemorySource(NamedTuple):
 
 
 def read_source(path: Path) -> tuple[MemorySource, list[str]]:
-    """The source, and a sentence for each file in it that was skipped. InputError or DiskError when there is nothing to read."""
+    """Return the source and a message for each skipped file; InputError or DiskError if it cannot be read."""
     name = os.fspath(path)
     if "\0" in name:
-        raise InputError(ascii(name), "is no path")
+        raise InputError(ascii(name), "is not a valid path")
     real = Path(os.path.realpath(path))
     if real.is_dir():
         return _directory(real, name)
     fd = open_regular(real)
     if fd is None:
-        raise InputError(name, "is not there", "name a file or a directory to import")
+        raise InputError(name, "not found", "pass a file or directory to import")
     try:
         with reporting(name):
             size, changed = os.fstat(fd).st_size, os.fstat(fd).st_mtime
@@ -78,7 +78,7 @@ def _text(data: bytes | None, name: str) -> str:
     if data is not None and b"\0" not in data:
         with suppress(UnicodeDecodeError):
             return data.removeprefix(b"\xef\xbb\xbf").decode("utf-8")
-    raise InputError(name, "is no text in UTF-8", "name the file that holds the memories")
+    raise InputError(name, "is not UTF-8 text", "pass the file that contains the memories")
 
 
 def _directory(real: Path, name: str) -> tuple[MemorySource, list[str]]:
@@ -88,13 +88,13 @@ def _directory(real: Path, name: str) -> tuple[MemorySource, list[str]]:
             total += min(size, MOST_FILE_BYTES)
             if len(files) >= MOST_FILES or total > MOST_BYTES:
                 limit = f"{MOST_FILES:,} files or {MOST_BYTES >> 20} MB"
-                raise InputError(name, f"holds more than {limit} of text", "name the memory directory itself")
+                raise InputError(name, f"contains more than {limit} of text", "pass the memory directory itself")
             try:
                 if size > MOST_FILE_BYTES:
                     raise InputError(file, f"is larger than {MOST_FILE_BYTES >> 20} MB")
                 files[file], times[file] = _text(root.read_bytes(file, MOST_FILE_BYTES), file), changed
             except (DiskError, InputError) as error:
-                problems.append(f"{file!a}: {error.problem} and is left out")
+                problems.append(f"{file!a} {error.problem} and was skipped")
     return MemorySource(name, files, times, True), problems
 
 
@@ -113,15 +113,14 @@ def _walk(root: RootDir, rel: str, depth: int) -> Iterator[tuple[str, int, float
 
 
 def detect(source: MemorySource) -> Format:
-    """InputError when the content says nothing we know."""
+    """Return the format of the source; InputError if none matches."""
     if source.is_directory:
         notes = any(file.endswith(".md") for file in source.files)
         found: Format | None = "codex" if is_codex(source.files) else "claude-code" if notes else None
     else:
         found = _of_file(source)
     if found is None:
-        remedy = f"if you know what it is, name it with --format ({', '.join(FORMATS)})"
-        raise InputError(source.name, "is in none of the formats memories are imported from", remedy)
+        raise InputError(source.name, "is in an unknown format", f"choose one with --format ({', '.join(FORMATS)})")
     return found
 
 
@@ -142,7 +141,7 @@ def _of_file(source: MemorySource) -> Format | None:
 
 
 def read(source: MemorySource, format: Format) -> Imported:
-    """All memories of a source. InputError when it is not in that format at all."""
+    """Read all memories of a source; InputError if it is not in that format at all."""
     match format:
         case "claude-code":
             return read_claude_code(source.files, times=source.times)
@@ -160,5 +159,5 @@ def read(source: MemorySource, format: Format) -> Imported:
 
 def _one(source: MemorySource, what: str) -> str:
     if source.is_directory:
-        raise InputError(source.name, "is a directory", f"name {what} in it")
+        raise InputError(source.name, "is a directory", f"pass {what} in it")
     return source.text

@@ -1,10 +1,10 @@
-"""Importing into a store and exporting from one: reads, asks `plan`, does what it says.
+"""Import into a store and export from one: read the source, make a `plan`, carry it out.
 
-Owns the order of things. Invariants: memories are saved through the store and files are written through `disk`; nothing outside of the
-target is written; a file or memory that is there with other content is kept unless `replace` was said, and reported either way.
+Invariants: memories are saved through the store and files are written through `disk`; nothing outside the target is written; an
+existing file or memory that differs is kept unless `replace` is set, and reported either way.
 
-A crash at any line leaves each memory and each file whole, old or new. Doing the same again finishes what is missing: what was done
-counts as unchanged.
+A crash at any point leaves each memory and each file complete, old or new. Running it again does the rest; what is done counts as
+unchanged.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import NamedTuple, assert_never
 import msgspec
 
 from ...core.errors import InputError
+from ...core.wording import counted
 from ...disk.paths.memory_paths import check_child
 from ...disk.user_files import FileContent, read_whole
 from ...disk.user_files import replace as replace_file
@@ -32,12 +33,12 @@ from .mem0 import write_mem0
 from .plan import MOST_TOPICS, Outcome, TransferItem, plan, to_portable
 from .portable_topic import Imported, PortableTopic
 
-# A report that a person reads; the number of the rest is said.
+# Problems listed in a report; the rest is counted.
 MOST_PROBLEMS = 50
 
 
 class TransferReport(msgspec.Struct, frozen=True):
-    """In a dry run, what would have become of them."""
+    """The outcome of each item; in a dry run, what the outcome would be."""
 
     format: Format
     place: str
@@ -61,27 +62,27 @@ def import_into(
     replace: bool = False,
     why: ChangeReason,
 ) -> TransferReport:
-    """Every memory of `source` into the store. InputError when the source can't be read as what it is said to be."""
+    """Import every memory of `source` into the store; InputError if the source is not in the given format."""
     found, skipped = read_source(source)
     kind = format if format is not None else detect(found)
-    # By name, as a save finds them; only what is spelled as a file may mean one.
+    # Keyed by name, since a save finds existing memories by name.
     there = {name_key(topic.name): topic for topic in store.topics()}
     planned = plan(_readable(found, kind), there, origin=kind, replace=replace)
     items = planned.items if dry_run else tuple(_done(store, item, why) for item in planned.items)
     problems = list(dict.fromkeys((*skipped, *planned.problems)))
     if len(problems) > MOST_PROBLEMS:
-        problems[MOST_PROBLEMS:] = [f"and {len(problems) - MOST_PROBLEMS:,} more of the kind"]
+        problems[MOST_PROBLEMS:] = [f"and {counted(len(problems) - MOST_PROBLEMS, 'more problem')}"]
     return TransferReport(kind, os.fspath(source), dry_run, items, tuple(problems))
 
 
 def _readable(source: MemorySource, format: Format) -> Imported:
     taken = read(source, format)
     if len(taken.topics) > MOST_TOPICS:
-        remedy = f"{MOST_TOPICS:,} are the most: import it in parts"
-        raise InputError(source.name, f"holds {len(taken.topics):,} memories", remedy)
+        problem = f"contains {len(taken.topics):,} memories, and the limit is {MOST_TOPICS:,}"
+        raise InputError(source.name, problem, "import it in parts")
     if not taken.topics and taken.problems:
-        problem = f"holds no memories in the format {format}: {taken.problems[0]}"
-        raise InputError(source.name, problem, "name another with --format")
+        problem = f"contains no memories in the format {format}: {taken.problems[0]}"
+        raise InputError(source.name, problem, "choose another format with --format")
     return taken
 
 
@@ -93,7 +94,7 @@ def _done(store: MemoryStore, item: TransferItem, why: ChangeReason) -> Transfer
     except InputError as error:
         return TransferItem(item.name, "refused", error.problem)
     if isinstance(saved, Proposed):
-        return TransferItem(item.name, "proposed", f"waits for a yes as {saved.id}", item.wish)
+        return TransferItem(item.name, "proposed", f"pending approval as {saved.id}", item.wish)
     return msgspec.structs.replace(item, why=saved.unfinished) if saved.unfinished else item
 
 
@@ -101,7 +102,7 @@ def _done(store: MemoryStore, item: TransferItem, why: ChangeReason) -> Transfer
 
 
 class FileWrite(NamedTuple):
-    """One file of an export. `before` is the file as it is; None for a new one."""
+    """One file of an export. `before` is the existing file; None for a new one."""
 
     name: str
     path: Path
@@ -113,21 +114,21 @@ class FileWrite(NamedTuple):
 def export_from(
     store: MemoryStore, target: Path, format: Format, *, replace: bool = False, dry_run: bool = False
 ) -> TransferReport:
-    """Every memory of the store into `target`: a directory for claude-code and codex, a file for the others."""
+    """Export every memory of the store to `target`: a directory for claude-code and codex, a file for the other formats."""
     if "\0" in os.fspath(target):
-        raise InputError(ascii(os.fspath(target)), "is no path")
+        raise InputError(ascii(os.fspath(target)), "is not a valid path")
     found = store.topics()
-    # Half a memory would pass for a whole one where it is read.
-    cut = tuple(f"{topic.file} is too long and was left out" for topic in found if READ_IN_PART in topic.problems)
+    # Skip truncated memories: elsewhere they would look complete.
+    cut = tuple(f"{topic.file} is too long and was skipped" for topic in found if READ_IN_PART in topic.problems)
     topics = [to_portable(topic) for topic in found if READ_IN_PART not in topic.problems]
     if not topics:
-        return TransferReport(format, os.fspath(target), dry_run, (), cut or ("there are no memories to export",))
+        return TransferReport(format, os.fspath(target), dry_run, (), cut or ("No memories to export.",))
     writes = _writes(topics, target, format, replace)
     if not dry_run:
         for each in writes:
             if each.outcome in ("created", "replaced"):
                 replace_file(each.path, each.data, expect=None if each.before is None else each.before.version)
-    kept = "is there with other content"
+    kept = "exists with different content"
     items = tuple(TransferItem(each.name, each.outcome, kept if each.outcome == "conflict" else "") for each in writes)
     return TransferReport(format, os.fspath(target), dry_run, items, cut)
 
@@ -149,14 +150,14 @@ def _writes(topics: Sequence[PortableTopic], target: Path, format: Format, repla
 
 
 def _ended(topic: PortableTopic) -> PortableTopic:
-    """As a file of text: its last line has an end."""
+    """End the body with a newline, as a text file should."""
     return msgspec.structs.replace(topic, body=topic.body + "\n") if topic.body and not topic.body.endswith("\n") else topic
 
 
 def _in_directory(files: Mapping[str, str], target: Path, replace: bool) -> list[FileWrite]:
-    """The files, and an index with the lines of those that are there as they go out."""
+    """Plan the writes of the files, and of an index without the lines of files in conflict."""
     if target.exists() and not target.is_dir():
-        raise InputError(os.fspath(target), "is a file", "name a directory")
+        raise InputError(os.fspath(target), "is a file", "pass a directory")
     root = Path(os.path.realpath(target))
     paths = {file: root / check_child(root, file) for file in files}
     writes = [_write(file, paths[file], files[file], replace=replace) for file in files if file != INDEX]
@@ -167,11 +168,11 @@ def _in_directory(files: Mapping[str, str], target: Path, replace: bool) -> list
 
 
 def _write(name: str, path: Path, made: str | Callable[[str], str], *, replace: bool, adds: bool = False) -> FileWrite:
-    """`made` is the text, or makes it from the one that is there. `adds`: what is only added to the file is no conflict."""
+    """Plan one write. `made` is the new text or makes it from the old one. With `adds`, appending is not a conflict."""
     if path.is_dir():
-        raise InputError(os.fspath(path), "is a directory", "name a file")
+        raise InputError(os.fspath(path), "is a directory", "pass a file")
     before = read_whole(path, MOST_BYTES)
-    # Bytes that are no UTF-8 pass through unchanged.
+    # Bytes that are not UTF-8 pass through unchanged.
     old = "" if before is None else before.data.decode("utf-8", "surrogateescape")
     text = made if isinstance(made, str) else made(old)
     data = text.encode("utf-8", "surrogateescape")

@@ -1,12 +1,13 @@
-"""The file of the MCP memory server: a line of JSON for each entity and each relation of a knowledge graph.
+"""The file of the MCP memory server: one line of JSON per entity and relation of a knowledge graph.
 
     {"type":"entity","name":"ann","entityType":"person","observations":["Leads the audit"]}
     {"type":"relation","from":"ann","to":"billing","relationType":"works on"}
 
-An entity is a memory, its observations a list in the body, its relations items of that list: `- → works on [[billing]]`. What an entity
-has no place for stands under its key `lamina`, which the server's own reader skips; the server drops it when it saves the graph.
-Read are also one document with `entities` and `relations`, as the server's tools answer. The order of relations of different entities
-is not kept; a relation whose source is no entity is named and left out. Pure.
+An entity becomes a memory, its observations a list in the body, and its relations items of that list: `- → works on
+[[billing]]`. Data without a place in an entity goes under its key `lamina`, which the server's own reader skips; the server
+drops it when it saves the graph. An import also accepts one document with `entities` and `relations`, as the server's tools
+return it. The order of relations of different entities is not kept; a relation without a source entity is reported and skipped.
+Pure.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from .portable_topic import (
     without_field,
 )
 
-# What an entity without a type is called: the server wants a word.
+# The type of untyped entities, since the server requires one.
 UNTYPED = "memory"
 _RELATION = re.compile(r"→ (?P<type>.+) \[\[(?P<to>.+)\]\]", re.DOTALL)
 
@@ -50,16 +51,16 @@ def read_mcp_memory(text: str) -> Imported:
             case {"type": "relation", "from": str(source), "to": str(to), "relationType": str(kind)}:
                 relations.setdefault(source, []).append(Relation(to, kind))
             case _:
-                problems.append(f"line {line}: is no entity with name, entityType and observations, and no relation")
+                problems.append(f"line {line}: neither an entity (with name, entityType and observations) nor a relation")
     topics = [_topic(row, relations.pop(row["name"], [])) for row in entities]
     lost = [
-        f"relation {source!a} → {each.to!a}: there is no entity {source!a}" for source, all_ in relations.items() for each in all_
+        f"relation {source!a} → {each.to!a}: entity {source!a} not found" for source, all_ in relations.items() for each in all_
     ]
     return Imported(tuple(topics), (*problems, *lost))
 
 
 def _rows(text: str) -> tuple[list[JsonRow], list[str]]:
-    """One document that holds a graph, or a line for each row."""
+    """Read one document with a graph, or one row per line."""
     graph = document(text, "the file", strict=False)
     if isinstance(graph, dict) and isinstance(graph.get("entities"), list):
         named = [("entity", row) for row in graph["entities"]]
@@ -112,7 +113,7 @@ def _entity(topic: PortableTopic) -> tuple[dict[str, Any], list[Relation]]:
 
 
 def _hidden(value: object) -> list[Relation]:
-    """Relations that no list item can say, as a field holds them; empty when the field is somebody else's."""
+    """Return relations that cannot be written as list items, from their field; empty if the field is not ours."""
     found = list[Relation]()
     for pair in value if isinstance(value, list) else ():
         match pair:
@@ -131,7 +132,7 @@ def listed(items: Sequence[str]) -> str:
 
 
 def unlisted(body: str) -> list[str] | None:
-    """The items of a body that is a list as `listed` writes it and nothing else."""
+    """Return the items of a body that is exactly a list as `listed` writes it; None otherwise."""
     if not body:
         return []
     items = [part.removeprefix("- ").replace("\n  ", "\n") for part in re.split(r"\n(?=- )", body)]
@@ -148,7 +149,7 @@ def _relation(item: str) -> Relation | None:
 
 
 def _escaped(observation: str) -> str:
-    """An observation that reads like a relation, or like one that was escaped, gets a backslash."""
+    """Escape an observation that looks like a relation, or like an escaped one, with a backslash."""
     return f"\\{observation}" if re.match(r"\\*→ ", observation) else observation
 
 

@@ -1,8 +1,8 @@
-"""mem0's JSON: what `get_all` and an export give, `{"results": [{"id", "memory", "metadata", "user_id", "created_at", …}]}`.
+"""mem0's JSON, as `get_all` and exports return it: `{"results": [{"id", "memory", "metadata", "user_id", "created_at", …}]}`.
 
-A bare list and the key `memories` are read as well. A memory there is a sentence without a name: the name is made from its first words.
-Everything mem0 says beyond the text (ids, users, dates, its metadata) is kept under the field `mem0` and goes out again as it came.
-What mem0 has no place for stands in `metadata.lamina`, which mem0 keeps. Pure.
+A bare list and the key `memories` are accepted too. A mem0 memory is a sentence without a name, so its name is made from its
+first words. Everything beyond the text (ids, users, dates, metadata) is kept in the field `mem0` and exported unchanged. Data
+without a place in mem0 goes into `metadata.lamina`, which mem0 keeps. Pure.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from .portable_topic import (
     without_field,
 )
 
-# Where versions and products of mem0 keep the text of a memory, and the list of them.
+# Keys under which versions and products of mem0 store the text of a memory, and the list of memories.
 _TEXTS = ("memory", "text", "data", "content")
 _LISTS = ("results", "memories")
-# What a row of ours gets so that mem0's readers find what they expect.
+# Keys added to our rows because mem0's readers expect them.
 _ADDED = ("id", "created_at", "updated_at")
 
 
@@ -45,9 +45,9 @@ def read_mem0(text: str) -> Imported:
         if isinstance(row, dict) and (key := _text_key(row)) is not None:
             topics.append(_topic(row, key))
         else:
-            problems.append(f"results[{number}]: has no text under `memory` and is left out")
+            problems.append(f"results[{number}] has no text under `memory` and was skipped")
     if isinstance(value, dict) and value.get("relations"):
-        problems.append("relations: mem0's graph is left out; each memory says its fact itself")
+        problems.append("mem0's graph of relations was skipped; each memory states its fact itself")
     return Imported(tuple(topics), tuple(problems))
 
 
@@ -104,7 +104,7 @@ def write_mem0(topics: Sequence[PortableTopic]) -> str:
 
 
 def _again(topic: PortableTopic) -> dict[str, Any] | None:
-    """A row that came from mem0, as it came, with what has changed since in `metadata.lamina`; None when that can't say it."""
+    """Return the original mem0 row, with later changes in `metadata.lamina`; None if they cannot be expressed there."""
     own = topic.fields.get("mem0")
     if not isinstance(own, dict) or not own:
         return None
@@ -124,7 +124,7 @@ def _again(topic: PortableTopic) -> dict[str, Any] | None:
 
 
 def _new(topic: PortableTopic) -> dict[str, Any]:
-    """A row for a memory that mem0 has not seen. Its id is a UUID, the same for the same name, so that a second export is the same file."""
+    """Return a row for a memory new to mem0. Its id is derived from the name, so a second export gives the same file."""
     from uuid import NAMESPACE_URL, uuid5
 
     key = str(uuid5(NAMESPACE_URL, f"lamina:memory:{topic.name}"))

@@ -1,8 +1,8 @@
-"""What an import changes, decided before anything is saved.
+"""Plan what an import changes, before anything is saved.
 
-Owns the decision. Invariants: a memory that is there with other content is kept unless replacing was asked for; a source imported twice
-changes nothing the second time, because what is compared is what a save would write (secrets gone, one line where one line is meant);
-of two memories with one name in a source none is lost. Pure.
+Invariants: an existing memory that differs is kept unless replacing was requested; importing a source twice changes nothing the
+second time, because the comparison uses what a save would write (without secrets, one-line fields on one line); two memories
+with the same name in a source are both kept. Pure.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from .portable_topic import Imported, PortableTopic, document, format_date, in_c
 
 Outcome: TypeAlias = Literal["created", "replaced", "unchanged", "conflict", "refused", "proposed"]
 
-# Twenty times what recall is made for; more is a log, not a memory.
+# Twenty times what recall is designed for; more is a log, not a memory.
 MOST_TOPICS = 10_000
-# Ids, users and dates take some hundred bytes; every recall of the memory carries them along.
+# Ids, users and dates take a few hundred bytes; every recall of the memory includes them.
 MOST_BYTES = 2_000
 
 _FOOTER = re.compile(r"\n<!-- lamina:import (?P<data>\{[^\n]*\}) -->\n?\Z")
 
 
 class TransferItem(msgspec.Struct, frozen=True):
-    """What becomes of one memory or file. `wish` is what an import would save; None where the memory can't be."""
+    """The outcome for one memory or file. `wish` is what an import would save; None if the memory cannot be saved."""
 
     name: str
     outcome: Outcome
@@ -39,7 +39,7 @@ class TransferItem(msgspec.Struct, frozen=True):
 
     @property
     def redacted(self) -> tuple[str, ...]:
-        """The kinds of secrets that are taken out of what is saved."""
+        """The kinds of secrets removed from what is saved."""
         return self.wish.redacted if self.wish is not None and self.outcome in ("created", "replaced", "proposed") else ()
 
 
@@ -49,20 +49,20 @@ class ImportPlan(NamedTuple):
 
 
 def plan(imported: Imported, there: Mapping[str, Topic], *, origin: Format, replace: bool) -> ImportPlan:
-    """`there`: the memories of the store whose names the source has, by `name_key`.
+    """Plan the import. `there` are the store's memories by `name_key`.
 
-    Each memory gets a name of its own; one that stands in the source twice counts once.
+    Each memory gets a unique name; a memory that is in the source twice counts once.
     """
     items, problems = list[TransferItem](), list(imported.problems)
     taken = set[str]()
-    said: dict[str, set[CleanDraft]] = {}  # for each name of the source, what was saved under it or a number of it
+    contents: dict[str, set[CleanDraft]] = {}  # for each name in the source, the contents planned under it or a numbered variant
     for topic in imported.topics:
         body, left_out = with_footer(topic, origin)
         if left_out:
             problems.append(f"{topic.name[:80]!a}: {left_out}")
         try:
             wish = _drafted(topic, body, topic.name)
-            same = said.setdefault(name_key(wish.draft.name), set())
+            same = contents.setdefault(name_key(wish.draft.name), set())
             content = wish._replace(draft=msgspec.structs.replace(wish.draft, name="", modified=None))
             if content in same:
                 continue
@@ -79,7 +79,7 @@ def _decided(wish: CleanDraft, old: Topic | None, replace: bool) -> TransferItem
     draft = wish.draft
     if old is None:
         return TransferItem(draft.name, "created", wish=wish)
-    # A save without a type or evidence leaves those that are there.
+    # A save without a type or evidence keeps the existing ones.
     same = {
         "type": draft.type in (None, old.type),
         "description": draft.description == old.description,
@@ -94,7 +94,7 @@ def _decided(wish: CleanDraft, old: Topic | None, replace: bool) -> TransferItem
 
 
 def _with_free_name(wish: CleanDraft, topic: PortableTopic, body: str, taken: set[str], number: int) -> CleanDraft:
-    """The memory under a name that no other has: its own, or with the number it is the how-manieth of that name."""
+    """Give the memory a unique name: its own, or its own with a number."""
     while (key := name_key(wish.draft.name)) in taken:
         number = max(number, 2)
         wish = _drafted(topic, body, f"{one_line(topic.name, NAME_CHARS - 8)} {number}")
@@ -106,7 +106,7 @@ def _with_free_name(wish: CleanDraft, topic: PortableTopic, body: str, taken: se
 
 
 def _drafted(topic: PortableTopic, body: str, name: str) -> CleanDraft:
-    """What a save would write; InputError for what it would refuse."""
+    """Return what a save would write; InputError if it would be rejected."""
     shown = name if one_line(name, NAME_CHARS) else f"memory {short_digest(body)}"
     evidence = topic.fields.get("evidence")
     rests_on = tuple(item for item in evidence if isinstance(item, str)) if isinstance(evidence, list) else ()
@@ -114,19 +114,21 @@ def _drafted(topic: PortableTopic, body: str, name: str) -> CleanDraft:
 
 
 def with_footer(topic: PortableTopic, origin: Format) -> tuple[str, str | None]:
-    """The body to save, and what had to be left out of it. Its last line is a comment with its date and what its first home knew of it:
+    """Return the body to save and a message about dropped fields. Its last line is a comment with its date and its original
+    fields:
 
         <!-- lamina:import {"from":"mem0","modified":"2026-03-31T09:00:00.000Z","fields":{…}} -->
 
-    A store keeps a name, a type, a description and a body, and front matter keeps texts only; the comment keeps JSON as it came, so that a
-    memory can go back where it came from and its age stays known. Invariant: taking the line off (`to_portable`) gives what it was put on.
+    A store keeps a name, type, description and body, and front matter keeps only strings. The comment keeps the original JSON,
+    so that a memory can be exported back to its source and its age stays known. Invariant: `to_portable` removes the line and
+    restores the original.
     """
     fields, date = without_field(topic, "evidence").fields, format_date(topic.modified)
     if not fields and date is None:
         return topic.body, None
     left_out = None
     if fields and len(msgspec.json.encode(fields)) > MOST_BYTES:
-        left_out = f"its fields ({', '.join(sorted(fields))[:80]}) are longer than {MOST_BYTES:,} bytes and are left out"
+        left_out = f"its fields ({', '.join(sorted(fields))[:80]}) are longer than {MOST_BYTES:,} bytes and were dropped"
         fields = {}
     data: dict[str, Any] = {"from": origin} | ({"modified": date} if date else {}) | ({"fields": fields} if fields else {})
     body = topic.body
@@ -137,7 +139,7 @@ def with_footer(topic: PortableTopic, origin: Format) -> tuple[str, str | None]:
 
 
 def says_the_same(body: str, now: str) -> bool:
-    """Whether a body that comes in says what stands there already: a line that holds no more than a date adds nothing to it."""
+    """Return whether an imported body equals the existing one; an import comment with only a date makes no difference."""
     found = _FOOTER.search(body)
     if body == now or found is None:
         return body == now
@@ -146,9 +148,9 @@ def says_the_same(body: str, now: str) -> bool:
 
 
 def to_portable(topic: Topic) -> PortableTopic:
-    """A memory of the store as it goes out: the line taken off, what it says put back."""
+    """Convert a memory of the store for export, restoring the fields of its import comment."""
     found = _FOOTER.search(topic.body)
-    # A file's time is finer than any date: the date is what comes back.
+    # File times are more precise than written dates; round to what a date can carry.
     changed = parse_date(format_date(topic.modified))
     data = _data(found["data"]) if found else None
     if found is None or data is None:

@@ -1,7 +1,7 @@
-"""A memory on its way from one program to another, and what every format needs to make one.
+"""The value passed between readers and writers of formats, and helpers that all formats need.
 
-Owns the value between reader and writer, and how foreign JSON is read. Invariant: whatever a source holds, a reader returns values and
-sentences; the only error it raises is InputError, for a source that is not in its format at all. Pure.
+Also owns how foreign JSON is read. Invariant: whatever a source contains, a reader returns memories and messages; the only
+error it raises is InputError, for a source that is not in its format at all. Pure.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ import msgspec
 from ...core.errors import InputError
 from ...memory.store.topic import KINDS, Kind, one_line
 
-# A line of the index: what a description made from a body may take of it.
+# Length limit of a description made from a body: an index line.
 DESCRIPTION_CHARS = 150
 
-# What other programs call the same things (S7). A word that is not here has no type.
+# Words of other programs for our types (S7). Other words give no type.
 _WORDS: dict[Kind, tuple[str, ...]] = {
     "user": ("preference", "preferences", "user_preference", "user_preferences", "profile", "user_profile", "user profile"),
     "feedback": ("correction", "guideline", "rule", "user preferences"),
@@ -32,7 +32,7 @@ _MARKS = re.compile(r"^(?:[#>*+-]+[ \t]+)+")
 
 
 class PortableTopic(msgspec.Struct, frozen=True):
-    """`modified` is None where the source has no date; `fields` is what the source says beyond the rest, in JSON values."""
+    """A memory between two formats. `modified` is None if the source has no date; `fields` are its other data, as JSON values."""
 
     name: str
     description: str = ""
@@ -48,19 +48,19 @@ class Imported(NamedTuple):
 
 
 def kind_of(word: object) -> Kind | None:
-    """The type another program's word stands for; None for one we don't know."""
+    """Return the type for another program's word; None if it is unknown."""
     plain = word.strip().casefold() if isinstance(word, str) else ""
     return next((kind for kind, words in _WORDS.items() if plain in (kind, *words)), None)
 
 
 def make_description(body: str) -> str:
-    """A description for a memory that came without one: its first line that says something."""
+    """Make a description from the first line of the body with letters or digits."""
     lines = (one_line(_MARKS.sub("", line.strip()), DESCRIPTION_CHARS) for line in body[:10_000].split("\n"))
     return next((line for line in lines if any(map(str.isalnum, line))), "")
 
 
 def make_name(text: str, longest: int = 60) -> str:
-    """A name for a memory that came without one: the beginning of what it says, cut at a word."""
+    """Make a name from the beginning of the text, cut at a word."""
     line = make_description(text)
     if len(line) <= longest:
         return line.rstrip(".。…")
@@ -69,7 +69,7 @@ def make_name(text: str, longest: int = 60) -> str:
 
 
 def parse_date(text: object) -> float | None:
-    """Seconds since the epoch; None for what is no date. Without a zone it is taken as UTC."""
+    """Parse a date into seconds since the epoch; None if it is invalid. Dates without a time zone are UTC."""
     if not isinstance(text, str) or len(text) > 40:
         return None
     try:
@@ -81,7 +81,7 @@ def parse_date(text: object) -> float | None:
 
 
 def format_date(seconds: float | None) -> str | None:
-    """The date in ISO form, to the microsecond where it has any; None for none and outside of the calendar."""
+    """Format a date in ISO form, with microseconds only if needed; None if it is missing or out of range."""
     if seconds is None or not math.isfinite(seconds) or seconds < 0:
         return None
     try:
@@ -91,11 +91,11 @@ def format_date(seconds: float | None) -> str | None:
     return found.isoformat(timespec="microseconds" if found.microsecond % 1_000 else "milliseconds").replace("+00:00", "Z")
 
 
-# What a format has no place for
+# Data that has no place in a format
 
 
 def extras_beyond(topic: PortableTopic, carried: PortableTopic) -> dict[str, Any]:
-    """What of `topic` is not in `carried`, what the bare format brings back: it goes into a field of ours. The body is not compared."""
+    """Return what `topic` has beyond `carried`, which is what the bare format preserves; bodies are not compared."""
     extras: dict[str, Any] = {}
     for key in ("name", "description", "type"):
         if getattr(topic, key) != getattr(carried, key):
@@ -108,7 +108,7 @@ def extras_beyond(topic: PortableTopic, carried: PortableTopic) -> dict[str, Any
 
 
 def with_extras(carried: PortableTopic, extras: object) -> PortableTopic:
-    """The memory with what our field says; anything of the wrong shape in it counts as not there."""
+    """Apply the extras of our field to the memory, ignoring values of the wrong type."""
     if not isinstance(extras, Mapping):
         return carried
     changes: dict[str, Any] = {key: extras[key] for key in ("name", "description") if isinstance(extras.get(key), str)}
@@ -126,7 +126,7 @@ def without_field(topic: PortableTopic, key: str) -> PortableTopic:
 
 
 def without_date(fields: dict[str, Any]) -> dict[str, Any]:
-    """Front matter without `metadata.modified`, and without `metadata` where nothing else is in it."""
+    """Return the front matter without `metadata.modified`, and without `metadata` if that leaves it empty."""
     metadata = fields.get("metadata")
     if not isinstance(metadata, dict) or "modified" not in metadata:
         return fields
@@ -136,26 +136,26 @@ def without_date(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def in_comment(data: dict[str, Any]) -> str:
-    """JSON that can stand in an HTML comment: `-->` would end it, and some readers end it at `--`."""
+    """Encode JSON for an HTML comment, escaping `--` and angle brackets, which could end it."""
     return msgspec.json.encode(data).decode().replace("<", "\\u003c").replace(">", "\\u003e").replace("--", "-\\u002d")
 
 
 def parts(pattern: re.Pattern[str], text: str) -> Iterator[tuple[re.Match[str], str]]:
-    """Each match with what stands behind it, up to the next one."""
+    """Return each match with the text between it and the next one."""
     found = list(pattern.finditer(text))
     ends = [*(head.start() for head in found[1:]), len(text)]
     return ((head, text[head.end() : end]) for head, end in zip(found, ends, strict=False))
 
 
 def free_file(stem: str, is_taken: Callable[[str], bool]) -> str:
-    """The name of a markdown file that is not taken: the stem, or with a number behind it."""
+    """Return an unused Markdown file name: the stem, or the stem with a number."""
     file, number = f"{stem}.md", 2
     while is_taken(file):
         file, number = f"{stem}-{number}.md", number + 1
     return file
 
 
-# JSON from outside: one document, or a document a line; depth and size do not matter
+# JSON from other programs: one document, or one document per line, of any depth and size
 
 
 class JsonRow(NamedTuple):
@@ -164,24 +164,24 @@ class JsonRow(NamedTuple):
 
 
 def document(text: str, where: str, *, strict: bool = True) -> Any:
-    """The one document a text holds; InputError with the line otherwise, or None when not `strict`."""
+    """Decode a JSON document; if it is invalid, raise InputError with the line, or return None when not `strict`."""
     data = text.encode("utf-8", "replace")
     try:
         return msgspec.json.decode(data)
     except RecursionError:
         problem = "is nested too deeply"
     except msgspec.DecodeError as error:
-        # msgspec counts bytes; without a number the text ended too early.
+        # msgspec reports a byte offset; without one, the text ended too early.
         place = _BYTE.search(str(error))
         line = data.count(b"\n", 0, int(place[1]) if place else len(data)) + 1
-        problem = f"is no JSON at line {line}"
+        problem = f"is not valid JSON at line {line}"
     if not strict:
         return None
-    raise InputError(where, problem, "mend it there or export it again")
+    raise InputError(where, problem, "correct it or export it again")
 
 
 def rows(text: str) -> tuple[list[JsonRow], list[str]]:
-    """The documents of a text that has one on each line; blank lines count, and hold none."""
+    """Decode a text with one JSON document per line; blank lines are skipped but counted."""
     found, problems = list[JsonRow](), list[str]()
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
@@ -189,5 +189,5 @@ def rows(text: str) -> tuple[list[JsonRow], list[str]]:
         try:
             found.append(JsonRow(number, msgspec.json.decode(line.encode("utf-8", "replace"))))
         except (msgspec.DecodeError, RecursionError):
-            problems.append(f"line {number}: is no JSON and is left out")
+            problems.append(f"line {number} is not valid JSON and was skipped")
     return found, problems

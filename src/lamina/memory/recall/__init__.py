@@ -1,7 +1,7 @@
-"""From a message to the memories that help with it.
+"""Recall: from a message to the memories that help with it.
 
-plan.py       what a message asks of memory, and which memories are open to it
-rank.py       BM25 over three fields, any language; which of those found clearly fit
-library.py    all memories of a project, searched and read
+plan.py       the question in a message, and which memories may be shown for it
+rank.py       BM25 over three fields, any language; which results clearly fit
+library.py    search and read all memories of a project
 selection.py  the ranker's or a model's choice            render.py     a recalled memory as the model reads it
 """

@@ -1,8 +1,8 @@
-"""A look at a project's memories: what there is, what fits a question, one of them read.
+"""The memory library: list, search and read a project's memories.
 
-Owns the joining of the private scope and the team's: a team's topic has a file that begins with `team/`, wherever the team keeps its
-directory. Reads only, and loads nothing that writing needs, since recall looks before a person's first message leaves. Invariants:
-a scope whose mode is off is empty here; a look at what did not change since the one before reads no file again.
+It joins the private scope and the team scope: the file of a team topic begins with `team/`, wherever the team directory is.
+It only reads, and loads no code that writing needs, because recall runs before the user's first message is sent. Invariants:
+a scope whose mode is off is empty here; a second look at unchanged memories reads no file again.
 """
 
 from __future__ import annotations
@@ -27,17 +27,18 @@ from .rank import Corpus, Ranked, SearchDocument, explain
 
 ScopeName: TypeAlias = Literal["private", "team"]
 
-# What a stale memory's score counts for: it can still be the best, where nothing else fits nearly as well.
+# The weight of a stale memory's score: it can still win if nothing else fits nearly as well.
 STALE_SHARE = 0.5
-# Stale memories move back, so a few more are looked at than are asked for.
+# Stale memories move back, so a few more are read than requested.
 SPARE = 5
-# Bodies are read for the newest so many memories; of older ones name and description are searched. That is 160 MB at the very most.
+# Bodies are read for the newest memories up to this number; for older ones only name and description are searched. This takes
+# at most 160 MB.
 MOST_BODIES = 10_000
 _PREFIX = f"{TEAM}/"
 
 
 class Recalled(NamedTuple):
-    """A memory that fits a question. `age` in seconds; `why` names the terms that fit, field by field."""
+    """A memory that fits a question. `age` is in seconds; `why` lists the matching terms by field."""
 
     topic: Topic
     score: float
@@ -47,7 +48,7 @@ class Recalled(NamedTuple):
 
 
 class MemoryLibrary:
-    """Open one with `MemoryLibrary.open`, a context manager; a `Memory` holds one. One thread at a time, but for `read`."""
+    """Open it with `MemoryLibrary.open`, as a context manager; a `Memory` holds one. Not thread-safe, except for `read`."""
 
     __slots__ = ("_clock", "_corpus", "_scopes", "place", "project")
 
@@ -60,16 +61,17 @@ class MemoryLibrary:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.place = place
-        self.project = project  # what evidence is checked against
+        self.project = project  # the root for checking evidence
         self._scopes = scopes
         self._clock = clock
         self._corpus: tuple[list[TopicHeader], Corpus] | None = None
 
     @classmethod
     def open(cls, place: MemoryLocation, *, settings: Settings, project: Path, after: MemoryLibrary | None = None) -> Self:
-        """Look at what is in `place` now: nothing is made or mended. DiskError for a directory that may not be read.
+        """Open the memories in `place` for reading; nothing is created or repaired. Raises DiskError for an unreadable
+        directory.
 
-        `after` is an earlier look, closed or not: what it prepared for searching is used again where nothing changed since.
+        `after` is an earlier library, closed or not: its search data is reused if nothing has changed.
         """
         private, team = scope_modes(settings)
         scopes: dict[ScopeName, TopicFiles] = {}
@@ -98,17 +100,17 @@ class MemoryLibrary:
         self.close()
 
     def headers(self) -> list[TopicHeader]:
-        """All memories without their bodies, the newest first."""
+        """Return all memories without their bodies, newest first."""
         if [*self._scopes] == ["private"]:
             return self._scopes["private"].headers()
         return sort_newest_first([with_prefix(each, where) for where, files in self._scopes.items() for each in files.headers()])
 
     def ranked(self, headers: list[TopicHeader], query: str, most: int) -> list[tuple[TopicHeader, Ranked]]:
-        """Those of the headers that share a term with the query, best first."""
+        """Return the headers that share a term with the query, best first."""
         return [(headers[each.at], each) for each in self._searched(headers).rank(query, most)]
 
     def _searched(self, headers: list[TopicHeader]) -> Corpus:
-        """The corpus of these memories; the one before where nothing changed."""
+        """Return the corpus of these memories; the previous one if nothing changed."""
         if self._corpus is None or self._corpus[0] != headers:
             bodies = self._bodies(headers[:MOST_BODIES])
             documents = (SearchDocument(each.file, each.name, each.description, bodies.get(each.file, "")) for each in headers)
@@ -127,13 +129,13 @@ class MemoryLibrary:
         return found
 
     def recall(self, query: str, k: int) -> list[Recalled]:
-        """The memories that fit best, best first; one whose evidence is stale behind others that fit about as well."""
+        """Return the memories that fit best, best first. One with stale evidence comes after others that fit about as well."""
         found = [self.read(header, ranked) for header, ranked in self.ranked(self.headers(), query, k + SPARE)]
         known = [each for each in found if each is not None]
         return sorted(known, key=lambda each: (-each.score, each.topic.file))[: max(0, k)]
 
     def read(self, header: TopicHeader, ranked: Ranked | None = None) -> Recalled | None:
-        """A memory with its age and what the project says of its evidence; None where it is gone. From any thread."""
+        """Read a memory with its age and the state of its evidence; None if it no longer exists. Thread-safe."""
         where = self._scope_of(header.file)
         files = self._scopes.get(where)
         topic = files.topic(header.file.removeprefix(_PREFIX if where == "team" else "")) if files is not None else None
@@ -145,7 +147,7 @@ class MemoryLibrary:
         return Recalled(with_prefix(topic, where), score, age, evidence, explain(ranked) if ranked is not None else "")
 
     def where(self, file: str) -> Path:
-        """The full path of a topic's file, wherever its scope lies."""
+        """Return the full path of a topic's file in its scope."""
         if self.place.team is not None and self._scope_of(file) == "team":
             return self.place.team / file.removeprefix(_PREFIX)
         return self.place.path / file
@@ -155,7 +157,7 @@ class MemoryLibrary:
 
 
 def scope_modes(settings: Settings) -> tuple[Mode, Mode]:
-    """The modes of the private and the team's memory."""
+    """Return the modes of the private and the team memory."""
     modes = settings.memory_mode
     return (modes["private"], modes["team"]) if settings.memory else ("off", "off")
 
@@ -164,5 +166,5 @@ Prefixed = TypeVar("Prefixed", Topic, TopicHeader, MemoryVersion)
 
 
 def with_prefix(found: Prefixed, where: ScopeName) -> Prefixed:
-    """With the file as who asks sees it."""
+    """Return the value with the file name that callers see."""
     return found if where == "private" else msgspec.structs.replace(found, file=f"{_PREFIX}{found.file}")

@@ -1,8 +1,8 @@
-"""What a message asks of memory, and which memories are open to it (Q1–Q3, Q5): the plan of recall.
+"""The plan of recall: the question in a message, and the memories that may be shown for it.
 
-Owns the decisions before anything is ranked. What was surfaced, what the main agent has read and how many bytes were put in are read from
-the view each time, so resume, undo and compaction need nothing of their own; what layer 2 cleared counts until a compaction (M6). Pure:
-items and heads in, values out.
+These decisions come before any ranking. Surfaced memories, files the main agent has read, and the bytes already inserted are
+read from the view each time, so resume, undo and compaction need no extra state. Content that layer 2 cleared counts until a
+compaction. Pure: items and headers in, values out.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from .render import find_shown_paths
 KIND = "relevant_memories"
 ATTACHED = f"attachment:{KIND}"
 REMINDER = "<system-reminder>"
-# What programs write into a person's messages: Claude Code's frames around commands, their output, news of tasks, the editor's state.
+# Text that programs insert into user messages: Claude Code's frames around commands, their output, task notifications, editor
+# state.
 _PROGRAM = re.compile(
     r"^[ \t]*(?:<(?:system-reminder|bash-(?:input|stdout|stderr)|local-command-(?:stdout|stderr|caveat)"
     r"|command-(?:name|message|args|contents)|task-notification|ide_opened_file|ide_selection"
@@ -32,13 +33,13 @@ _PROGRAM = re.compile(
     r"|Caveat: The messages below were generated)",
     re.MULTILINE,
 )
-ONE_WORD = "a message of one word"
-FULL = "enough was brought to this conversation"
+ONE_WORD = "the message has only one word"
+FULL = "this conversation has reached its recall limit"
 
 # Tools whose call leaves a file's text in view.
 _READS = frozenset({"Read", "Write"})
-# Words by which a memory about a tool warns, in the languages memories are written in. Kept even while the tool is in use.
-# Compiled when a memory about a tool is met: that takes as long as all else of a small search.
+# Words by which a memory about a tool warns, in the languages memories are written in. Such a memory is kept even while the
+# tool is in use. The pattern is compiled only when needed, because that takes as long as a small search.
 _WARNING = (
     r"\b(?:warn\w*|gotcha\w*|caveat\w*|caution\w*|careful\w*|beware|danger\w*|pitfall\w*|trap|never|avoid\w*|do(?:es)? not|don['’]?t"
     r"|must not|crash\w*|break\w*|broken|fail\w*|bug\w*|problem\w*|known issue\w*|workaround\w*|achtung|vorsicht|nie|cuidado|nunca"
@@ -48,7 +49,7 @@ _MCP = re.compile(r"mcp__(?P<server>.+?)__(?P<tool>.+)")
 
 
 class RecallQuestion(NamedTuple):
-    """The person's own last message, and the tools called since the one before it."""
+    """The user's last message, and the tools called since the message before it."""
 
     message: str
     words: str
@@ -56,7 +57,7 @@ class RecallQuestion(NamedTuple):
 
 
 class SeenMemories(NamedTuple):
-    """What a conversation has of memory already: files by their paths as texts name them, and bytes put in."""
+    """The memories a conversation already has: files by their paths as spelled in texts, and the number of bytes inserted."""
 
     surfaced: frozenset[str] = frozenset()
     read: frozenset[str] = frozenset()
@@ -64,7 +65,7 @@ class SeenMemories(NamedTuple):
 
 
 def find_question(items: Sequence[Item]) -> RecallQuestion | None:
-    """The message recall is for: what the person said last, if no answer has seen it; None else."""
+    """Return the question for recall: the user's last message if no answer has seen it, else None."""
     message: Item | None = None
     tools: set[str] = set()
     for item in reversed(items):
@@ -81,7 +82,7 @@ def find_question(items: Sequence[Item]) -> RecallQuestion | None:
 
 
 def user_words(item: Item) -> str:
-    """What the person said in a record; empty where it is no message of theirs. What a program put beside it is left out."""
+    """Return the user's words in a record, without text that programs inserted; empty if it is not a user message."""
     if item.kind != "said" or item.role != "user":
         return ""
     said = (split_user_words(block.text)[0] for block in item.blocks if isinstance(block, Text))
@@ -89,25 +90,27 @@ def user_words(item: Item) -> str:
 
 
 def split_user_words(text: str) -> tuple[str, str]:
-    """A text of a person's message: their words, and what a program put there. From the first mark of a program on it is all its own."""
+    """Split a text of a user message into the user's words and inserted text. Everything from the first program mark on is
+    inserted."""
     found = _PROGRAM.search(text)
     return (text, "") if found is None else (text[: found.start()].strip(), text[found.start() :])
 
 
 def has_surfaced(items: Sequence[Item], message: str) -> bool:
-    """Whether the message has its memories already."""
+    """Tell whether the message already has its memories."""
     return any(item.kind == ATTACHED for item in takewhile(lambda item: item.uuid != message, reversed(items)))
 
 
 class SeenMemoriesTracker:
-    """`SeenMemories` of a growing view, by what is new in it; read again from the top when the view changed in any other way."""
+    """Tracks the `SeenMemories` of a growing view. It reads only new items, and starts again if the view changed otherwise."""
 
     def __init__(self) -> None:
         self._view: View | None = None
         self._generation = -1
 
     def follow(self, view: View, *, cwd: str, within: Sequence[str]) -> SeenMemories:
-        """`within`: the directories whose files count as read. Attachments that layer 2 cleared count as surfaced."""
+        """Update from the view. Files count as read inside the directories `within`. Attachments that layer 2 cleared count
+        as surfaced."""
         if view is not self._view or view.generation != self._generation:
             self._view, self._generation = view, view.generation
             self._at, self._size = 0, 0
@@ -134,7 +137,8 @@ class SeenMemoriesTracker:
 
 
 def _put_in(item: Item) -> list[str]:
-    """The memories in an item: an attachment of ours or of another program's, or one that the caller's own list has taken over."""
+    """Return the memories in an item: from our attachment or another program's, or from one that the caller's message list
+    took over."""
     texts = [block.text for block in item.blocks if isinstance(block, Text)]
     if item.kind == ATTACHED:
         return texts
@@ -143,7 +147,7 @@ def _put_in(item: Item) -> list[str]:
 
 
 def reason_to_skip(asked: RecallQuestion, seen: SeenMemories, policy: SurfacingPolicy) -> str | None:
-    """Say why nothing is looked for; None where something is."""
+    """Return why recall is skipped, or None."""
     if seen.size > policy.total_bytes:
         return FULL
     return None if has_several_words(asked.words) else ONE_WORD
@@ -152,19 +156,19 @@ def reason_to_skip(asked: RecallQuestion, seen: SeenMemories, policy: SurfacingP
 def filter_open(
     headers: Iterable[TopicHeader], named: Callable[[str], str], seen: SeenMemories, tools: Iterable[str]
 ) -> list[TopicHeader]:
-    """Keep what may be surfaced. `named` gives the path of a topic's file as texts name it."""
+    """Keep the memories that may be surfaced. `named` returns the path of a topic's file as spelled in texts."""
     known, names = seen.surfaced | seen.read, _names(tools)
     return [header for header in headers if named(header.file) not in known and not (names and _only_tells_how(header, names))]
 
 
 def _names(tools: Iterable[str]) -> re.Pattern[str] | None:
-    """Tools by what people call them: a server's tool by the server and by its own name."""
+    """Build a pattern of tool names as people write them: a server's tool by the name of the server and of the tool."""
     names: set[str] = set()
     for tool in tools:
         found = _MCP.fullmatch(tool)
         names |= {found["server"], found["tool"]} if found else {tool}
     whole = "|".join(re.escape(name) for name in sorted(names) if name)
-    # As it is spelled: "Read" is a tool and "read" a word.
+    # Case matters: "Read" is a tool and "read" a word.
     return re.compile(rf"(?<!\w)(?:{whole})(?!\w)") if whole else None
 
 
@@ -180,24 +184,24 @@ _ALONE = (
     *((0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0x3041, 0x3096)),
     *((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x3134F)),
 )
-# Letters and digits in a row, and what joins two rows of them into one word: can't, 3.14, 10:30.
+# A run of letters and digits, and the signs that join two runs into one word: can't, 3.14, 10:30.
 _RUN = re.compile("\\w+(?:['\u2019.:\u00b7,;]\\w+)*")
-# Who has not come to a second word by here has written no sentence.
+# A text without a second word up to here is not a sentence.
 LOOKED_AT = 2_000
 
 
 def has_several_words(text: str) -> bool:
-    """Whether the text holds more than one word, as Unicode's text segmentation counts them (UAX 29).
+    """Tell whether the text has more than one word, as Unicode's text segmentation counts them (UAX 29).
 
-    An ideograph, a hiragana and a letter of a script without spaces (Thai, Lao, Khmer, Burmese) are words of their own; katakana, hangul
-    and every alphabet make words of letters in a row. Marks belong to the letter before them.
+    An ideograph, a hiragana and a letter of a script without spaces (Thai, Lao, Khmer, Burmese) are separate words. In
+    katakana, hangul and every alphabet, a run of letters is a word. Marks belong to the letter before them.
     """
     runs = [run[0] for run in islice(_RUN.finditer(_without_marks(text[:LOOKED_AT])), 2)]
     return len(runs) > 1 or any(len(run) > 1 and not run.isascii() and any(map(_is_alone, run)) for run in runs)
 
 
 def _without_marks(text: str) -> str:
-    """Accents and vowel signs would end a row of letters, and so would joiners nobody sees."""
+    """Remove accents, vowel signs and invisible joiners, which would end a run of letters."""
     return text if text.isascii() else "".join(char for char in text if category(char) not in ("Mn", "Mc", "Me", "Cf"))
 
 

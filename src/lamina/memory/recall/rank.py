@@ -1,14 +1,16 @@
-"""Which memories fit a question: BM25 over three fields, for any language, without an index on disk (B15).
+"""The ranker: BM25 over three fields, for any language, without an index on disk.
 
-Owns the score. A corpus is one long text of all memories, so that finding a term is a plain search at the speed of memory; only the
-places found are looked at closely. Who asks again gets an index, a part of it with each question: it takes as long as a few searches,
-which a process that asks once would not get back. Invariants: the same corpus and question give the same answer, from the text and from
-the index, ties by file; a memory that shares no term with the question is not in the answer. Pure: no file, no clock.
+A corpus is one long text of all memories, so finding a term is a plain text search; only the matches are examined further.
+From the second question on, an index is built, a part of it with each question: building it takes as long as a few searches,
+which a process with a single question would not recover. Invariants: the same corpus and question give the same answer, from
+the text and from the index, with ties broken by file. A memory that shares no term with the question is not in the answer.
+Pure: no file, no clock.
 
-Owns the bar, too: which of the memories that were found clearly fit a message (Q1). Unsure means left out, and none is a good answer. A
-score tells which memory fits best, not whether any does, and it grows with the number of memories. What is counted instead is words: how
-many of the message's words a memory's name and description are about, whatever the language. Two are enough, or one that is the
-memory's whole name or all that is asked. `bench/recall_turn.py` measures it, by the messages the numbers were chosen with and by others.
+This module also sets the threshold for memories that clearly fit a message. In doubt a memory is left out, and finding none
+is fine. A score tells which memory fits best, not whether any does, and it grows with the number of memories. So the
+threshold counts words: how many of the message's words a memory's name and description cover, in any language. Two are
+enough, or one that is the memory's whole name or the whole question. `bench/recall_turn.py` measures this, with the messages
+used for tuning and with others.
 """
 
 from __future__ import annotations
@@ -24,24 +26,24 @@ from unicodedata import east_asian_width
 
 from ...core.terms import is_word, normal, sought, stem, terms
 
-# A name is chosen to be found by, a description says what a memory is about, a body says much besides.
+# A name is chosen to be found by, a description gives the subject, a body contains much else.
 NAME_WEIGHT = 3.0
 DESCRIPTION_WEIGHT = 2.0
 BODY_WEIGHT = 1.0
-# The constants of BM25: how soon repetition stops to count, and how much a long body is held against it. Memories are short, so length
-# says less about them than about web pages: half of the usual share finds more on LoCoMo.
+# The constants of BM25: how soon repetition stops to count, and how much a long body is penalised. Memories are short, so
+# length tells less about them than about web pages: half of the usual share finds more on LoCoMo.
 SATURATION = 1.2
 LENGTH_SHARE = 0.4
-# A memory whose name the question spells out is what was asked for: it counts half as much again.
+# A question that contains a memory's whole name asks for that memory, so it counts half as much again.
 TITLE_BONUS = 1.5
-# Matching all of a question is worth more than matching one word of it many times.
+# Matching all of a question is worth more than matching one word many times.
 COVERAGE = 0.8
-# A question this long is a document, or has one pasted into it: its beginning and its end say what it is about. Each term costs a search.
+# A longer question is a document, or contains one: its beginning and end give the subject. Each term costs a search.
 MOST_TERMS = 48
 MOST_CHARS = 8_000
-# In a corpus of any size a term this common tells memories apart no longer; its places are not all looked at.
+# A term this common no longer tells memories apart, so not all of its matches are examined.
 MOST_PLACES = 50_000
-# What part of the memories a question adds to the index, and at least how many: no question pays for all that come after it.
+# The share of the memories that each question adds to the index, and the minimum: no question pays for all later ones.
 INDEX_PART = 10
 INDEX_LEAST = 100
 
@@ -49,12 +51,12 @@ _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 _FIELD, _END = "\x01", "\x00"
 _REST = re.compile("[a-z0-9]*")
 _FIELDS = ("name", "description", "text")
-# Every byte that is no letter or digit of a word becomes a space.
+# Every byte that is not a letter or digit becomes a space.
 _WORDS = bytes(byte if chr(byte) in _LETTERS else 0x20 for byte in range(256))
 
 
 def query_terms(question: str) -> list[str]:
-    """The terms that are looked for, each once, in their order."""
+    """Return the terms to search for, in order and without duplicates."""
     half = MOST_CHARS // 2
     found = sought(question if len(question) <= MOST_CHARS else f"{question[:half]}\n{question[-half:]}")
     return found if len(found) <= MOST_TERMS else found[: MOST_TERMS // 2] + found[-MOST_TERMS // 2 :]
@@ -68,7 +70,7 @@ class SearchDocument(NamedTuple):
 
 
 class Ranked(NamedTuple):
-    """`found`: for each field the question's terms in it."""
+    """A ranked memory. `found` lists the question's terms in each field."""
 
     at: int
     score: float
@@ -76,7 +78,7 @@ class Ranked(NamedTuple):
 
 
 class Corpus:
-    """Memories prepared for any number of questions; what they are is never changed."""
+    """Memories prepared for any number of questions. The documents never change."""
 
     __slots__ = ("_asked", "_files", "_held", "_index", "_names", "_starts", "_text")
 
@@ -96,7 +98,7 @@ class Corpus:
         self._text = "".join(parts)
         self._starts = [*starts, at]
         average = sum(lengths) / len(lengths) if lengths else 1.0
-        # What a long body is held against.
+        # The length penalty of each body.
         self._held = [1 - LENGTH_SHARE + LENGTH_SHARE * length / average for length in lengths]
         self._index = _Index()
         self._asked = False
@@ -105,7 +107,7 @@ class Corpus:
         return len(self._files)
 
     def rank(self, question: str, most: int) -> list[Ranked]:
-        """The best `most` memories, best first."""
+        """Return the best `most` memories, best first."""
         if self._asked:
             self._index.grow(self._text, self._starts, max(INDEX_LEAST, len(self) // INDEX_PART))
         self._asked = True
@@ -114,7 +116,7 @@ class Corpus:
         scores, covered, total = dict[int, float](), dict[int, float](), 0.0
         for places in counts.values():
             often = self._often(places)
-            # BM25's weight of a term. One that no memory has weighs most: it is part of the question and not answered.
+            # BM25's weight of a term. A term that no memory has weighs most: it is a part of the question without an answer.
             weight = math.log(1 + (len(self) - len(often) + 0.5) / (len(often) + 0.5))
             total += weight
             for at, count in often.items():
@@ -129,7 +131,7 @@ class Corpus:
         return [Ranked(at, scores[at], self._found(at, counts)) for at in self._best(scores, most)]
 
     def _best(self, scores: dict[int, float], most: int) -> list[int]:
-        """Sorting plain numbers first is ten times as fast as comparing scores and files of all."""
+        """Return the best memories. Sorting plain numbers first is ten times as fast as comparing scores and files of all."""
         if most <= 0:
             return []
         least = sorted(scores.values(), reverse=True)[:most][-1:]
@@ -137,7 +139,7 @@ class Corpus:
         return sorted(good, key=lambda at: (-scores[at], self._files[at]))[:most]
 
     def _places(self, term: str) -> dict[int, int]:
-        """Field number (three for each memory) → how often the term stands in it."""
+        """Return how often the term occurs in each field, by field number (three per memory)."""
         word = is_word(term)
         found = self._index.word(term) if word else self._index.pair(term, self._text, self._starts)
         if self._index.fields < len(self._starts) - 1:
@@ -145,12 +147,12 @@ class Corpus:
         return found
 
     def _search(self, term: str, word: bool, found: dict[int, int]) -> None:
-        """Adds the places in what is not in the index."""
+        """Add the matches in the text that is not indexed yet."""
         starts, text, at = self._starts, self._text, self._starts[self._index.fields]
         left = MOST_PLACES - sum(found.values())
         while left > 0 and (at := text.find(term, at)) >= 0:
             if word and at and text[at - 1] in _LETTERS:
-                at += 1  # the middle of a word
+                at += 1  # inside a word
                 continue
             rest = _REST.match(text, at + len(term)) if word else None
             end = rest.end() if rest is not None else at + len(term)
@@ -160,7 +162,7 @@ class Corpus:
             at, left = end, left - 1
 
     def _often(self, places: dict[int, int]) -> dict[int, float]:
-        """Memory → how often the term stands in it, weighed by field; a long body weighs less."""
+        """Return how often the term occurs in each memory, weighted by field; a long body weighs less."""
         often: dict[int, float] = {}
         held, get = self._held, often.get
         for field, count in places.items():
@@ -178,8 +180,8 @@ class Corpus:
 
 
 class _Index:
-    """The first `fields` fields of a corpus: for each word the fields it stands in, once for each place, in their order; for each
-    character the fields that have it beside or in another script.
+    """The first `fields` fields of a corpus. For each word it lists the fields of its occurrences, in order. For each
+    character of another script it lists the fields that contain it.
     """
 
     __slots__ = ("_having", "_stems", "_words", "fields")
@@ -195,7 +197,7 @@ class _Index:
         if first == last:
             return
         base, part = starts[first], text[starts[first] : starts[last]]
-        # One byte for each character, so places stay what they are.
+        # One byte per character, so positions stay the same.
         plain = part.encode("ascii", "replace").translate(_WORDS)
         words, known = self._words, len(self._words)
         for field in range(first, last):
@@ -212,7 +214,7 @@ class _Index:
 
     def word(self, term: str) -> dict[int, int]:
         lists = [self._words[word] for word in self._stems.get(term, ())]
-        # In the order of the text, as a search finds them.
+        # In text order, as a search finds them.
         places = lists[0] if len(lists) == 1 else sorted(chain.from_iterable(lists))
         return Counter(islice(places, MOST_PLACES))
 
@@ -223,35 +225,35 @@ class _Index:
 
 
 def explain(ranked: Ranked) -> str:
-    """Why a memory was found, for a person: `name: test, database; text: real`."""
+    """Explain why a memory was found, for the user: `name: test, database; text: real`."""
     found = (f"{field}: {', '.join(hits)}" for field, hits in zip(_FIELDS, ranked.found, strict=True) if hits)
     return "; ".join(found)
 
 
-# Two words of a message in what a memory says it is about. One is chance: "test" is in half of all messages.
+# Two words of a message in a memory's name or description. One is chance: "test" is in half of all messages.
 ENOUGH = 2.0
-# A word of the text alone is a weaker sign than one of the name or the description.
+# A word found only in the body is a weaker sign than one in the name or description.
 BODY_SHARE = 0.5
-# A name is chosen to be found by: a word of it counts for half a word more, the whole of it for one.
+# A name is chosen to be found by: a word of it counts for half a word more, the whole name for one more.
 IN_NAME = 0.5
 WHOLE_NAME = 1.0
-# A memory that fits less than half as well as the best is beside the point of the message.
+# A memory that fits less than half as well as the best misses the point of the message.
 OF_BEST = 0.5
-# So many found memories are looked at to tell which words are common here.
+# The number of results examined to find out which words are common here.
 LOOKED_AT = 200
-# A word in more than a tenth of the memories tells little; in a handful of them it tells all the same.
+# A word in more than a tenth of the memories tells little, unless that is only a handful of them.
 COMMON_PART = 10
 COMMON_LEAST = 5
-# What a common word, a word of any work and a digit that stands alone count for.
+# The weight of a common word, a generic work word, and a single digit.
 WEAK_SHARE = 0.5
-# Characters in a usual word of scripts whose characters are words or syllables, of kana, and of other alphabets, which are compared in
-# pairs too.
+# The characters in a typical word: of scripts whose characters are words or syllables, of kana, and of other alphabets, which
+# are also compared in pairs.
 WIDE_WORD = 2
 KANA_WORD = 3
 OTHER_WORD = 5
-# Fewer characters in a row are in words of any kind.
+# A shorter run of characters occurs in words of any kind.
 OTHER_LEAST = 4
-# Stems of words that any work is described with.
+# Stems of words that describe any kind of work.
 _ANY_WORK = frozenset(
     [
         *("add", "answ", "ask", "build", "call", "chang", "check", "cod", "command", "convert", "creat", "delet", "draft"),
@@ -260,7 +262,7 @@ _ANY_WORK = frozenset(
         *("now", "old", "one", "only", "open", "out", "part", "project", "put", "read", "remov", "renam", "return", "right"),
         *("same", "say", "see", "set", "show", "start", "step", "stop", "thing", "think", "try", "two", "up", "updat"),
         *("user", "valu", "vers", "want", "way", "word", "work", "writ", "wrong"),
-        # Of other languages in Latin letters: articles, and what binds.
+        # Other languages in Latin letters: articles and connecting words.
         *("aux", "das", "de", "del", "der", "des", "die", "du", "ein", "el", "en", "es", "est", "et", "eux", "il", "ist"),
         *("la", "las", "le", "les", "lo", "los", "mit", "para", "por", "pour", "que", "qui", "se", "sur", "un", "und", "una"),
         *("une", "von", "zu"),
@@ -269,14 +271,15 @@ _ANY_WORK = frozenset(
 
 
 class ClearFit(NamedTuple):
-    """`words`: how many words of the message the memory is about."""
+    """A memory that clearly fits. `words` is the number of the message's words that it covers."""
 
     ranked: Ranked
     words: float
 
 
 def clear_fits(message: str, ranked: Sequence[Ranked], names: Sequence[str], memories: int) -> list[ClearFit]:
-    """Those that clearly fit, best first. `names` are those of the ranked, in their order; `memories`: how many there are in all."""
+    """Return the memories that clearly fit, best first. `names` are the names of the ranked ones, in order; `memories` is
+    the total."""
     asked = query_terms(message)
     having = Counter(term for each in ranked for term in set(each.found[0]) | set(each.found[1]))
     limit = max(COMMON_LEAST, min(memories, LOOKED_AT) // COMMON_PART)
@@ -294,7 +297,7 @@ def _words(asked: Sequence[str], each: Ranked, name: str, weak: Set[str]) -> flo
     if not found:
         return 0.0
     telling = {term for term in each.found[0] if term not in weak}
-    # "Who is Anna?" says one word, and it is all that is asked.
+    # "Who is Anna?" has one telling word, and that is the whole question.
     if telling and telling >= {term for term in asked if term not in weak}:
         return max(found, ENOUGH)
     named = 0.0 if not telling else WHOLE_NAME if set(terms(name)) <= set(asked) else IN_NAME
@@ -302,7 +305,8 @@ def _words(asked: Sequence[str], each: Ranked, name: str, weak: Set[str]) -> flo
 
 
 def _counted(row: Sequence[str], weak: Set[str]) -> float:
-    """The words in a row of terms: a Latin term is one; pairs of characters that overlap are as many as usual words are long."""
+    """Count the words in a row of terms. A Latin term is one word; overlapping pairs of characters count by typical word
+    length."""
     words, chain = 0.0, ""
     for term in [*row, ""]:
         is_pair = len(term) > 1 and not is_word(term)

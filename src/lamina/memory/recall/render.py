@@ -1,7 +1,7 @@
-"""A recalled memory as the model reads it (Q6, G3), and which memories a text has shown.
+"""Rendering of recalled memories for the model, and detection of the memories a text has shown.
 
-Owns the wording and the one heading by which what was sent is found again, so a view needs no other book of what it has seen. Invariants:
-a memory can neither end its fence nor pose as another; the same memory, asked at the same time, gives the same bytes. Pure.
+One heading marks every sent memory, so a view needs no other record of what was shown. Invariants: a memory can neither end
+its fence nor imitate another one; the same memory at the same time gives the same bytes. Pure.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from ...core.fence import Fenced, escape, fence, reminder
 from ...core.prompt_files import prompt_sections
 from ...core.settings.kinds import printable
 from ...core.terms import normal
+from ...core.wording import counted
 from ..store.evidence import Freshness
 from ..store.scopes import path_text
 from ..store.topic import Topic, evidence_of
@@ -22,9 +23,9 @@ from ..store.topic import Topic, evidence_of
 DAY = 86_400.0
 # A reason is one line.
 LONGEST_REASON = 500
-# A memory is text: what a terminal or a server would take for a command, or for the end, is left out. Lines and tabs stay.
+# A memory is text: characters that a terminal or server could take for a command or an end are removed. Lines and tabs stay.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-# No text of a memory can hold the opening tag, so a heading before it is ours.
+# A memory's text cannot contain the opening tag, so a heading in front of the tag is ours.
 _SENT = re.compile(r"^Contents of (?P<path>[^\n]+) \(a memory(?:, type \w+)?, saved [\w ]+\):\n<recalled-memory>$", re.MULTILINE)
 
 
@@ -35,7 +36,7 @@ class CutText(NamedTuple):
 
 
 def cut_text(text: str, *, lines: int, size: int) -> CutText:
-    """The first `lines` lines and at most `size` bytes, up to the end of a line where one is near."""
+    """Return the first `lines` lines and at most `size` bytes, cut at a line end if one is near."""
     rows = text.split("\n")
     kept = "\n".join(rows[:lines])
     data = kept.encode("utf-8", "replace")
@@ -47,11 +48,11 @@ def cut_text(text: str, *, lines: int, size: int) -> CutText:
 
 
 def render_memory(topic: Topic, path: Path, *, age: float, evidence: Freshness, lines: int, size: int) -> str:
-    """One memory as a reminder of its own."""
+    """Render one memory as a separate reminder."""
     texts = prompt_sections(__file__, "recall")
     part = cut_text(_text(topic), lines=lines, size=size)
     kind = f", type {topic.type}" if topic.type else ""
-    said = [
+    parts = [
         Fenced(f"Contents of {path_text(path)} (a memory{kind}, saved {age_text(age)}):\n{fence('recalled-memory', part.text)}")
     ]
     notes = [] if part.whole else [texts["cut"].format(lines=part.lines)]
@@ -60,27 +61,27 @@ def render_memory(topic: Topic, path: Path, *, age: float, evidence: Freshness, 
     if evidence_of(topic):
         notes.append(texts[evidence.state].format(why=escape(printable(evidence.why, LONGEST_REASON))))
     if notes:
-        said.append(Fenced("\n".join(notes)))
-    return reminder([Fenced(texts["opening"]), *said])
+        parts.append(Fenced("\n".join(notes)))
+    return reminder([Fenced(texts["opening"]), *parts])
 
 
 def _text(topic: Topic) -> str:
-    """What it is about, unless the text begins so, and the text."""
+    """Return the description, unless the body begins with it, and the body."""
     body = strip_controls(topic.body)
     about = topic.description.strip()
     return body if normal(body).startswith(normal(about.rstrip("."))) else f"{about}\n\n{body}".strip()
 
 
 def strip_controls(text: str) -> str:
-    """The text of a memory without control characters."""
+    """Remove control characters from a memory's text."""
     return _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).strip()
 
 
 def age_text(seconds: float) -> str:
     days = int(seconds // DAY)
-    return "today" if days < 1 else "1 day ago" if days == 1 else f"{days} days ago"
+    return "today" if days < 1 else f"{counted(days, 'day')} ago"
 
 
 def find_shown_paths(texts: Iterable[str]) -> frozenset[str]:
-    """The files whose memories these texts have shown, each as a heading names it."""
+    """Return the files whose memories these texts have shown, as spelled in the headings."""
     return frozenset(found["path"] for text in texts if "<recalled-memory>" in text for found in _SENT.finditer(text))

@@ -1,9 +1,10 @@
-"""From a message to the memories that stand beside it: the ranker or a model chooses, and what was chosen is read (Q1, Q3, Q4).
+"""Selection: the ranker or a model chooses the memories for a message, and the chosen ones are read.
 
-Owns the order, and the form of what a model is asked and answers. Decides with `plan` and `rank`; reads files, writes nothing.
-Invariants: what is brought was open to the message, at most as many as the policy allows, each once; a model that fails, dawdles or
-answers nonsense is replaced by the ranker, and that is said. A name counts only if it stands in the list that was shown; the list and the
-message are data and cannot end their fence; whatever comes back, reading it never raises.
+`plan` and `rank` decide; this module owns the order of steps, and the form of the model's request and answer. It reads files
+and writes nothing. Invariants: every selected memory was open to the message, appears once, and their number stays within
+the policy. If a model fails, is slow or answers nonsense, the ranker takes over, and the result records it. A name counts
+only if it is on the list that was shown. The list and the message are data and cannot end their fence. Reading an answer
+never raises.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ from .rank import LOOKED_AT, Corpus, SearchDocument, clear_fits, explain
 from .render import age_text, cut_text, render_memory, strip_controls
 
 ChosenBy: TypeAlias = Literal["local", "model"]
-# The ranker's reasons name terms; so many characters of them say enough.
+# The ranker's reasons list terms; this many characters are enough.
 REASON_CHARS = 200
 PURPOSE = "select"
 # Five file names and the JSON around them.
 MOST_TOKENS = 256
-# Of a message that is longer the beginning says what it is about.
+# For a longer message, the beginning is enough to know its subject.
 MOST_CHARS = 8_000
 SCHEMA: Wire = {
     "type": "object",
@@ -49,7 +50,8 @@ class _SelectedMemories(msgspec.Struct):
 
 
 class SurfacedMemory(NamedTuple):
-    """A memory as it is put in: its file, its path as texts name it, why, the text, and what other readers call its parts."""
+    """A memory as shown to the model: its file, its path as spelled in texts, the reason, the text, and the attachment
+    fields."""
 
     file: str
     path: str
@@ -62,10 +64,10 @@ class RecallChoice(NamedTuple):
     brought: tuple[SurfacedMemory, ...] = ()
     by: ChosenBy = "local"
     model: str = ""
-    instead: str = ""  # why the ranker chose in a model's place
+    instead: str = ""  # why the ranker chose instead of a model
 
 
-# Sends a request; the answer's text, or why there is none.
+# Sends a request and returns the answer's text, or the reason for its absence.
 Ask: TypeAlias = Callable[[Wire], "SelectorReply"]
 
 
@@ -77,15 +79,15 @@ class SelectorReply(NamedTuple):
 def choose_by_ranker(
     memory: MemoryLibrary, asked: RecallQuestion, seen: SeenMemories, policy: SurfacingPolicy, *, instead: str = ""
 ) -> RecallChoice:
-    """Choose what clearly fits; often nothing."""
+    """Choose the memories that clearly fit, which is often an empty choice."""
     headers = memory.headers()
     found = memory.ranked(headers, asked.words, LOOKED_AT)
     fits = clear_fits(asked.words, [ranked for _, ranked in found], [header.name for header, _ in found], len(headers))
     mine = {headers[fit.ranked.at].file: fit for fit in fits}
     wanted = _open(memory, [headers[fit.ranked.at] for fit in fits], asked, seen)[: policy.files]
-    # One after the other: the turn waits, and five small files take 0.5 ms so and 1.0 ms in five threads.
+    # Read them one after the other: the turn waits, and five small files take 0.5 ms this way and 1.0 ms in five threads.
     read = [each for header in wanted if (each := memory.read(header)) is not None]
-    # B8: a stale memory comes behind others that fit about as well.
+    # A stale memory comes after others that fit about as well.
     share = {"stale": STALE_SHARE}
     ordered = sorted(read, key=lambda each: -mine[each.topic.file].words * share.get(each.evidence.state, 1.0))
     whys = (explain(mine[each.topic.file].ranked)[:REASON_CHARS] for each in ordered)
@@ -95,7 +97,7 @@ def choose_by_ranker(
 def choose_by_model(
     memory: MemoryLibrary, asked: RecallQuestion, seen: SeenMemories, policy: SurfacingPolicy, *, model: str, ask: Ask
 ) -> RecallChoice:
-    """Let a model choose from the list, and the ranker where it does not."""
+    """Let a model choose from the list, with the ranker as a fallback."""
     from concurrent.futures import ThreadPoolExecutor
 
     headers = memory.headers()
@@ -104,12 +106,12 @@ def choose_by_model(
     )
     if not listed:
         return RecallChoice((), "model", model)
-    said = ask(selection_request(model, listed, asked.words, tools=asked.tools, most=policy.files))
-    names = None if said.failed else read_answer(said.text, {header.file for header in listed}, policy.files)
+    reply = ask(selection_request(model, listed, asked.words, tools=asked.tools, most=policy.files))
+    names = None if reply.failed else read_answer(reply.text, {header.file for header in listed}, policy.files)
     if names is None:
-        return choose_by_ranker(memory, asked, seen, policy, instead=said.failed or "its answer names no memory of the list")
+        return choose_by_ranker(memory, asked, seen, policy, instead=reply.failed or "its answer names no memory on the list")
     heads = {header.file: header for header in listed}
-    # At once: the disk may be a slow one. What is gone meanwhile is left out.
+    # Read them in parallel, since the disk may be slow. Memories that were removed in the meantime are left out.
     with ThreadPoolExecutor(max(1, len(names)), "lamina-recall") as pool:
         read = filter(None, pool.map(memory.read, [heads[name] for name in names]))
         return RecallChoice(tuple(_brought(memory, each, f"chosen by {model}", policy) for each in read), "model", model)
@@ -122,7 +124,7 @@ def _open(memory: MemoryLibrary, headers: Sequence[TopicHeader], asked: RecallQu
 def best_of(
     memory: MemoryLibrary, headers: list[TopicHeader], rest: Sequence[TopicHeader], words: str, room: int
 ) -> list[TopicHeader]:
-    """The ranker's best of what the newest leave; the newest of the rest where it finds fewer."""
+    """Return the ranker's best of the older memories, filled up with the newest of the rest if it finds too few."""
     left = {header.file: header for header in rest}
     ranked = [header for header, _ in memory.ranked(headers, words, room + MOST_IN_MANIFEST) if header.file in left]
     return [*ranked, *(header for header in rest if header not in set(ranked))][:room]
@@ -137,11 +139,11 @@ def _brought(memory: MemoryLibrary, each: Recalled, why: str, policy: SurfacingP
     return SurfacedMemory(each.topic.file, path_text(path), why, text, facts)
 
 
-# What a model is asked
+# The model's request
 
 
 def manifest_line(header: TopicHeader) -> str:
-    """`- [type] file (ISO time): description`, on one line."""
+    """Format a memory as `- [type] file (ISO time): description`, on one line."""
     moment = datetime.fromtimestamp(min(header.modified, 253_402_300_799.0), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     about = header.description or header.name
     return f"- [{header.type or 'memory'}] {printable(header.file, 400)} ({moment}): {about}"
@@ -151,18 +153,18 @@ def selection_request(model: str, manifest: Sequence[TopicHeader], words: str, *
     texts, names = prompt_sections(__file__, "recall"), sorted(tools)
     in_use = texts["tools in use"].format(names=escape(printable(", ".join(names), 1_000))) + "\n\n" if names else ""
     listed = fence("memory-index", "\n".join(map(manifest_line, manifest)))
-    said = [{"type": "text", "text": listed}, {"type": "text", "text": f"The message:\n{escape(words[:MOST_CHARS])}"}]
+    content = [{"type": "text", "text": listed}, {"type": "text", "text": f"The message:\n{escape(words[:MOST_CHARS])}"}]
     return {
         "model": model,
         "max_tokens": MOST_TOKENS,
         "system": [{"type": "text", "text": texts["select"].format(most=most, tools=in_use)}],
-        "messages": [{"role": "user", "content": said}],
+        "messages": [{"role": "user", "content": content}],
         "output_config": {"format": {"type": "json_schema", "schema": SCHEMA}},
     }
 
 
 def read_answer(text: str, shown: Collection[str], most: int) -> tuple[str, ...] | None:
-    """The first names that were shown; None for what is no answer: no such JSON, or names of nothing."""
+    """Return the first names that were on the list. None for an invalid answer: no such JSON, or only unknown names."""
     try:
         named = msgspec.json.decode(text.strip(), type=_SelectedMemories).selected_memories
     except (msgspec.DecodeError, UnicodeEncodeError):
@@ -172,7 +174,7 @@ def read_answer(text: str, shown: Collection[str], most: int) -> tuple[str, ...]
 
 
 def answer(asked: Wire) -> list[Wire]:
-    """The ranker in the model's place: what it can see is the list and the message."""
+    """Answer in the model's place with the ranker, from the list and the message in the request."""
     listed, said = (str(block["text"]) for block in asked["messages"][0]["content"])
     rows = [SearchDocument(row["file"], row["file"].removesuffix(".md"), row["about"]) for row in _LINE.finditer(listed)]
     words = said.partition("\n")[2]

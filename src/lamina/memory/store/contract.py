@@ -1,6 +1,6 @@
-"""What a store of memories is: the values that go in and out, and the contract two implementations keep.
+"""The memory store protocol and its values.
 
-`DirectoryStore` keeps them in files, `InMemoryStore` in a dict; `lamina.testing.memory_conformance` checks either. Pure.
+`DirectoryStore` keeps memories in files, `InMemoryStore` in a dict; `lamina.testing.memory_conformance` checks both. Pure.
 """
 
 from __future__ import annotations
@@ -11,22 +11,26 @@ import msgspec
 
 from .topic import Topic
 
-if TYPE_CHECKING:  # who only reads needs nothing of what may be written
+if TYPE_CHECKING:  # readers need none of the code for writing
     from .draft import Draft
 
 ChangeAuthor: TypeAlias = Literal["user", "agent", "extraction", "dream"]
-# "outside": a change nobody made through us. "keep": content that the journal no longer had. "undone": the change before it did not
-# happen, because its writer died, or was taken back outside.
+# "outside": a change not made through us. "keep": content that the journal no longer had. "undone": the previous change did not
+# happen because its writer died, or was reverted outside.
 ChangeAction: TypeAlias = Literal["save", "remove", "restore", "outside", "keep", "undone"]
 
-# A file that was put there by hand may be longer; beyond this it is no memory: its beginning is read and it is never changed.
+# A file created by hand may be longer. Beyond this size it does not count as a memory: only its beginning is read, and it is
+# never changed.
 MOST_READ = 1 << 20
-# What is said of such a file.
+# The problem reported for such a file.
 READ_IN_PART = f"larger than {MOST_READ >> 10} KiB, read in part"
 
 
 class ChangeReason(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Who changed a memory, why, and where it was said. `dream` is the id of the dream that changed it, or whose change is taken back."""
+    """The author of a change, the reason, and the session and message it came from.
+
+    `dream` is the id of the dream that made or reverted the change.
+    """
 
     who: ChangeAuthor
     why: str = ""
@@ -36,7 +40,8 @@ class ChangeReason(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Saved(NamedTuple):
-    """`redacted` names the kinds of secrets that were taken out; `unfinished` is why the index may have no new line of it yet."""
+    """The result of a save. `redacted` lists the kinds of removed secrets; `unfinished` is why the index may lack the new
+    line."""
 
     topic: Topic
     created: bool
@@ -45,19 +50,19 @@ class Saved(NamedTuple):
 
 
 class Proposed(NamedTuple):
-    """Nothing was written: the change waits in the inbox for a yes."""
+    """The change was not written: it waits in the inbox for approval."""
 
     id: str
 
 
 class MemoryVersion(msgspec.Struct, frozen=True):
-    """One change. `digest` is of the file after it, empty where it is gone; `before` of the file it changed."""
+    """One change. `digest` is of the file afterwards, empty if it was removed; `before` is of the file before."""
 
     id: str
     time: float
     name: str
     action: ChangeAction
-    why: ChangeReason | None  # None for what was found, not done
+    why: ChangeReason | None  # None for a change that was detected, not made by us
     digest: str
     file: str = ""
     before: str = ""

@@ -1,9 +1,9 @@
-"""Daily logs: in assistant mode what is worth keeping is noted as the day goes, a dream makes memories of it at night (W2).
+"""Daily logs: in assistant mode notes go to a log during the day, and a dream turns them into memories at night.
 
-Owns `logs/YYYY/MM/YYYY-MM-DD.md` in the private memory directory: one bullet a line, with the local time it was noted at. Invariants:
-a log only grows, at its end, and only on its own day; the time before a bullet is the session's, not a model's; secrets are taken
-out; of any number of processes none loses another's bullet, since all take the guard of the directory. No topic, no index line and no
-version in the journal comes of it.
+It owns `logs/YYYY/MM/YYYY-MM-DD.md` in the private memory directory: one bullet per line, with its local time. Invariants: a
+log only grows, at its end, and only on its day. The time in front of a bullet comes from the session, not from a model.
+Secrets are removed. No process loses another one's bullet, since all take the guard of the directory. Logs have no topic, no
+index line and no version in the journal.
 
 A crash at any line leaves the log without the new bullets or with all of them.
 """
@@ -22,33 +22,33 @@ from .history import hold_guard
 from .secrets import redact
 
 LOGS = "logs"
-# What the model is told instead of a date, so that the prompt stays as it was sent when the day changes.
+# The model gets this pattern instead of a date, so that the prompt does not change with the day.
 PATTERN = f"{LOGS}/YYYY/MM/YYYY-MM-DD.md"
-# Two or three sentences. What is longer belongs in a memory of its own, or is none.
+# Two or three sentences. A longer text belongs in a memory.
 MOST_CHARACTERS = 500
-# Some five hundred of the longest bullets: more than a day has, as much as a dream can read, and quick to rewrite.
+# About five hundred of the longest bullets: more than a day needs, as much as a dream can read, and quick to rewrite.
 MOST_BYTES = 256 << 10
-# An editor may save between our look and our rename; after so many times it is no editor.
+# An editor may save between our read and our rename; after this many times it is another kind of program.
 _TRIES = 5
 
 _FILE = re.compile(rf"{LOGS}/(\d{{4}})/(\d\d)/(\1-\2-\d\d)\.md")
-_MARK = "\ufeff"  # some editors put it before a text
+_MARK = "\ufeff"  # some editors put it in front of a text
 _TIME = re.compile(r"\d\d:\d\d\b")
 _MARKER = re.compile(r"\s*[-*+•]\s+(?=\S)")
 
 
 class LogAddition(NamedTuple):
-    """What a write adds, with the kinds of secrets that were taken out of it."""
+    """The bullets that a write adds, and the kinds of secrets removed from them."""
 
     bullets: tuple[str, ...]
     redacted: tuple[str, ...] = ()
 
 
 class DailyLog(NamedTuple):
-    """A log that is there."""
+    """An existing log."""
 
     day: date
-    file: str  # from the memory directory
+    file: str  # relative to the memory directory
     size: int
 
 
@@ -57,7 +57,7 @@ def log_file(day: date) -> str:
 
 
 def log_day(file: str) -> date | None:
-    """None for what is no daily log."""
+    """Return the day of a log file; None for any other file."""
     found = _FILE.fullmatch(file)
     try:
         return date.fromisoformat(found[3]) if found else None
@@ -65,34 +65,34 @@ def log_day(file: str) -> date | None:
         return None
 
 
-# What is added
+# Adding
 
 
 def plan_addition(file: str, text: str, before: str, now: datetime) -> LogAddition:
-    """The bullets that a write of `text` adds; InputError where it would do anything else. Pure: `before` is the log as the writer
-    knows it, `now` is local."""
+    """Return the bullets that a write of `text` adds. Raises InputError if it would do anything else. Pure: `before` is the
+    log as the writer knows it, `now` is local time."""
     today = log_file(now.date())
     if file != today:
-        problem = "is no daily log" if log_day(file) is None else "is the log of another day, and only today's is added to"
+        problem = "is not a daily log" if log_day(file) is None else "is the log of another day, and only today's can be extended"
         raise InputError(file, problem, f"write to {today}")
     if not text.strip():
-        raise InputError(file, "a daily log is only added to, so nothing in it is removed", "`lamina forget` takes a subject out")
+        raise InputError(file, "a daily log can only grow, so nothing in it was removed", "`lamina forget` removes a subject")
     if text.lstrip().startswith("---\n"):
-        raise InputError(file, "a daily log has no front matter", "write only the new bullets, a line each")
+        raise InputError(file, "a daily log has no front matter", "write only the new bullets, one per line")
     clean = redact(_new(file, text, before))
     lines = [line for line in clean.text.splitlines() if line.strip()]
     return LogAddition(tuple(_bullet(line, file, now) for line in lines), clean.kinds)
 
 
 def _new(file: str, text: str, before: str) -> str:
-    """What stands there may be repeated as a whole or left out: the rest is what is new."""
+    """Return the new part of a text, which may repeat the whole log or leave it out."""
     text, known = text.removeprefix(_MARK), before.removeprefix(_MARK).rstrip()
     if known and text.startswith(known) and text[len(known) : len(known) + 1] in ("", "\r", "\n"):
         return text[len(known) :]
     there = {line.strip() for line in known.splitlines()}
     if any(line.strip() in there for line in text.splitlines() if line.strip()):
-        problem = "what stands in a daily log is neither changed nor written again"
-        raise InputError(file, problem, "write only the new bullets, a line each; a correction is a bullet too")
+        problem = "existing lines of a daily log can't be changed or repeated"
+        raise InputError(file, problem, "write only the new bullets, one per line, also for a correction")
     return text
 
 
@@ -100,32 +100,32 @@ def _bullet(line: str, file: str, now: datetime) -> str:
     marker = _MARKER.match(line)
     words = " ".join(line[marker.end() if marker else 0 :].split())
     if _TIME.match(words):  # copied from the log, or made up: a model has no clock
-        raise InputError(file, "a bullet begins with a time, and that is put there for you", "begin it with its words")
+        raise InputError(file, "a bullet begins with a time, which is added automatically", "begin with the text")
     if len(words) > MOST_CHARACTERS:
-        problem = f"a bullet has {len(words):,} characters, and {MOST_CHARACTERS} is the most"
-        raise InputError(file, problem, "say it shorter, or in two bullets")
+        problem = f"a bullet has {len(words):,} characters (the limit is {MOST_CHARACTERS})"
+        raise InputError(file, problem, "shorten it or split it into two bullets")
     return f"- {now:%H:%M} {words}"
 
 
 def append_bullets(root: RootDir, file: str, bullets: Sequence[str], *, durability: Durability = "full") -> bytes:
-    """Adds lines behind whatever stands in the log by now; what it holds then."""
+    """Add lines at the end of the current log, and return its new content."""
     added = "".join(f"{line}\n" for line in bullets).encode("utf-8", "replace")
     with hold_guard(root):
         for _ in range(_TRIES):
             old = root.read_bytes(file, MOST_BYTES + 1)
             new = (old or b"") + (b"\n" if old and not old.endswith(b"\n") else b"") + added
             if len(new) > MOST_BYTES:
-                raise DiskError(file, f"is full ({MOST_BYTES >> 10} KiB a day)", "`lamina dream` makes memories of what it holds")
+                raise DiskError(file, f"is full ({MOST_BYTES >> 10} KiB a day)", "run `lamina dream` to turn it into memories")
             if root.replace_if(file, new, expected=old, durability=durability):
                 return new
-    raise DiskError(file, "is changed by another program again and again", "try again when it is done")
+    raise DiskError(file, "another program keeps changing it", "try again when that program is done")
 
 
-# What is there
+# Reading
 
 
 def list_logs(root: RootDir) -> list[DailyLog]:
-    """All logs, newest first. What is no log by its name is passed over."""
+    """List all logs, newest first. Files with other names are skipped."""
     found = []
     for year in _below(root, LOGS, 4):
         for month in _below(root, f"{LOGS}/{year}", 2):
@@ -141,14 +141,14 @@ def _below(root: RootDir, directory: str, digits: int) -> list[str]:
 
 
 def read_log(root: RootDir, day: date) -> str | None:
-    """The log as far as it counts; None when there is none of that day."""
+    """Read the log of a day, up to its limit; None if it does not exist."""
     data = root.read_bytes(log_file(day), MOST_BYTES)
     return None if data is None else data.decode("utf-8", "replace")
 
 
 def days_to_distil(root: RootDir, last: float | None, now: float) -> list[date]:
-    """The days behind us whose logs no dream has seen whole, newest first; `last` is when the last dream was, in seconds. Without any
-    there is no need for a dream at midnight."""
+    """List the past days whose logs no dream has seen completely, newest first. `last` is the time of the last dream, in
+    seconds. If the list is empty, no dream is needed at midnight."""
     today = date.fromtimestamp(now)
     since = date.min if last is None else date.fromtimestamp(last)
     return [each.day for each in list_logs(root) if since <= each.day < today]

@@ -1,15 +1,15 @@
-"""Memories in a directory: one file each, `MEMORY.md` as their index, and a journal of all changes (S3, S5, S6, B4).
+"""Memories in a directory: one file each, `MEMORY.md` as their index, and a journal of all changes.
 
-Owns the order of the steps. A change is made under one guard for the directory: the journal line, then the file, then the index
-line; a removal takes the index line first and the file last. Invariants: no line of ours points at a file that is not there; of any
-number of processes none loses another's change; a file that somebody edits meanwhile is left to them, and an index that somebody
-edits meanwhile is merged; files are 0600, nothing outside the directory is touched.
+A change is made under one guard for the directory: the journal line, then the file, then the index line. A removal takes the
+index line first and the file last. Invariants: no line of ours points at a missing file. No process loses another one's
+change. A file that someone edits in the meantime is left alone, and an index that someone edits is merged. Files are 0600,
+and nothing outside the directory is touched.
 
-A crash at any line leaves each file old or new, and at worst a file whose index line is missing: the next open or save adds it. With
-durability "full" an acknowledged change survives a power loss. An editor that saves in the very microseconds before our rename is the
-one writer that can lose; what it replaced is in the journal.
+A crash at any line leaves each file old or new, and at worst a file without its index line, which the next open or save
+adds. With durability "full" an acknowledged change survives a power loss. Only an editor that saves in the microseconds
+before our rename can lose its version; the content it replaced is in the journal.
 
-Several users of one machine who share a team directory need a file system where they may write each other's lock files.
+If several users of one machine share a team directory, its file system must let them write each other's lock files.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ import msgspec
 from ...core.errors import DiskError, InputError
 from ...core.front_matter import read_front_matter
 from ...core.settings import Scope
+from ...core.wording import counted, plural
 from ...disk.paths.memory_paths import check_child
 from ...disk.temp_files import Durability
 from ...disk.trees.rootdir import RootDir
@@ -42,7 +43,7 @@ _REASON_CHARS = 500
 
 
 class PlannedSave(NamedTuple):
-    """What a save would do: the file, its bytes before (None: it is new) and after."""
+    """A planned save: the file, its bytes before (None if new) and after."""
 
     wish: CleanDraft
     topic: Topic
@@ -56,7 +57,7 @@ class RawTopic(NamedTuple):
 
 
 class DirectoryStore:
-    """Not for two threads at once; any number of processes may each have their own."""
+    """A store in a directory. Not thread-safe; any number of processes may each have one."""
 
     __slots__ = ("clock", "durability", "history", "index_file", "notices", "root", "scope", "topic_files")
 
@@ -82,20 +83,19 @@ class DirectoryStore:
         durability: Durability = "full",
         below: str | os.PathLike[str] | None = None,
     ) -> Self:
-        """Makes the directory if it is missing and mends what a crash left. What cannot be mended is a notice, not an error. `below`:
-        as in `RootDir.open`."""
+        """Open a store: create a missing directory and recover from a crash. A failed recovery is a notice, not an error.
+        For `below` see `RootDir.open`."""
         root = RootDir.open(path, shared=scope == "team", below=below)
         store = cls(root, scope=scope, clock=clock, durability=durability)
         try:
             if swept := root.sweep():
-                store.notices += (
-                    f"{root.path} held {swept} unfinished files of writes that were interrupted; they were removed.",
-                )
+                left = f"{root.path} contained {counted(swept, 'unfinished file')} from interrupted writes"
+                store.notices += (f"{left}; {plural(swept, 'it was', 'they were')} removed.",)
             if needs_repair(store.topic_files, store.index_file, store.history):
                 with hold_guard(root):
                     store.repair()
         except DiskError as error:
-            store.notices += (f"{error} Memory is read and not written until then.",)
+            store.notices += (f"{error} Until then memory can be read but not written.",)
         return store
 
     def close(self) -> None:
@@ -108,7 +108,7 @@ class DirectoryStore:
         self.close()
 
     def repair(self) -> None:
-        """Finish what a writer that was stopped left undone. The guard is held."""
+        """Complete the work of an interrupted writer. The guard is held."""
         self.notices += repair(self.topic_files, self.index_file, self.history, now=self.clock())
 
     @contextmanager
@@ -120,25 +120,25 @@ class DirectoryStore:
     # Reading
 
     def topics(self) -> list[Topic]:
-        """All memories with their bodies, in the order of their files. What cannot be read is left out."""
+        """Return all memories with their bodies, sorted by file. Unreadable files are left out."""
         found = (self.topic_files.topic(found.file) for found in sorted(self.topic_files.files()))
         return [topic for topic in found if topic is not None]
 
     def get(self, name: str) -> Topic | None:
-        """By name, whatever its case and Unicode form, or by file."""
-        # As a search asks for what it found: read once, and no scan.
+        """Return a memory by name (in any case and Unicode form) or by file."""
+        # A search asks for a file it has found: one read, no scan.
         if name.endswith(".md") and is_topic(name) and (topic := self.topic_files.topic(name)) is not None:
             return topic
         file = self.topic_files.find(name)
         return self.topic_files.topic(file) if file is not None else None
 
     def named(self, name: str) -> Topic | None:
-        """By name only: what a save of this name would change, if the name is none of a file."""
+        """Return a memory by name only: the one that a save of this name would change, if the name is not a file name."""
         file = self.topic_files.named(name)
         return self.topic_files.topic(file) if file is not None else None
 
     def raw(self, name: str) -> RawTopic | None:
-        """The file of a memory and its bytes; None when there is no such memory."""
+        """Return a memory's file and its bytes; None if it does not exist."""
         file = self.topic_files.find(name)
         data = self.topic_files.whole(file) if file is not None else None
         return None if file is None or data is None else RawTopic(file, data)
@@ -147,7 +147,7 @@ class DirectoryStore:
         return self.index_file.text()
 
     def log(self, name: str | None = None) -> list[MemoryVersion]:
-        """The changes, newest first; `name` may be a file too."""
+        """Return the changes, newest first; `name` may also be a file."""
         return self.history.log(name)
 
     def content(self, version_id: str) -> str | None:
@@ -156,7 +156,7 @@ class DirectoryStore:
     # Writing
 
     def plan(self, draft: Draft) -> PlannedSave:
-        """What `save` would write, from what stands there now. Nothing is changed."""
+        """Plan a save from the current content. Nothing is changed."""
         wish = clean_draft(draft, team=self.scope == "team")
         file = self.topic_files.meant(wish.draft.name)
         if file is None:
@@ -170,17 +170,18 @@ class DirectoryStore:
         return _planned(wish, topic if draft.modified is None else date_topic(topic, modified=draft.modified), before)
 
     def plan_text(self, file: str, text: str) -> PlannedSave:
-        """What `put` would write; InputError for a text that is no memory, or has the name of another one."""
+        """Plan a `put`. Raises InputError for a text that is not a valid memory, or has the name of another one."""
         before = self.topic_files.whole(file)
         old = None if before is None else read_topic(file, decode_text(before), self.clock())
         wish, topic = read_draft(file, text, old, team=self.scope == "team")
         owner = self.topic_files.named(wish.draft.name)
         if owner is not None and fold_name(owner) != fold_name(file):
-            raise InputError(wish.draft.name, f"is the name of the memory in {owner} already", "change that file instead")
+            raise InputError(wish.draft.name, f"is already the name of the memory in {owner}", "change that file instead")
         return _planned(wish, stamp_topic(topic, now=self.clock()), before)
 
     def save(self, draft: Draft, *, why: ChangeReason, base: str | None = None) -> Saved:
-        """The file, then its index line. A memory of that name is updated; with `base` only one that still has that digest."""
+        """Write the file, then its index line. A memory with that name is updated; with `base`, only if it still has that
+        digest."""
         with self._changing():
             planned = self.plan(draft)
             if base is not None and digest_of(planned.before) != base:
@@ -188,7 +189,8 @@ class DirectoryStore:
             return self._carry_out(planned, why)
 
     def put(self, file: str, text: str, *, expected: bytes | None, why: ChangeReason) -> Saved:
-        """As `save`, from the whole text of a topic file. `expected` is the file as the writer knows it: another one wins."""
+        """Save the whole text of a topic file. `expected` is the file as the writer knows it; a changed file is not
+        overwritten."""
         check_child(self.root.path, file)
         with self._changing():
             planned = self.plan_text(file, text)
@@ -199,34 +201,35 @@ class DirectoryStore:
     def _carry_out(self, planned: PlannedSave, why: ChangeReason) -> Saved:
         topic = planned.topic
         old = None if planned.before is None else read_topic(topic.file, decode_text(planned.before), 0)
-        # A stamp alone is no change.
+        # A new timestamp alone is not a change.
         if old is None or not says_the_same(without_stamp(old), without_stamp(topic)):
             self._write(MemoryChange(topic.file, topic.name, "save", planned.before, planned.after, why))
         unfinished = self._listed(topic)
         return Saved(self.topic_files.topic(topic.file) or topic, planned.before is None, planned.wish.redacted, unfinished)
 
     def _listed(self, topic: Topic) -> str:
-        """Adds the line of a memory that is saved; why that is not done, where it is not: the memory is there all the same."""
+        """Add the index line of a saved memory. Return a sentence if that fails; the memory is saved anyway."""
         try:
             self.index_file.add(topic)
         except DiskError as error:
-            return f"{error} The memory is saved; its line there may be missing or old until the next save here."
+            return f"{error} The memory is saved, but its index line may be missing or outdated until the next save."
         return ""
 
     def put_index(self, text: str, *, expected: bytes | None) -> RewrittenIndex:
-        """The index as somebody wants it, within its rules. Who does not know it as it is (`expected`) only adds to it."""
+        """Write an index, made valid. A writer that does not know the current index (`expected`) can only add to it."""
         with self._changing():
             there = self.index_file.data()
             files = [found.file for found in self.topic_files.files()]
             done = rewrite_index(text, decode_text(there), files, known=there == expected, team=self.scope == "team")
-            # Read under the guard; only a person's editor can come between, and its version is merged with ours.
+            # The index was read under the guard. Only a user's editor can save in between, and its version is merged with ours.
             self.index_file.edit(lambda now: done.text if now == decode_text(there) else add_entries(now, done.text))
             return done
 
     def remove(self, name: str, *, why: ChangeReason, expected: bytes | None = None) -> bool:
-        """To the trash: the index line goes, then the file; the journal keeps its content. False when there is no such memory.
+        """Move a memory to the trash: first its index line, then its file; the journal keeps the content. Return False if it
+        does not exist.
 
-        With `expected` only a file that still holds that is removed.
+        With `expected`, only a file with that content is removed.
         """
         with self._changing():
             file = self.topic_files.find(name)
@@ -244,34 +247,34 @@ class DirectoryStore:
             try:
                 return self.root.unlink(file)
             except DiskError:
-                # What stays keeps its line; it may be gone, and only not confirmed by the disk.
+                # A file that stays keeps its line. It may be gone, only not yet confirmed by the disk.
                 if self.root.stat(file) is not None:
                     self.index_file.add(topic)
                 raise
 
     def restore(self, name: str, version_id: str | None = None, *, why: ChangeReason) -> Topic:
-        """Puts a version back, byte for byte; without an id the last content that differs from what stands there now."""
+        """Restore a version byte for byte; without an id, the last content that differs from the current one."""
         with self._changing():
             versions = self.history.log(name)
             file = self._place_of(name, versions)
             if file is None:
-                raise InputError(name, "nothing is known of such a memory", "`lamina memory log` lists what there was")
+                raise InputError(name, "no such memory is known", "run `lamina memory log` to list all changes")
             check_child(self.root.path, file)
             old = self.topic_files.whole(file)
             text = self._version(versions, version_id, digest_of(old))
             if text is None:
-                wrong = "has no other version to go back to" if version_id is None else f"has no version {version_id!r}"
-                raise InputError(name, wrong, f"`lamina memory log {name}` lists those there are")
+                wrong = "has no other version to restore" if version_id is None else f"has no version {version_id!r}"
+                raise InputError(name, wrong, f"run `lamina memory log {name}` to list the versions")
             data = text.encode("utf-8", "replace")
             topic = read_topic(file, text, self.clock())
             if data != old:
                 self._write(MemoryChange(file, topic.name, "restore", old, data, why))
             if unfinished := self._listed(topic):
-                raise DiskError(file, "is as it was then, but its line in the index may be missing", unfinished.removesuffix("."))
+                raise DiskError(file, "is restored, but its index line may be missing", unfinished.removesuffix("."))
             return self.topic_files.topic(file) or topic
 
     def _place_of(self, name: str, versions: list[MemoryVersion]) -> str | None:
-        """Where a memory goes back to: its file, the one it had, or a new one where another memory has that now."""
+        """Return the file to restore to: its current one, its old one, or a new one if another memory has that now."""
         if (file := self.topic_files.meant(name)) is not None or not versions:
             return file
         file = versions[0].file
@@ -290,7 +293,7 @@ class DirectoryStore:
             self.history.record(change._replace(why=change.why and _clean(change.why)), now=self.clock())
             done = self.root.replace_if(change.file, change.new, expected=change.old, durability=self.durability)
         except DiskError:
-            # The journal tells of a change that did not happen. Where there is no room to say so, the next write does.
+            # The journal has a change that did not happen. If there is no disk space to record that, the next write does.
             with suppress(DiskError):
                 self.history.catch_up()
                 self.history.settle(self.root.read_bytes(change.file, MOST_READ), now=self.clock())
@@ -302,7 +305,7 @@ class DirectoryStore:
 def _planned(wish: CleanDraft, topic: Topic, before: bytes | None) -> PlannedSave:
     text = write_topic(topic, before=None if before is None else decode_text(before))
     if read_front_matter(text).head is None:
-        raise InputError(topic.file, "its front matter would be too long to be read", "shorten the keys that were added by hand")
+        raise InputError(topic.file, "its front matter would be too long to read", "shorten the keys that were added by hand")
     return PlannedSave(wish, topic, before, text.encode("utf-8", "replace"))
 
 

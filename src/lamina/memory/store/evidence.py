@@ -1,19 +1,19 @@
-"""Evidence: the files and symbols a memory rests on, and whether they still say what they said (B8).
+"""Evidence: the files and symbols a memory relies on, and whether they are unchanged.
 
-Owns the text form of an anchor and the judgement. In the front matter stands a list that people can read and write:
+The front matter holds a list that people can read and write:
 
     evidence:
-      - src/db.py@9f86d081884c7d65             the file as it was
+      - src/db.py@9f86d081884c7d65             the file, unchanged
       - src/db.py#Pool.connect@9f86d081884c7d65    a symbol in it
-      - docs/oncall.md                         the file is there, whatever it says
+      - docs/oncall.md                         the file exists, with any content
 
-A path is relative to the project's root, with `/` between its parts. A whole file is fresh while its bytes are the same; a symbol is
-fresh while every part of its name is found as a word, even when the file around it has changed. `#`, `%` and an `@` that would read as
-a digest are written `%23`, `%25` and `%40` in a path.
+A path is relative to the project's root, with `/` between its parts. A whole file is fresh while its bytes are the same. A
+symbol is fresh while every part of its name is found as a word, even if the file around it has changed. In a path, `#`, `%`
+and an `@` that would read as a digest are written `%23`, `%25` and `%40`.
 
-Invariants: nothing outside the root is opened, through a link or by spelling; only regular files are, and nothing blocks; the work is
-bounded whatever a memory names; nothing here raises. Between the look at a path and its opening a program of the same user can put a
-link there: what would be learnt is whether a file has a digest or a word.
+Invariants: nothing outside the root is opened, through a link or by spelling. Only regular files are opened, and nothing
+blocks. The work is bounded whatever a memory names. Nothing here raises. Between the check of a path and its opening, a
+program of the same user can put a link there; it could only learn whether a file has a certain digest or word.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from ...disk.user_files import open_regular
 
 EvidenceState: TypeAlias = Literal["fresh", "stale", "unverifiable"]
 
-# A memory rests on a few files; each costs a read at recall, and five memories are recalled at a time.
+# A memory relies on a few files; each costs a read at recall, and five memories are recalled at a time.
 MOST_ANCHORS = 16
-# Larger files are data, not source; reading one takes about a millisecond a megabyte.
+# Larger files are data, not source code; reading one takes about a millisecond per megabyte.
 MOST_BYTES = 4 << 20
 # 64 bits: enough to notice a change, short enough for a line that people read.
 DIGEST_CHARS = 16
@@ -46,7 +46,7 @@ _DRIVE = re.compile(r"[A-Za-z]:")
 
 
 class Anchor(NamedTuple):
-    """`digest` is that of the whole file when the memory was written; empty where nobody took it."""
+    """One piece of evidence. `digest` is of the whole file when the memory was written; empty if it was not recorded."""
 
     path: str
     symbol: str = ""
@@ -55,7 +55,7 @@ class Anchor(NamedTuple):
 
 class Evidence(NamedTuple):
     anchors: tuple[Anchor, ...] = ()
-    # What stands in the list and is no anchor: it can't be checked.
+    # Entries that are not anchors, so they can't be checked.
     unreadable: tuple[str, ...] = ()
 
 
@@ -70,7 +70,7 @@ class UnreadablePath(NamedTuple):
     why: str
 
 
-# What lies at an anchor's path; None where there is nothing.
+# The content at an anchor's path; None if nothing exists there.
 AnchorTarget: TypeAlias = bytes | UnreadablePath | None
 
 
@@ -85,7 +85,7 @@ def anchor_text(anchor: Anchor) -> str:
 
 
 def read_anchor(text: str) -> Anchor | None:
-    """None for what is no path inside a project."""
+    """Parse an anchor; None if the text is not a path inside a project."""
     digest = _DIGEST.search(text)
     place = text[: digest.start()] if digest else text
     escaped, _, symbol = place.partition("#")
@@ -102,7 +102,7 @@ def _inside(path: str) -> bool:
 
 
 def read_evidence(texts: Iterable[str]) -> Evidence:
-    """The field `evidence:` of a topic. More than `MOST_ANCHORS` are not checked."""
+    """Parse the field `evidence:` of a topic. Anchors beyond `MOST_ANCHORS` are not checked."""
     anchors, unreadable = list[Anchor](), list[str]()
     for text in texts:
         anchor = read_anchor(text) if len(anchors) < MOST_ANCHORS else None
@@ -113,32 +113,32 @@ def read_evidence(texts: Iterable[str]) -> Evidence:
     return Evidence(tuple(anchors), tuple(unreadable))
 
 
-# The judgement
+# Checking
 
 
 def judge_anchor(anchor: Anchor, target: AnchorTarget) -> Freshness:
-    """One anchor against what lies at its path."""
+    """Compare one anchor with the content at its path."""
     if isinstance(target, UnreadablePath):
         return Freshness("unverifiable", f"{anchor.path} {target.why}")
     if target is None:
-        return Freshness("stale", f"{anchor.path} is gone")
+        return Freshness("stale", f"{anchor.path} no longer exists")
     changed = bool(anchor.digest) and short_file_digest(target) != anchor.digest
     if not anchor.symbol:
-        return Freshness("stale", f"{anchor.path} has changed") if changed else Freshness("fresh", f"{anchor.path} is as it was")
+        return Freshness("stale", f"{anchor.path} has changed") if changed else Freshness("fresh", f"{anchor.path} is unchanged")
     if not holds_symbol(target, anchor.symbol):
         return Freshness("stale", f"{anchor.symbol} is no longer in {anchor.path}")
-    return Freshness("fresh", f"{anchor.symbol} is in {anchor.path}" + (", which has changed" if changed else ""))
+    return Freshness("fresh", f"{anchor.symbol} is still in {anchor.path}" + (", which has changed" if changed else ""))
 
 
 def holds_symbol(data: bytes, symbol: str) -> bool:
-    """Whether every part of a name (`Pool.connect`: both) stands in the text as a word of its own."""
+    """Tell whether every part of a name (`Pool.connect` has two) occurs in the text as a word."""
     text = data.decode("utf-8", "replace")
     parts = [part for part in _BETWEEN_PARTS.split(symbol) if part]
     return bool(parts) and all(re.search(_word(part), text) for part in parts)
 
 
 def _word(part: str) -> str:
-    """A border only where the name itself begins or ends in a letter: `operator+` may stand before anything."""
+    """Match a part as a word. A border is needed only next to a letter: `operator+` may precede anything."""
     borders = (r"(?<!\w)" if re.match(r"\w", part) else "", r"(?!\w)" if re.search(r"\w\Z", part) else "")
     return borders[0] + re.escape(part) + borders[1]
 
@@ -148,33 +148,33 @@ def short_file_digest(data: bytes) -> str:
 
 
 def combine_freshness(found: Iterable[Freshness], unreadable: Iterable[str] = ()) -> Freshness:
-    """The worst of them: one thing that changed is enough to look again."""
-    each = [*found, *(Freshness("unverifiable", f"{text[:80]!a} is no path in the project") for text in unreadable)]
+    """Return the worst state: one change is reason enough to check again."""
+    each = [*found, *(Freshness("unverifiable", f"{text[:80]!a} is not a path in the project") for text in unreadable)]
     for state in ("stale", "unverifiable", "fresh"):
         reasons = [one.why for one in each if one.state == state]
         if reasons:
             return Freshness(state, "; ".join(reasons))
-    return Freshness("unverifiable", "it names no file")
+    return Freshness("unverifiable", "the memory names no file")
 
 
 # Reading
 
 
 def check_evidence(evidence: Evidence, root: Path) -> Freshness:
-    """What the project at `root` says of the evidence now. Evidence without an anchor is unverifiable."""
+    """Check the evidence against the project at `root`. Evidence without an anchor is unverifiable."""
     targets = {path: read_target(path, root) for path in dict.fromkeys(anchor.path for anchor in evidence.anchors)}
     return combine_freshness([judge_anchor(anchor, targets[anchor.path]) for anchor in evidence.anchors], evidence.unreadable)
 
 
 def read_target(path: str, root: Path) -> AnchorTarget:
-    """The bytes at `path` below `root`. A link may lead to another place in the root, never out of it."""
+    """Read the bytes at `path` below `root`. A link may lead to another place in the root, never out of it."""
     if not _inside(path):
-        return UnreadablePath("is no path in the project")
+        return UnreadablePath("is not a path in the project")
     try:
         top = os.path.realpath(root)
         real = os.path.realpath(os.path.join(top, *path.split("/")))
         if not os.path.isdir(top):
-            return UnreadablePath("can't be looked for: the project is not there")
+            return UnreadablePath("can't be checked: the project directory does not exist")
         if not PurePath(real).is_relative_to(top):
             return UnreadablePath("leads out of the project")
         fd = open_regular(real)

@@ -1,12 +1,11 @@
-"""Git follows the journal of a memory (B4): one commit for each change, with who, why and from where, in a repository of its
-own.
+"""Git mirror of a memory's journal: one commit for each change, with author, reason and source, in a separate repository.
 
-Owns `.history/git`, a bare repository on the branch `memory`; a repository that a person keeps in the memory directory is never
-touched. Invariants: the journal is what counts, git is made from it and can be made again; nothing is committed in a save, only
-after the last one, when the memory is closed; no git, no time or an error changes nothing and is tried again next time. A
-team's directory is shared, and usually under version control already: there it is left out.
+It owns `.history/git`, a bare repository on the branch `memory`; a repository that the user keeps in the memory directory is
+never touched. Invariants: the journal is authoritative, and git can always be rebuilt from it. Commits are made when the
+memory is closed, never during a save. A missing git, a timeout or an error changes nothing, and the next close tries again.
+Team directories are shared and usually under version control already, so they get no mirror.
 
-A crash at any line leaves commits missing, which the next time adds.
+A crash at any line leaves commits missing, which the next close adds.
 """
 
 from __future__ import annotations
@@ -24,16 +23,17 @@ from .journal import JournalLine
 
 BRANCH = "refs/heads/memory"
 GUARD = ".git-follows.lock"
-# Closing a memory must not wait for a slow disk for ever; a hundred changes take some twenty milliseconds.
+# Closing a memory must not wait forever for a slow disk; a hundred changes take about twenty milliseconds.
 SECONDS = 5.0
-# Each time leaves one pack, so that opening a memory never walks through hundreds of directories of loose objects. This many are joined.
+# Each close leaves one pack, so that opening a memory never walks through hundreds of directories of loose objects. Beyond this
+# number they are joined.
 MOST_PACKS = 50
 _VERSION = re.compile(rb"^Version: ([0-9a-f]+)$", re.MULTILINE)
 _SAFE = re.compile(r"(?!\.)(?!.*(?:^|/)\.)[^\0]+")
 
 
 def sync_git(root: RootDir, history: MemoryHistory, *, environ: Mapping[str, str], seconds: float = SECONDS) -> int:
-    """Commits what the journal has and git has not; how many changes there were. 0 also where git cannot be used."""
+    """Commit the journal lines that git lacks, and return their number; 0 also if git cannot be used."""
     program = git_program(environ)
     if program is None or root.shared:
         return 0
@@ -53,9 +53,9 @@ def _follow(program: str, root: RootDir, history: MemoryHistory, environ: Mappin
     root.mkdir(f"{HISTORY_DIRECTORY}/git")
     if not (git_dir / "HEAD").exists() and git("init", "-q", "--bare", "--template=", "--initial-branch=memory") is None:
         return 0
-    said = git("log", "-1", "--format=%ct%n%B", BRANCH) or b""
-    found = _VERSION.search(said)
-    since = float(said.split(b"\n")[0] or 0) if found else 0.0
+    newest = git("log", "-1", "--format=%ct%n%B", BRANCH) or b""
+    found = _VERSION.search(newest)
+    since = float(newest.split(b"\n")[0] or 0) if found else 0.0
     lines = history.lines_after(found[1].decode() if found else "", since=since)
     if not lines:
         return 0
@@ -68,7 +68,7 @@ def _follow(program: str, root: RootDir, history: MemoryHistory, environ: Mappin
 
 
 def fast_import_stream(lines: Iterable[JournalLine], *, goes_on: bool) -> Iterator[bytes]:
-    """What `git fast-import` reads of lines that have their contents. Pure."""
+    """Yield the input of `git fast-import` for lines with their contents. Pure."""
     for number, line in enumerate(lines):
         when = f"{max(0, int(line.time))} +0000"
         who = line.why.who if line.why is not None else "outside"
@@ -88,9 +88,9 @@ def fast_import_stream(lines: Iterable[JournalLine], *, goes_on: bool) -> Iterat
 
 def _message(line: JournalLine) -> str:
     why = line.why or ChangeReason("user")
-    said = f"{line.action} {line.name}" + (f": {why.why}" if why.why else "")
+    subject = f"{line.action} {line.name}" + (f": {why.why}" if why.why else "")
     trailers = (("Version", line.id), ("Session", why.session), ("Message", why.message))
-    return f"{said}\n\n" + "".join(f"{key}: {value}\n" for key, value in trailers if value)
+    return f"{subject}\n\n" + "".join(f"{key}: {value}\n" for key, value in trailers if value)
 
 
 def _data(content: bytes) -> bytes:

@@ -1,12 +1,14 @@
-"""The history of a memory directory: one journal line for each change, with who, why and the content (B4).
+"""The history of a memory directory: one journal line for each change, with author, reason and content.
 
-Owns the files `.history/journal-NNNNNN.jsonl`; what a line says is `journal`. Invariants: the line of a change is durable before the
-change itself, so no acknowledged change lacks one and no content is lost by being replaced; a content stands once in each segment that
-needs it, so dropping the oldest segment takes nothing from the others; at most 8 segments of about 2 MiB are kept. What was removed is
-its last content here: that is the trash. Changes nobody made through us are noticed at the next write and recorded as "outside".
+It owns the files `.history/journal-NNNNNN.jsonl`; `journal` defines the lines. Invariants: the line of a change is durable
+before the change itself, so every acknowledged change has one, and replacing a content never loses it. A content is stored
+once in each segment that needs it, so dropping the oldest segment takes nothing from the others. At most 8 segments of about
+2 MiB are kept. The last content of a removed memory stays here: this is the trash. Changes not made through us are noticed
+at the next write and recorded as "outside".
 
-A crash while a line is appended loses that line at most; one after it leaves a line whose change did not happen, which the next write
-follows with a line "undone". Writers hold the store's guard; readers need none. Secrets are taken out of contents that came from outside.
+A crash while a line is appended loses at most that line. A crash after it leaves a line whose change did not happen; the
+next write then adds a line "undone". Writers hold the store's guard; readers need none. Secrets are removed from contents
+that came from outside.
 """
 
 from __future__ import annotations
@@ -37,12 +39,12 @@ from .journal import (
 
 HISTORY_DIRECTORY = ".history"
 GUARD = ".memory.lock"
-# A save holds the guard for a few milliseconds; dozens of processes that save at once still get their turn within this.
+# A save holds the guard for a few milliseconds, so even dozens of processes that save at once get their turn within this time.
 PATIENCE = 60.0
-# A few hundred versions a segment: read in milliseconds by the first save of a process.
+# A few hundred versions per segment: the first save of a process reads them in milliseconds.
 SEGMENT_BYTES = 2 << 20
 SEGMENTS = 8
-# Holds the newest line of most journals, whose memories are a page long; where it does not, the whole journal is read.
+# Contains the newest line of most journals, whose memories are a page long. If not, the whole journal is read.
 _PEEK_BYTES = 32 << 10
 SEGMENT_NAME = re.compile(r"journal-(\d{6})\.jsonl")
 
@@ -58,27 +60,28 @@ class MemoryHistory:
     def __init__(self, root: RootDir, *, durability: Durability = "full") -> None:
         self._root = root
         self._durability: Durability = durability
-        self.written = 0  # lines by this object
+        self.written = 0  # lines written by this object
         self._forget()
 
     def _forget(self) -> None:
-        self._read: dict[int, int] = {}  # segment → how far it was read
-        self._files: dict[int, tuple[int, int]] = {}  # and its inode and size: `lamina forget` puts another file in its place
+        self._read: dict[int, int] = {}  # segment → position up to which it was read
+        self._files: dict[int, tuple[int, int]] = {}  # its inode and size: `lamina forget` replaces the file
         self._last: dict[str, JournalHead] = {}
-        self.latest: JournalHead | None = None  # what the newest line said at the last look
-        self._kept: set[str] = set()  # digests whose content some segment has
-        self._segment_digests: set[str] = set()  # and those the newest one has
+        self.latest: JournalHead | None = None  # the newest line at the last look
+        self._kept: set[str] = set()  # digests whose content is in some segment
+        self._segment_digests: set[str] = set()  # digests whose content is in the newest segment
 
     # Writing
 
     def record(self, change: MemoryChange, *, now: float) -> str:
-        """Appends what is about to happen, and first whatever happened outside; the new version's id. The guard is held, and the
-        journal was caught up with behind it."""
+        """Append the coming change, preceded by any change made outside, and return the new version's id. The caller holds
+        the guard and has caught up with the journal."""
         return self._append([*self._found(change, now), make_line(change, now)])
 
     def settle(self, there: bytes | None, *, now: float) -> None:
-        """`there` is the file of the newest line. If it is as it was before that change, the change did not happen (its writer was
-        stopped, or had no room on the disk), or was taken back outside: then a line says so. As `record`.
+        """Record that the newest change did not happen. `there` is the file of the newest line. If it is still as it was
+        before that change, the writer was stopped or had no disk space, or the change was reverted outside; then a line is
+        added. The guard is held, as in `record`.
         """
         newest = self.latest
         if newest is None or not digest_of(there) == newest.before != newest.digest:
@@ -88,8 +91,7 @@ class MemoryHistory:
         self.catch_up()
 
     def adopt(self, lines: Iterable[JournalLine]) -> int:
-        """Takes over lines of another journal, with their ids, times and contents; those that are here already are left out. The guard is
-        held."""
+        """Import lines of another journal with their ids, times and contents; known ones are skipped. The guard is held."""
         known = {line.id for line in self.lines()}
         new = [line for line in lines if line.id not in known]
         for line in new:
@@ -110,7 +112,7 @@ class MemoryHistory:
         return lines[-1].id
 
     def _found(self, change: MemoryChange, now: float) -> Iterator[JournalLine]:
-        """The old content, where the journal does not have it: changed outside, or dropped with an old segment."""
+        """Yield the old content if the journal lacks it: it was changed outside, or dropped with an old segment."""
         there, last = digest_of(change.old), self.last(change.file)
         known = "" if last is None else last.digest
         if there == known and (change.old is None or there in self._kept):
@@ -119,7 +121,7 @@ class MemoryHistory:
         yield make_line(change._replace(action=action, new=change.old, old=None, why=None), now, before=known)
 
     def _room(self) -> int:
-        """The segment to append to; a new one, and an old one dropped, when it is full."""
+        """Return the segment to append to. If it is full, start a new one and drop an old one."""
         numbers = sorted(self._files)
         newest = numbers[-1] if numbers else 1
         if numbers and self._files[newest][1] > SEGMENT_BYTES:
@@ -127,7 +129,7 @@ class MemoryHistory:
             self._segment_digests = set()
             for number in numbers[: max(0, len(numbers) + 1 - SEGMENTS)]:
                 self._root.unlink(_path(number))
-            # What a dropped segment had is not known any more.
+            # The contents of a dropped segment are no longer known.
             self.catch_up()
             self._segment_digests = set()
         return newest
@@ -138,25 +140,26 @@ class MemoryHistory:
         return self._last.get(file)
 
     def newest(self) -> JournalHead | None:
-        """What the newest line says: the only change that a crash may have left half done."""
+        """Return the newest line: the only change that a crash may have left half done."""
         if not self._read and (newest := self._peek()) is not None:
             return newest
         self.catch_up()
         return self.latest
 
     def _peek(self) -> JournalHead | None:
-        """The newest line without the others: opening a memory with a long history asks for no more. None: all have to be read."""
+        """Read the newest line only, which is all that opening a memory with a long history needs. None if all lines must be
+        read."""
         number = max(self._segments(), default=0)
         found = self._root.stat(_path(number)) if number else None
         if found is None:
             return None
         start = max(0, found.st_size - _PEEK_BYTES)
-        # Behind the last end of a line nothing is whole, and nor is what stands before the first unless it begins the file.
+        # Rows after the last line end are incomplete, and so is the first row unless it begins the file.
         rows = self._tail(number, start).split(b"\n")[:-1]
         return next(filter(None, map(read_head, reversed(rows[1:] if start else rows))), None)
 
     def catch_up(self) -> None:
-        """Reads what was appended since the last look, by whichever process."""
+        """Read the lines appended since the last look, by any process."""
         numbers = self._segments()
         stats = {number: found for number in numbers if (found := self._root.stat(_path(number))) is not None}
         there = {number: (found.st_ino, found.st_size) for number, found in stats.items()}
@@ -167,7 +170,7 @@ class MemoryHistory:
             if number not in self._read:
                 self._segment_digests = set()
             start = self._read.get(number, 0)
-            # Most segments never change again, and are not opened again.
+            # Most segments never change again, so they are not opened again.
             data = self._tail(number, start) if there[number][1] != start else b""
             whole = data[: data.rfind(b"\n") + 1]
             self._read[number] = start + len(whole)
@@ -183,12 +186,12 @@ class MemoryHistory:
             self._segment_digests.add(head.digest)
 
     def lines(self) -> Iterator[JournalLine]:
-        """All lines, oldest first; one that cannot be read is passed over."""
+        """Yield all lines, oldest first; unreadable ones are skipped."""
         for number in sorted(self._segments()):
             yield from self._lines_of(number)
 
     def filled(self) -> list[JournalLine]:
-        """All lines, oldest first, each with its content where any segment has it."""
+        """Return all lines, oldest first, each with its content if any segment has it."""
         return fill_contents(self.lines())
 
     def _lines_of(self, number: int) -> Iterator[JournalLine]:
@@ -199,7 +202,8 @@ class MemoryHistory:
                 continue
 
     def lines_after(self, version_id: str, *, since: float = 0.0) -> list[JournalLine]:
-        """The lines behind this version, with their contents, oldest first; where it is not there any more, those later than `since`."""
+        """Return the lines after this version with their contents, oldest first. If the version no longer exists, return
+        those later than `since`."""
         found: list[JournalLine] = []
         for number in sorted(self._segments(), reverse=True):
             segment = fill_contents(self._lines_of(number))
@@ -210,18 +214,19 @@ class MemoryHistory:
         return [line for line in found if line.time > since]
 
     def versions(self, file: str) -> list[tuple[MemoryVersion, str | None]]:
-        """The changes of one file, oldest first, with the text after each; None where the journal does not have it, or nothing was left."""
+        """Return the changes of one file, oldest first, with the text after each. The text is None if the journal lacks it
+        or the file was removed."""
         lines = list(self.lines())
         contents = {line.digest: line.content for line in lines if line.content is not None}
         return [(to_version(line), contents.get(line.digest)) for line in lines if line.file == file]
 
     def log(self, name: str | None = None) -> list[MemoryVersion]:
-        """The changes of one memory, or of all, newest first."""
+        """Return the changes of one memory, or of all, newest first."""
         found = [to_version(line) for line in self.lines() if name is None or concerns(line, name)]
         return found[::-1]
 
     def content(self, version_id: str) -> str | None:
-        """The file as it was after this change; None where it was gone, or the version is not known."""
+        """Return the file as it was after this change; None if it was removed or the version is unknown."""
         digest = next((line.digest for line in self.lines() if line.id == version_id), "")
         return self.content_of(digest)
 
@@ -231,7 +236,7 @@ class MemoryHistory:
         )
 
     def diff(self, version_id: str) -> str:
-        """What one change did, as a unified diff; empty when its contents are not known."""
+        """Return one change as a unified diff; empty if its contents are unknown."""
         line = next((line for line in self.lines() if line.id == version_id), None)
         if line is None:
             return ""
@@ -248,7 +253,7 @@ class MemoryHistory:
             return b""
         with os.fdopen(fd, "rb") as file:
             file.seek(start)
-            return file.read(max(0, os.fstat(fd).st_size - start))  # what others append meanwhile is read next time
+            return file.read(max(0, os.fstat(fd).st_size - start))  # lines appended meanwhile are read next time
 
 
 def _path(number: int) -> str:

@@ -1,6 +1,6 @@
-"""Memories in a dict: for tests, for runs that leave nothing behind, and for callers who keep them elsewhere.
+"""Memories in a dict: for tests, for runs that leave nothing behind, and for callers who store them elsewhere.
 
-Keeps the contract of `MemoryStore` without a disk; what it holds ends with the process.
+It implements `MemoryStore` without a disk; its content ends with the process.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class InMemoryStore:
             version_id = next((version.id for version in versions if version.digest not in ("", now)), None)
         text = self.content(version_id) if version_id in {version.id for version in versions} and version_id else None
         if text is None:
-            raise InputError(name, "has no such version", "`lamina memory log` lists those there are")
+            raise InputError(name, "has no such version", "run `lamina memory log` to list the versions")
         file = there.file if there else versions[0].file
         file = file if there or file not in self._files else self._free(versions[0].name)
         topic = read_topic(file, text, self.clock())

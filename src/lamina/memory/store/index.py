@@ -1,8 +1,8 @@
-"""The index `MEMORY.md`: one line for each topic, `- [Title](file.md) — hook` (S3), what a session is sent of it (S4), and the file (S6).
+"""The index `MEMORY.md`: one line `- [Title](file.md) — hook` for each topic, the part a session receives, and the file.
 
-Owns the text and the file. Invariants: a line we write is one line of at most 150 characters that can neither break its link nor
-open a tag; lines that are not ours to change keep their bytes; no text raises. A change is made to the index as it is at that moment, so
-a user's edit is merged and never lost; bytes that are not UTF-8 pass through unchanged; a file too long to be an index is left alone.
+Invariants: a line we write is one line of at most 150 characters that can neither break its link nor open a tag. Lines that
+are not ours keep their bytes. No text raises. A change is applied to the index as it is at that moment, so a user's edit is
+merged and never lost. Bytes that are not UTF-8 pass through unchanged. A file too long for an index is left alone.
 
 A crash at any line leaves the old index or the new one. Writers hold the store's guard.
 """
@@ -19,6 +19,7 @@ from urllib.parse import unquote
 from ...core.errors import DiskError, InputError
 from ...core.fence import escape
 from ...core.front_matter import split_front_matter
+from ...core.wording import counted, plural
 from ...disk.temp_files import Durability
 from ...disk.trees.rootdir import RootDir
 from .secrets import redact
@@ -26,15 +27,15 @@ from .topic import INDEX as INDEX
 from .topic import Topic, fold_name, one_line
 from .topic_files import TopicHeader
 
-# One line of a terminal and a half: two hundred of them are what a session is sent.
+# One and a half terminal lines; a session receives up to two hundred of them.
 LINE_CHARS = 150
 MOST_LINES = 200
 MOST_BYTES = 25_000
-# One a hundred times as long as what is sent is no index.
+# A hundred times as much as is sent: a longer file is not an index.
 MOST_INDEX = 4 << 20
-# Each lost round means that somebody saved the index in that very moment.
+# Each failed round means that another program saved the index at that very moment.
 _ROUNDS = 10
-# What a title needs at most; the hook says the rest.
+# Enough for a title; the hook tells the rest.
 _TITLE_CHARS = 60
 _SHOWN_CHARS = 60
 
@@ -57,11 +58,11 @@ def entry_of(topic: Topic | TopicHeader) -> IndexEntry:
 
 
 def read_entries(text: str) -> list[IndexEntry]:
-    """The lines that point at a file; other lines are a person's own."""
+    """Return the lines that point at a file; other lines belong to the user."""
     return [found for line in text.split("\n") if "](" in line and (found := _entry(line)) is not None]
 
 
-# The same lines are read at every save. A cache that is smaller than an index would never find anything.
+# The same lines are read at every save. A cache smaller than an index would never hit.
 @lru_cache(maxsize=16_384)
 def _entry(line: str) -> IndexEntry | None:
     found = _ENTRY.match(line)
@@ -74,7 +75,7 @@ def _entry(line: str) -> IndexEntry | None:
 
 
 def entry_line(entry: IndexEntry) -> str:
-    """One safe line. A file name so long that nothing fits beside it keeps its link and a short title."""
+    """Format an entry as one safe line. If the file name leaves no room, the line has its link and a short title."""
     file = f"<{entry.file}>" if re.search(r"[\s()]", entry.file) else entry.file
     room = LINE_CHARS - len(f"- []({file}) — ")
     hook = _safe(entry.hook, LINE_CHARS)
@@ -97,7 +98,7 @@ def _cut(text: str, longest: int) -> str:
 
 
 def put_entry(text: str, entry: IndexEntry) -> str:
-    """The index with this entry: its line replaced where it stands, else put beside what belongs to it."""
+    """Return the index with this entry: its line is replaced in place, or inserted next to related entries."""
     line, key = entry_line(entry), fold_name(entry.file)
     lines = text.split("\n")
     places = [(number, fold_name(found.file)) for number, old in enumerate(lines) if (found := _entry(old)) is not None]
@@ -119,9 +120,10 @@ def put_entry(text: str, entry: IndexEntry) -> str:
 
 
 def _place(places: list[tuple[int, str]], key: str) -> int:
-    """The line number for a new entry: by topic, not by date.
+    """Return the line number for a new entry: ordered by topic, not by date.
 
-    Behind the last one whose file begins with the same word; in a list that is in order, where it belongs; else at the end.
+    It goes after the last file that begins with the same word. In a sorted list it goes to its sorted place. Otherwise it
+    goes to the end.
     """
     files = [file for _, file in places]
     if files == sorted(files):
@@ -133,7 +135,8 @@ def _place(places: list[tuple[int, str]], key: str) -> int:
 
 
 class RewrittenIndex(NamedTuple):
-    """An index as it may be. `missing`: files its lines named that are not there; `redacted`: kinds of secrets taken out."""
+    """A valid index. `missing` lists files that its lines named but that don't exist; `redacted` lists the kinds of removed
+    secrets."""
 
     text: str
     missing: tuple[str, ...] = ()
@@ -141,13 +144,13 @@ class RewrittenIndex(NamedTuple):
 
 
 def rewrite_index(text: str, old: str, files: Iterable[str], *, known: bool, team: bool = False) -> RewrittenIndex:
-    """The index somebody wrote, within the rules: one safe line for each memory that is there, and no content.
+    """Make a rewritten index valid: one safe line for each existing memory, and no content.
 
-    Lines of the old index keep their bytes. Who did not know the old index (`known`) may add lines to it and take none away.
+    Lines of the old index keep their bytes. A writer that did not know the old index (`known`) can only add lines to it.
     """
     clean = redact(text)
     if team and clean.kinds:
-        raise InputError(INDEX, f"holds a secret ({', '.join(clean.kinds)})", "take it out: a team's memory is shared")
+        raise InputError(INDEX, f"contains a secret ({', '.join(clean.kinds)})", "remove it, because team memory is shared")
     rows = split_front_matter(clean.text).body.split("\n")
     there, kept, seen = {fold_name(file) for file in files}, set(old.split("\n")), set[str]()
     worded = {fold_name(found.file) for row in rows if row not in kept and (found := _entry(row)) is not None}
@@ -155,7 +158,7 @@ def rewrite_index(text: str, old: str, files: Iterable[str], *, known: bool, tea
     for line in rows:
         entry = _entry(line)
         if entry is not None and line in kept and fold_name(entry.file) in worded:
-            continue  # said anew in another line
+            continue  # replaced by another line
         if entry is None:
             lines.append(line if line in kept else _cut(line.rstrip(), LINE_CHARS))
         elif line not in kept and fold_name(entry.file) not in there:
@@ -169,7 +172,7 @@ def rewrite_index(text: str, old: str, files: Iterable[str], *, known: bool, tea
 
 
 def add_entries(old: str, new: str) -> str:
-    """The old index with the entries of the new one."""
+    """Return the old index with the entries of the new one."""
     for entry in read_entries(new):
         old = put_entry(old, entry)
     return old
@@ -181,7 +184,8 @@ def drop_entry(text: str, file: str) -> str:
 
 
 def load_index(text: str) -> str:
-    """What a session is sent: without front matter and comments, within both limits, with a warning where they cut."""
+    """Return the part a session receives: without front matter and comments, within both limits, with a warning if it was
+    cut."""
     body = _COMMENT.sub("", split_front_matter(text).body).strip("\ufeff \t\r\n")
     lines = body.split("\n")
     size = len(body.encode("utf-8", "replace"))
@@ -204,11 +208,16 @@ def _first_bytes(text: str) -> str:
 def _warning(lines: list[str], whole: int, size: int) -> str:
     over = []
     if len(lines) > MOST_LINES:
-        over.append(f"has {len(lines):,} lines (the limit is {MOST_LINES})")
+        over.append(f"has {counted(len(lines), 'line')} (the limit is {MOST_LINES})")
     if size > MOST_BYTES:
         over.append(f"is {size:,} bytes long (the limit is {MOST_BYTES:,})")
     first = one_line(lines[min(whole, len(lines) - 1)], _SHOWN_CHARS)
-    cut = f"{len(lines) - whole} lines are left out, from line {whole + 1} on" if whole < len(lines) else "its line is cut"
+    left = len(lines) - whole
+    cut = (
+        f"{counted(left, 'line')} {plural(left, 'is', 'are')} left out, from line {whole + 1} on"
+        if left > 0
+        else "its line is cut"
+    )
     shown = escape(_MARKUP.sub("&lt;", first))
     return (
         f"> Warning: {INDEX} {' and '.join(over)}, so only its beginning was loaded: {cut} ({shown!r}). "
@@ -233,7 +242,7 @@ class IndexFile:
         return (self.data() or b"").decode("utf-8", "replace")
 
     def line(self, file: str) -> str | None:
-        """The line that points at this file, as it stands there."""
+        """Return the line that points at this file, unchanged."""
         key = fold_name(file)
         rows = (row.rstrip("\r") for row in self.text().split("\n") if "](" in row)
         return next((row for row in rows if any(fold_name(entry.file) == key for entry in read_entries(row))), None)
@@ -245,19 +254,21 @@ class IndexFile:
         self.edit(lambda text: drop_entry(text, file))
 
     def rebuild(self, headers: Iterable[TopicHeader]) -> None:
-        """Ordered by file, which is by topic: where `put_entry` would put them one by one."""
+        """Write a new index ordered by file, and so by topic: the order that `put_entry` would produce one by one."""
         ordered = sorted(headers, key=lambda header: fold_name(header.file))
         text = "".join(f"{entry_line(entry_of(header))}\n" for header in ordered)
         self.edit(lambda there: there or text)
 
     def edit(self, change: Callable[[str], str | None]) -> None:
-        """Write what `change` makes of the text, which may be asked again; None leaves the file alone."""
+        """Write the result of `change`, which may be called several times; None leaves the file alone."""
         for _ in range(_ROUNDS):
             old = self.data()
             if old is not None and len(old) >= MOST_INDEX:
-                raise DiskError(INDEX, f"is larger than {MOST_INDEX >> 20} MiB", "move it away, it is rebuilt from the memories")
+                raise DiskError(
+                    INDEX, f"is larger than {MOST_INDEX >> 20} MiB", "move it away, and it is rebuilt from the memories"
+                )
             text = change((old or b"").decode("utf-8", "surrogateescape"))
             new = old if text is None else text.encode("utf-8", "surrogateescape")
             if new is None or new == old or self._root.replace_if(INDEX, new, expected=old, durability=self._durability):
                 return
-        raise DiskError(INDEX, "is changed again and again by another program", "close it there and try again")
+        raise DiskError(INDEX, "another program keeps changing it", "close it there and try again")

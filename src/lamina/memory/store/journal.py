@@ -1,8 +1,8 @@
-"""One line of a memory's journal: what it says, how it is made and read, and which change each line of a memory comes from (B4).
+"""Journal lines of a memory: their format, how they are built and read, and which change each line of a memory comes from.
 
-Owns the form of `.history/journal-NNNNNN.jsonl`, not the files. Invariants: a line names the content before and after by digest, so any
-two lines can be held against each other; secrets are taken out of contents that came from outside; a row that is no line is none. Pure
-but for the random id of a new line.
+It owns the format of `.history/journal-NNNNNN.jsonl`, not the files. Invariants: a line names the content before and after
+by digest, so any two lines can be compared. Secrets are removed from contents that came from outside. An invalid row counts
+as no line. Pure, except for the random id of a new line.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .topic import name_key
 
 
 class JournalLine(msgspec.Struct, frozen=True, omit_defaults=True):
-    """As it stands in the file."""
+    """A line as stored in the file."""
 
     v: int
     id: str
@@ -36,7 +36,7 @@ class JournalLine(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class JournalHead(msgspec.Struct):
-    """What the journal says of a file: a line without decoding its content."""
+    """The state of a file according to the journal: a line whose content is not decoded."""
 
     file: str
     name: str
@@ -51,7 +51,7 @@ class JournalHead(msgspec.Struct):
 
 
 class MemoryChange(NamedTuple):
-    """One change about to be made to a file. None: no file."""
+    """One change about to be made to a file. None means no file."""
 
     file: str
     name: str
@@ -70,13 +70,13 @@ def read_head(row: bytes) -> JournalHead | None:
         head = msgspec.json.decode(row, type=JournalHead)
     except msgspec.DecodeError:
         return None
-    # The content is a view of its row, which would stay in memory with it.
+    # The content is a view of its row and would keep the row in memory.
     head.content = msgspec.Raw(b"true" if head.has_content else b"")
     return head
 
 
 def fill_contents(lines: Iterable[JournalLine]) -> list[JournalLine]:
-    """The lines of one segment, each with its content: a segment holds every content it needs, but only once."""
+    """Return the lines of one segment with their contents. A segment stores every content it needs only once."""
     contents: dict[str, str] = {}
     filled: list[JournalLine] = []
     for line in lines:
@@ -89,7 +89,7 @@ def fill_contents(lines: Iterable[JournalLine]) -> list[JournalLine]:
 
 
 def concerns(line: JournalLine | MemoryVersion, name: str) -> bool:
-    """Whether a line speaks of the memory of this name or file."""
+    """Tell whether a line is about the memory with this name or file."""
     return line.file == name or name_key(line.name) == name_key(name)
 
 
@@ -102,7 +102,7 @@ def unified_diff(file: str, old: str | None, new: str | None) -> str:
 
 def make_line(change: MemoryChange, now: float, *, before: str | None = None) -> JournalLine:
     text = None if change.new is None else change.new.decode("utf-8", "replace")
-    # What a dream's undo puts back may have come from outside too.
+    # An undo of a dream may restore content that came from outside.
     if text is not None and (change.why is None or change.why.dream is not None):
         text = redact(text).text
     return JournalLine(
@@ -132,10 +132,10 @@ class BlamedLine(NamedTuple):
 
 
 def blame(history: Iterable[tuple[MemoryVersion, str | None]], now: str) -> list[BlamedLine]:
-    """Each line of `now`, the text as it stands, with the change after which it first stood there without interruption.
+    """Return each line of `now`, the current text, with the change that introduced it (without interruption since).
 
-    `history` is oldest first. Where the journal no longer has a version, its lines belong to the next one it has; lines nobody recorded,
-    because somebody edits the file right now, belong to none.
+    `history` is oldest first. If the journal no longer has a version, its lines belong to the next version it has.
+    Unrecorded lines, for example while someone edits the file, belong to no version.
     """
     lines: list[BlamedLine] = []
     for version, text in history:

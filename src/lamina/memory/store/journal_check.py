@@ -1,7 +1,7 @@
-"""The journal and the inbox of a memory directory as they lie there: what can be read, what cannot, and what the journal knows of a file.
+"""Check of the journal and the inbox of a memory directory: what can be read, what cannot, and the journal's view of a file.
 
-Owns nothing and writes nothing. Invariants: only plain files are opened and only so much of each is read, so a planted file costs little;
-a line that is none is counted with its place. `History` passes such lines over, this names them (Z12).
+It writes nothing. Invariants: only plain files are opened and reads are bounded, so a planted file costs little. An invalid
+line is counted with its line number. `MemoryHistory` skips such lines; this module reports them.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ from .topic_files import CACHE, CACHE_BYTES
 
 # A segment is closed at 2 MiB; one memory of the largest size may follow, twice.
 MOST_SEGMENT = 8 << 20
-# A proposal holds a memory and its diff.
+# A proposal contains a memory and its diff.
 MOST_PROPOSAL = 4 << 20
 _PROPOSAL = re.compile(r"[0-9a-f]{12}\.json")
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class Damage(NamedTuple):
-    """`file` is relative to the memory directory; `lines` are numbers from 1, empty where the whole file is meant."""
+    """Damage in a file. `file` is relative to the memory directory; `lines` are numbered from 1, empty if the whole file is
+    damaged."""
 
     file: str
     problem: str
@@ -36,7 +37,8 @@ class Damage(NamedTuple):
 
 
 class JournalContents(NamedTuple):
-    """For each file its lines, oldest first, without contents, and the last of them; the newest file last. Contents by digest."""
+    """The journal's lines by file (oldest first, without contents, the newest file last), the last line of each, and
+    contents by digest."""
 
     versions: dict[str, list[JournalLine]]
     last: dict[str, JournalLine]
@@ -45,7 +47,7 @@ class JournalContents(NamedTuple):
 
 
 def read_journal(root: RootDir) -> JournalContents:
-    """What the journal says; without a journal nothing."""
+    """Read the journal; a missing one is empty."""
     versions, contents, damage = dict[str, list[JournalLine]](), dict[str, str](), list[Damage]()
     names = (entry.name for entry in root.listdir(HISTORY_DIRECTORY) if not entry.is_dir)
     for name in sorted(filter(SEGMENT_NAME.fullmatch, names))[-2 * SEGMENTS :]:
@@ -79,28 +81,28 @@ def _lines(file: str, data: bytes, damage: list[Damage]) -> Iterator[JournalLine
         except _UNREADABLE:
             bad.append(number)
     if bad:
-        damage.append(Damage(file, "cannot be read; the changes there are not known", tuple(bad)))
+        damage.append(Damage(file, "cannot be read; the changes recorded there are unknown", tuple(bad)))
 
 
-def _is_told(line: JournalLine) -> bool:
-    """Whether somebody said it then, in a session or on the command line; not found, brought back, imported or merged.
+def _is_stated(line: JournalLine) -> bool:
+    """Tell whether someone stated this content at that time, in a session or on the command line.
 
-    An import and a merge give a reason, and what they bring in is older than they are; a dream moves what others said.
-    """
+    Content that was found, restored, imported or merged does not count. An import and a merge give a reason, and their
+    content is older than they are; a dream moves what others stated."""
     if line.action != "save" or line.why is None:
         return False
     return line.why.who in ("agent", "extraction") or (line.why.who == "user" and not line.why.why)
 
 
 def said_since(journal: JournalContents, file: str, digest: str, text: str) -> float | None:
-    """When this text came into a file that is still as the journal knows it; None where nobody can tell."""
+    """Return when this text came into a file that is still as the journal knows it; None if unknown."""
     versions = journal.versions.get(file, [])
     if not versions or versions[-1].digest != digest:
         return None
     first = next((line for line in versions if text in journal.contents.get(line.digest, "")), None)
-    if first is None or not _is_told(first):
+    if first is None or not _is_stated(first):
         return None
-    # What stood there before must be known not to have held it.
+    # The previous content must be known not to contain the text.
     known = not first.before or first.before in journal.contents
     return first.time if known and text not in journal.contents.get(first.before, "") else None
 
@@ -111,25 +113,25 @@ class InboxContents(NamedTuple):
 
 
 def read_inbox(root: RootDir) -> InboxContents:
-    """The proposals that wait, and what lies beside them and is none."""
+    """Read the pending proposals, and report other files in the inbox."""
     proposals: list[Proposal] = []
     damage: list[Damage] = []
     listed = [entry for entry in root.listdir(INBOX) if not entry.is_dir]
     for entry in listed[: 2 * MOST_PROPOSALS]:
         file = f"{INBOX}/{entry.name}"
         if not _PROPOSAL.fullmatch(entry.name):
-            damage.append(Damage(file, "is no proposal; it is passed over"))
+            damage.append(Damage(file, "is not a proposal and is ignored"))
             continue
         data = _bytes(root, file, MOST_PROPOSAL, damage)
         try:
             proposals.append(msgspec.json.decode(data, type=Proposal))
         except _UNREADABLE:
-            damage.append(Damage(file, "is no proposal that can be read; it is passed over"))
+            damage.append(Damage(file, "is an unreadable proposal and is ignored"))
     return InboxContents(tuple(sorted(proposals, key=lambda each: each.time)), tuple(damage))
 
 
 def cache_damage(root: RootDir) -> Damage | None:
-    """The cache of heads is made again when it cannot be read; that is no loss, and it is said."""
+    """Report a damaged cache of heads. Nothing is lost, because the cache is rebuilt."""
     damage: list[Damage] = []
     data = _bytes(root, CACHE, CACHE_BYTES, damage)
     if damage:
@@ -138,5 +140,5 @@ def cache_damage(root: RootDir) -> Damage | None:
         if data:
             msgspec.msgpack.decode(data)
     except _UNREADABLE:
-        return Damage(CACHE, "cannot be read; it is made again at the next look")
+        return Damage(CACHE, "cannot be read; it is rebuilt at the next scan")
     return None

@@ -1,10 +1,11 @@
-"""What is wrong with memories as texts, and with their index (S3–S5).
+"""Checks of memory texts and of the index.
 
-Owns the judgement, not the words of a report: descriptions that help nobody choose, memories that say the same or nearly the same, and
-index lines that point at nothing, stand there twice, are too long or hold content. Invariants: the same texts give the same problems in
-any process; the work grows with what is there, not with its square, also where all texts are alike. Pure, but for `repair_index`.
+They find vague descriptions, identical or similar memories, and index lines that point at missing files, are duplicates, are
+too long or contain content. Reports are worded elsewhere. Invariants: the same texts give the same problems in any process.
+The work grows linearly with the number of memories, even if all texts are alike. Pure, except for `repair_index`.
 
-A crash while an index is mended leaves the old one or the new one; the old one lies in `.history/` first, because no journal has its lines.
+A crash during a repair leaves the old index or the new one. The old one is copied to `.history/` first, because the journal
+does not contain its lines.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from .index import LINE_CHARS, MOST_BYTES, MOST_LINES, IndexEntry, entry_line, e
 from .secrets import redact
 from .topic import Topic, fold_name, name_key
 
-# Words that could stand in the description of any memory: what is left without them is what it says.
+# Words that could be in the description of any memory: only the others tell something.
 _OF_ANY = """a an the this that these some any various misc miscellaneous general other important useful relevant new old my our your
     note notes memory memories info information detail details data stuff thing things item items summary overview description
     project user feedback reference file topic update updates todo tbd n na none about of on for from to in and or with is are
@@ -37,7 +38,7 @@ _ANY_WORD = re.compile(r"\w+")
 
 
 def is_vague(description: str, name: str) -> bool:
-    """Whether a description says nothing that tells this memory from any other. An empty one is another matter."""
+    """Tell whether a description fails to distinguish this memory from others. An empty one is reported separately."""
     if not description:
         return False
     if name_key(description) == name_key(name) and len(_ANY_WORD.findall(description)) < 3 and description.isascii():
@@ -46,7 +47,7 @@ def is_vague(description: str, name: str) -> bool:
     return all(word in _EMPTY_WORDS or word.isdecimal() for word in words)
 
 
-# The shortest known form of a secret; shorter ones stand in an address or behind a word that gives them away.
+# The shortest known form of a secret. Shorter ones appear in an address or after a telling word.
 LONG_ENOUGH = 15
 _LONG = re.compile(rf"\S{{{LONG_ENOUGH}}}")
 GIVEAWAYS = (
@@ -56,7 +57,7 @@ GIVEAWAYS = (
 
 
 def find_secrets(text: str) -> tuple[str, ...]:
-    """The kinds of secrets in a text. Most texts hold nothing long and no such word, and are done at once."""
+    """Return the kinds of secrets in a text. Most texts contain nothing long and no such word, and return at once."""
     lower = text.lower()
     if _LONG.search(text) is None and not any(word in lower for word in GIVEAWAYS):
         return ()
@@ -80,7 +81,7 @@ def find_same_bodies(topics: Sequence[Topic]) -> list[Alike]:
 
 
 def find_identical(topics: Sequence[Topic]) -> list[Alike]:
-    """All but the name and the date is the same: one of them is enough."""
+    """Group memories that are identical except for name and date: one of them is enough."""
     return _groups(
         topics, lambda topic: (topic.body.strip(), topic.description, topic.type, _fields(topic)) if topic.body.strip() else None
     )
@@ -90,9 +91,9 @@ def _fields(topic: Topic) -> str:
     metadata = topic.fields.get("metadata")
     if not isinstance(metadata, dict):
         return repr(sorted(topic.fields.items(), key=str))
-    # Which session wrote it, and when, is no part of what it says.
-    said = {key: value for key, value in metadata.items() if key not in ("modified", "originSessionId")}
-    return repr(sorted((topic.fields | {"metadata": said}).items(), key=str))
+    # The session and time of writing are not part of the content.
+    content = {key: value for key, value in metadata.items() if key not in ("modified", "originSessionId")}
+    return repr(sorted((topic.fields | {"metadata": content}).items(), key=str))
 
 
 def _groups(topics: Sequence[Topic], key: Callable[[Topic], Hashable | None]) -> list[Alike]:
@@ -104,33 +105,33 @@ def _groups(topics: Sequence[Topic], key: Callable[[Topic], Hashable | None]) ->
 
 
 def order_by_worth(group: Alike, topics: Sequence[Topic], listed: Iterable[str]) -> Alike:
-    """In the order in which one would keep them: in the index, older, the file that sorts first."""
+    """Sort the group by which memory to keep: listed in the index, older, then by file name."""
     known = set(listed)
     ranks = {at: (topics[at].file not in known, topics[at].modified, topics[at].file) for at in group}
     return tuple(sorted(group, key=ranks.__getitem__))
 
 
-# Memories that say nearly the same. A text is the set of its runs of three words (of three characters where words are not spaced); of that
-# set the smallest hashes are its sketch. Texts that share part of a sketch are compared in full.
+# Similar memories. A text is the set of its runs of three words (of three characters in scripts without spaces); the smallest
+# hashes of that set are its sketch. Texts that share part of a sketch are compared in full.
 
-# A memory is a page at most; what is alike on its first pages is alike.
+# A memory is a page at most; if the first pages are alike, the texts are.
 MOST_CHARS = 6_000
 # Fewer words are a phrase, and phrases are alike by chance.
 FEWEST_WORDS = 12
-# Of ten runs of words that either text has, seven are in both.
+# Seven of ten runs of words are in both texts.
 NEAR = 0.7
-# Enough that two texts at the border of NEAR share several with near certainty.
+# Enough that two texts at the limit of NEAR share several with near certainty.
 _SKETCH = 32
-# How many earlier texts a text is held against for each value: in a crowd of equals the first few stand for all.
+# The number of earlier texts to compare with for each value: among equals the first few stand for all.
 _EARLIER = 6
-# Sharing fewer values than this of the sketch, no pair reaches NEAR.
+# A pair that shares fewer values of the sketch cannot reach NEAR.
 _FEWEST_SHARED = 12
 
 _WORD = re.compile(r"[^\W_\u2e80-\u9fff\uac00-\ud7af\u3040-\u30ff]+|[\u2e80-\u9fff\uac00-\ud7af\u3040-\u30ff]")
 
 
 class SimilarPair(NamedTuple):
-    """Positions in what was given; `second` is the later one."""
+    """Positions of two similar texts; `second` is the later one."""
 
     first: int
     second: int
@@ -138,7 +139,7 @@ class SimilarPair(NamedTuple):
 
 
 def find_near_pairs(texts: Sequence[str]) -> list[SimilarPair]:
-    """For each text the earlier one it is most like, if it is like one at all."""
+    """Return for each text the most similar earlier one, if any."""
     earlier: dict[int, list[int]] = {}
     pairs = list[SimilarPair]()
     known: dict[str, int] = {}
@@ -157,7 +158,7 @@ def find_near_pairs(texts: Sequence[str]) -> list[SimilarPair]:
 
 
 def _likeness(runs: set[int], other: str, known: dict[str, int]) -> float:
-    """Jaccard's: what both have, of what either has."""
+    """Return the Jaccard similarity: shared runs divided by all runs."""
     theirs = _runs(other, known)
     return len(runs & theirs) / len(runs | theirs) if runs and theirs else 0.0
 
@@ -176,7 +177,7 @@ def _runs(text: str, known: dict[str, int]) -> set[int]:
 # The index
 
 Fault: TypeAlias = Literal["dead", "outside", "double", "long", "long and fixed", "content"]
-# Old indexes that are kept: a person who wants one back wants one of the last.
+# The number of old indexes to keep: anyone who wants one back wants a recent one.
 MOST_KEPT = 5
 _KEPT = "index-"
 
@@ -189,7 +190,8 @@ class LineFault(NamedTuple):
 
 
 class IndexPlan(NamedTuple):
-    """`unlisted`: memories without a line; those for which there is room have one in `text`, the others are in `no_room`."""
+    """The planned index. `unlisted` are memories without a line. `text` has new lines for those that fit; the others are in
+    `no_room`."""
 
     text: str
     faults: tuple[LineFault, ...] = ()
@@ -211,7 +213,7 @@ class IndexPlan(NamedTuple):
 
 
 def plan_index(text: str, *, exists: Callable[[str], bool], topics: Iterable[Topic]) -> IndexPlan:
-    """`exists` says whether a file below the directory is there; `topics` are all memories."""
+    """Plan the repair of an index. `exists` tells whether a file exists below the directory; `topics` are all memories."""
     kept: list[str] = []
     faults: list[LineFault] = []
     seen: set[str] = set()
@@ -227,7 +229,7 @@ def plan_index(text: str, *, exists: Callable[[str], bool], topics: Iterable[Top
 
 
 def _judged(line: str, number: int, exists: Callable[[str], bool], seen: set[str]) -> tuple[str | None, LineFault | None]:
-    """The line as it should be (None: gone) and what is wrong with it."""
+    """Return the corrected line (None to remove it) and its fault."""
     found = read_entries(line)
     chars = len(line.rstrip("\r"))
     if not found:
@@ -249,7 +251,7 @@ def _judged(line: str, number: int, exists: Callable[[str], bool], seen: set[str
 
 
 def _with_lines(text: str, unlisted: Sequence[IndexEntry]) -> tuple[str, list[str]]:
-    """With a line for each while a session is still sent the whole index."""
+    """Add a line for each memory as long as a session still receives the whole index."""
     for number, topic in enumerate(unlisted):
         longer = put_entry(text, topic)
         if longer.count("\n") > MOST_LINES or len(longer.encode("utf-8", "replace")) > MOST_BYTES:
@@ -259,7 +261,7 @@ def _with_lines(text: str, unlisted: Sequence[IndexEntry]) -> tuple[str, list[st
 
 
 def repair_index(store: DirectoryStore, *, exists: Callable[[str], bool], now: float) -> IndexPlan | None:
-    """Do what `plan_index` says of the index as it is now; None when there is nothing to do."""
+    """Apply `plan_index` to the current index; None if there is nothing to do."""
     plan: IndexPlan | None = None
 
     def mended(text: str) -> str | None:
@@ -283,6 +285,6 @@ def _keep(store: DirectoryStore, old: bytes, now: float) -> None:
 
 
 def list_index_backups(store: DirectoryStore) -> list[str]:
-    """The indexes as they were before they were mended, oldest first, as paths below the directory."""
+    """Return the backups of the index made before repairs, oldest first, as paths below the directory."""
     names = [entry.name for entry in store.root.listdir(HISTORY_DIRECTORY) if entry.name.startswith(_KEPT) and not entry.is_dir]
     return [f"{HISTORY_DIRECTORY}/{name}" for name in sorted(names)]

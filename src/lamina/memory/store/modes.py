@@ -1,11 +1,12 @@
-"""Modes for each scope (B5), and proposals: changes to memory that wait for a yes, as diffs.
+"""Modes for each scope, and proposals: memory changes that wait for approval, as diffs.
 
-Owns who may write. `off`: memory is empty and takes nothing. `read-only`: it is read and takes nothing. `confirm`: what a user saves
-is saved, what anybody else would change waits in the inbox. `auto`: everybody writes.
+`off`: memory is empty and accepts nothing. `read-only`: it can be read but not changed. `confirm`: the user's saves are
+written, all other changes wait in the inbox. `auto`: everyone writes.
 
-Owns `.inbox/*.json` in the memory directory. Invariants: nothing is written to a memory before a user says yes; a yes counts for
-the content the user saw, so a proposal whose memory changed meanwhile is shown anew first; secrets are taken out before anything
-waits here; at most 200 wait. A crash at any line leaves a proposal waiting, done and waiting (a second yes changes nothing), or gone.
+It owns `.inbox/*.json` in the memory directory. Invariants: no memory is changed before the user approves. An approval
+covers the content the user saw, so a proposal whose memory changed in the meantime is shown again first. Secrets are removed
+before a proposal is stored. At most 200 wait. A crash at any line leaves a proposal waiting, applied and still waiting (a
+second approval changes nothing), or removed.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ from .topic import Kind, Topic, evidence_of
 from .topic_files import decode_text
 
 INBOX = ".inbox"
-# More than anybody reads; what proposes that much is broken.
+# More than anyone reads; a program that proposes this much is broken.
 MOST_PROPOSALS = 200
-# A proposal holds a memory and its diff, at worst both versions in full.
+# A proposal contains a memory and its diff, at worst both versions in full.
 _PROPOSAL_BYTES = 8 * MOST_BYTES
 _ID = re.compile(r"[0-9a-f]{12}")
 WriteVerdict: TypeAlias = Literal["write", "propose", "refuse"]
@@ -44,7 +45,7 @@ def plan_write(mode: Mode, who: ChangeAuthor) -> WriteVerdict:
 
 
 class Proposal(msgspec.Struct, frozen=True):
-    """`base` is the digest of the file the diff starts from; empty for a new memory."""
+    """A proposed change. `base` is the digest of the file the diff starts from; empty for a new memory."""
 
     id: str
     time: float
@@ -80,7 +81,7 @@ class Inbox:
         return self._add("save", planned.wish.draft, planned.topic.file, planned.before, planned.after, why)
 
     def propose_removal(self, name: str, *, why: ChangeReason) -> Proposed | None:
-        """None when there is no such memory."""
+        """Propose a removal; None if the memory does not exist."""
         found = self.store.raw(name)
         return None if found is None else self._add("remove", Draft(name), found.file, found.data, b"", why)
 
@@ -103,7 +104,7 @@ class Inbox:
             if all(getattr(other, key) == getattr(proposal, key) for key in ("action", "file", "base", "diff")):
                 return Proposed(other.id)
         if len(waiting) >= MOST_PROPOSALS:
-            raise InputError("inbox", f"{MOST_PROPOSALS} proposals wait already", "`lamina inbox` shows them")
+            raise InputError("inbox", f"it is full ({MOST_PROPOSALS} proposals)", "run `lamina inbox` to review them")
         self._put(proposal)
         return Proposed(proposal.id)
 
@@ -111,7 +112,7 @@ class Inbox:
         self._root.replace(_path(proposal.id), msgspec.json.encode(proposal))
 
     def waiting(self) -> list[Proposal]:
-        """Oldest first; a file that is no proposal is passed over."""
+        """Return the proposals, oldest first; files that are not proposals are skipped."""
         names = [entry.name.removesuffix(".json") for entry in self._root.listdir(INBOX) if entry.name.endswith(".json")]
         found = (self._read(name) for name in names if _ID.fullmatch(name))
         return sorted((proposal for proposal in found if proposal is not None), key=lambda each: (each.time, each.id))
@@ -119,7 +120,9 @@ class Inbox:
     def get(self, proposal_id: str) -> Proposal:
         proposal = self._read(proposal_id) if _ID.fullmatch(proposal_id) else None
         if proposal is None:
-            raise InputError(f"proposal {proposal_id!r}", "does not wait any more", "`lamina inbox` lists those that do")
+            raise InputError(
+                f"proposal {proposal_id!r}", "was not found or is already decided", "run `lamina inbox` to list the pending ones"
+            )
         return proposal
 
     def _read(self, proposal_id: str) -> Proposal | None:
@@ -130,12 +133,12 @@ class Inbox:
             return None
 
     def accept(self, proposal_id: str) -> Saved | bool:
-        """Does what was proposed. InputError when the memory changed since: the proposal then holds the new diff."""
+        """Apply a proposal. Raises InputError if the memory has changed since; the proposal then has the new diff."""
         proposal = self.get(proposal_id)
         there = self.store.raw(proposal.file)
         if digest_of(there and there.data) != proposal.base:
             self._renew(proposal)
-            raise InputError(proposal.name, "has changed since this was proposed", "look at the new diff, then say yes again")
+            raise InputError(proposal.name, "has changed since this was proposed", "review the new diff, then accept again")
         done: Saved | bool
         if proposal.action == "save":
             done = self.store.save(proposal.draft, why=proposal.why, base=proposal.base)
@@ -150,17 +153,17 @@ class Inbox:
         else:
             new = self.propose_removal(old.file, why=old.why) or Proposed(old.id)
         if new.id != old.id:
-            # Under the id the person knows.
+            # Keep the id the user knows.
             self._put(msgspec.structs.replace(self.get(new.id), id=old.id, time=old.time))
             self._root.unlink(_path(new.id))
 
     def reject(self, proposal_id: str) -> bool:
-        """False when it did not wait any more."""
+        """Remove a proposal; False if it no longer waits."""
         return bool(_ID.fullmatch(proposal_id)) and self._root.unlink(_path(proposal_id))
 
 
 class GatedStore:
-    """A store under its scope's mode; the same contract as the store itself."""
+    """A store under its scope's mode, with the same contract as the store itself."""
 
     __slots__ = ("inbox", "mode", "store")
 
@@ -192,7 +195,7 @@ class GatedStore:
         return self.store.save(draft, why=why) if self._may(why) else self.inbox.propose_save(draft, why=why)
 
     def put(self, file: str, text: str, *, expected: bytes | None, why: ChangeReason) -> Saved | Proposed:
-        """A topic file as a whole. What waits for a yes keeps the name the memory has."""
+        """Write a whole topic file. A proposal keeps the memory's current name."""
         if self._may(why):
             return self.store.put(file, text, expected=expected, why=why)
         planned = self.store.plan_text(file, text)
@@ -201,45 +204,45 @@ class GatedStore:
         return self.inbox.propose_save(wish if old is None else msgspec.structs.replace(wish, name=old.name), why=why)
 
     def note(self, file: str, bullets: Sequence[str], *, why: ChangeReason) -> bytes:
-        """Into a daily log, in confirm mode too: nothing of it is remembered before a dream makes memories of it, and those wait."""
+        """Add to a daily log, in confirm mode too: logs become memories only through a dream, and those changes wait."""
         self._may(why)
         return append_bullets(self.store.root, file, bullets, durability=self.store.durability)
 
     def put_index(self, text: str, *, expected: bytes | None, why: ChangeReason) -> RewrittenIndex:
         if not self._may(why):
-            problem = f"is written from the memories a person has accepted, since {self.store.scope} memory is in mode confirm"
-            raise InputError(INDEX, problem, "nothing is left to do here")
+            problem = f"is built from accepted memories, because {self.store.scope} memory is in mode confirm"
+            raise InputError(INDEX, problem, "no change is needed here")
         return self.store.put_index(text, expected=expected)
 
     def remove(self, name: str, *, why: ChangeReason) -> bool:
-        """False when nothing was removed: there is no such memory, or the removal waits for a yes."""
+        """Remove a memory; False if it does not exist or the removal waits for approval."""
         return self.drop(name, why=why) is True
 
     def drop(self, name: str, *, why: ChangeReason, expected: bytes | None = None) -> bool | Proposed:
-        """As `remove`, and says where a removal waits for a yes."""
+        """Remove a memory like `remove`, but return the proposal if the removal waits for approval."""
         if self._may(why):
             return self.store.remove(name, why=why, expected=expected)
         return self.inbox.propose_removal(name, why=why) or False
 
     def restore(self, name: str, version_id: str | None = None, *, why: ChangeReason) -> Topic:
         if not self._may(why):
-            remedy = f"the mode of {self.store.scope} memory is {self.mode}"
-            raise InputError(name, "restoring is for a person to do here", remedy)
+            remedy = f"change the mode of {self.store.scope} memory, which is {self.mode}"
+            raise InputError(name, "only the user can restore memories here", remedy)
         return self.store.restore(name, version_id, why=why)
 
     def check(self, who: ChangeAuthor) -> None:
-        """SettingError where nothing that this writer does would be taken, not even as a proposal."""
+        """Raise SettingError if nothing by this writer would be accepted, not even as a proposal."""
         self._may(ChangeReason(who))
 
     def accept(self, proposal_id: str) -> Saved | bool:
-        """Does what was proposed: a person's own doing, where the mode lets anything be written."""
+        """Apply a proposal. This counts as the user's action, so the mode must allow writing."""
         self._may(ChangeReason("user"))
         return self.inbox.accept(proposal_id)
 
     def _may(self, why: ChangeReason) -> bool:
         verdict = plan_write(self.mode, why.who)
         if verdict == "refuse":
-            problem = f"{self.store.scope} memory is {self.mode}, so nothing in it is changed"
+            problem = f"{self.store.scope} memory is {self.mode}, so it cannot be changed"
             raise SettingError("memoryMode", self.store.scope, problem, "set it to auto or confirm")
         return verdict == "write"
 

@@ -1,9 +1,9 @@
-"""Which project a directory of `<home>/projects` belongs to, also after the project moved (B12).
+"""Project identity: which project a directory of `<home>/projects` belongs to, even after the project moved.
 
-Owns `<home>/projects/<slug>/project.json`: an id of its own, the path, the root commits of the repository, and which directory
-it is on this disk. Invariants: the file lies in the home, never in the working tree, so a repository cannot claim another's
-memory; it is written once and then only read, so a start costs one small read; a file that cannot be read or written costs the
-identity and nothing else.
+It owns `<home>/projects/<slug>/project.json`: an id, the path, the root commits of the repository, and the directory's
+identity on this disk. Invariants: the file is in the home, never in the working tree, so a repository cannot claim another
+one's memory. It is written once and then only read, so a start costs one small read. If it cannot be read or written, only
+the identity is lost.
 
 A crash at any line leaves the old file or the new one.
 """
@@ -26,12 +26,13 @@ from .scopes import project_root
 
 FILE_NAME = "project.json"
 _BYTES = 64 << 10
-# A repository has one root, rarely a few; histories that were joined by the dozen say nothing more.
+# A repository has one root, rarely a few; a history joined from dozens is not identified better by more of them.
 MOST_ROOTS = 16
 
 
 class ProjectIdentity(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`roots` None: not asked yet. `place`: device and inode of the directory, so that one that was renamed is known again."""
+    """The identity of a project. `roots` is None until it is looked up. `place` is the directory's device and inode, which
+    recognise it after a rename."""
 
     v: int
     id: str
@@ -42,7 +43,7 @@ class ProjectIdentity(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class KnownProject(NamedTuple):
-    """A directory of the home and the path it stands for."""
+    """A directory of the home and its project path."""
 
     directory: Path
     path: Path
@@ -50,7 +51,7 @@ class KnownProject(NamedTuple):
 
 
 def identify(home: Path, cwd: str | os.PathLike[str]) -> ProjectIdentity | None:
-    """The identity of the project at `cwd`; noted at the first time. None where that cannot be done."""
+    """Return the identity of the project at `cwd`, recorded the first time. None if that fails."""
     root, here = project_root(cwd), Path(os.path.realpath(cwd))
     own = _noted(home, root)
     if here != root and (home / "projects" / slug(here)).is_dir():
@@ -61,7 +62,7 @@ def identify(home: Path, cwd: str | os.PathLike[str]) -> ProjectIdentity | None:
 def _noted(home: Path, path: Path) -> ProjectIdentity | None:
     directory = home / "projects" / slug(path)
     found = read_identity(directory)
-    # Two paths may have one slug: the first that was there keeps the file.
+    # Two paths may have the same slug: the first one keeps the file.
     if found is not None:
         return found if found.path == str(path) else None
     fresh = ProjectIdentity(1, os.urandom(16).hex(), str(path), None, directory_id(path))
@@ -91,17 +92,17 @@ def directory_id(path: Path) -> tuple[int, int] | None:
 
 
 def list_known_projects(home: Path) -> list[KnownProject]:
-    """Every directory of the home whose path is known: from its file, else from its newest transcript."""
+    """List every directory of the home with a known path, taken from its file or its newest transcript."""
     found = []
     for directory in project_directories(home / "projects"):
         identity = read_identity(directory)
-        path = identity.path if identity is not None else _path_said(directory)
+        path = identity.path if identity is not None else _path_in_transcripts(directory)
         if path:
             found.append(KnownProject(directory, Path(path), identity))
     return found
 
 
-def _path_said(directory: Path) -> str:
-    """What the transcripts say, if it is the path this directory is named for."""
+def _path_in_transcripts(directory: Path) -> str:
+    """Return the path in the transcripts, if this directory is named for it."""
     infos = filter(None, map(read_session_info, sorted(list_transcripts(directory))))
     return next((info.cwd for info in infos if slug(info.cwd) == directory.name), "")

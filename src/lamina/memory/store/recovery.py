@@ -1,13 +1,13 @@
-"""What a writer that was stopped left undone in a memory directory, finished (S6, Z12), and files put back as they were (B4).
+"""Recovery: complete the work of an interrupted writer in a memory directory, and restore files to an earlier state.
 
-Owns no files. Only the newest change of the journal can be half done: every writer repairs before it writes, under the store's guard.
-Invariants: a line that a user took out of the index stays out, and one that they worded stays as it is; a removal that did not reach
-its file did not happen; whatever is repaired is said. A crash at any line is repaired by the next writer.
+Only the newest change of the journal can be half done, because every writer repairs before it writes, under the store's
+guard. Invariants: an index line that the user removed stays out, and one that the user worded stays unchanged. A removal
+that did not reach its file did not happen. Every repair is reported. A crash at any line is repaired by the next writer.
 
-Several files come back as one, byte for byte and with their time: memories before those go that stood in for them, and the index last.
-Under one guard, so no other process is in between; each file is journaled as a restore or a removal; a file that is not as the caller
-knows it is left to whoever changed it; no line points at a file that is not there. After a crash the same call again finishes it: what
-is back already is passed over.
+Several files are restored together, byte for byte and with their times: first the memories, then removals of the files that
+replaced them, then the index. This happens under one guard, so no other process comes in between. Each file is journaled as
+a restore or a removal. A file that is not as the caller knows it is left alone. No line points at a missing file. After a
+crash, the same call finishes the work; files that are already restored are skipped.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ...core.errors import DiskError
+from ...core.wording import counted
 from .contract import MOST_READ, ChangeReason
 from .history import MemoryHistory, hold_guard
 from .index import INDEX, IndexFile, entry_line, entry_of
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from .directory import DirectoryStore
 
 
-# The newest change and the file it was about, as it is now; None: it is gone.
+# The newest change, and its file's current content; None if the file is gone.
 _Newest: TypeAlias = tuple[JournalHead, bytes | None]
 
 
@@ -39,29 +40,30 @@ def needs_repair(files: TopicFiles, index: IndexFile, history: MemoryHistory) ->
 
 
 def repair(files: TopicFiles, index: IndexFile, history: MemoryHistory, *, now: float) -> tuple[str, ...]:
-    """A missing index is made from the memories, a line that is missing is added, and a change that did not happen is noted.
+    """Rebuild a missing index, add a missing line, and record a change that did not happen. Return the notices.
 
-    The guard is held: what the journal says when this is over is all there is to know until it is let go.
+    The guard is held: until it is released, the journal cannot change any more.
     """
-    said: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
     path = files.root.path / INDEX
     history.catch_up()
     newest = _looked_at(files, history.latest)
     if not index.there():
         if headers := files.headers():
             index.rebuild(headers)
-            said = (f"{path} was missing and was made again from {len(headers)} memories.",)
+            notices = (f"{path} was missing and was rebuilt from {counted(len(headers), 'memory')}.",)
     elif newest is not None and (topic := _unlisted(newest, files, index, history)) is not None:
         index.add(topic)
-        said = (f"{path} lacked the line of {topic.file}, whose change was interrupted; it was added.",)
-    # Last: the journal's word of the change is what the line above was found by.
+        notices = (f"{path} lacked the line of {topic.file} after an interrupted change; the line was added.",)
+    # Do this last: the line above was found through the journal's newest change.
     if newest is not None:
         history.settle(newest[1], now=now)
-    return said
+    return notices
 
 
 def _looked_at(files: TopicFiles, newest: JournalHead | None) -> _Newest | None:
-    """None where there is nothing to mend. One file that somebody made a link of keeps no other memory from being saved."""
+    """Read the file of the newest change; None if there is nothing to repair. A file replaced by a link must not block
+    saving other memories."""
     if newest is None:
         return None
     try:
@@ -71,7 +73,7 @@ def _looked_at(files: TopicFiles, newest: JournalHead | None) -> _Newest | None:
 
 
 def _unlisted(newest: _Newest, files: TopicFiles, index: IndexFile, history: MemoryHistory) -> Topic | None:
-    """The memory whose save ended between its file and its index line, or whose removal ended between the line and the file."""
+    """Return the memory whose save stopped between file and index line, or whose removal stopped between line and file."""
     change, data = newest
     if data is None or not _half_done(change, files):
         return None
@@ -83,7 +85,7 @@ def _unlisted(newest: _Newest, files: TopicFiles, index: IndexFile, history: Mem
 
 
 def _is_old(line: str, topic: Topic, change: JournalHead, history: MemoryHistory) -> bool:
-    """Whether the index has the line we wrote for the content before. One that a person worded is theirs."""
+    """Tell whether the index has our line for the previous content. A line that the user worded is not ours."""
     if line == entry_line(entry_of(topic)):
         return False
     text = history.content_of(change.before)
@@ -92,18 +94,20 @@ def _is_old(line: str, topic: Topic, change: JournalHead, history: MemoryHistory
 
 
 def _half_done(change: JournalHead, files: TopicFiles) -> bool:
-    """Whether the change may lack its index line. One that a person took out later stays out: then the index is newer than the file."""
+    """Tell whether the change may lack its index line. A line that the user removed later stays out: then the index is newer
+    than the file."""
     if change.action not in ("save", "restore"):
         return change.action == "remove"
     file, index = files.root.stat(change.file), files.root.stat(INDEX)
     return file is not None and index is not None and index.st_mtime_ns <= file.st_mtime_ns
 
 
-# Files put back
+# Restoring files
 
 
 class FileToRestore(NamedTuple):
-    """A file as it shall be: `data` None: gone. `known` are the digests of what it may hold to be replaced; empty stands for no file."""
+    """A file to restore. `data` is None to remove it. It is replaced only if its digest is in `known`; an empty digest
+    means no file."""
 
     file: str
     data: bytes | None
@@ -112,7 +116,7 @@ class FileToRestore(NamedTuple):
 
 
 class RestoreResult(NamedTuple):
-    """`back`: as they were; `left`: changed by somebody else."""
+    """The result of a restore. `back`: restored files; `left`: files that someone else changed."""
 
     back: tuple[str, ...]
     left: tuple[str, ...]
@@ -125,7 +129,8 @@ def restore_files(
     index: Callable[[str, Collection[str]], str | None],
     why: ChangeReason,
 ) -> RestoreResult:
-    """`index` gets the index as it is and the files that are back, and says how it shall be; None: there was none."""
+    """Restore files. `index` gets the current index and the restored files and returns the new index; None if there was
+    none."""
     back, left = list[str](), list[str]()
     with hold_guard(store.root):
         for one in sorted(wanted, key=lambda one: one.data is None):

@@ -1,7 +1,7 @@
-"""Where memory lies (S1, S2, W1, A5): from settings that are already resolved, never from the working tree.
+"""Memory locations: chosen from resolved settings, never from the working tree.
 
-Owns the choice of directories. Invariant: whatever names the directory, G1 is asked about it before anything is made there. That
-settings in the working tree cannot name it is the settings table's rule (`tree="never"`). Makes nothing, writes nothing.
+Invariant: whatever names the directory, the path checks run before anything is created there. Settings in the working tree
+cannot name it; the settings table enforces that (`tree="never"`). This module creates and writes nothing.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ AgentScope: TypeAlias = Literal["user", "project", "local"]
 AGENTS = "agent-memory"
 AGENTS_LOCAL = "agent-memory-local"
 IN_TREE = ".claude"
-# No system takes longer paths.
+# No system accepts longer paths.
 LONGEST_PATH = 4_096
 
 
 class MemoryLocation(NamedTuple):
-    """`team` is None unless team memory is on. `said_by` names what decided: a variable, a setting's level, or "default"."""
+    """The memory directories of a project. `team` is None unless team memory is on. `said_by` names the source: a variable,
+    a settings level, or "default"."""
 
     path: Path
     team: Path | None
@@ -38,7 +39,8 @@ class MemoryLocation(NamedTuple):
 
 
 class AgentMemoryLocation(NamedTuple):
-    """The memory directory of an agent type. From `below` on no link is followed: a working tree is anybody's."""
+    """The memory directory of an agent type. Links are not followed from `below` on, since anyone may have written the
+    working tree."""
 
     path: Path
     scope: AgentScope
@@ -46,20 +48,21 @@ class AgentMemoryLocation(NamedTuple):
 
 
 def path_text(path: StrPath) -> str:
-    """A path as texts for the model name it: on one line, and no part of it opens a tag."""
+    """Format a path for the model: on one line, with no part that opens a tag."""
     text = os.fspath(path)
     return escape(text if text.isprintable() and len(text) <= LONGEST_PATH else printable(text, LONGEST_PATH))
 
 
 def project_root(cwd: StrPath) -> Path:
-    """The directory that stands for the project: one for all worktrees and subdirectories of a repository."""
+    """Return the directory that represents the project: the same for all worktrees and subdirectories of a repository."""
     return canonical_git_root(cwd) or Path(os.path.realpath(cwd))
 
 
 def locate_memory(*, cwd: StrPath, home: StrPath, settings: Settings, user_home: StrPath) -> MemoryLocation:
-    """The memory directories of the project `cwd` belongs to; PathRefused for a directory that may not be used.
+    """Return the memory directories of the project that `cwd` belongs to. Raises PathRefused for a directory that may not be
+    used.
 
-    `home` is Lamina's own directory, `user_home` the user's: what is protected and `~/` stands for.
+    `home` is Lamina's directory. `user_home` is the user's: it is protected, and `~/` stands for it.
     """
     if named := settings.memory_directory:
         resolved = settings.resolved("memory_directory")
@@ -75,7 +78,7 @@ def locate_memory(*, cwd: StrPath, home: StrPath, settings: Settings, user_home:
 
 
 def _stand_in(settings: Settings, user_home: StrPath) -> str:
-    """The directory that stands in for the home of an ephemeral machine; empty where there is none."""
+    """Return the directory that replaces the home on an ephemeral machine; empty if there is none."""
     named = settings.remote_memory_directory if settings.remote else None
     return os.path.join(user_home, named[2:]) if named and named.startswith("~/") else named or ""
 
@@ -83,21 +86,23 @@ def _stand_in(settings: Settings, user_home: StrPath) -> str:
 def locate_agent_memory(
     agent: str, scope: AgentScope, *, cwd: StrPath, home: StrPath, settings: Settings, user_home: StrPath
 ) -> AgentMemoryLocation:
-    """Find where the agent type `agent` keeps what it remembers; PathRefused for a directory that may not be used."""
+    """Return the memory directory of the agent type `agent`. Raises PathRefused for a directory that may not be used."""
     base, below = _agents_base(scope, cwd, home, settings, user_home)
-    # A type may be called `plugin:name`; no system but Windows forbids the colon in a name, and no path of ours has one.
+    # A type may be called `plugin:name`. Only Windows forbids the colon in a name, and our paths never contain one.
     name = agent.replace(":", "-")
     if name in ("", ".", "..") or "/" in name or bad_name(name):
-        raise PathRefused(shown(agent), "is no name of an agent type", "use letters, digits, '-' and '_'")
+        raise PathRefused(shown(agent), "is not a valid agent type name", "use letters, digits, '-' and '_'")
     asked = os.path.join(base, name)
     path = check_root(asked, home=user_home)
     if below is not None and path != Path(asked):
-        raise PathRefused(asked, "leads elsewhere through a link", "remove the link; an agent's memory is a directory of its own")
+        raise PathRefused(
+            asked, "leads elsewhere through a link", "remove the link; an agent's memory must be a separate directory"
+        )
     return AgentMemoryLocation(path, scope, below)
 
 
 def list_agent_roots(*, cwd: StrPath, home: StrPath, settings: Settings, user_home: StrPath) -> tuple[Path, ...]:
-    """Where agents of all types have theirs, each scope once."""
+    """Return the directories that hold the memories of all agent types, one per scope."""
     scopes: tuple[AgentScope, ...] = ("user", "project", "local")
     return tuple(Path(_agents_base(scope, cwd, home, settings, user_home)[0]) for scope in scopes)
 

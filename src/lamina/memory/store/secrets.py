@@ -1,8 +1,8 @@
-"""Secrets: found by their known forms and taken out before a memory is written (B7, Z11).
+"""Secrets: detected by known forms and removed before a memory is written.
 
-Owns the table of forms. Invariants: one pass of one expression, so a text costs time by its length; what was redacted is not found
-again; prose, code, commit hashes and placeholders are left alone. Behind a word such as `password=` a value counts only if it looks
-random or mixed, never for the word alone. A secret in a form nobody wrote down here is not found. Pure.
+Invariants: one pass of one expression, so the cost is linear in the length of the text. Redacted text is not matched again.
+Prose, code, commit hashes and placeholders are left alone. A value after a word such as `password=` counts only if it looks
+random or mixed, never because of the word alone. A secret in a form missing from the table is not found. Pure.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class RedactedText(NamedTuple):
 
 
 # fmt: off
-# A kind, and an expression that begins at the start of a word. A group `keep` stays in front of what is taken out.
+# A kind, and an expression that begins at the start of a word. A group `keep` stays in front of the removed part.
 SECRET_FORMS: tuple[tuple[str, str], ...] = (
     ("private key", r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----[\s\S]*?(?:-----END [A-Z0-9 ]{0,40}KEY(?: BLOCK)?-----|\Z)"),
     ("Anthropic key", r"sk-ant-[A-Za-z0-9_-]{16,}"),
@@ -84,7 +84,7 @@ _WORDS = (
     r"pass(?:word|wort|wd|phrase|code)?|kennwort|pwd|secret|token|api[_ -]?key|access[_ -]?key|secret[_ -]?key|client[_ -]?secret"
     r"|private[_ -]?key|auth[_ -]?key|encryption[_ -]?key|signing[_ -]?key|credentials?|密码|密钥|口令|令牌|パスワード|비밀번호"
 )
-# `DB_PASSWORD = "…"`, `api-key: …`, `"token": "…"`: the name, what assigns, the value up to a space, a quote or a bracket.
+# `DB_PASSWORD = "…"`, `api-key: …`, `"token": "…"`: the name, the assignment, the value up to a space, a quote or a bracket.
 _ASSIGNED = (
     rf"(?P<keep>(?:[A-Za-z][\w.-]{{0,40}}?[_.-])?(?:{_WORDS})\w{{0,12}}[\"'`]?[ \t]{{0,4}}(?:=>|:=|=|:|：|\b(?:is|ist|lautet)\b|是|は)"
     r"[ \t]{0,4}[\"'`]?)(?P<value>[^\s\"'`<>{}()\[\],;\u3000-\u9fff\uac00-\ud7af，；]{6,200})"
@@ -94,9 +94,9 @@ _ASSIGNMENT = "assigned secret"
 
 @cache
 def _known() -> re.Pattern[str]:
-    """A rule is tried only where a word begins: most positions of a text cost one look. Made at first use: it takes longer than opening
-    a memory, and most sessions only read theirs."""
-    # Group names are unique in one expression, so `keep` gets the number of its form.
+    """Return the pattern of all forms. A form is tried only at the start of a word, so most positions of a text cost one
+    check. It is compiled at first use: compiling takes longer than opening a memory, and most sessions only read theirs."""
+    # Group names must be unique in one expression, so `keep` gets the number of its form.
     forms = (f"(?P<k{number}>{form.replace('<keep>', f'<keep{number}>')})" for number, (_, form) in enumerate(SECRET_FORMS))
     return re.compile(rf"(?<![A-Za-z0-9_])(?:{'|'.join(forms)})")
 
@@ -106,20 +106,20 @@ def _assign() -> re.Pattern[str]:
     return re.compile(rf"(?<![A-Za-z0-9_]){_ASSIGNED}", re.IGNORECASE)
 
 
-# Names and paths of code, not values: settings.DB_PASSWORD, SECRET_KEY_V2, ./keys/id_1, $TOKEN2, %PWD%.
+# Names and paths in code, not values: settings.DB_PASSWORD, SECRET_KEY_V2, ./keys/id_1, $TOKEN2, %PWD%.
 _REFERENCE = re.compile(
     r"[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|\.{0,2}/\S*|[$%@~&*].*|https?:.*"
 )
 _PLACEHOLDER = re.compile(
     r"(?i)(?:x{3,}|\*{3,}|\.{3,}|0{4,}|your|my-|example|changeme|placeholder|dummy|redacted|todo|none|null)"
 )
-# English text has about 2.5 to 3 bits a letter at these lengths, random letters and digits more than 3.
+# English text has about 2.5 to 3 bits per letter at these lengths, random letters and digits more than 3.
 _RANDOM_BITS = 3.0
 _LONG_ENOUGH = 20
 
 
 def redact(text: str) -> RedactedText:
-    """The text without secrets, `[secret removed: KIND]` in their places, and the kinds that were found."""
+    """Replace secrets by `[secret removed: KIND]`, and return the text and the kinds found."""
     kinds: list[str] = []
 
     def known(found: re.Match[str]) -> str:
@@ -139,7 +139,7 @@ def redact(text: str) -> RedactedText:
 
 
 def extract_secrets(text: str) -> tuple[str, ...]:
-    """The secrets themselves: for looking whether they stand somewhere else too. Never to be shown or kept."""
+    """Return the secrets themselves, to check whether they occur elsewhere too. They must never be shown or stored."""
     values: list[str] = []
 
     def known(found: re.Match[str]) -> str:
@@ -153,16 +153,16 @@ def extract_secrets(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(values))
 
 
-# A piece of a secret that is shorter could be any word; a whole one may be a little shorter.
+# A shorter piece of a secret could be any word; a whole secret may be a little shorter.
 _TELLING_CHARS = 8
 _SHORTEST = 6
-# Enough of a long one to see it.
+# Enough of a long secret to recognise it.
 _LOOKED_AT = 400
 _MARKS = re.compile(r"[^a-z0-9]+")
 
 
 def repeats_secret(name: str, secrets: Sequence[str]) -> bool:
-    """Whether a name holds one of these secrets or a telling piece of one, in whatever case and with whatever hyphens."""
+    """Tell whether a name contains one of these secrets or a telling piece of one, ignoring case and hyphens."""
     plain = _MARKS.sub("", name.lower())
     pieces = (piece for secret in secrets for piece in _pieces(_MARKS.sub("", secret[:_LOOKED_AT].lower())))
     return any(piece in plain for piece in pieces)
@@ -175,7 +175,8 @@ def _pieces(secret: str) -> list[str]:
 
 
 def _looks_secret(value: str) -> bool:
-    """Mixed like a password, or long and random; never a name, a path, a number, a date or a placeholder."""
+    """Tell whether a value looks mixed like a password, or long and random. Names, paths, numbers, dates and placeholders
+    don't."""
     core = value.rstrip(".:!?…")
     if len(core) < 6 or _REFERENCE.fullmatch(core) or _PLACEHOLDER.match(core) or not core.isascii():
         return False
@@ -183,12 +184,12 @@ def _looks_secret(value: str) -> bool:
     marks = any(not char.isalnum() and char not in "-_./:" for char in core)
     if not letters or not (digits or marks) or _VERSION.fullmatch(core):
         return False
-    # Shannon's entropy of a character, from the text's own counts.
+    # Shannon entropy per character, from the counts in this text.
     bits = -sum(count / len(core) * math.log2(count / len(core)) for count in Counter(core).values())
     return bits >= (_RANDOM_BITS if len(core) >= _LONG_ENOUGH else _MIXED_BITS)
 
 
-# Behind the very word, letters with a digit are a password that a person made up, unless they name a way to keep one.
+# After the word "password", letters with a digit are a password, unless they name an algorithm.
 _PASSWORD = re.compile(
     r"(?i)(?:pass(?:word|wort|wd|phrase|code)?|kennwort|pwd|密码|口令|パスワード|비밀번호)[\"'`]?"
     r"[ \t]*(?:=>|:=|=|:|：|is|ist|lautet|是|は)[ \t]*[\"'`]?$"
@@ -205,7 +206,7 @@ def _is_password(before: str, value: str) -> bool:
     return _PASSWORD.search(before) is not None and not _HOW_IT_IS_KEPT.fullmatch(core) and not _PLACEHOLDER.match(core)
 
 
-# v1.2.3, 30s, 200k, 4096-bit, RS256, utf-8, sha256: short words with a number, not values anybody logs in with.
+# v1.2.3, 30s, 200k, 4096-bit, RS256, utf-8, sha256: short words with a number, never passwords.
 _VERSION = re.compile(
     r"(?i)v?\d+(?:\.\d+)*[a-z%]{0,4}|\d+-[a-z]+|[a-z]{1,6}-?\d{1,4}|\d{4}-\d\d-\d\d\S*|[a-z]+(?:[-_./:][a-z]+)*[-_]?\d{0,2}"
 )

@@ -1,11 +1,11 @@
-"""Topic files: one memory as text, read and written without loss (S5).
+"""Topic files: one memory as text, read and written without loss.
 
-Owns the front matter of a memory. Invariants: reading never raises and never runs anything; writing changes only the keys whose
-values changed, so unknown keys, their order, comments and the body keep their bytes; name and description are one line each.
-Pure: no file, no clock.
+Invariants: reading never raises and never runs anything. Writing changes only the keys whose values changed, so unknown
+keys, their order, comments and the body keep their bytes. Name and description are one line each. Pure: no file, no clock.
 
-The front matter is written by hand, and edited key by key so that all else keeps its bytes. What is written reads back as the same value
-with `core.front_matter`; an edit that would not is given up, and the whole block is written anew with all its keys in order.
+The front matter is edited key by key, without a YAML writer, so that everything else keeps its bytes. The result must read
+back as the same value with `core.front_matter`. If it does not, the edit is dropped and the whole block is written anew,
+with all keys in order.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ from ...core.front_matter import DEEPEST, Value, read_front_matter
 from ...disk.paths.file_names import bad_name, bad_text, fold
 
 Kind: TypeAlias = Literal["user", "feedback", "project", "reference"]
-# Types of memories that are about the user.
+# Types of memories about the user.
 PERSONAL = frozenset({"user", "feedback"})
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
-# The one file of a memory directory that is no topic.
+# The one file of a memory directory that is not a topic.
 INDEX = "MEMORY.md"
-# A title: more is a sentence, and belongs into the description.
+# A title: a longer text is a sentence and belongs in the description.
 NAME_CHARS = 120
-# Two or three sentences. With the name it stays far below what front matter may hold, in any script.
+# Two or three sentences. Together with the name it stays far below the limit of front matter, in any script.
 DESCRIPTION_CHARS = 400
-# A file's name stands in an index line of 150 characters beside a title and a hook.
+# A file name shares an index line of 150 characters with a title and a hook.
 FILE_CHARS = 60
-# Keys a Claude Code memory has under `metadata`; a file with one of them is stamped when it changes.
+# Keys of a Claude Code memory under `metadata`; a file with one of them gets a timestamp when it changes.
 STAMPED = frozenset({"node_type", "originSessionId", "modified"})
 _KNOWN = ("name", "description", "type")
 _RESERVED = frozenset({"memory", "team", "logs", "readme"})
 
 
 class Topic(msgspec.Struct, frozen=True):
-    """`fields`: front matter we do not know, and `metadata`, as they are. `modified`: seconds since the epoch."""
+    """A memory. `fields` holds unknown front matter and `metadata`, unchanged. `modified` is in seconds since the epoch."""
 
     file: str
     name: str
@@ -58,7 +58,7 @@ class Topic(msgspec.Struct, frozen=True):
 
 
 def read_topic(file: str, text: str, mtime: float) -> Topic:
-    """What the text of a memory says. Whatever it holds, something readable comes back, and `problems` names what is odd."""
+    """Parse the text of a memory. Any text gives a readable topic; `problems` lists its faults."""
     matter = read_front_matter(text)
     problems = [] if matter.head is not None else [f"the front matter {matter.problem}" if matter.problem else "no front matter"]
     fields = matter.fields
@@ -80,7 +80,7 @@ def _text(fields: Mapping[str, Value], key: str, problems: list[str]) -> str:
     value = fields.get(key, "")
     if isinstance(value, str):
         return value
-    problems.append(f"{key} is no text")
+    problems.append(f"{key} is not a string")
     return ""
 
 
@@ -110,7 +110,7 @@ def _modified(fields: Mapping[str, Any], mtime: float) -> float:
 
 
 def write_topic(topic: Topic, *, before: str | None = None) -> str:
-    """The text of the file. `before` is the text it replaces: what did not change keeps its bytes there."""
+    """Return the text of the file. `before` is the text it replaces, whose unchanged parts keep their bytes."""
     if before is not None and says_the_same(topic, read_topic(topic.file, before, 0)):
         return before
     matter = read_front_matter(before or "")
@@ -119,25 +119,25 @@ def write_topic(topic: Topic, *, before: str | None = None) -> str:
         return f"---\n{emit_fields(wanted)}---\n\n{topic.body}"
     opening = before[: before.index("\n") + 1]
     closing = before[len(opening) + len(matter.head) : len(before) - len(matter.body)]
-    # A closing line at the very end of the text has no line break of its own.
+    # A closing line at the very end of the text has no line break.
     closing = closing if closing.endswith("\n") or not topic.body else f"{closing}\n"
     return opening + edit_head(matter.head, matter.fields, wanted) + closing + _gap(matter.body, topic.body) + topic.body
 
 
 def _gap(old_body: str, body: str) -> str:
-    """The blank line before the body: as it was, and always where the body itself begins with one."""
+    """Return the blank line in front of the body: as before, and always if the body itself begins with one."""
     if old_body.startswith("\r\n"):
         return "\r\n"
     return "\n" if old_body.startswith("\n") or body.startswith(("\n", "\r\n")) else ""
 
 
 def says_the_same(one: Topic, other: Topic) -> bool:
-    """Whether two topics would be written alike: all but the file, its time and what is odd about it."""
+    """Tell whether two topics would be written alike. File, time and problems don't matter."""
     return all(getattr(one, key) == getattr(other, key) for key in (*_KNOWN, "fields", "body"))
 
 
 def _wanted(topic: Topic, old: Mapping[str, Value], *, fresh: bool) -> dict[str, Value]:
-    """All keys the front matter shall have: those there were in their order, then ours, then new ones."""
+    """Return all keys for the front matter: the existing ones in their order, then ours, then new ones."""
     fields = {str(key): to_plain(value, 2) for key, value in topic.fields.items() if key not in _KNOWN}
     metadata = fields.get("metadata")
     below = "type" not in old and isinstance(metadata, dict) and "type" in metadata
@@ -160,32 +160,32 @@ def _wanted(topic: Topic, old: Mapping[str, Value], *, fresh: bool) -> dict[str,
 
 
 def stamp_topic(topic: Topic, *, now: float) -> Topic:
-    """With a new `metadata.modified`, where the file has metadata of that kind; any other topic as it is."""
+    """Set a new `metadata.modified` if the file has such metadata; return any other topic unchanged."""
     return date_topic(topic, modified=now) if STAMPED.intersection(_metadata(topic.fields)) else topic
 
 
 def date_topic(topic: Topic, *, modified: float) -> Topic:
-    """With this `metadata.modified`, whatever the time of its file: for a memory that is older than its file."""
+    """Set `metadata.modified` whatever the file's time, for a memory that is older than its file."""
     moment = datetime.fromtimestamp(modified, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     fields = topic.fields | {"metadata": {**_metadata(topic.fields), "modified": moment}}
     return msgspec.structs.replace(topic, fields=fields, modified=modified)
 
 
 def without_stamp(topic: Topic) -> Topic:
-    """Without `metadata.modified`."""
+    """Remove `metadata.modified`."""
     metadata = {key: value for key, value in _metadata(topic.fields).items() if key != "modified"}
     return msgspec.structs.replace(topic, fields=topic.fields | {"metadata": metadata}) if _metadata(topic.fields) else topic
 
 
 def evidence_of(topic: Topic) -> tuple[str, ...]:
-    """The files and symbols a memory says it rests on."""
+    """Return the files and symbols a memory relies on."""
     found = topic.fields.get("evidence", _metadata(topic.fields).get("evidence"))
     return tuple(item for item in found if isinstance(item, str)) if isinstance(found, list) else ()
 
 
 def one_line(text: str, longest: int) -> str:
-    """The text on one line: no control, format or surrogate characters, single spaces, at most `longest` characters."""
-    # Ten times the limit is enough to fill it whatever is dropped; a hostile text costs no more than that.
+    """Reduce the text to one line: no control, format or surrogate characters, single spaces, at most `longest` characters."""
+    # Ten times the limit is enough to fill it whatever is dropped, and bounds the cost of a hostile text.
     line = text[: longest * 10]
     if not line.isprintable():
         line = "".join(char if char.isprintable() else "" if unicodedata.category(char) in _DROPPED else " " for char in line)
@@ -194,35 +194,35 @@ def one_line(text: str, longest: int) -> str:
 
 
 def clean_name(text: str) -> str:
-    """A name on one line. One that is too long ends with a digest of itself, so that two of them stay two memories."""
+    """Reduce a name to one line. A name that is too long ends with its digest, so that two such names stay distinct."""
     line = one_line(text, NAME_CHARS * 10)
     if len(line) <= NAME_CHARS:
         return line
     return f"{line[: NAME_CHARS - 10].rstrip()}… {short_digest(fold_name(line))}"
 
 
-# Format characters, surrogates and private ones vanish; controls and separators become a space.
+# Format characters, surrogates and private ones are removed; controls and separators become a space.
 _DROPPED = frozenset({"Cf", "Cs", "Co", "Cn"})
 
 
 def fold_name(text: str) -> str:
-    """`fold`, at once for plain ASCII: an index and a scan ask for every line."""
+    """Fold a name with `fold`, quickly for plain ASCII: an index and a scan fold every line."""
     return text.lower() if text.isascii() else fold(text)
 
 
-# Every lookup asks for every memory's name.
+# Every lookup needs the key of every memory's name.
 @lru_cache(maxsize=16_384)
 def name_key(name: str) -> str:
-    """Two names with the same key are one memory: case, Unicode form and spacing do not count."""
+    """Return the key of a name. Names with the same key are one memory: case, Unicode form and spacing don't matter."""
     return fold_name(clean_name(name).removesuffix(".md"))
 
 
 def file_name(name: str) -> str:
-    """The file a memory of this name gets: lower case, words joined by hyphens, letters of every script kept."""
+    """Return the file name for a memory: lower case, words joined by hyphens, letters of every script kept."""
     plain_name = name_key(name)
     kept = "".join(char if unicodedata.category(char)[0] in "LNM" and bad_text(char) is None else "-" for char in plain_name)
     stem = re.sub("-{2,}", "-", kept)[:FILE_CHARS].strip("-")
-    # A mark in first place has nothing to stand on.
+    # A combining mark in first place has no letter to combine with.
     stem = stem if stem and unicodedata.category(stem[0])[0] != "M" else ""
     if not stem or stem in _RESERVED or bad_name(f"{stem}.md") or bad_text(stem):
         return f"memory-{short_digest(name)}.md"
@@ -230,13 +230,13 @@ def file_name(name: str) -> str:
 
 
 def short_digest(text: str) -> str:
-    """Eight hex digits: enough to tell apart the few names that would share a file."""
+    """Return eight hex digits: enough to distinguish the few names that would share a file."""
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:8]
 
 
-# Readers of YAML make numbers, dates, truth values and nothing of these; quotes keep them texts.
+# YAML readers turn these into numbers, dates, booleans or null; quotes keep them strings.
 _WORDS = frozenset({"", "~", "null", "true", "false", "yes", "no", "on", "off", "y", "n"})
-# Begins with a letter and holds nothing that YAML reads as structure.
+# Begins with a letter and contains nothing that YAML reads as structure.
 _BARE = re.compile(r"[^\W\d_](?:[^:#\x00-\x1f]|:(?=\S)|(?<=\S)#)*(?<![\s:])")
 _KEY = re.compile(r"[A-Za-z_][\w-]*", re.ASCII)
 _KEY_CHARS = 100
@@ -244,7 +244,7 @@ _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
 def to_plain(value: Any, depth: int) -> Value:
-    """Any value as texts, lists and mappings that front matter can hold at this depth; what is nested deeper becomes text."""
+    """Convert any value to strings, lists and mappings that front matter allows at this depth; deeper values become strings."""
     match value:
         case str():
             return value.encode("utf-8", "replace").decode() if not value.isascii() else value
@@ -299,7 +299,7 @@ def _escaped(code: int) -> str:
 
 
 def edit_head(head: str, old: Mapping[str, Value], wanted: Mapping[str, Value]) -> str:
-    """The block with the values of `wanted`; lines of keys that did not change stay as they are."""
+    """Return the block with the values of `wanted`; lines of unchanged keys stay as they are."""
     newline = "\r\n" if "\r\n" in head else "\n"
     lines = [f"{line}\n" for line in head.split("\n")[:-1]]
     text = "".join(_edit(lines, old, wanted, "", newline))
@@ -323,7 +323,7 @@ def _edit(lines: list[str], old: Mapping[str, Value], wanted: Mapping[str, Value
 
 
 def _spans(lines: list[str], indent: str) -> list[tuple[str | None, list[str]]]:
-    """The lines of each key at this indent; what stands before the first key has None."""
+    """Return the lines of each key at this indent; the lines before the first key have None."""
     label = re.compile(rf"""{indent}(?:"([^"\\]*)"|'([^']*)'|([^\s#'":\[\]{{}}&*!|>%@`,-][^:#]*?))[ \t]*:(?=\s)""")
     spans: list[tuple[str | None, list[str]]] = [(None, [])]
     for line in lines:
@@ -342,6 +342,6 @@ def _changed(key: str, span: list[str], old: Value | None, new: Value, indent: s
 
 
 def _comments(span: list[str]) -> list[str]:
-    """Comments and blank lines at the end of a span: they speak of what follows."""
+    """Return comments and blank lines at the end of a span, since they belong to the next key."""
     count = len(list(takewhile(lambda line: not line.strip() or line.startswith("#"), reversed(span[1:]))))
     return span[len(span) - count :]

@@ -1,10 +1,10 @@
-"""The topic files of a memory directory: found by name, read, and their heads scanned (S5, S11).
+"""The topic files of a memory directory: found by name, read, and their heads scanned.
 
-Owns what counts as a topic file, which file a name means, and the cache of parsed heads. Invariants: MEMORY.md, `logs/`, hidden names,
-links and what cannot be read are left out; a head is at most 30 lines and 4 kB of its file, whatever the file holds; the cache is only a
-cache: an entry counts for exactly the file (time, size, inode) it was read from, and a broken cache is an empty one. Two names are one
-memory only if `name_key` says so, whatever their files are called; a file that is no plain text of a size that can be journaled is read
-and never changed. Nothing here writes but the cache.
+It decides what counts as a topic file and which file a name means, and caches parsed heads. Invariants: MEMORY.md, `logs/`,
+hidden names, links and unreadable files are left out. A head is at most 30 lines and 4 kB of its file, whatever the file
+contains. A cache entry is valid for exactly the file (time, size, inode) it was read from, and a broken cache counts as
+empty. Two names are one memory only if `name_key` gives the same key, whatever their files are called. A file that cannot be
+journaled (too large, or not plain text) is read but never changed. Only the cache is written here.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from .topic import DESCRIPTION_CHARS, INDEX, KINDS, Kind, Topic, clean_name, fil
 
 HEAD_LINES = 30
 HEAD_BYTES = MOST_BYTES + 16
-# What a search looks at: a memory that has not said by then what it is about is no good memory.
+# The part that a search looks at: a good memory has stated its subject by then.
 BODY_BYTES = 16 << 10
-# What a recall prompt shows; past it the ranker's best 150 and the newest 50 (S11).
+# The number of heads in a recall prompt: of more memories, the newest 50 and the ranker's best 150.
 MOST_IN_MANIFEST = 200
 NEWEST_IN_MANIFEST = 50
-# A file may change twice within one tick of the file system's clock, so one that is younger than this is read again next time.
+# A file may change twice within one tick of the file system's clock, so a younger file is read again next time.
 RACY_NS = 20_000_000
 CACHE = ".history/heads.msgpack"
-# 2: the newest first.
+# Version 2 stores the newest first.
 _CACHE_VERSION = 2
 CACHE_BYTES = 64 << 20
-# Writing the cache costs as much as reading so many heads: not for a handful.
+# Writing the cache costs as much as reading this many heads.
 _WORTH_WRITING = 10
 _SKIPPED = frozenset({"logs", "team"})
 _INDEX = INDEX.lower()
@@ -61,14 +61,14 @@ _FILE, _MTIME = attrgetter("file"), attrgetter("mtime_ns")
 
 
 class TopicFiles:
-    """The topics of one directory; a second look reads only what changed."""
+    """The topics of one directory; a second scan reads only what changed."""
 
     __slots__ = ("_known", "_loaded", "_texts", "clock_ns", "root")
 
     def __init__(self, root: RootDir, *, clock_ns: Callable[[], int] = time.time_ns, after: TopicFiles | None = None) -> None:
-        """`after` looked at the same directory before, through a root that may be closed."""
+        """Use `root`. `after` is an earlier instance for the same directory, whose root may be closed."""
         self.root = root
-        self._known: dict[str, TopicHeader] = after._known if after is not None else {}  # the newest first
+        self._known: dict[str, TopicHeader] = after._known if after is not None else {}  # newest first
         self._loaded: bool = after is not None and after._loaded
         self._texts: dict[str, tuple[TopicHeader, str]] = after._texts if after is not None else {}
         self.clock_ns = clock_ns
@@ -79,7 +79,7 @@ class TopicFiles:
         return self._compared({}).other
 
     def headers(self) -> list[TopicHeader]:
-        """All topics, the newest first."""
+        """Return all topics, newest first."""
         if not self._loaded:
             self._known = self._from_disk()
             self._loaded = True
@@ -97,7 +97,7 @@ class TopicFiles:
         return found
 
     def _with(self, fresh: list[TopicHeader], kept: list[TopicHeader]) -> list[TopicHeader]:
-        """All of them, the newest first. What was known is in that order already, and what is new is mostly newer."""
+        """Merge both lists, newest first. The known ones are already in that order, and new ones are usually newer."""
         if len(kept) == len(self._known) and fresh and kept:
             newest = next(iter(self._known.values()))
             if fresh[-1].mtime_ns > newest.mtime_ns:
@@ -105,12 +105,12 @@ class TopicFiles:
         return sort_newest_first([*kept, *fresh])
 
     def _compared(self, known: dict[str, TopicHeader]) -> TreeComparison[TopicHeader]:
-        """Which heads still hold, and which files are to be read."""
+        """Return the heads that are still valid, and the files to read."""
         found = compare_tree(self.root, known, suffix=".md", skip=_SKIPPED.__contains__)
         return TreeComparison(found.same, [other for other in found.other if other.file.lower() != _INDEX])
 
     def bodies(self, headers: Iterable[TopicHeader]) -> dict[str, str]:
-        """File → the text behind the front matter, cut where a search stops to look; a second look reads only what changed."""
+        """Return the text after the front matter by file, up to the search limit. A second call reads only what changed."""
         texts, wanted = dict[str, str](), list[TopicHeader]()
         for header in headers:
             known = self._texts.get(header.file)
@@ -122,7 +122,7 @@ class TopicFiles:
             text = decode_text(data)
             end = text.find("\n---", 3) if text.startswith("---") else -1
             texts[file] = text[end + 4 :] if end >= 0 else text
-        # As with heads: what is too young may change unseen.
+        # As with heads, a file that is too young may change unnoticed.
         settled = (header for header in wanted if header.file in texts and self._known.get(header.file) == header)
         self._texts |= {header.file: (header, texts[header.file]) for header in settled}
         return texts
@@ -137,18 +137,18 @@ class TopicFiles:
 
     def _to_disk(self) -> None:
         data = msgspec.msgpack.encode((_CACHE_VERSION, list(self._known.values())))
-        with suppress(DiskError):  # a directory that cannot be written is still read
+        with suppress(DiskError):  # a read-only directory can still be read
             self.root.replace(CACHE, data, durability="process")
 
     # Files
 
     def topic(self, file: str) -> Topic | None:
-        """None where there is none, or it cannot be read."""
+        """Read a topic; None if it does not exist or cannot be read."""
         try:
             data = self.root.read_bytes(file, MOST_READ)
             found = self.root.stat(file)
         except (DiskError, UnicodeEncodeError):
-            return None  # a name that is no text is no file's
+            return None  # a name that is not valid text belongs to no file
         if data is None or found is None:
             return None
         topic = read_topic(file, decode_text(data), found.st_mtime)
@@ -157,56 +157,56 @@ class TopicFiles:
         return msgspec.structs.replace(topic, problems=(*topic.problems, READ_IN_PART))
 
     def find(self, name: str) -> str | None:
-        """The file of the memory of this name, or the file of that name."""
+        """Return the file of the memory with this name, or the file with that name."""
         if name.endswith(".md"):
             return self._with_file(name) or self.named(name)
         return self.named(name) or self._with_file(f"{name}.md")
 
     def meant(self, name: str) -> str | None:
-        """The file a save of this name changes. A name is a name; only what is spelled as a file may mean one."""
+        """Return the file that a save of this name changes. Only a name spelled as a file may mean a file."""
         return self.find(name) if name.endswith(".md") else self.named(name)
 
     def named(self, name: str) -> str | None:
-        """The file its name would have is looked at first: most saves need no scan."""
+        """Find the file of a name. The file it would get is checked first, so most saves need no scan."""
         key, direct = name_key(name), file_name(name)
         if (topic := self.topic(direct)) is not None and name_key(topic.name) == key:
             return direct
         return min((header.file for header in self.headers() if name_key(header.name) == key), default=None)
 
     def _with_file(self, file: str) -> str | None:
-        """As it is spelled, which needs no scan; else in whatever case it has."""
+        """Find a file as spelled, which needs no scan, or else in any case."""
         if is_topic(file) and self.topic(file) is not None:
             return file
         key = fold_name(file)
         return min((found.file for found in self.files() if fold_name(found.file) == key), default=None)
 
     def whole(self, file: str) -> bytes | None:
-        """The bytes of a file that may be changed; None where there is none."""
+        """Return the bytes of a file that may be changed; None if it does not exist."""
         data = self.root.read_bytes(file, MOST_READ)
         if data is not None and len(data) >= MOST_READ:
-            raise DiskError(file, f"is larger than {MOST_READ >> 10} KiB", "move it away, it is no memory")
-        # The journal holds texts: what it could not give back byte for byte is not touched.
+            raise DiskError(file, f"is larger than {MOST_READ >> 10} KiB", "move it away; it is too large for a memory")
+        # The journal holds texts, so a file that it could not restore byte for byte is not touched.
         if data is not None and decode_text(data).encode() != data:
-            raise DiskError(file, "is no UTF-8 text", "convert it, or remove it by hand")
+            raise DiskError(file, "is not UTF-8 text", "convert it, or remove it by hand")
         return data
 
     def there(self, file: str) -> bytes:
-        """As `whole`, of a file that was there a moment ago."""
+        """Return the bytes as `whole` does, for a file that existed a moment ago."""
         data = self.whole(file)
         if data is None:
             raise changed_meanwhile(file)
         return data
 
     def free(self, name: str) -> str:
-        """A file name that no other memory has, in any spelling."""
-        from .draft import second_file  # a look at memories loads nothing that only writers need
+        """Return a file name that no other memory has, in any spelling."""
+        from .draft import second_file  # reading memories must not load code that only writers need
 
         first = file_name(name)
         for file in (first, second_file(first, name_key(name)), second_file(first, name)):
-            # A link or a device there is refused before anything is written; a directory of that name is as good as taken.
+            # A link or a device there is refused before anything is written; a directory of that name counts as taken.
             if self.root.stat(file) is None and self.root.twin(file) is None:
                 return file
-        raise DiskError(first, "is taken by another memory", "give this one another name")
+        raise DiskError(first, "is taken by another memory", "choose another name")
 
 
 def decode_text(data: bytes | None) -> str:
@@ -214,7 +214,7 @@ def decode_text(data: bytes | None) -> str:
 
 
 def changed_meanwhile(file: str) -> DiskError:
-    return DiskError(file, "was changed by somebody else at this moment", "read it again and save what still holds")
+    return DiskError(file, "was changed by someone else in the meantime", "read it again and save what still applies")
 
 
 def sort_newest_first(headers: list[TopicHeader]) -> list[TopicHeader]:
@@ -225,7 +225,7 @@ def sort_newest_first(headers: list[TopicHeader]) -> list[TopicHeader]:
 
 
 def is_topic(file: str) -> bool:
-    """Whether a file of this name would be found by a scan."""
+    """Tell whether a scan would find a file of this name."""
     parts = file.split("/")
     hidden = any(part.startswith(".") for part in parts)
     return file.endswith(".md") and not hidden and file.lower() != _INDEX and _SKIPPED.isdisjoint(parts[:-1][:1])
@@ -247,7 +247,8 @@ def read_header(found: ScannedFile, data: bytes) -> TopicHeader:
 def choose_manifest(
     headers: Iterable[TopicHeader], best: Callable[[list[TopicHeader], int], Iterable[TopicHeader]] | None = None
 ) -> list[TopicHeader]:
-    """The heads a recall prompt shows. `best` picks the ranker's choice where there are more than fit; without it the newest count."""
+    """Choose the heads for a recall prompt. If there are too many, `best` picks the ranker's choice; without it the newest
+    count."""
     newest = sorted(headers, key=lambda header: (-header.mtime_ns, header.file))
     if len(newest) <= MOST_IN_MANIFEST or best is None:
         return newest[:MOST_IN_MANIFEST]

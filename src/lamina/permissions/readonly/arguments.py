@@ -1,12 +1,11 @@
-"""Reads the words of one command by its list: options here, operands there, anything else refused.
+"""Arguments of read-only commands: split into options and operands by the allow-list; anything else is refused.
 
-Owns how options are spelled. Invariant: an option is used only as it stands on the command's list, alone or in a cluster of
-letters; what GNU would guess (`--outp`) is refused. The result is put in an order that every getopt reads alike: options, `--`,
-operands.
+Invariant: an option is used only as it appears on the command's list, alone or in a cluster of letters. Abbreviations that
+GNU would accept (`--outp`) are refused. The result is in an order that every getopt reads alike: options, `--`, operands.
 
-`find` has a grammar of its own: paths first, then tests that only look. Invariant: each primary stands on one of the lists, with exactly
-the words that find takes after it, so a value can never be read as an action. No action but printing is on them; neither is -L, which
-would follow links out of the tree.
+`find` has a different grammar: paths first, then tests that only look. Invariant: each primary is on one of the lists, with
+exactly the words that find expects after it, so a value can never be read as an action. The only action on the lists is
+printing. -L is not on them either, because it would follow links out of the tree.
 """
 
 from __future__ import annotations
@@ -21,15 +20,15 @@ from .tokenizer import NotReadOnly, ShellWord
 
 
 class CommandArguments:
-    """What a command was given, each option allowed; complete once it is made."""
+    """A command's options and operands, each option allowed. The constructor reads all of them."""
 
     def __init__(self, name: str, command: ReadOnlyCommand, words: Sequence[ShellWord]) -> None:
         self._name = name
         self._command = command
         self._rest = iter(words)
-        self.options = list[str]()  # in their order, as they will be passed
+        self.options = list[str]()  # in order, as they will be passed
         self.operands = list[ShellWord]()
-        self.names = set[str]()  # letters and long names that were used
+        self.names = set[str]()  # letters and long names in use
         self.texts = list[ShellWord]()  # options and values as written: a shell might expand a wildcard in them
         for word in self._rest:
             text = word.text
@@ -56,7 +55,7 @@ class CommandArguments:
     def _following(self, name: str, known: LongOption) -> str:
         value = next(self._rest, None)
         if value is None:
-            raise NotReadOnly(f"{self._name} {name} needs a value; give it one.")
+            raise NotReadOnly(f"{self._name} {name} needs a value.")
         self.texts.append(value)
         self._check(name, value.text, known.value)
         return value.text
@@ -81,10 +80,10 @@ class CommandArguments:
 
     def _check(self, name: str, value: str, pattern: str | None) -> None:
         if pattern is None or re.fullmatch(pattern, value) is None:
-            raise NotReadOnly(f"{self._name} {name} does not take this value here; leave it out.")
+            raise NotReadOnly(f"{self._name} {name} does not accept this value here; leave it out.")
 
     def _unknown(self, option: str) -> NotReadOnly:
-        return NotReadOnly(f"{self._name} {option} is not among the options that are known only to read; leave it out.")
+        return NotReadOnly(f"{self._name} {option} is not on the list of options that only read; leave it out.")
 
 
 def _each(words: str) -> list[str]:
@@ -132,17 +131,17 @@ def read_find(words: Sequence[ShellWord]) -> FindArguments:
             expression.append(value.text)
             (files if text in _FILES else values).append(value)
         elif text not in _ALONE and text not in _SIGNS:
-            raise NotReadOnly(f"find {text} is not among the tests that are known only to look; leave it out.")
+            raise NotReadOnly(f"find {text} is not on the list of tests that only read; leave it out.")
         word = next(rest, None)
     return FindArguments(tuple(paths), tuple(files), tuple(values), tuple(expression))
 
 
 def _paths(rest: Iterator[ShellWord]) -> tuple[list[ShellWord], ShellWord | None]:
-    """The words before the expression, and its first word."""
+    """Return the words before the expression, and the expression's first word."""
     paths = list[ShellWord]()
     for word in rest:
         if word.text == "-P" and not paths:
-            continue  # what find does anyway
+            continue  # this is the default of find
         if word.text.startswith("-") or word.text in _SIGNS:
             return paths, word
         paths.append(word)
@@ -152,5 +151,5 @@ def _paths(rest: Iterator[ShellWord]) -> tuple[list[ShellWord], ShellWord | None
 def _value(test: str, rest: Iterator[ShellWord]) -> ShellWord:
     value = next(rest, None)
     if value is None or (test in _VALUED and re.fullmatch(_VALUED[test], value.text) is None):
-        raise NotReadOnly(f"find {test} needs a value it can take; give it one.")
+        raise NotReadOnly(f"find {test} needs a valid value.")
     return value

@@ -1,10 +1,10 @@
-"""The lists: which commands may run, and for each one every option it may be given.
+"""The allow-lists: the commands that may run, and every option each of them accepts.
 
-Owns what counts as reading. Invariant: an option stands here exactly as it must be written. Left out on purpose: whatever writes
-(`sort -o`), runs a program (`--compress-program`), reads a list of names from a file (`-f`, `--files0-from`), follows links
-inside a tree (`grep -R`, `ls -L`), or never ends (`tail -f`). An abbreviation of a long option is another spelling, so refused.
+Invariant: options are listed exactly as they must be written. Left out on purpose is any option that writes (`sort -o`),
+runs a program (`--compress-program`), reads a list of names from a file (`-f`, `--files0-from`), follows links inside a tree
+(`grep -R`, `ls -L`), or never ends (`tail -f`). An abbreviated long option is another spelling, so it is refused.
 
-The value of an option is a regular expression for the whole value; what is no number or word of a short list is only text.
+An option's value is a regular expression for the whole value; TEXT accepts any text.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from typing import Literal, NamedTuple, TypeAlias
 import msgspec
 
 TEXT = r"(?s:.*)"
-# Twelve digits count the bytes of any file; more would only be there to overflow something.
+# Twelve digits count the bytes of any file; more digits would only serve to overflow something.
 COUNT = r"[0-9]{1,12}"
 SIGNED = rf"[+-]?{COUNT}"
-# As `head` and `tail` take it: 20, +5, 4K.
+# The form that `head` and `tail` accept: 20, +5, 4K.
 AMOUNT = rf"{SIGNED}[bkKMG]?"
 RANGES = r"[0-9,-]{1,200}"
 WHEN = r"never|auto|always"
 KEY = r"[0-9.,bdfghiMnrV]{1,40}"
 
-# files: each operand is a path. pattern: the first one is a pattern unless an option gave it. sets: texts, never paths.
+# files: each operand is a path. pattern: the first operand is a pattern unless an option gave it. sets: texts, never paths.
 Takes: TypeAlias = Literal["files", "pattern", "sets", "nothing", "expression"]
 
 
 class LongOption(NamedTuple):
-    """A long option: no value, a value, or a value that may be left out (then only with `=`)."""
+    """A long option: without a value, with one, or with an optional one (then only with `=`)."""
 
     value: str | None = None
     optional: bool = False
@@ -40,19 +40,19 @@ class LongOption(NamedTuple):
 class ReadOnlyCommand(msgspec.Struct, frozen=True):
     takes: Takes
     flags: str = ""  # letters without a value
-    values: Mapping[str, str] = MappingProxyType({})  # letters with one
+    values: Mapping[str, str] = MappingProxyType({})  # letters with a value
     long: Mapping[str, LongOption] = MappingProxyType({})
     number: str = ""  # the letter that `-20` stands for
-    recursive: frozenset[str] = frozenset()  # the options that make it walk a tree
-    pattern: frozenset[str] = frozenset()  # the options that give the pattern
-    opens: bool = True  # reads what is in the files, not only their names
-    here: bool = False  # without an operand it looks at the working directory
-    input: bool = True  # `-` is the standard input
-    most: int = 1_000  # operands
+    recursive: frozenset[str] = frozenset()  # options that make it walk a tree
+    pattern: frozenset[str] = frozenset()  # options that give the pattern
+    opens: bool = True  # reads the content of files, not only their names
+    here: bool = False  # looks at the working directory if no operand is given
+    input: bool = True  # `-` means standard input
+    most: int = 1_000  # maximum number of operands
 
 
 def _long(names: str, values: Mapping[str, str] = MappingProxyType({}), **optional: str) -> Mapping[str, LongOption]:
-    """`--name` for each word of `names`, with the given values, and values that may be left out."""
+    """Build `--name` options: plain ones from `names`, ones with a value, and ones with an optional value."""
     plain = {f"--{name}": LongOption() for name in names.split()}
     valued = {f"--{name}": LongOption(value) for name, value in values.items()}
     return MappingProxyType(plain | valued | {f"--{name}": LongOption(value, True) for name, value in optional.items()})
@@ -100,7 +100,7 @@ _STAT = ReadOnlyCommand(
     opens=False,
     input=False,
 )
-# macOS has a stat of its own, where -f is followed by the format.
+# On macOS stat is different: -f is followed by the format.
 _STAT_BSD = ReadOnlyCommand(takes="files", flags="FLlnqrsx", values={"f": TEXT, "t": TEXT}, opens=False, input=False)
 _GREP = ReadOnlyCommand(
     takes="pattern",
@@ -143,7 +143,7 @@ _UNIQ = ReadOnlyCommand(
     flags="cDdiu",
     values={"f": COUNT, "s": COUNT, "w": COUNT},
     long=_long("count ignore-case repeated unique", {"skip-fields": COUNT, "skip-chars": COUNT, "check-chars": COUNT}),
-    most=1,  # a second operand is a file it writes
+    most=1,  # a second operand would be an output file
 )
 _CUT = ReadOnlyCommand(
     takes="files",
@@ -176,7 +176,7 @@ COMMANDS: Mapping[str, ReadOnlyCommand] = MappingProxyType(
     }
 )
 
-# What people write instead, for the sentence of a refusal.
+# Alternatives for common commands, for the refusal message.
 INSTEAD: Mapping[str, str] = MappingProxyType(
     {
         "rg": "use the Grep tool",
@@ -186,7 +186,7 @@ INSTEAD: Mapping[str, str] = MappingProxyType(
         "sed": "use head, tail or the Read tool",
         "less": "use cat, head or the Read tool",
         "more": "use cat, head or the Read tool",
-        "git": "read-only commands leave it out, because a repository can make it run programs",
+        "git": "git is not allowed here, because a repository can make it run programs",
         "xargs": "name the files, or use the Grep tool",
         "cd": "name the directory in the command",
         "tree": "use find or the Glob tool",

@@ -1,17 +1,17 @@
-"""Where a command may look: inside the given directories, with every link resolved first.
+"""Readable paths: a command may read inside the given directories, with every link resolved first.
 
-Owns the rule for paths. Invariant: a path is judged by its real path, component by component; nothing leads to or through /proc,
-/sys and /dev, whatever the directories are: /proc/self is another place for us than for the command. The root of the disk, which
-holds them, is not read either.
+Invariant: a path is judged by its resolved path, component by component. Nothing leads to or through /proc, /sys and /dev,
+whatever the directories are: /proc/self is another place for us than for the command. The file system root, which contains
+them, is not readable either.
 
-What stands at a path can change before the command opens it. That needs another writer in the same directories: a fork writes
-plain files there and makes no links.
+A path can change before the command opens it. That needs another writer in the same directories; a fork writes plain files
+there and creates no links.
 
-Unquoted wildcards are expanded as bash would, in directories that may be read. Invariants: a name that a command could take for
-something else than a file is passed with `./` before it; a name that holds a control character or more names than a person means end the
-plan, they are not cut. It differs from bash nowhere it accepts: `*` and `?` stop at a slash and skip hidden names, no match leaves the
-word as it is, the order is that of the bytes. Brackets are accepted where every locale reads them alike and nothing in the word is
-quoted: in `['a-z']` the dash is a dash.
+Unquoted wildcards are expanded as bash would, in readable directories. Invariants: a name that a command could take for
+something other than a file gets `./` in front. A name with a control character, or too many names, ends the plan instead of
+being cut. If a word is accepted, the result is the same as in bash: `*` and `?` stop at a slash and skip hidden names, a
+word without matches stays unchanged, and names are in byte order. Brackets are accepted only if every locale reads them
+alike and nothing in the word is quoted: in `['a-z']` the dash is a dash.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ...core.globs import compile_name, quote_name
 from .tokenizer import NotReadOnly, ShellWord
 
 _KERNEL = (["proc"], ["sys"], ["dev"])
-# As many as Linux follows in one path.
+# The number of links that Linux follows in one path.
 _MAX_LINKS = 40
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://?")
 
@@ -41,21 +41,21 @@ class ReadableRoots:
         self.roots = tuple(os.path.realpath(root) for root in roots)
 
     def real(self, text: str, *, opens: bool) -> str:
-        """The real path that `text` names; NotReadOnly when it is outside, or when opening it could block or do something."""
+        """Resolve a path. Raises NotReadOnly if it lies outside, or if opening it could block or have an effect."""
         if not text:
             raise NotReadOnly("A path is empty; name a file or a directory.")
         if text.startswith("//") or _URL.match(text):
-            raise NotReadOnly(f"{text} is a URL or a network path; name a file by its path.")
+            raise NotReadOnly(f"{text} is a URL or a network path; use a file path.")
         real = _resolved(os.path.join(self.cwd, text), text)
         if not any(within(real, root) for root in self.roots):
-            raise NotReadOnly(f"{text} is outside the directories that may be read; name a path inside them.")
+            raise NotReadOnly(f"{text} is outside the readable directories; name a path inside them.")
         if opens and not _is_plain(real):
-            raise NotReadOnly(f"{text} is neither a file nor a directory; reading it could wait for ever, so leave it out.")
+            raise NotReadOnly(f"{text} is neither a file nor a directory, and reading it could block; leave it out.")
         return real
 
 
 def _resolved(path: str, shown: str) -> str:
-    """The path without links, followed one by one."""
+    """Resolve a path, following its links one by one."""
     here, links = "", 0
     todo = path.split(os.sep)[::-1]
     while todo:
@@ -72,12 +72,12 @@ def _resolved(path: str, shown: str) -> str:
         if links > _MAX_LINKS:
             raise NotReadOnly(f"{shown} leads through more than {_MAX_LINKS} links; name the file itself.")
     if not here.strip(os.sep):
-        raise NotReadOnly(f"{shown} is the root of the disk; name a path inside the project.")
+        raise NotReadOnly(f"{shown} is the file system root; name a path inside the project.")
     return here
 
 
 def _step(path: str) -> tuple[str, str | None]:
-    """Where to go on: the path itself, or the directory of a link and where the link leads."""
+    """Return the path itself, or a link's directory and its target."""
     try:
         return os.path.dirname(path), os.readlink(path)
     except (OSError, ValueError):
@@ -85,12 +85,12 @@ def _step(path: str) -> tuple[str, str | None]:
 
 
 def within(path: str, root: str) -> bool:
-    """Whether `path` is `root` or lies below it; both are real paths, compared by whole components."""
+    """Tell whether `path` is `root` or lies below it. Both are resolved paths, compared by whole components."""
     return path == root or path.startswith(root if root.endswith(os.sep) else root + os.sep)
 
 
 def _is_plain(real: str) -> bool:
-    """A file, a directory, or nothing at all: then the command says so itself."""
+    """Tell whether the path is a file, a directory, or missing, which the command reports itself."""
     try:
         mode = os.stat(real).st_mode
     except (OSError, ValueError):
@@ -98,35 +98,35 @@ def _is_plain(real: str) -> bool:
     return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
 
 
-# A directory with more entries than this takes long to list; a command line with more names is no longer read by anyone.
+# A directory with more entries takes long to list, and nobody reads a command line with more names.
 MAX_ENTRIES = 20_000
 MAX_MATCHES = 1_000
 
 _BRACKET = re.compile(r"\[(?P<no>[!^]?)(?P<set>(?:[0-9]-[0-9]|[a-z]-[a-z]|[A-Z]-[A-Z]|[0-9A-Za-z_.:])+)\]")
-# First letters with which a word is a file name to every command.
+# First characters with which every command takes a word for a file name.
 _PLAIN_START = re.compile(r"[\w./]")
 
 
 class _WordStep(NamedTuple):
-    """One component of a pattern; `pattern` is None where it is plain text."""
+    """One component of a pattern; `pattern` is None for plain text."""
 
     text: str
     pattern: re.Pattern[str] | None
 
 
 def expand_word(word: ShellWord, readable: ReadableRoots) -> tuple[str, ...]:
-    """The names a word stands for, in order; the word itself where it has no wildcard or nothing matches."""
+    """Return the names a word expands to, in order; the word itself if it has no wildcard or nothing matches."""
     if not word.wild:
         return (word.text,)
     found = sorted(matching_names(word, readable), key=os.fsencode)
     if any(not name.isprintable() for name in found):
-        raise NotReadOnly(f"{word.text} matches a name with invisible characters; name the files one by one.")
+        raise NotReadOnly(f"{word.text} matches a name with invisible characters; list the files one by one.")
     return tuple(name if _PLAIN_START.match(name) else f"./{name}" for name in found) or (word.text,)
 
 
 def matching_names(word: ShellWord, readable: ReadableRoots) -> list[str]:
     if "//" in word.text:
-        raise NotReadOnly(f"{word.text} has an empty component; write one slash.")
+        raise NotReadOnly(f"{word.text} contains a double slash; write a single one.")
     found = [""]
     for step in _steps(word):
         found = [name for base in found for name in _next(base, step, readable)]
@@ -136,7 +136,7 @@ def matching_names(word: ShellWord, readable: ReadableRoots) -> list[str]:
 
 
 def _steps(word: ShellWord) -> Iterator[_WordStep]:
-    """The components with the slash that follows each; a wildcard never spans two."""
+    """Yield the components, each with the slash after it; a wildcard never spans two components."""
     start = 0
     for part in re.findall(r"[^/]*/|[^/]+", word.text):
         wild = {at - start for at in word.wild if start <= at < start + len(part)}
@@ -145,14 +145,15 @@ def _steps(word: ShellWord) -> Iterator[_WordStep]:
 
 
 def _pattern(part: str, wild: set[int], *, plain: bool) -> re.Pattern[str]:
-    """The part as the engine spells it, with what was quoted put into brackets, so that it stands for itself."""
+    """Translate one component to the engine's syntax. Quoted characters go into brackets, so that they match only
+    themselves."""
     pieces, at = list[str](), 0
     while at < len(part):
         piece, end = part[at] if at in wild else quote_name(part[at]), at + 1
         if piece == "[":
             bracket = _BRACKET.match(part, at) if plain else None
             if bracket is None:
-                raise NotReadOnly(f"The bracket in {part} can be read in several ways; put it in single quotes or leave it out.")
+                raise NotReadOnly(f"The bracket in {part} is ambiguous; put it in single quotes or leave it out.")
             piece, end = f"[{'!' if bracket['no'] else ''}{bracket['set']}]", bracket.end()
         pieces.append(piece)
         at = end
@@ -179,5 +180,5 @@ def _entries(base: str, readable: ReadableRoots) -> list[str]:
     except OSError:
         return []
     if len(names) > MAX_ENTRIES:
-        raise NotReadOnly(f"{base or 'The directory'} holds more than {MAX_ENTRIES:,} names; use find instead of a wildcard.")
+        raise NotReadOnly(f"{base or 'The directory'} contains more than {MAX_ENTRIES:,} names; use find instead of a wildcard.")
     return names

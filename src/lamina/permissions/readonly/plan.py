@@ -1,6 +1,6 @@
-"""Decides whether a command line only reads (G2), and what exactly will run if it does.
+"""Plans for read-only commands: decide whether a command line only reads, and what exactly will run.
 
-Owns the decision. It reads directory entries and links, and nothing else; it never raises for what a line says. The plan holds
+Planning reads directory entries and links, nothing else, and never raises for the content of a line. The plan contains
 finished argument lists: no shell will look at them again.
 """
 
@@ -13,12 +13,13 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from ...core.wording import counted
 from .arguments import CommandArguments, read_find
 from .commands import COMMANDS, INSTEAD, ReadOnlyCommand
 from .paths import ReadableRoots, expand_word, matching_names
 from .tokenizer import CommandPart, CommandRefusal, Errors, Joint, NotReadOnly, ShellWord, split_command
 
-# Far below what any system takes for the arguments of a program, far above what a person reads.
+# Far below any system's limit for arguments, far above what anyone reads.
 MAX_ARGUMENT_BYTES = 100_000
 SHOWN = 40
 
@@ -40,11 +41,11 @@ class Pipeline(msgspec.Struct, frozen=True):
 
 
 class ReadTarget(msgspec.Struct, frozen=True):
-    """Something a plan looks at, by its real path."""
+    """A path that a plan reads, with links resolved."""
 
     path: str
-    contents: bool  # what is in it, not only its name, size and times
-    tree: bool  # and everything below
+    contents: bool  # the content, not only name, size and times
+    tree: bool  # including everything below
 
 
 class ReadOnlyPlan(msgspec.Struct, frozen=True):
@@ -57,7 +58,7 @@ class ReadOnlyPlan(msgspec.Struct, frozen=True):
 def plan_readonly(
     command: str, *, cwd: Somewhere, roots: Iterable[Somewhere], windows: bool = os.name == "nt"
 ) -> ReadOnlyPlan | CommandRefusal:
-    """What to run for `command`, or why it is not known to be a command that only reads inside `roots`."""
+    """Return what to run for `command`, or why it is not known to be a command that only reads inside `roots`."""
     parts = split_command(command)
     return parts if isinstance(parts, CommandRefusal) else plan_parts(parts, command, cwd=cwd, roots=roots, windows=windows)
 
@@ -65,16 +66,16 @@ def plan_readonly(
 def plan_parts(
     parts: tuple[CommandPart, ...], command: str, *, cwd: Somewhere, roots: Iterable[Somewhere], windows: bool = os.name == "nt"
 ) -> ReadOnlyPlan | CommandRefusal:
-    """The same for commands that are cut already."""
+    """Plan commands that are already split."""
     if windows:
-        return CommandRefusal("Read-only commands do not run on Windows; use the Read, Grep and Glob tools.")
+        return CommandRefusal("Read-only commands are not available on Windows; use the Read, Grep and Glob tools.")
     try:
         readable = ReadableRoots(cwd, roots)
         planned = [_plan_part(part, readable) for part in parts]
     except NotReadOnly as unfit:
         return CommandRefusal(str(unfit))
     except OSError as error:
-        return CommandRefusal(f"The directories could not be looked at ({error.strerror}); try another path.")
+        return CommandRefusal(f"The directories could not be read ({error.strerror}); try another path.")
     pipelines = list[Pipeline]()
     for part, (program, _) in zip(parts, planned, strict=True):
         if part.joint == "|":
@@ -114,12 +115,12 @@ def _ordinary(
     wants_pattern = command.takes == "pattern" and not given.names & command.pattern
     texts = len(given.operands) if command.takes == "sets" else int(wants_pattern)
     if len(given.operands) < texts or (command.takes in ("pattern", "sets") and not words):
-        raise NotReadOnly(f"{name} needs a pattern; give it one.")
+        raise NotReadOnly(f"{name} needs a pattern.")
     _refuse_expanding((*given.texts, *given.operands[:texts]), readable)
     files = [found for word in given.operands[texts:] for found in expand_word(word, readable)]
     operands = [word.text for word in given.operands[:texts]] + files
     if len(operands) > command.most:
-        raise NotReadOnly(f"{name} takes no more than {command.most} operands here; leave the others out.")
+        raise NotReadOnly(f"{name} accepts at most {counted(command.most, 'operand')} here; leave the others out.")
     tree = bool(given.names & command.recursive)
     reads = _reads(command, files, tree, readable, here=command.here or tree)
     return [*given.options, *(["--", *operands] if operands else [])], reads
@@ -138,14 +139,14 @@ def _find(command: ReadOnlyCommand, words: list[ShellWord], readable: ReadableRo
     _refuse_expanding((*search.values, *search.files), readable)
     paths = [found for word in search.paths for found in expand_word(word, readable)]
     if "-" in paths:
-        raise NotReadOnly("find has no path called -; name a directory.")
+        raise NotReadOnly("- is not a path for find; name a directory.")
     reads = _reads(command, paths, True, readable, here=True)
     compared = tuple(ReadTarget(readable.real(word.text, opens=False), False, False) for word in search.files)
     return [*paths, *search.expression], reads + compared
 
 
 def _refuse_expanding(words: Iterable[ShellWord], readable: ReadableRoots) -> None:
-    """A wildcard outside the file names means itself only as long as no file matches; a shell would put the names there."""
+    """Refuse wildcards outside file names that match files: a shell would insert the names there."""
     for word in words:
         if word.wild and matching_names(word, readable):
-            raise NotReadOnly(f"{word.text} matches files here and would be replaced by their names; put it in single quotes.")
+            raise NotReadOnly(f"{word.text} matches files, and a shell would insert their names; put it in single quotes.")

@@ -1,11 +1,11 @@
-"""Runs a plan: the programs by exec, pipes between them, no shell; bounded in time, memory and output.
+"""Execution of a plan: programs started by exec with pipes between them, without a shell; bounded in time, memory and
+output.
 
-Owns the processes. Invariants: a program gets finished arguments, two variables, no input and a process group of its own; when
-this returns, none of them is alive. `&&`, `||` and `;` follow exit codes as in bash, a pipeline's code is that of its last
-program.
+Invariants: a program gets finished arguments, two environment variables, no input and a separate process group. When this
+returns, no program is alive. `&&`, `||` and `;` follow exit codes as in bash; a pipeline's code is that of its last program.
 
-Second wall, on Linux: a program may not make a file longer than nothing, nor take more than a gigabyte. It is set right after
-the start, so it is no proof; the proof is the plan.
+A second safeguard on Linux: a program may not write to any file, nor use more than a gigabyte of memory. The limits are set
+right after the start, so they prove nothing; the plan is the proof.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from .plan import Pipeline, PlannedProgram, ReadOnlyPlan
 
 TIMEOUT = 10.0
 MAX_OUTPUT = 1 << 20
-# How late an abort may be noticed while the programs are silent.
+# The longest delay before an abort is noticed while the programs are silent.
 ABORT_CHECK = 0.05
 MAX_MEMORY = 1 << 30
 _CHUNK = 1 << 16
 _DIRECTORIES = ("/usr/bin", "/bin")
 _ENVIRONMENT = {"PATH": ":".join(_DIRECTORIES), "LC_ALL": "C.UTF-8"}
-# What bash says for a program that is not there, one that can't be started, and one that a signal ended.
+# The exit codes of bash for a missing program, one that can't be started, and one ended by a signal.
 _NOT_FOUND = 127
 _NOT_STARTED = 126
 _BY_SIGNAL = 128
@@ -41,7 +41,7 @@ RunEnd: TypeAlias = Literal["by itself", "time is up", "too much output", "abort
 
 
 class ReadOnlyResult(msgspec.Struct, frozen=True):
-    """What the programs wrote, cut at the limit, and how it ended."""
+    """The programs' output, cut at the limit, and how the run ended."""
 
     exit_code: int
     stdout: bytes
@@ -57,7 +57,7 @@ class _RunStopped(Exception):
 
 
 class _PlanRun:
-    """Output and limits of one run; it lives only while the plan is run."""
+    """Output and limits of one run."""
 
     def __init__(self, plan: ReadOnlyPlan, timeout: float, max_output: int, abort: threading.Event | None) -> None:
         self.plan = plan
@@ -87,7 +87,7 @@ class _PlanRun:
         try:
             try:
                 self.start(pipeline, started, write_out, write_err)
-            except OSError as error:  # the working directory is gone, or the system starts no more programs
+            except OSError as error:  # the working directory is gone, or the system can start no more programs
                 self.stderr += f"{pipeline.stages[len(started)].argv[0]}: {error.strerror}\n".encode()
                 return _NOT_STARTED
             finally:
@@ -101,7 +101,7 @@ class _PlanRun:
             _end(started)
 
     def start(self, pipeline: Pipeline, started: list[subprocess.Popen[bytes]], out: int, err: int) -> None:
-        before: IO[bytes] | None = None  # where the next program reads
+        before: IO[bytes] | None = None  # the input of the next program
         try:
             for number, stage in enumerate(pipeline.stages, 1):
                 to = out if number == len(pipeline.stages) else subprocess.PIPE
@@ -114,7 +114,7 @@ class _PlanRun:
                 before.close()
 
     def gather(self, streams: dict[int, bytearray]) -> None:
-        """Reads until every writer is gone."""
+        """Read until every writer has closed its end."""
         with selectors.DefaultSelector() as selector:
             for fd in streams:
                 selector.register(fd, selectors.EVENT_READ)
@@ -129,7 +129,7 @@ class _PlanRun:
                     self.room -= len(chunk)
 
     def patience(self) -> float:
-        """How long to wait for output; raises when waiting is over."""
+        """Return how long to wait for output. Raises when the time is up."""
         if self.abort is not None and self.abort.is_set():
             raise _RunStopped("aborted")
         left = self.deadline - time.monotonic()
@@ -138,7 +138,7 @@ class _PlanRun:
         return min(left, ABORT_CHECK) if self.abort is not None else left
 
     def code(self, started: list[subprocess.Popen[bytes]]) -> int:
-        """The exit code as bash counts it; the programs have closed their output and are about to end."""
+        """Return the exit code as bash reports it. The programs have closed their output and are about to end."""
         try:
             *_, code = [process.wait(max(0.0, self.deadline - time.monotonic())) for process in started]
         except subprocess.TimeoutExpired:
@@ -149,12 +149,12 @@ class _PlanRun:
 def run_readonly(
     plan: ReadOnlyPlan, *, timeout: float = TIMEOUT, max_output: int = MAX_OUTPUT, abort: threading.Event | None = None
 ) -> ReadOnlyResult:
-    """Runs what was planned; a failing program is a result, never an exception."""
+    """Run a plan. A failing program is a result, never an exception."""
     return _PlanRun(plan, timeout, max_output, abort).run()
 
 
 def _program(stage: PlannedProgram) -> str | None:
-    """The program itself, looked up here: what stands in the working directory or the person's PATH has no say."""
+    """Find the program in the system directories; the working directory and the user's PATH have no influence."""
     paths = (f"{directory}/{stage.argv[0]}" for directory in _DIRECTORIES)
     return next((path for path in paths if os.access(path, os.X_OK)), None)
 
@@ -175,17 +175,17 @@ def _start(stage: PlannedProgram, cwd: str, stdin: IO[bytes] | None, stdout: int
 
 
 def _confine(pid: int) -> None:
-    import resource  # not there on Windows, where nothing gets this far
+    import resource  # missing on Windows, where no plan is ever made
 
     if not hasattr(resource, "prlimit"):
         return
     for kind, limit in ((resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_CORE, 0), (resource.RLIMIT_AS, MAX_MEMORY)):
-        with suppress(OSError):  # it has ended already
+        with suppress(OSError):  # the process has already ended
             resource.prlimit(pid, kind, (limit, limit))
 
 
 def _end(started: list[subprocess.Popen[bytes]]) -> None:
-    """Ends whatever is still there, with its group, and waits for it."""
+    """End all remaining programs with their groups, and wait for them."""
     for process in started:
         if process.poll() is None:
             signal_group(process)

@@ -1,7 +1,7 @@
-r"""Cuts a command line into commands and words, or refuses it; the one tokenizer that read-only commands and rules share.
+r"""The tokenizer that read-only commands and rules share: it splits a command line into commands and words, or refuses it.
 
-Owns the grammar. Invariant: what is accepted means to bash exactly the words returned here; whatever a shell might read in
-another way is refused. Nothing is expanded: an unquoted wildcard is marked, for `wildcards` to expand.
+Invariant: bash reads an accepted line as exactly the words returned here. Anything a shell might read differently is
+refused. Nothing is expanded: an unquoted wildcard is marked, for `paths` to expand.
 
     line     = command ( ("|" | "&&" | "||" | ";") command )* ";"?
     command  = (word | "2>/dev/null" | "2> /dev/null" | "2>&1")+         with at least one word
@@ -30,19 +30,19 @@ Errors: TypeAlias = Literal["shown", "dropped", "joined"]
 
 
 class CommandRefusal(msgspec.Struct, frozen=True):
-    """Why a line may not run, as one sentence that says what to do instead."""
+    """Why a line may not run: one sentence that tells what to do instead."""
 
     why: str
 
 
 class ShellWord(msgspec.Struct, frozen=True):
     text: str
-    wild: tuple[int, ...] = ()  # where in the text an unquoted wildcard stands
+    wild: tuple[int, ...] = ()  # positions of unquoted wildcards in the text
     plain: bool = True  # written without quotes and backslashes
 
 
 class CommandPart(msgspec.Struct, frozen=True):
-    """One command with what joins it to the command before."""
+    """One command, with the operator that joins it to the previous one."""
 
     joint: Joint
     words: tuple[ShellWord, ...]
@@ -50,17 +50,17 @@ class CommandPart(msgspec.Struct, frozen=True):
 
 
 class NotReadOnly(Exception):
-    """Ends the reading of a line; its text is the sentence of the refusal."""
+    """Stops the parsing of a line; the text is the sentence of the refusal."""
 
 
 _BAD_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _JOINTS: dict[str, Joint] = {"|": "|", "&&": "&&", "||": "||", ";": ";"}
 _JOINT = re.compile(r"&&|\|\||\||;")
-# The whole redirection and nothing behind it: 2>&1x would write a file, 2>/dev/nullx too.
+# Matches the whole redirection and nothing after it: 2>&1x and 2>/dev/nullx would write a file.
 _REDIRECTION = re.compile(r"2>(?P<target> {0,4}/dev/null|&1)(?=[ ;|&]|\Z)")
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789%+,-./:=@^_]")
 _WILD = frozenset("*?[")
-# Behind a dollar sign in double quotes: bash keeps the sign as it is.
+# Before these characters bash keeps a dollar sign in double quotes unchanged.
 _AFTER_DOLLAR = frozenset(' "|)\\')
 _NAMES = {
     "$": "a dollar sign",
@@ -75,7 +75,7 @@ _NAMES = {
 
 
 def split_command(text: str) -> tuple[CommandPart, ...] | CommandRefusal:
-    """The commands of a line in their order; no text makes it raise."""
+    """Split a line into its commands, in order. No text makes it raise."""
     try:
         return _LineReader(text).parts()
     except NotReadOnly as unfit:
@@ -83,7 +83,7 @@ def split_command(text: str) -> tuple[CommandPart, ...] | CommandRefusal:
 
 
 class _LineReader:
-    """One pass over one line; it lives only while the line is read."""
+    """One pass over one line."""
 
     def __init__(self, text: str) -> None:
         if len(text) > MAX_LENGTH:
@@ -115,10 +115,10 @@ class _LineReader:
 
     def end_command(self) -> None:
         if not self.words:
-            raise NotReadOnly("A command is missing: nothing stands before or behind an operator; write whole commands.")
+            raise NotReadOnly("A command is missing before or after an operator; write complete commands.")
         self.done.append(CommandPart(self.joint, tuple(self.words), self.errors))
         if len(self.done) > MAX_COMMANDS:
-            raise NotReadOnly(f"More than {MAX_COMMANDS} commands are joined; run them one after another.")
+            raise NotReadOnly(f"More than {MAX_COMMANDS} commands are joined; run them separately.")
         self.words, self.errors = [], "shown"
 
     def add(self, word: ShellWord) -> None:
@@ -141,7 +141,7 @@ class _LineReader:
         return ShellWord(text, tuple(wild), self.text[start : self.at] == text)
 
     def bare(self, character: str, start: int) -> str:
-        """One character outside quotes, or a backslash and the sign it protects."""
+        """Read one character outside quotes, or a backslash and the character it escapes."""
         self.at += 1
         if character == "\\" and self.text[self.at : self.at + 1] in ("(", ")", "!"):
             self.at += 1
@@ -150,19 +150,19 @@ class _LineReader:
             return character
         if character in _PLAIN or character in _WILD or _is_letter(character):
             return character
-        raise NotReadOnly(
-            f"It holds {_NAMES.get(character, f'the character {character}')} outside quotes; put the word in single quotes or leave it out."
-        )
+        name = _NAMES.get(character, f"the character {character}")
+        raise NotReadOnly(f"The command contains {name} outside quotes; put the word in single quotes or leave it out.")
 
     def stands_alone(self, start: int) -> bool:
-        """`!` is a word of `find`, and means "not" at the start of a bracket; anywhere else a shell may take it for history."""
+        """Tell whether `!` is safe: `find` accepts it as a word, and it means "not" at the start of a bracket. Elsewhere a
+        shell may expand history."""
         alone = start == self.at - 1 and self.text[self.at : self.at + 1] in ("", " ")
         return alone or self.text[self.at - 2 : self.at - 1] == "["
 
     def single(self) -> str:
         end = self.text.find("'", self.at + 1)
         if end < 0:
-            raise NotReadOnly("A single quote is not closed; close it.")
+            raise NotReadOnly("A single quote is not closed.")
         inside, self.at = self.text[self.at + 1 : end], end + 1
         return inside
 
@@ -172,9 +172,9 @@ class _LineReader:
         while (character := self.text[at : at + 1]) != '"':
             after = self.text[at + 1 : at + 2]
             if not character:
-                raise NotReadOnly("A double quote is not closed; close it.")
+                raise NotReadOnly("A double quote is not closed.")
             if character == "`" or (character == "$" and after not in _AFTER_DOLLAR) or (character == "\\" and after in "$`"):
-                raise NotReadOnly("It holds a dollar sign or a backtick in double quotes; use single quotes.")
+                raise NotReadOnly("The command contains a dollar sign or a backtick in double quotes; use single quotes.")
             if character == "\\" and after in ('"', "\\"):
                 character, at = after, at + 1
             letters.append(character)
@@ -188,11 +188,12 @@ def _refuse_character(character: str) -> None:
         return
     category = unicodedata.category(character)
     if category in _BAD_CATEGORIES or category == "Zs":
-        raise NotReadOnly(f"It holds the character U+{ord(character):04X}, which is no visible text; write one line without it.")
+        raise NotReadOnly(f"The command contains the invisible character U+{ord(character):04X}; write one line without it.")
 
 
 def _is_letter(character: str) -> bool:
-    """Outside ASCII only what cannot be taken for an operator, a dash or a space: 项 is fine, a full-width semicolon is not."""
+    """Accept letters outside ASCII that cannot be taken for an operator, a dash or a space: 项 is fine, a full-width
+    semicolon is not."""
     if character.isascii() or unicodedata.category(character)[0] not in "LMN":
         return False
     return unicodedata.normalize("NFKC", character) == character

@@ -1,7 +1,8 @@
-"""The offline provider: a table purpose → pure function takes the model's part (O1).
+"""The offline provider answers with local functions instead of a model (O1).
 
-It answers through the same path as any other provider: a request in, a Reply out, tool calls included, and reads nothing but the
-request. Each room brings the function for its purpose; the session fills the table.
+A table maps each purpose to a pure function. The provider has the same interface as any other: it takes a request and returns a
+Reply, which may contain tool calls, and it reads nothing but the request. Each layer supplies the function for its purpose, and the
+session fills the table.
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ from ...core.reply import Reply, read_response
 from ...core.usage import Usage
 from .. import Capabilities, OnEvent
 
-# A local function: the request in, content blocks out.
+# A local function takes the request and returns content blocks.
 Local: TypeAlias = Callable[[Wire], list[Wire]]
 
-# No tokenizer is at hand; four bytes a token is the usual rule of thumb for what a call would have cost.
+# There is no tokenizer, so four bytes per token is the rule of thumb for the usage of a call.
 BYTES_PER_TOKEN = 4
 
 
 def _chat(request: Wire) -> list[Wire]:
-    from .chat import answer  # loaded when it is first asked
+    from .chat import answer  # imported on first use
 
     return answer(request)
 
@@ -53,7 +54,7 @@ class OfflineProvider:
             raise Aborted
         local = self.table.get(purpose)
         if local is None:
-            raise BadRequest(f"The offline provider has no function for {purpose!r}; configure a provider to use it.")
+            raise BadRequest(f"The offline provider has no function for {purpose!r}. Configure another provider to use it.")
         content = local(request)
         reply = self._reply(request, content)
         if on_event is not None:
@@ -69,7 +70,7 @@ class OfflineProvider:
         blocks = read_content(content, where="offline")
         calls = any(block["type"] == "tool_use" for block in content)
         prompt = len(messages) + len(canonical([request.get("system"), request.get("tools")]))
-        # The id is made from the request: the same request gets the same answer, a longer one another id.
+        # The id is derived from the request: the same request gets the same id, a longer one a different id.
         return Reply(
             id=f"msg_offline_{blake2b(messages, digest_size=12).hexdigest()}",
             model=self.model,
@@ -80,10 +81,10 @@ class OfflineProvider:
 
 
 def _events(content: list[Wire]) -> list[dict[str, Any]]:
-    """The answer as the events a stream would have had."""
+    """Return the answer as the events of a stream."""
     events: list[dict[str, Any]] = []
     for index, block in enumerate(content):
-        # As in a stream, a text begins empty: who adds up the events gets it once.
+        # As in a real stream, a text starts empty, so that adding up the events gives it once.
         start = {**block, "text": ""} if block["type"] == "text" else block
         events.append({"type": "content_block_start", "index": index, "content_block": start})
         if block["type"] == "text":

@@ -1,8 +1,8 @@
-"""The offline chat: no language model, and honest about it.
+"""The offline chat, which works without a language model and says so.
 
-It keeps what it is told in the conversation, saves to memory what it is asked to remember, and answers a question with the sentence
-or the memory that shares the rarest words with it, or says that it found none. Words are compared as the ranker compares them
-(`core.terms`), so that Chinese, Japanese and Korean work as English does (B15).
+It remembers statements within the conversation and saves a memory when asked to. It answers a question with the sentence or memory
+that shares the rarest words with it, or says that it found none. Words are compared in the same way as in the ranker (`core.terms`),
+so Chinese, Japanese and Korean work like English.
 
 It also has a small command grammar over the tools:
 
@@ -14,8 +14,8 @@ It also has a small command grammar over the tools:
     replace "OLD" with "NEW" in PATH       Read, then Edit
     todo: FIRST; SECOND; …                 TodoWrite
 
-Each command is a row of steps; how many calls stand behind the command in the conversation says which step is next, so `next_step` needs
-no memory of its own. A step that failed ends the row with what it said.
+Each command is a sequence of steps. The number of calls after the command in the conversation determines the next step, so
+`next_step` keeps no state. A failed step ends the sequence with its error message.
 """
 
 from __future__ import annotations
@@ -33,18 +33,20 @@ from .turn_context import TurnContext, read_turn, result_text, say, share, texts
 
 WHAT_I_AM = "I am Lamina's offline stand-in, not a language model"
 HELP = (
-    f'{WHAT_I_AM}. I keep what you tell me in this conversation, save to memory what begins with "Remember: …", remove it with '
-    '"Forget …", and answer questions by finding the sentence or the memory that fits, there or in your instruction files. '
+    f'{WHAT_I_AM}. I remember your statements in this conversation. "Remember: …" saves a memory and "Forget …" removes it. '
+    "I answer questions with the best matching sentence or memory, from this conversation, memory or your instruction files. "
     "I also know a few commands: read PATH, list PATTERN, search TEXT in PATH, run COMMAND, "
-    'write PATH: TEXT, replace "OLD" with "NEW" in PATH, todo: FIRST; SECOND. With an API key a model answers instead.'
+    'write PATH: TEXT, replace "OLD" with "NEW" in PATH, todo: FIRST; SECOND. With an API key, a model answers instead.'
 )
 NOTED = "Noted in this conversation."
-NOT_FOUND = f"I found nothing about that in this conversation, your instructions or memory. {WHAT_I_AM}; I can only repeat what I was told."
+NOT_FOUND = (
+    "I found nothing about that in this conversation, your instructions or memory. "
+    f"{WHAT_I_AM}; I can only repeat what you tell me."
+)
 
 REMINDER = "<system-reminder>"
 
-# A question shares at least this part of its weight (rare words weigh more) with a sentence that answers it; below, silence is
-# better.
+# Minimum share of the question's weight that an answer must contain (rare words weigh more). Below this, no answer is better.
 ENOUGH = 0.34
 
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s*|\n+")
@@ -55,9 +57,9 @@ _ASKS = re.compile(
     re.IGNORECASE,
 )
 _HELP = re.compile(r"^\s*/?(?:help|帮助|ヘルプ|도움말)\s*[.!?]?\s*$", re.IGNORECASE)
-# What files of the person and the project say; no text of theirs can hold the tags.
+# The texts of instruction files of the user and the project. Escaping ensures that they cannot contain these tags.
 _INSTRUCTIONS = re.compile(r"^<instruction-file>\n(?P<text>.*?)\n</instruction-file>$", re.MULTILINE | re.DOTALL)
-# What else the session was told: the day, the state of the repository, hooks. Words of our own around them are no answer.
+# Other context of the session: the date, the state of the repository, output of hooks. Lamina's own text around it is no answer.
 _CONTEXT = re.compile(
     r"^(?P<day>Today is [\d-]{10}\.)$|^<git-status>\n(?P<git>.*?)\n</git-status>$|^# From a hook\n(?P<hook>.*?)(?=\n# |</system-reminder>)",
     re.MULTILINE | re.DOTALL,
@@ -70,7 +72,7 @@ class BestSentence(NamedTuple):
 
 
 def answer(request: Wire) -> list[Wire]:
-    """The reply to what the person said last, or the next step of what it asks for."""
+    """Return the reply to the user's last message, or the next step of the command in it."""
     messages = request["messages"]
     at = _last_prompt(messages)
     prompt = _text(messages[at]) if messages else ""
@@ -83,7 +85,7 @@ def answer(request: Wire) -> list[Wire]:
     if asks_to_forget(prompt):
         return memory_answers.forget(asked)
     if asks_to_remember(prompt):
-        from . import remember_command  # most prompts save nothing, and its many expressions take long to make
+        from . import remember_command  # imported late: few prompts need it, and its regular expressions compile slowly
 
         return remember_command.remember(asked)
     if not _ASKS.search(prompt):
@@ -92,24 +94,24 @@ def answer(request: Wire) -> list[Wire]:
 
 
 def _answered(asked: TurnContext, messages: list[Wire]) -> list[Wire]:
-    """From the conversation, else from memory or the instruction files, whichever fits better."""
+    """Answer from the conversation, or else from memory, instruction files or context, whichever matches best."""
     ignored = memory_answers.without_memory(asked.prompt)
     if not ignored and (known := memory_answers.overview(asked)) is not None:
         return known
-    said = scored(asked.prompt, _said(messages[:-1], _text))
-    if said is not None:
-        return say(f"You told me: {said.sentence}")
-    written = scored(asked.prompt, _said(messages, _instructions))
-    context = scored(asked.prompt, _said(messages, _context))
+    stated = scored(asked.prompt, _statements(messages[:-1], _text))
+    if stated is not None:
+        return say(f"You told me: {stated.sentence}")
+    written = scored(asked.prompt, _statements(messages, _instructions))
+    context = scored(asked.prompt, _statements(messages, _context))
     fitting = [] if ignored else _fitting(asked.prompt, [each.words for each in asked.known])
     beside = [] if ignored else _fitting(asked.prompt, [f"{each.title} {each.text}" for each in asked.recalled])
     if fitting and beside and not fitting[0].score < min(memory_answers.SURE, beside[0].score):
-        beside = []  # the index names what answers it; a memory brought here is asked where that is in doubt
+        beside = []  # the index has a good match, so recalled memories are not needed
     score = max((each.score for each in (*fitting, *beside)), default=0.0)
     if written is not None and written.score > score:
         return say(f"Your instructions say: {written.sentence}")
     if context is not None and context.score > score:
-        return say(f"This session was told: {context.sentence}")
+        return say(f"From the context of this session: {context.sentence}")
     if beside:
         return memory_answers.from_recalled(asked, [each.at for each in beside], score)
     recalled = None if ignored else memory_answers.recall(asked, [asked.known[each.at] for each in fitting], score)
@@ -122,20 +124,23 @@ class FittingText(NamedTuple):
 
 
 def _fitting(question: str, texts: list[str]) -> list[FittingText]:
-    """The texts that answer the question, best first; those that fit far worse than the best are left out."""
+    """Return the texts that match the question, best first, without those that match much worse than the best."""
     scores = _scores(question, texts)
     found = sorted((FittingText(score, at) for at, score in enumerate(scores) if score >= ENOUGH), key=lambda each: -each.score)
     return [each for each in found if each.score >= memory_answers.NEARLY * found[0].score]
 
 
-def scored(question: str, said: list[str]) -> BestSentence | None:
-    """The sentence that shares most of the question's weight; of equals the newest."""
-    score, at = max(((score, at) for at, score in enumerate(_scores(question, said))), default=(0.0, 0))
-    return BestSentence(score, said[at]) if score >= ENOUGH else None
+def scored(question: str, sentences: list[str]) -> BestSentence | None:
+    """Return the sentence that shares most of the question's weight; the newest of several equals."""
+    score, at = max(((score, at) for at, score in enumerate(_scores(question, sentences))), default=(0.0, 0))
+    return BestSentence(score, sentences[at]) if score >= ENOUGH else None
 
 
 def _scores(question: str, texts: list[str]) -> list[float]:
-    """For each text the share of the question's weight that it has; rare words weigh more. None where nothing is asked for."""
+    """Return, for each text, the share of the question's weight that it contains. Rare words weigh more.
+
+    The list is empty if the question has no terms.
+    """
     wanted = set(terms(question))
     if not wanted or not texts:
         return []
@@ -145,26 +150,26 @@ def _scores(question: str, texts: list[str]) -> list[float]:
     return [sum(weight[word] for word in wanted & have) / total for have in having]
 
 
-def _said(messages: list[Wire], of: Callable[[Wire], str]) -> list[str]:
-    """The sentences that tell something, in their order; what was to be forgotten is left out."""
-    said: list[str] = []
+def _statements(messages: list[Wire], of: Callable[[Wire], str]) -> list[str]:
+    """Return the statements in order, without questions and without those that the user asked to forget."""
+    found: list[str] = []
     for message in messages:
         if message["role"] != "user":
             continue
         text = of(message)
         if asks_to_forget(text):
             what, _ = memory_answers.subject(text)
-            said = [sentence for sentence in said if share(what, sentence) < 1]
+            found = [sentence for sentence in found if share(what, sentence) < 1]
             continue
         for piece in _SENTENCE_END.split(text):
             sentence = REMEMBER.sub("", piece.strip())
             if sentence and not _ASKS.search(sentence):
-                said.append(sentence)
-    return said
+                found.append(sentence)
+    return found
 
 
 def _last_prompt(messages: list[Wire]) -> int:
-    """Where the person spoke last; results and reminders behind it belong to the same turn."""
+    """Return the index of the user's last message; results and reminders after it belong to the same turn."""
     for index in range(len(messages) - 1, -1, -1):
         if messages[index]["role"] == "user" and _text(messages[index]):
             return index
@@ -172,12 +177,12 @@ def _last_prompt(messages: list[Wire]) -> int:
 
 
 def _text(message: Wire) -> str:
-    """What the person said, without the reminders put beside it."""
+    """Return the user's own text of a message, without reminders."""
     return "\n".join(text for text in texts(message) if not text.startswith(REMINDER)).strip()
 
 
 def _instructions(message: Wire) -> str:
-    """What instruction files in its reminders say; headings left out."""
+    """Return the text of the instruction files in the reminders of a message, without headings."""
     found = [file["text"] for text in texts(message) if text.startswith(REMINDER) for file in _INSTRUCTIONS.finditer(text)]
     return "\n".join(line for text in found for line in text.splitlines() if not line.startswith("#"))
 
@@ -191,7 +196,7 @@ def _context(message: Wire) -> str:
 
 Steps: TypeAlias = tuple[tuple[str, Wire], ...]
 
-# What is shown of a result; the whole of it stands in the conversation above.
+# Number of characters shown of a result; the full result is in the conversation above.
 SHOWN = 2_000
 
 
@@ -235,17 +240,18 @@ COMMANDS = (
 
 
 def next_step(prompt: str, behind: list[Wire], tools: set[str], at: int) -> list[Wire] | None:
-    """The answer to a command: its next call, or what came of the last one; None where the prompt is no command.
+    """Return the next call of a command or its final result; None if the prompt is not a command.
 
-    `behind` is what stands in the conversation behind the prompt: our own calls and their results; `at` is the prompt's place."""
+    `behind` contains the messages after the prompt, with the calls so far and their results; `at` is the index of the prompt.
+    """
     steps = _steps(prompt, tools)
     if steps is None:
         return None
     results = [block for message in behind for block in message["content"] if block["type"] == "tool_result"]
     if results and (results[-1].get("is_error") or len(results) >= len(steps)):
-        return say(_told(results[-1]))
+        return say(_outcome(results[-1]))
     name, arguments = steps[len(results)]
-    # The place makes the id new: the same words may be said again later.
+    # The index makes the id unique, because the same command may be given again later.
     return [{"type": "tool_use", "id": f"toolu_offline_{at}_{len(results)}", "name": name, "input": arguments}]
 
 
@@ -257,7 +263,7 @@ def _steps(prompt: str, tools: set[str]) -> Steps | None:
     return None
 
 
-def _told(result: Wire) -> str:
+def _outcome(result: Wire) -> str:
     text = result_text(result) or "(no output)"
-    said = text if len(text) <= SHOWN else f"{text[:SHOWN]}\n… ({len(text):,} characters in all)"
-    return f"That did not work: {said}" if result.get("is_error") else said
+    shown = text if len(text) <= SHOWN else f"{text[:SHOWN]}\n… ({len(text):,} characters in total)"
+    return f"That did not work: {shown}" if result.get("is_error") else shown

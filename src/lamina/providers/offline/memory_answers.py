@@ -1,7 +1,8 @@
-"""Answering from memory without a model: the files behind the lines that fit, or a search through all of them.
+"""Answers from memory without a model: reads the files of matching index lines, or searches all memories.
 
-Whatever is told from memory names the memory it comes from. Forgetting stands here too: a memory that is meant beyond doubt is read and
-written empty, which removes it to the trash; what fits only in part is named and stays; everything at once is never removed. Pure.
+Every answer from memory names the memory it comes from. This module also handles "Forget …". A memory that clearly matches is read
+and then overwritten with an empty text, which moves it to the trash. Partial matches are only listed, and Lamina never removes
+everything at once.
 """
 
 from __future__ import annotations
@@ -13,17 +14,18 @@ from collections.abc import Sequence
 from ...core.blocks import Wire
 from ...core.memory_requests import to_forget
 from ...core.terms import normal, sought
+from ...core.wording import counted, plural
 from .turn_context import ONLY_HERE, Done, KnownMemory, TurnContext, body, call, content, grep, say, share, title
 
-# A memory shares at least this part of a question's terms.
+# Minimum share of a question's terms that a memory must contain.
 ENOUGH = 0.34
-# Below this it may be about something else, and that is said.
+# Below this share the memory may be about something else, so the answer starts with UNSURE.
 SURE = 0.5
-UNSURE = "I am not sure that this answers it:\n"
-# Memories that fit nearly as well as the best are read too.
+UNSURE = "I am not sure that this answers your question:\n"
+# Memories that match nearly as well as the best one are read too.
 NEARLY = 0.85
 MOST_READ = 3
-# What is shown of a memory; the whole of it stands in the conversation above.
+# Number of characters shown of a memory; the full text is in the conversation above.
 SHOWN = 1_200
 
 _WITHOUT = re.compile(
@@ -38,22 +40,23 @@ _OVERVIEW = re.compile(
 
 
 def without_memory(prompt: str) -> bool:
-    """Told to ignore memory, it is as if there were none."""
+    """Whether the user asks to ignore memory in this message."""
     return bool(_WITHOUT.search(prompt))
 
 
 def overview(asked: TurnContext) -> list[Wire] | None:
-    """The answer to "What do you remember?"; None for any other question."""
+    """Answer "What do you remember?"; return None for any other question."""
     if not _OVERVIEW.match(asked.prompt):
         return None
     lines = [f"- {known.title}: {known.hook}" if known.hook else f"- {known.title}" for known in asked.known]
-    return say("I remember:\n" + "\n".join(lines) if lines else "Nothing is remembered here yet.")
+    return say("I remember:\n" + "\n".join(lines) if lines else "There are no memories here yet.")
 
 
 def recall(asked: TurnContext, fitting: Sequence[KnownMemory], score: float = 1.0) -> list[Wire] | None:
-    """The next step of answering a question from these memories, or by a search through all; None where memory has no answer.
+    """Return the next step to answer a question from these memories or by a search; None if memory has no answer.
 
-    `score` says how well the best of them fits."""
+    `score` tells how well the best memory matches.
+    """
     if asked.directory is None:
         return None
     if fitting:
@@ -66,12 +69,12 @@ def recall(asked: TurnContext, fitting: Sequence[KnownMemory], score: float = 1.
 
 
 def from_recalled(asked: TurnContext, fitting: Sequence[int], score: float) -> list[Wire]:
-    """The answer from memories that stand in the conversation: nothing need be read."""
-    told = [_told(asked.recalled[at].text, asked.recalled[at].title) for at in fitting[:MOST_READ]]
-    return say((UNSURE if score < SURE else "") + "\n\n".join(told))
+    """Answer from memories that are already in the conversation, without reading files."""
+    parts = [_quoted(asked.recalled[at].text, asked.recalled[at].title) for at in fitting[:MOST_READ]]
+    return say((UNSURE if score < SURE else "") + "\n\n".join(parts))
 
 
-def _told(text: str, name: str) -> str:
+def _quoted(text: str, name: str) -> str:
     return f"{text[:SHOWN].rstrip()}{'…' if len(text) > SHOWN else ''}\n(memory: {name})"
 
 
@@ -79,16 +82,16 @@ def _from_files(asked: TurnContext, fitting: Sequence[KnownMemory], doubt: str) 
     files = fitting[:MOST_READ] if "Read" in asked.tools else ()
     if len(asked.done) < len(files):
         return call(asked, "Read", {"file_path": files[len(asked.done)].path})
-    told = []
+    parts = []
     for known, done in zip(files, asked.done, strict=False):
         text = known.hook if done.failed else body(done.said) or known.hook
-        told.append(_told(text, known.title))
+        parts.append(_quoted(text, known.title))
     lines = "\n".join(f"{known.hook or known.title}\n(memory: {known.title})" for known in fitting)
-    return say(doubt + ("\n\n".join(told) or lines))
+    return say(doubt + ("\n\n".join(parts) or lines))
 
 
 def _from_lines(asked: TurnContext, done: Done) -> list[Wire] | None:
-    """Of the lines a search brought, the one that shares most with the question."""
+    """Answer with the line of a search result that shares most with the question."""
     rows = [] if done.failed else [row for row in (_row(line) for line in done.said.splitlines()) if row is not None]
     best = max(rows, key=lambda row: share(asked.prompt, row[1]), default=None)
     if best is None or share(asked.prompt, best[1]) < ENOUGH:
@@ -102,11 +105,11 @@ def _row(line: str) -> tuple[str, str] | None:
     if found is None or posixpath.basename(found["path"]) == "MEMORY.md":
         return None
     text = found["text"].strip()
-    # The other keys of the front matter are no answer to anything.
+    # Other keys of the front matter never answer a question.
     return None if re.match(r"(?:name|type|metadata|evidence):", text) else (found["path"], re.sub(r"^description: *", "", text))
 
 
-# What shares this part of a subject to forget is named, and removed only when it holds all of it.
+# Minimum share of a subject to list a memory as a candidate; only a memory with all of its words is removed.
 HALF = 0.5
 MOST_FORGOTTEN = 10
 
@@ -118,7 +121,7 @@ _WIDE = re.compile(
 )
 _TAIL = re.compile(r"(?:的(?:一切|所有(?:事情|内容)?|事情?|内容|记忆))?\s*[.!?。！？]*\s*$|\s*について.*$")
 _ARTICLE = re.compile(r"^(?:the|our|my|your|that|this)\s+", re.IGNORECASE)
-# "Forget everything", in so many words.
+# Phrases that mean "Forget everything".
 _ALL = re.compile(
     r"(?:(?:all|everything|anything|every|each)(?: (?:of )?(?:it|that|this|the|your|my|our))?(?: (?:memor(?:y|ies)|things?|facts?))?"
     r"|(?:what|everything|all|anything)(?: that)? (?:you|i)(?:'ve| have)? (?:know|remember|saved|told you|said|learned)"
@@ -131,16 +134,17 @@ _ALL = re.compile(
 
 
 def forget(asked: TurnContext) -> list[Wire]:
-    """The next step of "Forget …": each memory it means is read and written empty, which removes it.
+    """Return the next step of "Forget …": each matching memory is read and then overwritten with nothing, which removes it.
 
-    Only a memory that holds every word of the subject is removed; what holds some of them is named."""
+    A memory is removed only if it contains every word of the subject; memories that contain some of them are listed.
+    """
     what, wide = subject(asked.prompt)
     if _ALL.fullmatch(re.sub(r"[\s.!?。！？]+$", "", to_forget(asked.prompt.strip()))):
         return say(_not_all(asked))
     if not sought(what):
-        return say('What shall I forget? Say "Forget NAME" or "Forget what you know about …".')
+        return say('What should I forget? Say "Forget NAME" or "Forget what you know about …".')
     if asked.directory is None or not {"Read", "Write"} <= asked.tools:
-        return say(ONLY_HERE.format(why="there is no memory from which I could remove it"))
+        return say(ONLY_HERE.format(why="there is no memory to remove it from"))
     targets = _targets(what, wide, asked.known)
     left = list(asked.done)
     if targets:
@@ -163,49 +167,50 @@ def forget(asked: TurnContext) -> list[Wire]:
 
 def _which(what: str, near: Sequence[str]) -> str:
     if not near:
-        return f"I know nothing about {what} in memory."
+        return f"There is no memory about {what}."
     if len(near) == 1:
-        return f'I removed nothing. {near[0]} speaks of some of it: say "Forget {near[0]}" if you mean that.'
-    return f"Several memories mention it. Say which: {', '.join(near[:MOST_FORGOTTEN])}."
+        return f'I removed nothing. {near[0]} is a partial match: say "Forget {near[0]}" to remove it.'
+    return f"Several memories mention it. Tell me which one to forget: {', '.join(near[:MOST_FORGOTTEN])}."
 
 
 def _not_all(asked: TurnContext) -> str:
     if not asked.known:
-        return "Nothing is remembered here yet."
+        return "There are no memories here yet."
     named = ", ".join(known.title for known in asked.known[:MOST_FORGOTTEN])
     more = f" and {len(asked.known) - MOST_FORGOTTEN} more" if len(asked.known) > MOST_FORGOTTEN else ""
     return (
-        f"I removed nothing: that would be everything I remember ({named}{more}). "
-        'Say "Forget NAME" for one of them, or "Forget what you know about …" for a subject.'
+        f"I removed nothing, because that would delete all memories ({named}{more}). "
+        'Say "Forget NAME" for one of them, or "Forget what you know about …" for a topic.'
     )
 
 
 def _remove(asked: TurnContext, targets: Sequence[str], left: list[Done], *, more: int = 0) -> list[Wire]:
-    said: list[str] = []
+    outcomes: list[str] = []
     for path in targets:
         if not left:
             return call(asked, "Read", {"file_path": path})
         read = left.pop(0)
         if read.failed:
-            said.append(read.said)
+            outcomes.append(read.said)
             continue
         if not left:
             return call(asked, "Write", {"file_path": path, "content": ""})
-        said.append(left.pop(0).said)
+        outcomes.append(left.pop(0).said)
     if more > 0:
-        said.append(f"{more} more memories are about it: say it again to remove those too.")
-    return say("\n".join(said))
+        matches = f"{counted(more, 'more memory', 'more memories')} {plural(more, 'matches', 'match')}"
+        outcomes.append(f"{matches}. Repeat your request to remove {plural(more, 'it', 'them')} too.")
+    return say("\n".join(outcomes))
 
 
 def subject(prompt: str) -> tuple[str, bool]:
-    """What is to be forgotten, and whether that is all about a subject rather than one memory."""
+    """Return the subject to forget, and whether it means everything about that subject instead of one memory."""
     text = _TAIL.sub("", to_forget(prompt.strip()), count=1)
     wide = _WIDE.match(text)
     return _ARTICLE.sub("", wide["what"] if wide else text).strip(), wide is not None
 
 
 def _targets(what: str, wide: bool, known: Sequence[KnownMemory]) -> list[str]:
-    """The memories that are meant beyond doubt: the one of that name, all about a subject, or the only one about it."""
+    """Return the memories that clearly match: the one with that name, all about a subject, or the only one about it."""
     named = [each.path for each in known if normal(what) in (normal(each.title), normal(title(each.path)))]
     if named:
         return named[:1]
@@ -214,6 +219,6 @@ def _targets(what: str, wide: bool, known: Sequence[KnownMemory]) -> list[str]:
 
 
 def _files(said: str) -> list[str]:
-    """The paths a search names, the index left out."""
+    """Return the paths in a search result, without the index."""
     lines = (line.strip() for line in said.splitlines())
     return [line for line in lines if line.endswith(".md") and posixpath.basename(line) != "MEMORY.md"][:MOST_FORGOTTEN]

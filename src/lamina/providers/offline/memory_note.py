@@ -1,7 +1,7 @@
-"""From "Remember: …" to a memory, by simple rules: what it is called, which type it has, the rule and the reason.
+"""Turns "Remember: …" into a memory by simple rules: its name, its type, the rule and the reason.
 
-Pure. What the words mean is `wording`. It understands nothing: a wrong type or a clumsy name is mended with an editor, so it never asks
-about those. It asks back only where the sentence is plainly none to remember (S8): code, a place in the project, the task of the moment.
+`sentence_rules` classifies the words. A wrong type or a clumsy name is easy to correct in an editor, so the chat never asks about
+those. It asks only if the sentence is clearly not worth remembering: code, a place in the project, or the current task.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from ...core.dates import dated, relative_dates
 from ...core.memory_requests import to_remember
 from ...core.terms import normal, terms
 from .sentence_rules import kind_of, reason
-from .sentence_rules import no_memory as no_memory  # who takes notes asks for it here
+from .sentence_rules import no_memory as no_memory  # re-exported for the modules that save notes
 
-# Words of a name: enough to tell it from its neighbours, few enough for a line of the index.
+# Number of words in a name: enough to distinguish it from others, and few enough for a line of the index.
 NAME_WORDS = 6
 NAME_CHARS = 40
 DESCRIPTION_CHARS = 300
 
-# Names that mean something else in a memory directory.
+# Names with a special meaning in a memory directory.
 _TAKEN = frozenset({"memory", "team", "logs", "readme"})
 # Six or more letters and digits mixed, or a long run of capitals.
 _LIKE_A_KEY = re.compile(
     r"(?<![^\s\"'`(<\[{:=：])(?=\S{0,80}[A-Za-z])(?=\S{0,80}\d)(?!\d{4}-\d\d)[\w+/=.!@#$%^&*~-]{6,}|\b[A-Z0-9]{16,}\b", re.ASCII
 )
 _RUN = re.compile(r"[a-z0-9]+|[^\W_a-z0-9]+")
-# Days that mean another one tomorrow. Those that cannot be dated by themselves get the day on which they were said.
+# Relative dates. A memory with one of these records the day on which it was stated.
 _RELATIVE = re.compile(
     r"\b(?:today|tomorrow|yesterday|tonight|(?:next|this|last) (?:week|month|year|sprint)|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b"
     r"|\b(?:heute|morgen|übermorgen|gestern|(?:nächste|kommende|diese|letzte)[mnrs]? (?:woche|monat|jahr|quartal|sprint)"
@@ -41,17 +41,17 @@ _RELATIVE = re.compile(
 # One item of a list: a bullet or a number at the beginning of a line, or numbers in a row: "1) … 2) …".
 _ITEM = re.compile(r"^[ \t]*(?:[-*+•・]|\d{1,2}[.)、．])[ \t]*(?P<item>\S.*)$", re.MULTILINE)
 _INLINE = re.compile(r"(?:(?<=\s)|^)(?:\((?P<closed>\d{1,2})\)|(?P<number>\d{1,2})[)．])\s*")
-# A list that is longer is no list of things to remember.
+# Maximum number of items saved from one message; a longer list is not meant to be remembered.
 MOST_NOTES = 20
 
 ASK_BACK = (
-    "I did not save that: {what} can be looked up when it is needed, and a memory of it goes out of date. What about it is worth "
-    'keeping: why it is so, or what to do differently? Say "Remember: …" with that.'
+    "I did not save that: {what} can be looked up when needed, and a memory of it goes out of date. What is worth keeping: "
+    'the reason, or what to do differently? Say "Remember: …" with that.'
 )
 
 
 class Note(NamedTuple):
-    """A memory to be. `why` and `how` are empty where the words give none; `on` is the day it was said, where that matters."""
+    """A memory to save. `why` and `how` may be empty; `on` is the day it was stated, if it contains a relative date."""
 
     name: str
     type: str
@@ -66,7 +66,7 @@ class Note(NamedTuple):
         return line if len(line) <= DESCRIPTION_CHARS else f"{line[: DESCRIPTION_CHARS - 1]}…"
 
     def file(self, why: str = "", name: str = "", rest: Sequence[str] = ()) -> str:
-        """The text of its file. `why` is a reason that was known before, `name` the name it has already, `rest` what else it says."""
+        """Return the text of the file. For an existing memory, pass its reason, its name and its other paragraphs (`rest`)."""
         parts = [_sentence(self.rule)]
         if known := self.why or why:
             parts.append(f"**Why:** {_sentence(known)}")
@@ -81,17 +81,17 @@ class Note(NamedTuple):
 
 
 def items(text: str) -> list[str]:
-    """The things one message asks to remember: the items of its list, or all of it."""
+    """Return the items that a message asks to remember: the items of its list, or the whole text."""
     listed = [found["item"].strip() for found in _ITEM.finditer(text)]
     outside = _ITEM.sub("", text).strip()
-    # Words around a list belong to it: then it is one thing. A line that only announces it does not.
+    # Text around a list belongs to it, so the whole is one item. A line that only introduces the list does not count.
     if len(listed) > 1 and (not outside or (outside.endswith((":", "：")) and "\n" not in outside)):
         return listed
     return _in_a_row(text) or [text]
 
 
 def _in_a_row(text: str) -> list[str]:
-    """The items of "1) … 2) … 3) …"; none where the numbers are not counted up from one at the very beginning."""
+    """Return the items of "1) … 2) … 3) …"; empty unless the text starts with 1 and the numbers are consecutive."""
     marks = list(_INLINE.finditer(text))
     if (
         len(marks) < 2
@@ -104,7 +104,7 @@ def _in_a_row(text: str) -> list[str]:
 
 
 def notes(prompt: str, today: str = "") -> list[Note]:
-    """What a message asks to remember, each with a name of its own, in the order of the message."""
+    """Return the notes for a message in order, each with a unique name."""
     made: dict[str, Note] = {}
     for item in items(to_remember(prompt.strip())):
         note = _noted(item, today)
@@ -127,15 +127,17 @@ def _noted(text: str, today: str) -> Note:
 
 
 def with_dates(text: str, today: str) -> str:
-    """With the date behind each day that means another one tomorrow (S7)."""
+    """Return the text with a date after each relative date."""
     if not today:
         return text
     return dated(text, relative_dates(text, date.fromisoformat(today)))
 
 
 def named(rule: str) -> str:
-    """The first words that say something, joined by hyphens: a name that is its own file name. What may be a key or a password is
-    left out: a name is shown everywhere."""
+    """Make a name from the first meaningful words, joined by hyphens; it is also the file name.
+
+    Possible keys and passwords are left out, because names are shown everywhere.
+    """
     kept: list[str] = []
     for run in _RUN.findall(normal(_LIKE_A_KEY.sub(" ", rule))):
         if not run.isascii() or terms(run):
@@ -144,12 +146,12 @@ def named(rule: str) -> str:
     return f"about-{name}" if name in _TAKEN or len(name) < 2 else name
 
 
-# Scripts whose sentences end with a circle: Han and kana.
+# Scripts that use the ideographic full stop: Han and kana.
 _FULL_STOP = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff）」』]")
 
 
 def _sentence(text: str) -> str:
-    """With a full stop, as the script has it."""
+    """Return the text as a sentence, with the full stop of its script."""
     line = text.strip()
     line = line[:1].upper() + line[1:]
     if not line or line[-1] in ".!?。！？…":
@@ -158,7 +160,7 @@ def _sentence(text: str) -> str:
 
 
 def _scalar(text: str) -> str:
-    """A value of the front matter: plain where that is safe, else in quotes."""
+    """Return a front matter value: plain if that is safe, otherwise quoted."""
     plain = re.fullmatch(r"[^\W_][^:#\"'{}\[\]&*!|>%@`\\\n]*[^\s:#\"'{}\[\]&*!|>%@`\\]", text) and not re.fullmatch(
         r"[\d.,e+-]+|true|false|null|yes|no|on|off", text, re.IGNORECASE
     )

@@ -1,10 +1,11 @@
-"""What a sentence to remember is about, by its words: its type, its reason, whether it is nothing to remember (S5, S7, S8), and whether
-it takes the place of another: "we deploy on Thursdays" after "we deploy on Tuesdays".
+"""Classifies a sentence to remember by its words: its type, its reason, and whether it is worth remembering.
 
-English, Chinese, German and Japanese, with some Korean. Pure, and it understands nothing: where the words do not tell, a sentence is a
-fact about the project. Replacing is careful rather than clever: two sentences are one only where they differ in a single value of a kind
-that has one value at a time (a day, a number, who is in charge), or where the new one says itself that things have changed. "Anna likes
-tea" does not end "Bob likes tea". What is not seen here stays as a second memory; nothing is lost by that.
+It also decides whether a sentence replaces an older one: "we deploy on Thursdays" after "we deploy on Tuesdays".
+
+It supports English, Chinese, German and Japanese, and some Korean. The rules only look at words: a sentence that matches no rule is a
+fact about the project. Replacing is cautious. A new sentence replaces an old one only if they differ in a single value of a kind that
+has one value at a time (a day, a number, the person in charge), or if the new one states that something changed. "Anna likes tea"
+does not replace "Bob likes tea". A missed replacement stays as a second memory, so nothing is lost.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from ...core.terms import normal, terms
 
 _URL = re.compile(r"https?://\S+", re.IGNORECASE)
 
-# The reason
+# Patterns for the reason
 
 _BECAUSE_FIRST = re.compile(
     r"^\s*(?:(?:because|since)\s+(?P<en>.+?),\s*(?:so\s+)?|weil\s+(?P<de>.+?),\s*|(?:因为|因為|由于|由於)(?P<zh>.+?)[，,]\s*(?:所以|因此)?"
@@ -28,15 +29,15 @@ _BECAUSE = re.compile(
     r"|\s*[，,；。]?\s*(?:因为|因為|由于|由於|原因是|なぜなら|왜냐하면)[:：]?\s*)(?P<why>.+)$",
     re.IGNORECASE | re.DOTALL,
 )
-# What follows from a reason: behind it, as a clause of its own.
+# A consequence that follows the reason as a separate clause.
 _SO = re.compile(
     r"^(?P<why>.+?)(?:[,;]\s*(?:so|therefore|thus|deshalb|daher|darum)\s+(?!that\b)|[，,；。]\s*(?:所以|因此)[，,]?\s*|。\s*(?:だから|そのため)、?\s*)(?P<how>.+)$",
     re.IGNORECASE | re.DOTALL,
 )
-# The ends of a Japanese reason, which mean "because" themselves.
+# Endings of a Japanese reason that mean "because".
 _REASON_END = re.compile(r"(?:から|ため|ので)(?:です|だ)?[。.]?$")
 
-# The type
+# Patterns for the type
 
 _USER = re.compile(
     r"^\s*(?:i am|i'm|i’m|my name|my role|my job|my (?:native|first) language|i work (?:as|for|at)|i know|i have been|i've been"
@@ -62,7 +63,7 @@ _REFERENCE = re.compile(
     re.IGNORECASE,
 )
 
-# Nothing to remember
+# Patterns for sentences that are not worth remembering
 
 _CODE = re.compile(
     r"```|\b(?:def|function|fn|func) \w+\s*\(|\b(?:const|let|var) \w+ =|^\s*(?:class|import|from \w+ import)\b.*[(){};=]|=>\s*[{(]"
@@ -105,7 +106,7 @@ _INSTRUCTIONS = re.compile(
 
 
 class Reason(NamedTuple):
-    """A sentence taken apart: the rule, why, and what to do about it; empty where it does not say."""
+    """The parts of a sentence: the rule, its reason, and how to apply it. Missing parts are empty."""
 
     rule: str
     why: str = ""
@@ -130,7 +131,7 @@ def _bare(why: str) -> str:
 
 
 def kind_of(rule: str) -> str:
-    """The type of a memory."""
+    """Return the memory type of a rule."""
     if _USER.search(rule):
         return "user"
     if _URL.search(rule):
@@ -141,20 +142,20 @@ def kind_of(rule: str) -> str:
 
 
 def no_memory(text: str) -> str | None:
-    """What the text is, where it is plainly nothing to remember (S8); None where it may be."""
+    """Return the kind of a text that is not worth remembering; None if it may be."""
     if _CODE.search(text):
         return "code"
     if _MOMENT.search(text):
-        return "the task of the moment"
+        return "the current task"
     if reason(text).why:
         return None
     if _PATH.search(_URL.sub(" ", text)):
-        return "where a file lies"
+        return "the location of a file"
     kinds = (
         (_GIT, "the history of the code"),
-        (_FIX, "how something was mended"),
-        (_SHAPE, "how the code is built"),
-        (_INSTRUCTIONS, "what the instruction files say"),
+        (_FIX, "how something was fixed"),
+        (_SHAPE, "the structure of the code"),
+        (_INSTRUCTIONS, "the content of instruction files"),
     )
     return next((what for pattern, what in kinds if pattern.search(text)), None)
 
@@ -165,24 +166,24 @@ _DAY = re.compile(
 )
 _NUMBER = re.compile(r"v?\d[\d.,:-]*(?:[a-z%]{0,3})")
 _WORD = re.compile(r"[\w.:%-]*\w%?")
-# Who is in charge is one person; whom somebody likes is not.
+# Only one person is in charge of something, so a new name replaces the old one.
 _IN_CHARGE = re.compile(r"(?:owns?|leads?|maintains?|manages?|heads?|approves?|is responsible for|is in charge of|is the)\b")
-# Words before a name or a thing that stands for the one value: "the on-call is Bob", "it is called heron".
+# Words before a name or a thing that has one value: "the on-call is Bob", "it is called heron".
 _BEFORE_VALUE = frozenset({"is", "are", "by", "called", "named"})
-# Said anew because it changed.
+# Words that announce a change.
 _CHANGED = re.compile(
     r"\b(?:now|no longer|instead|any ?more|from now on|changed to|moved to|switched to)\b"
     r"|不再|改为|改成|现在|今后|もう|今は|変更|이제|더 이상",
     re.IGNORECASE,
 )
 _FILLING = frozenset({"now", "the", "a", "an", "our", "we", "all", "currently", "always"})
-# In scripts without spaces: a day of the week, a number, or who is in charge, with the same words around it.
+# In scripts without spaces: a day of the week, a number, or the person in charge, with the same words around it.
 _SIGN = re.compile(r"[一二三四五六七八九十日天月火水木金土\d월화수목금토일.:点時时号]{1,6}")
 _HAN_CHARGE = re.compile(r"^(?P<who>[^\W\d_a-zA-Z]{1,6}?)(?P<what>(?:负责|負責|管理|维护|維護|が担当|が管理).+)$")
 
 
 def says_instead(new: str, old: str) -> bool:
-    """Whether the new sentence takes the place of the old one."""
+    """Whether the new sentence replaces the old one."""
     one, other = _words(new), _words(old)
     if not one or not other or one == other:
         return False
@@ -204,7 +205,7 @@ def _one_value(new: list[str], old: list[str], at: int) -> bool:
     if _DAY.fullmatch(mine) and _DAY.fullmatch(theirs):
         return True
     if _NUMBER.fullmatch(mine) and _NUMBER.fullmatch(theirs):
-        # At the beginning a number names a thing: ticket 12, version 3.
+        # Near the start of a sentence a number names a thing: ticket 12, version 3.
         return at >= 2 and at >= len(new) - 3
     if at == 0:
         return _IN_CHARGE.match(" ".join(new[1:])) is not None
@@ -212,7 +213,10 @@ def _one_value(new: list[str], old: list[str], at: int) -> bool:
 
 
 def _corrects(new: str, old: str) -> bool:
-    """ "The deploy day is Wednesday now, not Thursday": it says that it changed, and names all that the old sentence names."""
+    """Whether the new sentence announces a change and contains all terms of the old one.
+
+    Example: "The deploy day is Wednesday now, not Thursday".
+    """
     had = set(terms(old))
     return _CHANGED.search(new) is not None and len(had) > 1 and had <= set(terms(new))
 
@@ -226,5 +230,5 @@ def _says_instead_han(new: str, old: str) -> bool:
     head = next((at for at in range(shorter) if new[at] != old[at]), shorter)
     tail = next((at for at in range(shorter - head) if new[-1 - at] != old[-1 - at]), shorter - head)
     mine, theirs = new[head : len(new) - tail], old[head : len(old) - tail]
-    # More is the same than differs, or they are two sentences of one form.
+    # Require enough common text; otherwise they are just two sentences of the same form.
     return bool(_SIGN.fullmatch(mine) and _SIGN.fullmatch(theirs)) and head + tail >= 3

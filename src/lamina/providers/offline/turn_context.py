@@ -1,7 +1,7 @@
-"""What a turn about memory is decided from, and the words in which the offline chat calls tools.
+"""The context of an offline turn about memory, read from the request, and the tool calls of the offline chat.
 
-Where memory lies is in the system prompt, what it holds in the first reminder's index and in the calls of this conversation; nothing
-else is known. Pure.
+The location of memory is in the system prompt. Its content is known from the index in the first reminder and from the calls in this
+conversation; the offline chat has no other source.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from ...core.blocks import Wire, content_text
 from ...core.terms import sought, terms
 
 ONLY_HERE = "Noted in this conversation only: {why}."
-# Lines a search in memory brings back.
+# Maximum number of lines of a search in memory.
 MOST_LINES = 40
 
 _DIRECTORY = re.compile(r"^- Memory directory: (?P<path>.+)$", re.MULTILINE)
 _LOG = re.compile(r"^- Daily log: (?P<path>.+)/YYYY/MM/YYYY-MM-DD\.md$", re.MULTILINE)
 _INDEX = re.compile(r"^Contents of (?P<path>[^\n]+):\n<memory-index>\n(?P<text>.*?)\n</memory-index>$", re.MULTILINE | re.DOTALL)
 _LINE = re.compile(r"^\s*[-*+] \[(?P<title>[^\n]*?)\]\((?P<file><[^<>\n]*>|[^()\s]*)\)(?:\s*(?:—|–|-|:)\s*(?P<hook>.*))?$")
-# No memory's text can hold the opening tag, so a heading before it is Lamina's.
+# The text of a memory cannot contain the opening tag, so a heading before it was written by Lamina.
 _RECALLED = re.compile(
     r"^Contents of (?P<path>[^\n]+) \(a memory[^()\n]*\):\n<recalled-memory>\n(?P<text>.*?)\n</recalled-memory>$",
     re.MULTILINE | re.DOTALL,
@@ -35,7 +35,7 @@ _TODAY = re.compile(r"^(?:Today is|The date has changed .{0,80}, today is) (\d{4
 
 
 class KnownMemory(NamedTuple):
-    """A memory as far as it can be seen: its title, the path of its file, the hook of its index line."""
+    """A memory as the index shows it: its title, the path of its file, and the hook of its line."""
 
     title: str
     path: str
@@ -47,14 +47,14 @@ class KnownMemory(NamedTuple):
 
 
 class Recalled(NamedTuple):
-    """A memory that was brought to the conversation, with its text."""
+    """A memory that recall added to the conversation, with its text."""
 
     title: str
     text: str
 
 
 class Done(NamedTuple):
-    """A call behind the prompt, and what came of it."""
+    """A tool call after the prompt, and its result."""
 
     name: str
     given: Wire
@@ -63,29 +63,29 @@ class Done(NamedTuple):
 
 
 class TurnContext(NamedTuple):
-    """What a turn is decided from."""
+    """Everything that the offline chat knows in a turn."""
 
     prompt: str
-    at: int  # the prompt's place among the messages
-    directory: str | None  # where memory lies; None: there is none
+    at: int  # the index of the prompt among the messages
+    directory: str | None  # the memory directory, or None without memory
     known: tuple[KnownMemory, ...]
     recalled: tuple[Recalled, ...]
-    cut: bool  # the index was too long to be sent whole
+    cut: bool  # the index was too long to be sent completely
     done: tuple[Done, ...]
     tools: frozenset[str]
     today: str
-    log: str = ""  # today's log, where notes go there (W2)
+    log: str = ""  # today's log, if notes go there (assistant mode)
 
 
 def read_turn(request: Wire, prompt: str, at: int) -> TurnContext:
     messages = request["messages"]
     system = request.get("system") or ""
-    said = system if isinstance(system, str) else "\n".join(str(block.get("text", "")) for block in system)
-    found = _DIRECTORY.search(said)
+    system_text = system if isinstance(system, str) else "\n".join(str(block.get("text", "")) for block in system)
+    found = _DIRECTORY.search(system_text)
     directory = found["path"].strip() if found else None
     reminders = [text for message in messages for text in texts(message) if text.startswith("<system-reminder>")]
     indexes = [index for text in reminders for index in _INDEX.finditer(text)]
-    log = _LOG.search(said)
+    log = _LOG.search(system_text)
     day = next((day for text in reversed(reminders) for day in reversed(_TODAY.findall(text)) if _is_day(day)), "")
     return TurnContext(
         prompt,
@@ -114,7 +114,7 @@ def texts(message: Wire) -> list[str]:
 
 
 def _known(indexes: Sequence[re.Match[str]], messages: Sequence[Wire], directory: str | None) -> list[KnownMemory]:
-    """The index as it was sent, and what this conversation has written and removed since."""
+    """Return the memories in the index as it was sent, updated by what this conversation wrote and removed since."""
     found: dict[str, KnownMemory] = {}
     for index in indexes:
         base = posixpath.dirname(index["path"])
@@ -133,10 +133,13 @@ def _known(indexes: Sequence[re.Match[str]], messages: Sequence[Wire], directory
 
 
 def _recalled(messages: Sequence[Wire]) -> Iterator[Recalled]:
-    """What this conversation has not written itself since; results, which may hold anything, are no reminders."""
+    """Yield recalled memories that this conversation has not overwritten since.
+
+    Only reminders count, never tool results, because those may contain anything.
+    """
     written = {str(done.given.get("file_path", "")) for done in _done(messages) if done.name == "Write" and not done.failed}
-    said = (text for message in messages if message["role"] == "user" for text in texts(message))
-    for found in (found for text in said if text.startswith("<system-reminder>") for found in _RECALLED.finditer(text)):
+    by_user = (text for message in messages if message["role"] == "user" for text in texts(message))
+    for found in (found for text in by_user if text.startswith("<system-reminder>") for found in _RECALLED.finditer(text)):
         if found["path"] not in written:
             yield Recalled(title(found["path"]), found["text"])
 
@@ -162,7 +165,7 @@ def result_text(result: Wire) -> str:
 
 
 def share(of: str, text: str) -> float:
-    """How many of the terms of one text are in another, 0 to 1."""
+    """Return the share of the terms of one text that occur in another, from 0 to 1."""
     wanted = set(terms(of))
     return len(wanted & set(terms(text))) / len(wanted) if wanted else 0.0
 
@@ -172,7 +175,7 @@ def title(path: str) -> str:
 
 
 def grep(asked: TurnContext, what: str, *, files: bool = False) -> list[Wire]:
-    """A search through memory for any word of a text, in the form the Grep tool takes."""
+    """Return a Grep call that searches memory for any word of a text."""
     pattern = "|".join(re.escape(term) for term in sought(what)[:8])
     given: Wire = {"pattern": pattern, "path": asked.directory, "glob": "*.md", "-i": True}
     mode: Wire = (
@@ -182,7 +185,7 @@ def grep(asked: TurnContext, what: str, *, files: bool = False) -> list[Wire]:
 
 
 def content(read: str) -> str:
-    """A file as Read shows it, without the line numbers."""
+    """Return the output of Read without line numbers."""
     return _NUMBER.sub("", read)
 
 
@@ -193,7 +196,7 @@ def body(read: str) -> str:
 
 
 def call(asked: TurnContext, name: str, given: Wire) -> list[Wire]:
-    # The place makes the id new: the same words may be said again later.
+    # The index makes the id unique, because the same message may be sent again later.
     return [{"type": "tool_use", "id": f"toolu_offline_{asked.at}_{len(asked.done)}", "name": name, "input": given}]
 
 

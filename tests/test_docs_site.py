@@ -1,0 +1,59 @@
+"""The site and its generated pages: every page is in the navigation, and commands and errors are those of the code."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+import lamina
+from lamina import errors
+
+ROOT = Path(__file__).parent.parent
+
+
+def check(root: Path, page: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(root / "scripts" / f"generate_{page}.py"), "--check"]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("page", ["commands", "errors"])
+def test_a_generated_page_is_current(page: str) -> None:
+    done = check(ROOT, page)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_page_that_is_out_of_date_is_found(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "scripts", tmp_path / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "src").symlink_to(ROOT / "src")
+    (tmp_path / "docs").mkdir()
+    text = (ROOT / "docs" / "commands.md").read_text("utf-8")
+    (tmp_path / "docs" / "commands.md").write_text(text.replace("--ledger", "--book"), "utf-8")
+    done = check(tmp_path, "commands")
+    assert (done.returncode, done.stdout) == (1, "docs/commands.md is out of date: run python scripts/generate_commands.py\n")
+
+
+@pytest.mark.parametrize("error", [errors.NothingToSend(), errors.DiskFull("{where}"), errors.Aborted()])
+def test_the_page_has_the_sentence_that_is_raised(error: errors.LaminaError) -> None:
+    assert f"| {error} |" in (ROOT / "docs" / "errors.md").read_text("utf-8")
+
+
+def test_every_page_is_in_the_navigation_once() -> None:
+    named = re.findall(r": ([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE)
+    pages = [path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")]
+    assert sorted(named) == sorted(pages)
+
+
+def test_the_site_loads_nothing_from_another_host() -> None:
+    theme = yaml.safe_load((ROOT / "mkdocs.yml").read_text("utf-8"))["theme"]
+    assert (theme["name"], theme["highlightjs"]) == ("readthedocs", False)
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    shown = set(re.findall(r"^::: lamina\.(\w+)$", (ROOT / "docs" / "api.md").read_text("utf-8"), re.MULTILINE))
+    assert shown - {"testing"} == {*lamina.__all__} - {"LaminaError", "__version__"}
