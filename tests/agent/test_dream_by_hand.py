@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable
@@ -39,6 +40,21 @@ def test_it_is_the_same_dream_with_a_provider(messages_server: MessagesServer, p
     assert heard[-1].status == "completed"
     assert len(forks(messages_server)) == 3
     assert kept(memory) == [outcome.record]
+
+
+@pytest.mark.spec("U6", "D4")
+def test_hooks_guard_its_calls_and_their_faults_are_told(messages_server: MessagesServer, project: Path) -> None:
+    memory = remembered(project, hours=1, sessions=0)
+    before = {path.name: path.read_bytes() for path in memory.glob("*.md")}
+    Script(messages_server, ORIENT, MERGE)
+    commands = [{"command": each} for each in ("cat >> seen; echo >> seen; exit 2", "exit 7")]
+    settings = Settings(history_git=False, hooks={"PreToolUse": [{"matcher": "Edit|Write", "hooks": commands}]})
+    outcome = run_by_hand(provider_at(messages_server), cwd=project, settings=settings)
+    told = [json.loads(line) for line in (project / "seen").read_text().splitlines()]
+    assert told
+    assert {(one["agent_type"], one["tool_name"]) for one in told} <= {("", "Edit"), ("", "Write")}
+    assert {path.name: path.read_bytes() for path in memory.glob("*.md")} == before
+    assert [notice for notice in outcome.notices if "exit code 7" in notice]
 
 
 @pytest.mark.spec("O1", "D3")

@@ -12,13 +12,14 @@ import pytest
 
 from lamina.agent.agent import Agent
 from lamina.core.blocks import ToolUse
+from lamina.core.errors import Aborted
 from lamina.core.settings import Settings
 from lamina.fork.tool_runner import PermissionAnswer
 from lamina.permissions.request import AskUser
 from lamina.session import base
 from lamina.testing import MessagesServer
 
-from .agent_helpers import accepted, lay_out, reminders, results, texts
+from .agent_helpers import Pipe, accepted, lay_out, press_ctrl_c, reminders, results, texts
 
 Open = Callable[..., Agent]
 Entry = dict[str, Any]
@@ -400,6 +401,7 @@ def test_a_denied_call_has_no_hooks_behind_it(opened: Open, messages_server: Mes
         (entry("sleep 1000 & wait", timeout=0.2), "exceeded its timeout of 0.2 seconds"),
         (entry("true", type="http", url="http://127.0.0.1:1"), "type 'http' are not supported"),
         ({"type": "command"}, "without a command"),
+        (entry("true", **{"async": True}), "async is not supported"),
         (entry("true", args="x"), "must be a list of texts"),
     ],
 )
@@ -443,6 +445,23 @@ def test_hooks_know_the_project_and_the_session(
     command = 'echo "$CLAUDE_PROJECT_DIR|$CLAUDE_CODE_SESSION_ID|$STAGE" > variables'
     opened(settings=tool_hooks("PreToolUse", command, env={"STAGE": "test"}), session_id="one").run("Go.")
     assert (project / "variables").read_text() == f"{project}|one|test\n"
+
+
+@pytest.mark.spec("U6")
+@pytest.mark.parametrize("event", ["PreToolUse", "PostToolUse"])
+def test_ctrl_c_ends_a_hook_around_a_call_and_the_turn(
+    opened: Open, messages_server: MessagesServer, project: Path, event: str
+) -> None:
+    pipe = Pipe(project / "ready", lambda _: press_ctrl_c())
+    bash(messages_server)
+    agent = opened(settings=tool_hooks(event, "echo > ready; exec sleep 1000"))
+    with pytest.raises(Aborted):
+        agent.run("Go.")
+    pipe.join()
+    assert (project / "ran").exists() is (event == "PostToolUse")
+    assert not [notice for notice in agent.session.notices if "hooks." in notice]
+    assert agent.run("And now?").ended == "answered"
+    accepted(messages_server)
 
 
 # Switches

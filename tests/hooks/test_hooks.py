@@ -92,6 +92,15 @@ def test_a_hook_that_hangs_is_ended_with_its_children(tmp_path: Path, monkeypatc
     assert ends(int((tmp_path / "child.pid").read_text()))
 
 
+@pytest.mark.spec("U6")
+def test_a_child_that_ignores_the_first_signal_is_killed_with_a_hook_that_hangs(tmp_path: Path) -> None:
+    hangs = "sh -c \"trap '' TERM; echo > ready; exec sleep 1000\" & echo $! > child.pid; until test -e ready; do :; done; wait"
+    found = run("Stop", hooks("Stop", hangs, timeout=2.0), tmp_path)
+    assert "exceeded its timeout" in found.faults[0]
+    assert (tmp_path / "ready").exists()
+    assert ends(int((tmp_path / "child.pid").read_text()))
+
+
 def test_a_child_left_behind_with_the_pipe_open_does_not_hold_the_session_up(tmp_path: Path) -> None:
     found = run("SessionStart", hooks("SessionStart", "sleep 1000 & echo ready"), tmp_path)
     assert found.context == ("ready",)

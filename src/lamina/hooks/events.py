@@ -69,8 +69,10 @@ def plan_hooks(event: Event, hooks: Hooks, *, matching: str | None = None) -> tu
             command = _read_command(event, entry)
             if isinstance(command, str):
                 faults.append(f"hooks.{event}: {command}")
-            else:
-                planned.setdefault((command.command, command.args), command)
+                continue
+            if entry.get("async") is True:
+                faults.append(f"hooks.{event}: async is not supported, so {command.name} is waited for.")
+            planned.setdefault((command.command, command.args), command)
     if len(planned) > MOST_COMMANDS:
         faults.append(f"hooks.{event}: only the first {MOST_COMMANDS} commands are run.")
     return tuple(planned.values())[:MOST_COMMANDS], tuple(dict.fromkeys(faults))

@@ -128,6 +128,8 @@ def _run(planned: HookCommand, given: bytes, cwd: Path, environ: Mapping[str, st
     _end(process)
     for reader in readers:
         reader.join(GRACE_SECONDS)
+    if code is None:
+        signal_group(process)  # children that ignored the first signal
     return HookRun(planned, code, out.text, err.text, out.dropped + err.dropped)
 
 
