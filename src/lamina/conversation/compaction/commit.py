@@ -25,12 +25,14 @@ from ...core.usage import Usage
 from ...core.view import Item
 from ...core.wording import plural
 from ..state import Conversation, seconds_between
+from ..triggers import room
 from .compose import SummaryBudget
 from .probes import Fidelity, fidelity
 from .restoration import HOOK, NotRestored, Restoration, said_by, tell_restored
 from .user_messages import said_in
 
-# Restored context may fill the window up to this share of the threshold, so that the next compaction is not due at once.
+# Restored context may fill the window up to this share of the threshold, both without the base, so that the next compaction is not
+# due at once.
 FULL_PERCENT = 75
 
 How: TypeAlias = Literal["", "notes", "summary", "ahead", "rules"]
@@ -90,7 +92,8 @@ class Replacement(msgspec.Struct, frozen=True):
 
 def ceiling(c: Conversation) -> int:
     """Return how many tokens the window may hold after a compaction."""
-    return c.limits.autocompact * FULL_PERCENT // 100
+    found = room(c)
+    return found.base + (found.at - found.base) * FULL_PERCENT // 100
 
 
 def budget_of(c: Conversation, room: int) -> SummaryBudget:

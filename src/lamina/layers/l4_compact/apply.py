@@ -54,7 +54,7 @@ def put_together(
 
     part = items[made.start : made.end]
     kept = [*items[: made.start], *items[made.end :]]
-    stays = c.count.fixed + size_of(c, [block for item in kept for block in item.blocks])
+    stays = c.count.before_messages + size_of(c, [block for item in kept for block in item.blocks])
     room = max(0, ceiling(c) - stays - tokens(got.text))
     written = compose(
         got.text,
@@ -88,7 +88,7 @@ def apply_summary(
     if too_large and (short := _within_reserve(c, got)) != got:
         got, parts = short, put_together(c, items, made, short, wanted, by=decision, parent=parent)
     # Both sides use the same estimate, since the provider's reported count may follow another rule.
-    was = c.count.fixed + size_of(c, [block for item in items for block in item.blocks])
+    was = c.count.before_messages + size_of(c, [block for item in items for block in item.blocks])
     if parts.after >= was:
         why = f"the conversation would not get smaller ({was:,} tokens before, {parts.after:,} after)"
         return Compacted(why=why, usage=got.usage, tokens_before=wanted.before)

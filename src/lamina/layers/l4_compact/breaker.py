@@ -22,9 +22,6 @@ from ...core.wording import counted
 
 # The name of the event that stores the state.
 EVENT = "autocompact"
-# Distance to the blocking limit, in tokens of a full-sized window, at which a pause after an undo ends: one round before
-# blocking.
-NEAR = 3_000
 # Number of answers without a user message that count as one turn. A model that reads the same large file again and again fills
 # the window every few answers and is stopped; one that works for a hundred answers between two compactions is not. The number is
 # for a full-sized window. In a small one, which fills up sooner whatever happens in it, each answer counts.
@@ -101,8 +98,10 @@ def turns_since(items: Sequence[Item], kept: Sequence[str], *, answers_a_turn: i
     return sum(-(-len(answers) // answers_a_turn) for answers in turns)
 
 
-def explanation(ledger: BreakerLedger, policy: CompactPolicy) -> str:
-    """Return the notice for the user if automatic compaction or the model's part in it has just stopped, else an empty string."""
+def explanation(ledger: BreakerLedger, policy: CompactPolicy, *, base: int = 0) -> str:
+    """Return the notice for the user if automatic compaction or the model's part in it has just stopped, else an empty string.
+
+    `base` is the size of the first request, if that alone leaves compaction no room."""
     match ledger.stopped:
         case "" if ledger.by_rules == policy.breaker:
             return (
@@ -118,8 +117,12 @@ def explanation(ledger: BreakerLedger, policy: CompactPolicy) -> str:
             return (
                 f"The window was full again within {counted(policy.thrash_turns, 'turn')} after "
                 f"{counted(ledger.refills, 'compaction')} in a row, so automatic compaction is off for this session. "
-                "Something that is read repeatedly is too large for the window. "
-                "Read smaller parts and then use /compact, or start a new session with /clear."
+                + (
+                    f"The first request alone has {base:,} tokens. Shorten the instructions or the list of tools."
+                    if base
+                    else "Something that is read repeatedly is too large for the window. "
+                    "Read smaller parts and then use /compact, or start a new session with /clear."
+                )
             )
         case _:
             return ""

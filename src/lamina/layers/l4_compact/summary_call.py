@@ -27,7 +27,7 @@ from ...providers.models import known
 from ...providers.retry import RetryPolicy, plan_retry
 from .offline import mechanical
 from .plan import SummaryPlan
-from .summary_text import Rejected, directive, read_summary, shown, to_drop
+from .summary_text import Rejected, directive, read_summary, shown, to_drop, without_media
 
 PURPOSE = "summary"
 NO_USAGE = Usage()
@@ -109,7 +109,7 @@ class _Attempt:
         self._shortened = 0
         self._from = 0  # index of the first round that is still sent
         self.size = size_of(c, [block for item in items[made.start : made.end] for block in item.blocks])
-        self.handover: Handover = forks.hand_over(c)
+        self.handover: Handover = without_media(forks.hand_over(c), items)
         self.usage = Usage()
 
     def directive(self) -> str:

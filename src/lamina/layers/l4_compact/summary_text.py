@@ -3,8 +3,8 @@
 The directive follows the unchanged conversation (C3, C6) and repeats nothing of it: the fork reads that from the cache. If only a
 part is to be summarised, the directive quotes the beginning of the message where the part starts or ends.
 
-If the call itself is too long (C7), the oldest rounds are dropped until it fits. That already breaks the cached prefix, so images
-and documents are replaced by text too (C2).
+Images and documents are replaced by text (C2): they would take room in a full window, and a server may refuse so many of them. Such
+a call does not use the cache. Neither does a call that was too long (C7) and is sent without its oldest rounds.
 
 Validation (C3, C8, B1). Invariant: only an answer that is clearly a summary replaces history. An answer is rejected if it is
 empty, refused or cut off, calls a tool, contains no summary, or is as large as the part it would replace. The reason is written
@@ -25,6 +25,7 @@ from ...core.prompt_files import prompt_sections
 from ...core.reply import Reply
 from ...core.view import Item
 from ...core.wording import counted
+from ...fork.handover import Handover, altered
 from .plan import SummaryPlan
 from .summary_tags import find_summary
 
@@ -93,6 +94,13 @@ def shown(items: Sequence[Item]) -> list[Wire]:
     for item in items:
         flat.add(item.role, [in_words(block) for block in item.blocks], key=item.key, synthetic=item.synthetic)
     return flat.messages()
+
+
+def without_media(handover: Handover, items: Sequence[Item]) -> Handover:
+    """Return the handover without images and documents. Without any, it is the same, and the cache is used."""
+    if all(in_words(block) is block for item in items for block in item.blocks):
+        return handover
+    return altered(handover, shown(items), "compaction")
 
 
 def in_words(block: Block) -> Block:
