@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lamina.core.records import Boundary
-from lamina.hooks.events import HookOutcome
+from lamina.hooks.answers import HookOutcome
 from lamina.session.session import Session
 from lamina.testing import MessagesServer
 

@@ -19,14 +19,13 @@ from ..core.blocks import Block, Wire
 from ..core.budget import limits_of
 from ..core.effects import Ask
 from ..core.errors import DiskError
-from ..core.log import Log
 from ..core.policy import Policy
 from ..core.prefix import Reason
 from ..core.records import Attachment, Checkpoint, Event, Message, Record, Revoke, new_id
 from ..core.reply import Reply
 from ..core.settings import Settings
 from ..core.usage import Usage
-from ..disk.transcripts.store import LiveTranscript, TranscriptStore, load_live
+from ..disk.transcripts.store import LiveTranscript, TranscriptStore, load_live, load_whole
 from ..fork.background import LOCAL, Background, Meter
 from ..fork.host import Host, Source
 from ..providers import Capabilities
@@ -220,7 +219,7 @@ class Conversation:
 
         Compacted records leave memory, and undone changes are reverted. Returns a generation that differs from the new view's.
         """
-        live = LiveTranscript(Log.load(self.store.read), 0, {}) if everything else load_live(self.store)
+        live = LiveTranscript(load_whole(self.store), 0, {}) if everything else load_live(self.store)
         self.log, self.start = live.log, live.start
         return self.log.view.generation - 1
 

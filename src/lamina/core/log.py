@@ -41,6 +41,9 @@ from .records import (
 from .tree import Tree
 from .view import View
 
+# The author of a boundary that replaces what was too large to load when the session was resumed.
+BY_RESUME = "resume"
+
 
 class Log:
     """The tree, the view and the revoked decisions. The `read` argument of load and refold returns all records in file order."""
@@ -70,6 +73,14 @@ class Log:
         if stale:
             log.refold(read)
         return log
+
+    @classmethod
+    def tree_of(cls, records: Iterable[Record]) -> Tree:
+        """Return the tree of a transcript, without keeping its messages in memory."""
+        log = cls()
+        for record in records:
+            log._enter(record, fold=False)
+        return log.tree
 
     def add(self, record: Record) -> bool:
         """Add a record. Return False if it does not extend the conversation; then the caller must call refold."""
@@ -190,6 +201,10 @@ class Log:
         if isinstance(decision, Spill):
             file = f" ({decision.path})" if decision.path else ""
             raise UsageError(f"Cannot undo {target}: it is a spill, and its file{file} contains the full result.")
+        if isinstance(decision, Boundary) and decision.receipt.get("by") == BY_RESUME:
+            raise UsageError(
+                f"Cannot undo {target}: the messages it replaces are too large to load. The transcript has all of them."
+            )
         if decision is None or isinstance(decision, Clear):
             return
         spans = [

@@ -19,8 +19,11 @@ from ..core.log import Log
 from ..core.records import Boundary, Clear, Pin, Span, Spill, new_id
 from ..core.view import Item
 from ..core.wording import counted
+from ..disk.transcripts.store import load_whole
 
 if TYPE_CHECKING:  # layer 4 is imported on first use
+    from pathlib import Path
+
     from ..fork.host import Source
     from ..layers.l4_compact.plan import Pivot
     from ..layers.l4_compact.step import CompactionPreview
@@ -141,7 +144,7 @@ class SessionEdits:
         matching = [one for one in (*known, *pins) if one.id.startswith(wanted) and len(wanted) >= SHORTEST]
         if not matching and self._c.start and len(wanted) >= SHORTEST:
             # A later compaction may have dropped it from memory. Then the undo fails and names the one to undo first.
-            matching = [one for one in _standing(Log.load(self._c.store.read)) if one.id.startswith(wanted)]
+            matching = [one for one in _standing(load_whole(self._c.store)) if one.id.startswith(wanted)]
         if len(matching) != 1:
             problem = f"{wanted!r} matches more than one change" if matching else f"no change with id {wanted!r}"
             spilled = any(uuid.startswith(wanted) for uuid, one in self._c.log.decisions.items() if isinstance(one, Spill))
@@ -174,6 +177,12 @@ class SessionEdits:
 
             self._expansion = Expansion(self._c)
         return self._expansion.open(node, number)
+
+    def _find_result(self, name: str) -> Path:
+        """Return the file of a cleared result, for a tool that runs while its turn holds the session."""
+        from .expand import find_result
+
+        return find_result(self._c, name)
 
     def hide_messages(self, first: str = "", last: str = "", *, turns: str = "") -> str:
         """Hide messages from the model. The transcript keeps them, and `undo` shows them again.

@@ -47,6 +47,7 @@ KEYS = {
     "memory_directory": "autoMemoryDirectory",
     "team_memory_directory": "teamMemoryDirectory",
     "retention_days": "cleanupPeriodDays",
+    "disable_all_hooks": "disableAllHooks",
     **{name: name for name in ("model", "permissions", "hooks", "env")},
 }
 BASH_LENGTH = "BASH_MAX_OUTPUT_LENGTH"
@@ -336,6 +337,7 @@ class Table:
     hooks: Setting[Hooks] = Setting(
         collection.NO_ENTRIES, collection.HOOK_TABLE, "Commands that run on session events.", "F2", "trusted", bare=True
     )
+    disable_all_hooks = switch(False, "No hooks are run, whoever configured them.", "U6", "trusted")
     env: Setting[Mapping[str, str]] = Setting(
         collection.NO_ENTRIES,
         collection.CHILD_ENVIRONMENT,
