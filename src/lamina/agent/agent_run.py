@@ -78,7 +78,7 @@ class AgentRun:
         self.abort = context.abort  # ends the agent, and is never cleared; a background agent gets its own
         self.ask = ask
         self.background = background
-        self.mail = mail.of_agent(self.id, wanted.description)
+        self.mail = mail.of_agent(wanted.label or self.id, wanted.description, wanted.name)
         self.began = time.monotonic()
         self.seconds: float | None = None
         self.status: Status = "running"
@@ -117,6 +117,7 @@ class AgentRun:
             why=str(self.error) if self.error is not None else "",
             call=self.call,
             summary=self.summary,
+            label=self.wanted.label,
         )
 
     def end(self, status: Status, error: LaminaError | None = None) -> None:

@@ -53,6 +53,7 @@ MOST_KNOWN = 50
 LAST_WORDS = 5.0
 
 FULL = f"{MOST_AT_ONCE} background agents are already running. Wait for one of their reports, or run this one without run_in_background."
+TAKEN = "An agent named {name} is already running. Use another name, or send it a message with SendMessage."
 NO_ROOM = (
     "The agent was not started: the conversation is closing or has too much background work. Run it without run_in_background."
 )
@@ -236,6 +237,8 @@ class AgentPool:
         with self._lock:
             if background and len(self._running()) >= MOST_AT_ONCE:
                 return failure(FULL)
+            if wanted.label and self._mail.knows(wanted.label):
+                return failure(TAKEN.format(name=wanted.label))
             run = AgentRun(self._agent, self._mail, wanted, context, ask=ask, background=background, news=self._news)
             self._runs[run.name] = run
         return self._launch(run, inputs) if background else self._wait_for(run, inputs)
