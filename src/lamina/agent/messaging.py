@@ -344,7 +344,8 @@ class Transports:
         from ..disk.home.mailbox import deliver
 
         to = self._address_of(name)
-        assert self.session.home is not None and to is not None, "only called for mailboxes that exist"
+        assert self.session.home is not None, "mailboxes exist only with a home directory"
+        assert to is not None, "only called for mailboxes that exist"
         durability: Durability = "process" if self.session.settings.durability == "process" else "full"
         deliver(self.session.home, to, encode_message(letter), durability=durability)
 
