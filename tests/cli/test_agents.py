@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,53 @@ def test_what_an_agent_does_is_printed_as_documented_events(
     assert told.index("agent_started") < told.index("agent_ended")
     assert printed[-1]["result"] == "There it is."
     assert {received.body["model"] for received in messages_server.requests if of_agent(received)} == {"claude-haiku-5-5"}
+
+
+@pytest.mark.parametrize("kind", [None, "reviewer"])
+@pytest.mark.parametrize("background", [False, True])
+def test_what_agents_cost_is_part_of_the_result_and_of_stats(
+    messages_server: MessagesServer, monkeypatch: pytest.MonkeyPatch, kind: str | None, background: bool
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "any")
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", messages_server.url)
+    monkeypatch.setenv("LAMINA_NOTES", "0")
+
+    def of_agent(received: Any) -> bool:
+        return bool(received.session.startswith("agent-") if kind else received.fork)
+
+    call = {"description": "find the bug", "prompt": "Find it.", "run_in_background": background}
+    answered = threading.Event()
+
+    def late(received: Any) -> bool:
+        return of_agent(received)
+
+    messages_server.reply(tool_use=("Agent", call | ({"subagent_type": kind} if kind else {}), "a1"))
+    own: dict[str, Any] = {} if kind else {"fork": "agent"}
+    held: dict[str, Any] = {"delay": answered} if background else {}
+    messages_server.reply(text="It divides by nothing.", when=late, output_tokens=1000, **own, **held)
+
+    def last(received: Any) -> bool:
+        answered.set()  # a background agent ends after the turn's last answer was requested
+        return not of_agent(received)
+
+    messages_server.reply(text="There it is.", when=last)
+    done = here("-p", "find the bug", *MODEL, "--output-format", "json")
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    parts = result["cost_breakdown"]
+    purpose = "subagent" if kind else "agent"
+    assert parts[purpose]["calls"] == 1
+    assert parts[purpose]["usage"]["output_tokens"] == 1000
+    assert parts[purpose]["cost_usd"] > 0
+    assert result["total_cost_usd"] == pytest.approx(sum(part["cost_usd"] for part in parts.values()))
+    assert result["usage"]["output_tokens"] == sum(part["usage"]["output_tokens"] for part in parts.values())
+    assert parts["conversation"]["calls"] == result["num_turns"] == 2
+    stats = json.loads(here("stats", result["session_id"], "--json").stdout)
+    assert stats["agents"] == stats["side"][purpose] == parts[purpose]
+    assert stats["total_cost_usd"] == pytest.approx(result["total_cost_usd"])
+    text = here("stats", result["session_id"]).stdout
+    assert f"  agents: 1 {'subagent' if kind else 'fork'}; " in text
+    assert f"  total cost: ${result['total_cost_usd']:.4f}" in text
 
 
 def test_a_call_of_an_agent_is_told_in_one_line() -> None:
