@@ -13,14 +13,19 @@ from lamina.core.policy import CLASSIC, AgentPolicy, Policy
 from lamina.core.settings import Settings
 from lamina.disk.session_files.agent_states import read_states
 from lamina.layers.l7_agents.report import list_restorables
+from lamina.providers.anthropic import AnthropicProvider
 from lamina.testing import MessagesServer, Received
 
-from .agent_helpers import PATIENCE, provider_at, texts
+from .agent_helpers import PATIENCE, texts
 from .subagent_helpers import Open, events, for_parent, for_subagent, in_background, wait_for
 
 KINDS = [None, "general-purpose"]
 CHEAPEST = "claude-haiku-5-5"
 AT_ONCE = Policy("classic", agents=AgentPolicy(summary_seconds=0.0))
+
+
+def cheapest_at(server: MessagesServer) -> AnthropicProvider:
+    return AnthropicProvider(CHEAPEST, api_key="any", base_url=server.url)
 
 
 class Watched:
@@ -65,7 +70,7 @@ def test_a_fork_of_the_agent_says_what_it_does_and_it_is_shown_everywhere(
 ) -> None:
     watched = Watched(messages_server, kind)
     messages_server.reply(text="Reading add in calc.py", fork="agent_summary")
-    agent = opened(policy=AT_ONCE, on_event=watched.hear, provider=provider_at(messages_server).with_model(CHEAPEST))
+    agent = opened(policy=AT_ONCE, on_event=watched.hear, provider=cheapest_at(messages_server))
     agent.run("Start it")
     assert watched.shown.wait(PATIENCE)
     assert agent.agents is not None

@@ -13,6 +13,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, assert_never
 from uuid import uuid4
 
@@ -80,6 +81,7 @@ class AgentRun:
         self.background = background
         self.mail = mail.of_agent(wanted.label or self.id, wanted.description, wanted.name)
         self.began = time.monotonic()
+        self.since = datetime.now(UTC).isoformat(timespec="seconds")
         self.seconds: float | None = None
         self.status: Status = "running"
         self.calls = 0
@@ -91,6 +93,7 @@ class AgentRun:
         self.notices: tuple[str, ...] = ()  # sentences for the user
         self.over = threading.Event()
         self.summary = ""  # its activity when last asked
+        self.doing = ""  # its newest call that names something
         self.asked_at = self.began
         self.said = ""  # its latest text
         self.seen: LastExchange | None = None
@@ -167,7 +170,7 @@ class AgentRun:
         lent = replace(
             side.tool_runner.clone(abort=self.abort, ask=self.ask),
             tools=self.mail.with_send_tool(side.tool_runner.tools),
-            on_start=lambda _: self._count_call(),
+            on_start=lambda call: self._count_call(call.name, call.input),
             on_end=lambda ran: self._follow(result_event(ran)),
         )
         own = replace(side, abort=self.abort, tool_runner=lent)
@@ -208,7 +211,7 @@ class AgentRun:
     def hear(self, event: dict[str, Any]) -> None:
         """Handle an event of the agent, and pass answers and results on to programs that follow it."""
         if event["type"] == "tool_call":
-            self._count_call()
+            self._count_call(event["name"], event["input"])
         elif event["type"] == "answer":
             self.rounds += 1
             self.said = event["reply"].text.strip() or self.said
@@ -224,10 +227,15 @@ class AgentRun:
             self.seen = LastExchange(request, tuple(block.wire for block in reply.blocks), time.monotonic())
             self._news.set()
 
-    def _count_call(self) -> None:
+    def _count_call(self, tool: str, given: object) -> None:
+        from ..layers.l7_agents.summary import describe_activity
+
         with self._lock:
             self.calls += 1
+            self.doing = (describe_activity(tool, given) if isinstance(given, dict) else "") or self.doing
         self.show()
+        if self.parent.agents is not None:
+            self.parent.agents.write_states()  # under a millisecond; a call takes longer
 
     def show(self) -> None:
         """Send the agent's progress to event listeners."""

@@ -156,7 +156,7 @@ class AgentPool:
 
                 self._progress = Progress(c, self, self._news)
             self._progress.begin()
-            self.write_states()
+        self.write_states()
 
     def _tell_end(self, c: Conversation, run: AgentRun) -> None:
         from ..conversation import forks
@@ -173,8 +173,7 @@ class AgentPool:
         if isinstance(run.wanted, ForkCall) and run.error is not None:
             forks.failed(c, PURPOSE, run.error)
         c.record_event(ENDED, event_data(run.state, [*self._unreported.items()]))
-        if run.background:
-            self.write_states()
+        self.write_states()
         ended = [
             name for name, known in list(self._runs.items()) if known.status != "running"
         ]  # a copy, as other threads add runs
@@ -211,9 +210,10 @@ class AgentPool:
         from ..disk.session_files import agent_states
 
         with self._states_lock:
-            states = [run.state for run in list(self._runs.values()) if run.background]
+            runs = [run for run in list(self._runs.values()) if run.background or run.status == "running"]
+            states = [{**run.state.event(), "since": run.since, "doing": run.summary or run.doing} for run in runs]
             with suppress(DiskError):
-                agent_states.write_states(self._c.directory, [state.event() for state in states])
+                agent_states.write_states(self._c.directory, states)
 
     def at_work(self) -> list[AgentRun]:
         """Return the agents whose threads are still running. A crash of our own code is reported later."""
