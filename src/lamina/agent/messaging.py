@@ -72,6 +72,14 @@ class Messaging:
     def of_agent(self, name: str, about: str, kind: str) -> Messaging:
         return Messaging(name, self._post, self._transports, about, kind)
 
+    @property
+    def has_mailbox(self) -> bool:
+        return self._transports.mailbox is not None
+
+    def waits(self) -> bool:
+        """Return whether there may be messages in the session's mailbox."""
+        return self._transports.mailbox is not None and self._transports.mailbox.waits()
+
     def knows(self, name: str) -> bool:
         """Return whether an agent of this process has the name."""
         return name in self._post.names()

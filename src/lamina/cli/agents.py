@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ import click
 
 from ..core.errors import InputError
 from . import options
-from .console import document, notice, print_result, print_table, printable
+from .console import document, notice, print_result, print_table, printable, shorten
 from .options import CommandGroup, find_home
 
 if TYPE_CHECKING:
@@ -100,6 +101,26 @@ def find_running_agents(cwd: Path | None, home: Path | None) -> list[dict[str, A
         if running and live_holder(lock_path(session.with_suffix(".jsonl"))) is not None:
             told = {"session_id": session.name, "project": session.parent.name}
             found += [{**told, **{name: state.get(name) for name in FIELDS}} for state in running]
+    return [*found, *_running_members(cwd, home)] if home is not None else found
+
+
+def _running_members(cwd: Path | None, home: Path) -> list[dict[str, Any]]:
+    """Return the members of teams that run in this directory, or in all."""
+    from ..core.errors import DiskError
+    from ..disk.home.mailbox import MailboxAddress
+    from ..disk.home.team_files import list_teams, read_team, see_member
+    from ..disk.paths.project import slug
+
+    found: list[dict[str, Any]] = []
+    for name in list_teams(home):
+        with suppress(DiskError):  # `lamina team` reports a damaged team
+            team = read_team(home, name)
+            for plan in team.members if cwd is None or str(cwd) == team.cwd else ():
+                seen = see_member(home, MailboxAddress(plan.name, name))
+                told = {"session_id": Path(seen.state.transcript).stem, "project": slug(Path(team.cwd)), "id": str(seen.owner)}
+                told |= {"name": f"{plan.name}@{name}", "type": plan.type or "member", "description": plan.prompt}
+                told |= {"status": seen.state.status, "since": seen.state.since, "doing": seen.state.doing}
+                found += [dict.fromkeys(FIELDS) | {"background": True} | told] if seen.running else []
     return found
 
 
@@ -108,7 +129,9 @@ def print_running_agents(found: list[dict[str, Any]]) -> None:
     for one in found:
         session, kind, status, task = (str(one[name] or "") for name in SHOWN)
         doing = one["doing"] or one["summary"] or "starting"
-        rows.append((str(one["name"] or one["id"]), session[:8], kind, status, since_text(one["since"]), task, str(doing)))
+        rows.append(
+            (str(one["name"] or one["id"]), session[:8], kind, status, since_text(one["since"]), shorten(task, 60), str(doing))
+        )
     print_table(("agent", "session", "type", "state", "since", "task", "doing"), rows)
 
 
