@@ -24,6 +24,7 @@ from msgspec.structs import replace
 from ..core.blocks import ToolResult, ToolUse, tool_result
 from ..core.errors import InputError
 from ..disk.files import remove
+from ..disk.session_files.spills import named_by
 from ..hooks.answers import HookOutcome
 from ..hooks.run import HookRunner
 from ..permissions.decision import judge, may_read
@@ -127,6 +128,7 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
     on_start: Callable[[ToolUse], None] | None = None
     on_end: Callable[[CompletedCall], None] | None = None
     on_output: Callable[[ToolUse, str], None] | None = None  # gets a running command's output; the tool limits it
+    find_result: Callable[[str], Path] | None = None  # finds the file of a cleared result by the short name in its marker
     hooks: HookRunner | None = None  # None: calls have no hooks
 
     def clone(self, *, abort: Event, ask: AskPermission | None) -> ToolRunner:
@@ -158,6 +160,7 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
         return replace(self.clone(abort=abort, ask=None), permission=permission, decide_fork=decide, hooks=hooks)
 
     def run(self, calls: Sequence[ToolUse]) -> tuple[CompletedCall, ...]:
+        calls = [self._with_result_path(call) for call in calls]
         hooked = self.hooks is not None and self.hooks.configured("PreToolUse")
         settled = [] if hooked else [self._settle(call) for call in calls]
         readers = {tool.name for tool in self.tools if tool.read_only}
@@ -182,6 +185,14 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
             done += self._run_at_once([partial(self._run_one, call, one) for call, one in ready])
             changed = changed or calls[at].name not in readers
         return tuple(done)
+
+    def _with_result_path(self, call: ToolUse) -> ToolUse:
+        """Spell out a short name before the call is judged, so that the permitted file is the one that is opened."""
+        argument = {"Read": "file_path", "Grep": "path"}.get(call.name)
+        given = call.input.get(argument) if argument is not None and isinstance(call.input, dict) else None
+        if self.find_result is None or not isinstance(given, str) or (name := named_by(given)) is None:
+            return call
+        return replace(call, input={**call.input, argument: str(self.find_result(name))})
 
     def _run_at_once(self, calls: Sequence[Callable[[], T]]) -> list[T]:
         """Run calls in parallel. Ctrl-C reaches only this thread: it aborts the tools, and then waits for their results."""
@@ -208,7 +219,8 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
     def _hook(self, call: ToolUse) -> HookedCall:
         if self.hooks is None or self.context.abort.is_set() or all(tool.name != call.name for tool in self.tools):
             return HookedCall(call)
-        return before_call(self.hooks, call, self.context.abort)
+        hooked = before_call(self.hooks, call, self.context.abort)
+        return hooked._replace(call=self._with_result_path(hooked.call))
 
     def _settle(self, call: ToolUse, said: HookOutcome | None = None) -> _Settled:
         """Return the verdict, after asking if needed. The rules are read each time, so an "always" counts for the next call. `said` is the
