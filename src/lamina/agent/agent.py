@@ -71,6 +71,15 @@ HANDED_ON = ("window", "policy", "max_tokens", "cache_ttl")
 GO_ON = "The answer above was cut off. Continue where it ends."
 
 
+def default_tools(settings: Settings) -> tuple[Tool, ...]:
+    """Return the built-in tools, and Compact if the settings offer it."""
+    if not settings.compact_tool:
+        return builtin_tools()
+    from ..tools.compact import tool
+
+    return (*builtin_tools(), tool())
+
+
 class TurnResult(msgspec.Struct, frozen=True):
     """The result of a turn."""
 
@@ -111,7 +120,7 @@ class Agent:
         self._depth: int = under.parent._depth + 1 if under is not None else 0
         self.agents: AgentPool | None = None
         self.mail = under.mail if under is not None else Messaging.main(session) if catalog is not None else None
-        self.tools = tuple(tools if tools is not None else builtin_tools())
+        self.tools = tuple(tools) if tools is not None else default_tools(session.settings)
         if self.mail is not None:
             self.tools = self.mail.with_send_tool(self.tools, added=under is None)
             if catalog is not None:
@@ -156,7 +165,9 @@ class Agent:
         abort = under.abort if under is not None else Event()
         return msgspec.structs.replace(
             tool_runner,
-            context=msgspec.structs.replace(tool_runner.context, keeper=self.memory.keep, expand=session._opened, abort=abort),
+            context=msgspec.structs.replace(
+                tool_runner.context, keeper=self.memory.keep, expand=session._opened, compact=session._answer_request, abort=abort
+            ),
             ask=self._asking(ask) if ask is not None else None,
             find_result=session._find_result if scratch is not None else None,
             on_start=lambda call: self.tell({"type": "tool_call", "id": call.id, "name": call.name, "input": call.input}),
@@ -206,9 +217,9 @@ class Agent:
         **session: Any,
     ) -> Self:
         """Open a session with the prompt an agent needs. `session` is passed to Session: home, in_memory, max_tokens, window, …"""
-        chosen, catalog = tuple(tools if tools is not None else builtin_tools()), None
-        where = Path(cwd).resolve()
+        catalog, where = None, Path(cwd).resolve()
         settings = settings if settings is not None else Settings.load(where, home=session.get("home"))
+        chosen = tuple(tools) if tools is not None else default_tools(settings)
         if tools is None:
             own = session.get("home") or lamina_home(os.environ)
             catalog = load_agent_types(where, own, trusted=settings.trusted)

@@ -134,10 +134,10 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
     def clone(self, *, abort: Event, ask: AskPermission | None) -> ToolRunner:
         """Return a runner with the same tools, mode and rules, for a fork with its parent's task. Without `ask`, questions become denials.
 
-        The state a fork can change is copied: which files were read, the to-dos. Its calls are not shown. Its abort is the one Event
-        that ends the whole run. The user's hooks apply to its calls too."""
+        The state a fork can change is copied: which files were read, the to-dos. It cannot ask for a compaction. Its calls are not
+        shown. Its abort is the one Event that ends the whole run. The user's hooks apply to its calls too."""
         context = self.context
-        own = replace(context, reads=context.reads.clone(), todos=list(context.todos), abort=abort, on_output=None)
+        own = replace(context, reads=context.reads.clone(), todos=list(context.todos), abort=abort, on_output=None, compact=None)
         return replace(self, context=own, ask=ask, on_start=None, on_end=None, on_output=None)
 
     def restrict(

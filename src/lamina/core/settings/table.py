@@ -210,6 +210,7 @@ class Table:
         remote=True,
         bare=True,
     )
+    compact_tool = switch(False, "Give the model a tool to ask for a compaction.", "P7", "trusted", bare=True)
     snip = switch(True, "Allow ranges of messages to be removed from the context.", "C10", "trusted", remote=True)
     recall = switch(True, "Add relevant memories to each message.", "Q1", "less", remote=True, memory=True)
     index_in_prompt = switch(
