@@ -67,6 +67,8 @@ IN_SUBAGENTS = ("PreCompact", "PostCompact", "SubagentStop")
 # Session arguments that are passed on to subagents.
 HANDED_ON = ("window", "policy", "max_tokens", "cache_ttl")
 
+# Context that is worth a turn: messages, and reports of agents.
+NEWS = ("attachment:mail", "attachment:agents")
 # Sent to the model to continue an interrupted answer, since the API accepts no conversation that ends with one.
 GO_ON = "The answer above was cut off. Continue where it ends."
 
@@ -281,6 +283,15 @@ class Agent:
             if self._cut_off():
                 self.reminders.add("note", GO_ON)
             return self._carry_on()
+
+    def answer_news(self) -> TurnResult | None:
+        """Run a turn for messages and agents' reports that have arrived, without a user message. None if there are none."""
+        with self._stoppable():
+            with working(self.session) as conversation:
+                known = len(conversation.log.view.items)
+                self._take_news()
+                kinds = [item.kind for item in conversation.log.view.items[known:]]
+            return self._carry_on() if any(kind in NEWS for kind in kinds) else None
 
     def compact(self, instructions: str = "") -> Compacted:
         """Summarise the conversation now. `abort` leaves everything unchanged."""
