@@ -13,7 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from lamina.cli.team_member import member_options
+from lamina.core.errors import InputError
 from lamina.disk.home.mailbox import Mailbox, MailboxAddress
 from lamina.disk.home.member_process import stop_member
 from lamina.disk.home.team_files import MemberPlan, MemberState, Team, read_unread, see_member, write_member, write_team
@@ -170,6 +173,30 @@ def test_a_member_is_joined_and_goes_on_afterwards(home: Path) -> None:
 
 
 @pytest.mark.spec("A6")
+def test_a_chat_as_a_member_has_its_mailbox_and_leaves_it_to_the_process(work: Path) -> None:
+    from .at_terminal import Terminal
+
+    assert start("build", "research-agent=Remember: tests use Postgres.").returncode == 0
+    until(lambda: show("build")["research-agent"]["turns"] == 1)
+    with Terminal("team", "join", "build", "research-agent", cwd=work) as terminal:
+        terminal.expect("(y/n)")  # about the project's agent file
+        terminal.say("n")
+        terminal.prompt()
+        joined = show("build")["research-agent"]
+        assert (joined["status"], joined["pid"]) == ("joined", terminal.process.pid)
+        assert here("team", "stop", "build").stdout == "research-agent is in use by another session, which was left alone.\n"
+        assert "is in use by another session" in here("team", "join", "build", "research-agent", "-p", "Hello.").stderr
+        assert here("team", "send", "build", "research-agent", "Also MySQL.").returncode == 0
+        terminal.say("What do tests use?")
+        terminal.prompt()
+        assert show("build")["research-agent"]["unread"] == 0, "the chat has read it"
+        terminal.say("/exit")
+        assert terminal.process.wait(PATIENCE) == 0
+    until(lambda: show("build")["research-agent"]["status"] == "waiting")
+    assert show("build")["research-agent"]["pid"] != joined["pid"]
+
+
+@pytest.mark.spec("A6")
 def test_a_member_that_ends_at_once_is_told_in_one_sentence_and_turns_are_bounded(home: Path) -> None:
     failed = start("build", "a=Hello.", model=("--model", "anthropic:claude-sonnet-5-5"))
     assert failed.returncode == 1
@@ -208,6 +235,25 @@ def test_another_process_with_a_recorded_id_is_never_signalled(home: Path) -> No
         assert other.poll() is None
     finally:
         other.communicate(b"\n", PATIENCE)
+
+
+@pytest.mark.spec("A6")
+def test_a_process_that_was_just_started_can_be_ended_and_keeps_its_own_record(home: Path) -> None:
+    address = MailboxAddress("a", "build")
+    other = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    try:
+        begun = MemberState(pid=other.pid, start=start_ticks(other.pid) or 0, status="starting")
+        write_member(home, address, begun, first=True)
+        write_member(home, address, replace(begun, turns=7))
+        write_member(home, address, begun, first=True)  # its starter is late
+        assert see_member(home, address).state.turns == 7
+        if begun.start:
+            assert stop_member(home, address) == "stopped"
+            assert other.wait(PATIENCE) is not None
+    finally:
+        other.kill()
+        other.communicate(timeout=PATIENCE)
+    assert see_member(home, address).state.status == "dead"
 
 
 @pytest.mark.exhaustive
@@ -288,3 +334,19 @@ def test_a_member_is_told_who_it_is() -> None:
     assert told.endswith("\n\nLook.")
     assert member_prompt("a", "build", [], "").endswith("Your task arrives by message.")
     assert "no other members" in member_prompt("a", "build", [], "")
+
+
+def test_a_type_gives_a_member_its_tools_and_no_others(home: Path, work: Path) -> None:
+    plan = MemberPlan("judge", "", "reviewer")
+    team = Team("build", str(work), "", (plan,), mode="read-only")
+    options, kind = member_options(home, team, plan)
+    assert kind is not None
+    assert kind.prompt == "You review changes."
+    assert (options.mode, options.mailbox, options.resume) == ("read-only", "judge@build", None)
+    assert {"Bash", "Write", "Edit", "Agent"} <= set(options.deny)
+    assert not {"Read", "SendMessage"} & set(options.deny)
+    assert member_options(home, team, MemberPlan("a", "Hello."))[0].deny == ()
+    with pytest.raises(InputError, match="agent type 'gone' does not exist"):
+        member_options(home, team, MemberPlan("a", "", "gone"))
+    with pytest.raises(InputError, match="does not exist; create it"):
+        member_options(home, replace(team, cwd=str(work / "gone")), plan)
