@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any, Self
+from uuid import uuid4
 
 import msgspec
 
@@ -30,9 +31,9 @@ from ..disk.settings_files import lamina_home, user_home
 from ..fork import loop
 from ..fork.host import Bridge, Host, Source
 from ..fork.tool_runner import AskPermission, CompletedCall, DenialWithWords, PermissionAnswer, ToolRunner, tool_runner_for
+from ..hooks.answers import HookOutcome
 from ..hooks.events import Event as HookEvent
-from ..hooks.events import HookOutcome
-from ..hooks.run import run_hooks
+from ..hooks.run import HookRunner
 from ..layers.l6_dream.trigger import recover_dreams
 from ..layers.l7_agents.tools import agent_tool, send_tool
 from ..layers.l7_agents.types import Catalog, load_agent_types
@@ -47,6 +48,7 @@ from ..session.session import Session
 from ..tools.registry import builtin_tools
 from ..tools.todo import render_todos
 from ..tools.tool import Tool, definition
+from .agent_hooks import hook_runner_for
 from .agent_run import AgentRun
 from .agent_tool import AgentPool
 from .driver import Driver, result_event
@@ -61,7 +63,7 @@ if TYPE_CHECKING:
 MOST_STOPS = 3
 
 # Hooks that concern a subagent's own conversation. The others concern the user's.
-IN_SUBAGENTS = ("PreCompact", "PostCompact")
+IN_SUBAGENTS = ("PreCompact", "PostCompact", "SubagentStop")
 # Session arguments that are passed on to subagents.
 HANDED_ON = ("window", "policy", "max_tokens", "cache_ttl")
 
@@ -69,6 +71,15 @@ HANDED_ON = ("window", "policy", "max_tokens", "cache_ttl")
 NEWS = ("attachment:mail", "attachment:agents")
 # Sent to the model to continue an interrupted answer, since the API accepts no conversation that ends with one.
 GO_ON = "The answer above was cut off. Continue where it ends."
+
+
+def default_tools(settings: Settings) -> tuple[Tool, ...]:
+    """Return the built-in tools, and Compact if the settings offer it."""
+    if not settings.compact_tool:
+        return builtin_tools()
+    from ..tools.compact import tool
+
+    return (*builtin_tools(), tool())
 
 
 class TurnResult(msgspec.Struct, frozen=True):
@@ -84,6 +95,7 @@ class TurnResult(msgspec.Struct, frozen=True):
 class Agent:
     _given: Mapping[str, Any] = {}
     _in_turn = False
+    prompt_id: str | None = None  # of the current turn, for hooks
 
     def __init__(
         self,
@@ -110,7 +122,7 @@ class Agent:
         self._depth: int = under.parent._depth + 1 if under is not None else 0
         self.agents: AgentPool | None = None
         self.mail = under.mail if under is not None else Messaging.main(session) if catalog is not None else None
-        self.tools = tuple(tools if tools is not None else builtin_tools())
+        self.tools = tuple(tools) if tools is not None else default_tools(session.settings)
         if self.mail is not None:
             self.tools = self.mail.with_send_tool(self.tools, added=under is None)
             if catalog is not None:
@@ -124,6 +136,7 @@ class Agent:
         # Hooks and commands see the user's own environment and the variables of the settings, never ours.
         self.environ = {**(os.environ if environ is None else environ), **session.settings.env}
         self.memory = memory or MemoryBinding(session)
+        self.hooks: HookRunner = hook_runner_for(self, under)
         self.tool_runner: ToolRunner = self._make_tool_runner(ask)
         self.context = self.tool_runner.context
         self.reminders = Reminders(session, self.memory, self.environ)
@@ -154,11 +167,15 @@ class Agent:
         abort = under.abort if under is not None else Event()
         return msgspec.structs.replace(
             tool_runner,
-            context=msgspec.structs.replace(tool_runner.context, keeper=self.memory.keep, expand=session._opened, abort=abort),
+            context=msgspec.structs.replace(
+                tool_runner.context, keeper=self.memory.keep, expand=session._opened, compact=session._answer_request, abort=abort
+            ),
             ask=self._asking(ask) if ask is not None else None,
+            find_result=session._find_result if scratch is not None else None,
             on_start=lambda call: self.tell({"type": "tool_call", "id": call.id, "name": call.name, "input": call.input}),
             on_end=lambda ran: self.tell(result_event(ran)),
             on_output=lambda call, text: self.tell({"type": "tool_output", "id": call.id, "text": text}),
+            hooks=self.hooks,
         )
 
     def _make_host(self, interactive: bool, bridge: Bridge | None) -> Host:
@@ -170,9 +187,11 @@ class Agent:
             todos=lambda: render_todos(self.context.todos) if self.context.todos else None,
             restorable=self.agents.restorables if self.agents is not None else None,
             pre_compact=lambda trigger, instructions: self._hook(
-                "PreCompact", matching=trigger, trigger=trigger, custom_instructions=instructions
+                "PreCompact", matching=trigger, trigger=trigger, custom_instructions=instructions or None
             ),
-            post_compact=lambda trigger, summary: self._hook("PostCompact", matching=trigger, trigger=trigger, summary=summary),
+            post_compact=lambda trigger, summary: self._hook(
+                "PostCompact", matching=trigger, trigger=trigger, compact_summary=summary
+            ),
             session_start=lambda source: self._hook("SessionStart", matching=source, source=source),
             reminder=self.reminders.first_reminder,
             memory=self.memory.access(interactive=interactive),
@@ -200,9 +219,9 @@ class Agent:
         **session: Any,
     ) -> Self:
         """Open a session with the prompt an agent needs. `session` is passed to Session: home, in_memory, max_tokens, window, …"""
-        chosen, catalog = tuple(tools if tools is not None else builtin_tools()), None
-        where = Path(cwd).resolve()
+        catalog, where = None, Path(cwd).resolve()
         settings = settings if settings is not None else Settings.load(where, home=session.get("home"))
+        chosen = tuple(tools) if tools is not None else default_tools(settings)
         if tools is None:
             own = session.get("home") or lamina_home(os.environ)
             catalog = load_agent_types(where, own, trusted=settings.trusted)
@@ -246,6 +265,7 @@ class Agent:
     def run(self, prompt: str | Sequence[Mapping[str, Any]]) -> TurnResult:
         """Send a user message and continue until the model is done."""
         with self._stoppable():
+            self.prompt_id = str(uuid4())
             said = self._hook("UserPromptSubmit", prompt=_words(prompt))
             notices = (*said.messages, *said.faults)
             if said.block is not None:
@@ -314,7 +334,9 @@ class Agent:
         outcome = self._driver.carry_on(self.rounds)
         rounds = outcome.rounds
         for sent_back in range(MOST_STOPS):
-            stopped = self._hook("Stop", stop_hook_active=sent_back > 0)
+            if outcome.ended == "stopped":  # by a hook, so nobody asks whether it is done
+                break
+            stopped = self._stop_hook(outcome, sent_back)
             notices += [*stopped.messages, *stopped.faults]
             if stopped.block is None or outcome.ended != "answered":
                 break
@@ -322,9 +344,20 @@ class Agent:
             outcome = self._driver.carry_on(self.rounds)
             rounds += outcome.rounds
         self.session.end_turn()
-        return TurnResult(outcome.reply.text, outcome.ended, rounds, outcome.reply, (*notices, *self.memory.take_notices()))
+        text = outcome.why if outcome.ended == "stopped" else outcome.reply.text
+        return TurnResult(text, outcome.ended, rounds, outcome.reply, (*notices, *self.memory.take_notices()))
+
+    def _stop_hook(self, outcome: loop.Outcome, sent_back: int) -> HookOutcome:
+        told: dict[str, Any] = {"stop_hook_active": sent_back > 0, "last_assistant_message": outcome.reply.text}
+        if self._under is None:
+            return self._hook("Stop", **told)
+        path = str(self.session.path or "")
+        return self._hook("SubagentStop", matching=self._under.wanted.name, agent_transcript_path=path, **told)
 
     def _after_results(self, ran: Sequence[CompletedCall]) -> None:
+        for one in ran:
+            for text in one.context:
+                self.reminders.add("hook", text)
         self.reminders.add_nested([one for one in ran if one.call.name == "Read" and not one.output.is_error])
         self._take_news()
 
@@ -336,14 +369,10 @@ class Agent:
         if self.agents is not None:
             self.agents.land()
 
-    def _hook(self, event: HookEvent, *, matching: str = "", **payload: Any) -> HookOutcome:
-        hooks = self.session.settings.hooks
-        if not hooks or (self._under is not None and event not in IN_SUBAGENTS):
+    def _hook(self, event: HookEvent, *, matching: str | None = None, **payload: Any) -> HookOutcome:
+        if self._under is not None and event not in IN_SUBAGENTS:
             return HookOutcome()
-        given = {"session_id": self.session.id, "transcript_path": str(self.session.path or ""), **payload}
-        said = run_hooks(
-            event, given, hooks, cwd=self.session.cwd, environ=self.environ, matching=matching, abort=self.context.abort
-        )
+        said = self.hooks.run(event, payload, matching=matching, abort=self.context.abort)
         if self.context.abort.is_set():
             raise Aborted
         return said
