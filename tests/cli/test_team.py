@@ -71,7 +71,7 @@ def mail(name: str) -> list[tuple[str, str, str]]:
 
 @pytest.mark.spec("A6")
 def test_of_three_members_one_is_killed_and_the_others_go_on(home: Path, work: Path) -> None:
-    begun = start("build", "research-agent=Remember: tests use Postgres.", "writer=Write it down.", "judge=reviewer")
+    begun = start("build", "research-agent=Remember: tests use Postgres.", "writer=Write it down.\udcff", "judge=reviewer")
     assert begun.returncode == 0, begun.stderr
     until(lambda: {name: (row["status"], row["turns"]) for name, row in show("build").items()} == STARTED)
     first = show("build")
@@ -286,6 +286,9 @@ def test_a_member_that_does_not_react_is_killed_with_its_commands(
         (("start", "a", "--member", "../x=y"), "invalid mailbox name '../x@a'"),
         (("start", "a", "--member", "x=y", "--member", "x=z"), "--member x is given twice."),
         (("start", "a", *(word for number in range(17) for word in ("--member", f"m{number}=y"))), "at most 16 members, not 17"),
+        (("start", "a", "--member", f"x={'y' * 20_001}"), "The prompt of x has more than 20,000 characters."),
+        (("start", "a\udcff", "--member", "x=y"), "invalid team name"),
+        (("start", "a", "--member", "x\udcff=y"), "invalid mailbox name 'x?@a'"),
         (("start", "a"), "Team 'a' not found. Add --member"),
         (("start", "there", "--member", "x=y"), "Team there exists (x). Start it again without --member"),
         (("show", "nobody"), "'nobody' not found; the teams are there"),
@@ -319,8 +322,12 @@ def test_unreadable_files_of_a_team_are_reported_and_the_rest_is_shown(home: Pat
     assert [row["text"] for row in json.loads(shown.stdout)] == ["Hello."]
     assert shown.stderr == "lamina: The mailbox of x@there has 3 unreadable lines, which are ignored.\n"
     assert show("there")["x"]["status"] == "new"
-    (home / "teams" / "there" / "team.json").write_text("{")
-    for arguments in (("show", "there"), ("start", "there", "--member", "a=b")):
+    for content, arguments in (
+        ("{", ("show", "there")),
+        ("{", ("start", "there", "--member", "a=b")),
+        ('{"name": "there", "cwd": "/", "created": "", "members": [{"name": "../../x"}]}', ("stop", "there")),
+    ):
+        (home / "teams" / "there" / "team.json").write_text(content)
         wrong = here("team", *arguments)
         assert wrong.returncode == 1
         assert wrong.stderr.count("\n") == 1

@@ -27,6 +27,7 @@ from ..disk.home.team_files import (
     see_member,
     write_team,
 )
+from ..layers.l7_agents.messages import MOST_TEXT
 from . import options
 from .agents import SENDER, load_types, since_text
 from .chat import FORMATS, MODES
@@ -114,6 +115,8 @@ def start_command(
     team = find_team(home, name)
     if members:
         _refuse_existing(home, team, replace=replace)
+        if not is_encodable(str(cwd)):
+            raise click.UsageError("The name of the working directory is not valid UTF-8. Use --cwd with another one.")
         now = datetime.now(UTC).isoformat(timespec="seconds")
         team = Team(name, str(cwd), now, _read_members(members, name, cwd, home), model or "", mode or "", turns)
         write_team(home, team)
@@ -126,6 +129,10 @@ def start_command(
     show_team(home, team, as_json)
     notice(*failed)
     return 1 if failed else 0
+
+
+def is_encodable(text: str) -> bool:
+    return text == text.encode("utf-8", "replace").decode()
 
 
 def _refuse_existing(home: Path, team: Team | None, *, replace: bool) -> None:
@@ -148,7 +155,9 @@ def _read_members(given: tuple[str, ...], team: str, cwd: Path, home: Path) -> t
     catalog = load_types(cwd, home)
     found: list[MemberPlan] = []
     for text in given:
-        name, equals, task = text.partition("=")
+        name, equals, task = text.encode("utf-8", "replace").decode().partition("=")  # a shell may pass half a character
+        if len(task) > MOST_TEXT:
+            raise click.UsageError(f"The prompt of {printable(name)} has more than {MOST_TEXT:,} characters. Put it into a file.")
         if not equals or not task.strip():
             raise click.UsageError(f"--member {printable(shorten(text, 80))!r} is not NAME=PROMPT.")
         address = read_address(f"{name}@{team}")
@@ -214,7 +223,7 @@ def mail_command(name: str, member: str | None, as_json: bool) -> None:
 @options.reports
 def send_command(name: str, member: str, text: str) -> options.Reported:
     """Send TEXT to MEMBER of a team, or to all of them. One that does not run reads it when it is started again."""
-    from ..layers.l7_agents.messages import MOST_TEXT, AgentMessage, encode_message
+    from ..layers.l7_agents.messages import AgentMessage, encode_message
 
     home = need_home()
     team = read_team(home, name)

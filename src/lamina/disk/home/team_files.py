@@ -112,10 +112,11 @@ def find_team(home: Path, name: str) -> Team | None:
     data = read(path, MOST_BYTES)
     if data is None:
         return None
-    try:
-        return msgspec.json.decode(data, type=Team)
-    except UNDECODABLE as error:
-        raise DiskError(str(path), "is not a valid team file", "remove it, then start the team again") from error
+    with suppress(*UNDECODABLE):
+        team = msgspec.json.decode(data, type=Team)
+        if all(is_name(member.name) for member in team.members):
+            return msgspec.structs.replace(team, name=name)
+    raise DiskError(str(path), "is not a valid team file", "remove it, then start the team again")
 
 
 def read_team(home: Path, name: str) -> Team:
