@@ -42,10 +42,10 @@ TIMES = 4
 def test_a_summary_that_fails_replaces_nothing_and_the_next_one_is_made(
     messages_server: MessagesServer, tmp_path: Path, fault: str
 ) -> None:
-    with connected(messages_server, tmp_path, settings=Settings(session_notes=False)) as session:
+    with connected(messages_server, tmp_path, settings=Settings(session_notes=False, size_clearing=False)) as session:
         FAULTS[fault](messages_server, "summary", TIMES)
         work = Work(session, messages_server)
-        work.turns(3, rounds=6, together=2)
+        work.turns(6, rounds=6, together=2)
         assert "summary" in prove(session, work)
         check_goes_on(session, messages_server, work)
         assert events(session, "fork_failed") or events(session, "summary_rejected")

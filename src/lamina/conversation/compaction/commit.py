@@ -53,6 +53,7 @@ class Compacted(msgspec.Struct, frozen=True):
     not_back: tuple[NotRestored, ...] = ()  # files and texts that could not be shown again, and why
     fidelity: Fidelity | None = None  # how many removed facts the model can still answer
     why: str = ""
+    instead: str = ""  # why rules made the summary and not the model
 
     @property
     def done(self) -> bool:
@@ -81,6 +82,7 @@ class Replacement(msgspec.Struct, frozen=True):
     usage: Usage = Usage()
     left_out: int = 0
     saved: int = 0  # tokens
+    instead: str = ""  # why rules made the summary and not the model
 
     @property
     def within(self) -> bool:
@@ -141,6 +143,7 @@ def commit(
         new.put.files,
         new.put.skipped,
         fidelity(c, items),
+        instead=new.instead,
     )
     _report(c, done, new, wanted.trigger)
     return done
@@ -201,8 +204,15 @@ def _report(c: Conversation, done: Compacted, new: Replacement, trigger: str) ->
     if new.within:
         # No checkpoint follows a span, so the event carries the calibrated count, as it does for a clearing.
         told |= {"decision": done.boundary, "count": c.count.to_json()}
+    if done.instead:
+        told["instead"] = done.instead
     c.record_event("compaction", told)
-    if done.left_out:
+    if done.instead:
+        c.notify(
+            f"The model did not write the summary: {done.instead}. Lamina made it by rules instead: it lists requests, files, errors "
+            f"and open tasks, but no conclusions. Undo {done.boundary} to restore everything."
+        )
+    elif done.left_out:
         c.notify(
             f"The summary does not cover the oldest {plural(done.left_out, 'round', f'{done.left_out:,} rounds')}, "
             "because the model call had no room for more. "

@@ -117,7 +117,7 @@ def listed_in(summary: str) -> list[str]:
 
 USERS_HEADING = "## 6. All user messages"
 # The user's messages go before this section, or at the end if a summary lacks it.
-_SEVENTH = re.compile(r"^#{1,4}\s*7\.", re.MULTILINE)
+_SEVENTH = re.compile(r"^(?:#{1,4}\s*(?:\*\*)?|\*\*)[7７]\s?[.．、:：)]", re.MULTILINE)
 
 
 class WayBack(NamedTuple):

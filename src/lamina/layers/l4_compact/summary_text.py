@@ -13,7 +13,6 @@ so that both the user and the next try can use it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 import msgspec
@@ -28,14 +27,10 @@ from ...core.view import Item
 from ...core.wording import counted
 from ...fork.handover import Handover, altered
 from .plan import SummaryPlan
+from .summary_tags import find_summary
 
-_ANALYSIS, _ANALYSIS_END = "<analysis>", "</analysis>"
-_SUMMARY, _SUMMARY_END = "<summary>", "</summary>"
-_HEADING = re.compile(r"^#{1,4}\s*[1-9]\.", re.MULTILINE)
-# An answer without tags is accepted only if it has at least this many of the numbered headings.
-LEAST_HEADINGS = 4
-# A shorter summary is useless.
-LEAST_CHARACTERS = 40
+# A shorter summary is useless. In bytes, since forty characters of Chinese can say a lot.
+LEAST_BYTES = 40
 
 # Stop reasons of an answer that ran into a limit.
 FULL = ("max_tokens", "model_context_window_exceeded")
@@ -58,46 +53,14 @@ def read_summary(reply: Reply, *, most: int, tokens: Tokens) -> Summary | Reject
         return Rejected("it calls a tool")
     if not reply.complete or reply.stop_reason in FULL:
         return Rejected("it was cut off")
-    found = _body(reply.text)
+    found = find_summary(reply.text)
     if found is None:
         return Rejected("it holds no <summary>" if reply.text.strip() else "it is empty")
-    if len(found) < LEAST_CHARACTERS:
+    if len(found.encode(errors="replace")) < LEAST_BYTES:
         return Rejected("it is empty")
     if (size := tokens(found)) >= most:
         return Rejected(f"it is no smaller than the messages it would replace ({size:,} of {most:,} tokens)")
     return Summary(_safe(found))
-
-
-def _body(text: str) -> str | None:
-    """Return the last summary in the answer, or the whole answer if it has the right headings and only the tags are missing."""
-    plain = _without_analysis(text)
-    small = plain.lower()
-    end = small.rfind(_SUMMARY_END)
-    if end >= 0:
-        before = small.rfind(_SUMMARY_END, 0, end)
-        start = small.find(_SUMMARY, max(0, before), end)
-        return plain[start + len(_SUMMARY) : end].strip() if start >= 0 else None
-    return plain.strip() if len(_HEADING.findall(plain)) >= LEAST_HEADINGS and _SUMMARY not in small else None
-
-
-def _without_analysis(text: str) -> str:
-    """Remove the analysis. An analysis that is never closed ends where the summary begins.
-
-    The text is walked only once, so an answer provoked by a hostile tool result takes no more than linear time."""
-    small = text.lower()
-    if len(small) != len(text):  # lowercasing some letters changes the length, and positions would not match
-        small = text
-    parts: list[str] = []
-    at = 0
-    last = small.rfind(_ANALYSIS_END)  # an analysis that starts after this position is never closed
-    while (start := small.find(_ANALYSIS, at)) >= 0:
-        closed = small.find(_ANALYSIS_END, start) if start < last else -1
-        end = closed + len(_ANALYSIS_END) if closed >= 0 else small.find(_SUMMARY, start)
-        if end < 0:
-            break
-        parts.append(text[at:start])
-        at = end
-    return "".join([*parts, text[at:]])
 
 
 def _safe(text: str) -> str:
