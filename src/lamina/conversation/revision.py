@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..core.log import Log
 from ..core.records import Boundary, Revoke, Rewind
+from ..disk.transcripts.store import load_whole
 from .state import Conversation
 
 
@@ -36,8 +36,11 @@ def undo(c: Conversation, target: str) -> None:
     A decision that a later compaction dropped from memory is looked up in the whole log: the later one depends on it and must be
     undone first.
     """
-    log = c.log if target in c.log.decisions else Log.load(c.store.read)
+    log = c.log if target in c.log.decisions else load_whole(c.store)
     log.check_undo(target)
+    if target not in c.log.view.pins and c.background.running("summary") is not None:
+        c.background.abort("summary")
+        c.notify("The summary that was being made in the background was dropped, because the undo changed the conversation.")
     uuid, parent, time = c.head()
     c.append([Revoke(uuid, parent, time, target)], reason="undo")
     c.record_event("undo", {"decision": target, "count": c.count.to_json()})

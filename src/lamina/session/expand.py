@@ -10,6 +10,7 @@ from ..core.log import Log
 from ..core.receipts import read_receipt
 from ..core.records import Clear, Message, Spill
 from ..disk.session_files.spills import DIRECTORY
+from ..disk.transcripts.store import load_whole
 from ..layers.l1_results.reopen import spilled_text
 from ..layers.l4_compact.expand import find_decision, page_of, stands_for, text_of
 from ..tools.expand import ExpandedPage
@@ -57,7 +58,7 @@ class Expansion:
         """Look for the spill in memory, then in the whole log: a compaction drops the record from memory but keeps the file."""
         found = spill_in(self._c.log, node)
         if found is None and node and self._c.start and find_decision(self._c.store, node) is None:
-            found = spill_in(Log.load(self._c.store.read), node)
+            found = spill_in(load_whole(self._c.store), node)
         return found
 
 
