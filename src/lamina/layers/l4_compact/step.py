@@ -146,10 +146,11 @@ def answer_request(c: Conversation, instructions: str) -> str:
     Nothing is appended here: a tool may run in another thread. A request is turned down if too little was added since the last
     compaction, so a model that keeps asking costs no calls."""
     count, event = c.count.judged, c.log.events.get("compaction")
-    least = c.limits.autocompact * LEAST_REQUESTED_PERCENT // 100
+    found = room(c)
+    least = found.base + (found.at - found.base) * LEAST_REQUESTED_PERCENT // 100
     after = event.data.get("tokens_after") if event is not None else None
     if isinstance(after, int):
-        least = max(least, after + c.limits.autocompact * LEAST_GROWTH_PERCENT // 100)
+        least = max(least, after + (found.at - found.base) * LEAST_GROWTH_PERCENT // 100)
     if not c.settings.compaction:
         return "Compaction is turned off in this session. Continue without it."
     if _ledger(c).stopped:
@@ -282,7 +283,7 @@ def _applied(
         done = apply_summary(c, items, made, asked, "rules" if asked.mechanical else how, wanted)
     else:
         done = Compacted(why=asked.why)
-    needed = needed or c.count.judged >= c.limits.autocompact
+    needed = needed or c.count.judged >= room(c).at
     if done.done or not needed or (isinstance(asked, SummaryMade) and asked.mechanical):
         return done
     return apply_summary(c, items, made, without_model(c, items, made, done.why, asked.usage), "rules", wanted)
@@ -317,7 +318,7 @@ def _most_round(c: Conversation, refused: PromptTooLong | None) -> int:
     If the server rejected the conversation, its limit counts, with room to spare because our count was wrong."""
     if refused is not None:
         return max(1, (c.count.tokens - (refused.gap or 0)) * MOST_KEPT_PERCENT // 100)
-    return max(1, c.limits.blocking - c.count.fixed - reserve(c) - c.limits.scaled(c.policy.compact.users_tokens))
+    return max(1, c.limits.blocking - c.count.before_messages - reserve(c) - c.limits.scaled(c.policy.compact.users_tokens))
 
 
 def _ledger(c: Conversation) -> BreakerLedger:
