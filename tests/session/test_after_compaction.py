@@ -100,7 +100,8 @@ def by_model(session: Session, ids: list[str]) -> Compacted | None:
 
 def automatic(session: Session, ids: list[str]) -> Compacted | None:
     with working(session) as c:
-        c.use_settings(session.settings, c.policy, replace(c.limits, autocompact=c.count.judged - 100))
+        at = c.count.judged - 100
+        c.use_settings(session.settings, c.policy, replace(c.limits, autocompact=at, latest=at))
     return None
 
 
