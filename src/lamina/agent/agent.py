@@ -154,6 +154,7 @@ class Agent:
             tool_runner,
             context=msgspec.structs.replace(tool_runner.context, keeper=self.memory.keep, expand=session._opened, abort=abort),
             ask=self._asking(ask) if ask is not None else None,
+            find_result=session._find_result if scratch is not None else None,
             on_start=lambda call: self.tell({"type": "tool_call", "id": call.id, "name": call.name, "input": call.input}),
             on_end=lambda ran: self.tell(result_event(ran)),
             on_output=lambda call, text: self.tell({"type": "tool_output", "id": call.id, "text": text}),

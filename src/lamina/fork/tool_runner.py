@@ -21,6 +21,7 @@ from msgspec.structs import replace
 from ..core.blocks import ToolResult, ToolUse, tool_result
 from ..core.errors import InputError
 from ..disk.files import remove
+from ..disk.session_files.spills import named_by
 from ..permissions.decision import judge, may_read
 from ..permissions.readonly.run import ReadOnlyResult, run_readonly
 from ..permissions.request import Allow, AskUser, Deny, Mode, PermissionContext, UnclearCall, Verdict, read_call
@@ -104,6 +105,7 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
     on_start: Callable[[ToolUse], None] | None = None
     on_end: Callable[[CompletedCall], None] | None = None
     on_output: Callable[[ToolUse, str], None] | None = None  # gets a running command's output; the tool limits it
+    find_result: Callable[[str], Path] | None = None  # finds the file of a cleared result by the short name in its marker
 
     def clone(self, *, abort: Event, ask: AskPermission | None) -> ToolRunner:
         """Return a runner with the same tools, mode and rules, for a fork with its parent's task. Without `ask`, questions become denials.
@@ -132,6 +134,7 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
         return replace(self.clone(abort=abort, ask=None), permission=permission, decide_fork=decide)
 
     def run(self, calls: Sequence[ToolUse]) -> tuple[CompletedCall, ...]:
+        calls = [self._with_result_path(call) for call in calls]
         settled = [self._settle(call) for call in calls]
         readers = {tool.name for tool in self.tools if tool.read_only}
         together = {tool.name for tool in self.tools if getattr(tool, "together", False)}
@@ -150,6 +153,14 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
             )
             changed = changed or calls[at].name not in readers
         return tuple(done)
+
+    def _with_result_path(self, call: ToolUse) -> ToolUse:
+        """Spell out a short name before the call is judged, so that the permitted file is the one that is opened."""
+        argument = {"Read": "file_path", "Grep": "path"}.get(call.name)
+        given = call.input.get(argument) if argument is not None and isinstance(call.input, dict) else None
+        if self.find_result is None or not isinstance(given, str) or (name := named_by(given)) is None:
+            return call
+        return replace(call, input={**call.input, argument: str(self.find_result(name))})
 
     def _run_at_once(self, calls: Sequence[Callable[[], CompletedCall]]) -> list[CompletedCall]:
         """Run calls in parallel. Ctrl-C reaches only this thread: it aborts the tools, and then waits for their results."""

@@ -22,6 +22,8 @@ from ..core.wording import counted
 from ..disk.transcripts.store import load_whole
 
 if TYPE_CHECKING:  # layer 4 is imported on first use
+    from pathlib import Path
+
     from ..fork.host import Source
     from ..layers.l4_compact.plan import Pivot
     from ..layers.l4_compact.step import CompactionPreview
@@ -175,6 +177,12 @@ class SessionEdits:
 
             self._expansion = Expansion(self._c)
         return self._expansion.open(node, number)
+
+    def _find_result(self, name: str) -> Path:
+        """Return the file of a cleared result, for a tool that runs while its turn holds the session."""
+        from .expand import find_result
+
+        return find_result(self._c, name)
 
     def hide_messages(self, first: str = "", last: str = "", *, turns: str = "") -> str:
         """Hide messages from the model. The transcript keeps them, and `undo` shows them again.
