@@ -14,7 +14,7 @@ from lamina.core.policy import CLASSIC
 from lamina.core.receipts import Told
 from lamina.core.records import Boundary, Pin
 from lamina.core.view import Item
-from lamina.hooks.events import HookOutcome
+from lamina.hooks.answers import HookOutcome
 from lamina.layers.l3_notes import step as notes
 from lamina.layers.l4_compact import step
 from lamina.layers.l4_compact.expand import page_of, stands_for, text_of

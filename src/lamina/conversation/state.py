@@ -107,6 +107,7 @@ class Conversation:
         self.last = read_last_request(live, store, prompt)
         self.refused = RefusedBlocks()
         self.cache_edits = CacheEdits()
+        self.requested: str | None = None  # instructions of a compaction that the model asked for; None: it asked for none
         self.cut_pins: set[str] = set()  # shortened pins that the user was notified of
 
     def use_clock(self, clock: Callable[[], str]) -> None:
@@ -128,6 +129,10 @@ class Conversation:
         self.restorables.pop((kind, key), None)
         if text is not None:
             self.restorables[kind, key] = text
+
+    def request_compaction(self, instructions: str | None) -> None:
+        """Compact before the next call; None withdraws the request."""
+        self.requested = instructions
 
     def layer_state(self, kind: type[T]) -> T:
         """Return a layer's state: the one instance of this class that belongs to the conversation."""

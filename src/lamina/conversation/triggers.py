@@ -29,6 +29,11 @@ def compaction(c: Conversation) -> bool:
     return c.autocompact and not c.settings.collapse and c.count.judged >= c.limits.autocompact - ahead
 
 
+def most_unseen(c: Conversation) -> int:
+    """Return the maximum tokens of new tool results: with a summary before them, they must fit below the threshold."""
+    return max(1, (c.limits.autocompact - c.count.fixed) // 2)
+
+
 def collapse(c: Conversation) -> bool:
     return c.settings.collapse and c.count.judged >= c.limits.effective * c.policy.compact.collapse_percent // 100
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..conversation import revision
 from ..conversation.state import Conversation
-from ..core.blocks import Text
+from ..core.blocks import Text, Wire
 from ..core.errors import InputError, UsageError
 from ..core.log import Log
 from ..core.records import Boundary, Clear, Pin, Span, Spill, new_id
@@ -224,6 +224,35 @@ class SessionEdits:
         items = self._c.log.view.items
         starts = [index for index, item in enumerate(items) if is_said(item)]
         return [turn_in_view(items[start:end]) for start, end in pairwise([*starts, len(items)])]
+
+    @staticmethod
+    def compact_tool() -> Wire:
+        """Return the definition of a tool with which the model can ask for a compaction.
+
+        Pass it among the `tools` of the session. When the model calls it, send back the text that `request_compaction` returns.
+        """
+        from ..tools.compact import tool
+        from ..tools.tool import definition
+
+        return definition(tool())
+
+    def request_compaction(self, instructions: str = "") -> str:
+        """Compact before the next call, because the model asked for it.
+
+        Args:
+            instructions: What the summary should focus on.
+
+        Returns:
+            The text of the tool result: the request was accepted, or why not.
+        """
+        with self._open():
+            return self._answer_request(instructions)
+
+    def _answer_request(self, instructions: str) -> str:
+        """Answer without taking the lock, for a tool that runs while its turn holds the session."""
+        from ..layers.l4_compact import step as compact
+
+        return compact.answer_request(self._c, instructions)
 
     def preview_compaction(self, *, pivot: Pivot | None = None) -> CompactionPreview:
         """Return what `compact` would do, without calling a model or changing anything.

@@ -54,7 +54,7 @@ def describe_compaction(done: Compacted, cwd: Path) -> list[str]:
     if done.fidelity is not None and (clause := done.fidelity.clause()):
         lines.append(f"{clause[:1].upper()}{clause[1:]}.")
     if done.not_back:
-        lines.append(f"Not restored: {', '.join(f'{key} ({why})' for key, why in done.not_back)}.")
+        lines.append(f"Not restored in full: {', '.join(f'{key} ({why})' for key, why in done.not_back)}.")
     if done.left_out and not done.instead:  # a summary by rules is explained in a notice
         oldest = counted(done.left_out, "oldest round")
         lines.append(

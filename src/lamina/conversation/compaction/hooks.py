@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from ...hooks.events import HookOutcome
+from ...hooks.answers import HookOutcome
 from ..isolate import call_host
 from ..state import Conversation
 

@@ -18,6 +18,7 @@ from ...core.errors import DiskError
 from ...core.receipts import Told, write_receipt
 from ...core.records import Clear, Event, Spill, new_id
 from ...disk.session_files.spills import DIRECTORY, Spills, open_spills, short_name
+from .old_answers import ShortenedAnswer
 from .registry import Clearable, Registry, Rules, Surfaced, marker, original
 
 # An id of the usual length, to estimate the size of a marker before the real id is known.
@@ -75,7 +76,7 @@ def _note_revoked(c: Conversation, state: MicroState) -> None:
     They are read from the log, like the undo itself, so that a resumed session spares them too."""
     state.revoked = frozenset(c.log.revoked)
     undone = (one for one in c.store.read(c.start) if isinstance(one, Clear) and one.uuid in c.log.revoked)
-    state.spared |= {call for one in undone for call in one.markers}
+    state.spared |= {name for one in undone for name in (*one.markers, *one.shortened)}
 
 
 def _names(value: object) -> list[str]:
@@ -116,6 +117,18 @@ def _shown(c: Conversation, path: str) -> str:
     known = runner is not None and runner.find_result is not None and any(tool.name == "Read" for tool in runner.tools)
     own = c.directory is not None and os.path.dirname(path) == str(c.directory / DIRECTORY)
     return short_name(path) if known and own else path
+
+
+def shorten(c: Conversation, answers: Sequence[ShortenedAnswer], *, uuid: str) -> None:
+    """Append the decision to shorten these answers. The log keeps the originals, so no file is written."""
+    _, parent, time = c.head()
+    saved = sum(one.saved for one in answers)
+    records = {one.record: [block.wire for block in one.blocks] for one in answers}
+    fates = {item.uuid: Told("cleared" if item.uuid in records else "kept") for item in c.log.view.items}
+    receipt = write_receipt(uuid, [item.uuid for item in c.log.view.items], fates).to_json()
+    data: Wire = {"ids": [], "answers": list(records), "tokens_saved": saved, "trigger": "size"}
+    event = Event(new_id(), parent, time, "clearing", data | {"decision": uuid, "count": c.count.to_json()})
+    c.append([Clear(uuid, parent, time, {}, (), "size", saved, receipt, records), event], reason="clearing")
 
 
 def _fates(c: Conversation, done: Sequence[Clearable], paths: dict[str, str], memories: Sequence[Surfaced]) -> dict[str, Told]:

@@ -1,6 +1,6 @@
 """Layer 2 in a turn: clear old results before a call, each at most once (M1-M7).
 
-    clear        before a call: clear after a pause, in the provider's cache, or by size
+    clear        before a call: clear after a pause, in the provider's cache, or by size; then shorten old answers if need be
     with_edits   add the cache edits to the request
     confirmed    after a call: record what the provider deleted or cleared
     options      when a session opens: the request options for clearing by the provider
@@ -21,12 +21,14 @@ from ...conversation.triggers import compaction_at
 from ...conversation.window.thresholds import Thresholds
 from ...core.blocks import Wire
 from ...core.policy import Policy
+from ...core.records import new_id
 from ...core.reply import Reply
 from ...core.settings import Settings
 from ...providers import Capabilities
-from .clearing import EDITS_EVENT, MicroState, carry_out, updated_state
+from .clearing import EDITS_EVENT, MicroState, carry_out, shorten, tokens_of, updated_state
+from .old_answers import SHORT_ID, plan_answers
 from .plan import Clearing, Cycle, is_cold, pays, plan_edits, plan_idle, plan_size
-from .registry import Clearable, Registry
+from .registry import Registry
 
 UNSUPPORTED = "The provider does not support cache edits (lamina.cacheEdits), so they are not used."
 NO_EDITS = "The provider ignored the requested cache edits. From now on, old tool results are cleared by size."
@@ -48,6 +50,7 @@ def clear(c: Conversation) -> None:
         _mark(c, state)
     elif c.settings.size_clearing:
         _by_size(c, state)
+        _shorten_answers(c, state)
 
 
 def with_edits(c: Conversation, request: Wire) -> Wire:
@@ -139,19 +142,41 @@ def _by_size(c: Conversation, state: MicroState) -> None:
         keep_last=micro.keep_last,
         save_at_least=at_least,
     )
-    if rows and (not micro.must_pay or _pays(c, registry, rows, count)):
+    if rows and (not micro.must_pay or _pays(c, registry, sum(row.tokens for row in rows), rows[0].before)):
         carry_out(c, state, rows, trigger="size", at_least=at_least)
 
 
-def _pays(c: Conversation, registry: Registry, rows: Sequence[Clearable], count: int) -> bool:
-    saved = sum(row.tokens for row in rows)
+def _shorten_answers(c: Conversation, state: MicroState) -> None:
+    """Shorten the inputs of old calls and old texts of the model, if the results alone could not free enough room."""
+    if c.count.judged < c.limits.warning:
+        return
+    micro, view = c.policy.micro, c.log.view
+    uuid = new_id()
+    answers = plan_answers(
+        view.items,
+        node=uuid[:SHORT_ID],
+        tools=micro.clearable,
+        spared=state.spared | {pin.target for pin in view.pins.values() if pin.target is not None},
+        keep_tokens=c.limits.scaled(micro.keep_tokens),
+        keep_last=micro.keep_last,
+        save_at_least=c.limits.scaled(micro.save_at_least),
+        measure=lambda block: tokens_of(c, block),
+    )
+    if not answers:
+        return
+    saved = sum(one.saved for one in answers)
+    if not micro.must_pay or _pays(c, state.registry, saved, answers[0].before):
+        shorten(c, answers, uuid=uuid)
+
+
+def _pays(c: Conversation, registry: Registry, saved: int, before: int) -> bool:
     policy = c.policy.compact
     kept = c.limits.scaled((policy.tail_min + policy.tail_max) // 2)
     return pays(
         Clearing(
-            tokens=count,
+            tokens=c.count.judged,
             saved=saved,
-            rewritten=registry.tokens - rows[0].before - saved,
+            rewritten=registry.tokens - before - saved,
             growth=registry.growth,
             limit=compaction_at(c) if c.autocompact else c.limits.blocking,
         ),

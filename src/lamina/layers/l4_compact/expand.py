@@ -98,7 +98,7 @@ def _taken(item: Item, decision: Boundary | Span | Clear) -> bool:
             return item.uuid in decision.ids
         case Clear():
             results = {block.tool_use_id for block in item.blocks if isinstance(block, ToolResult)}
-            return item.uuid in decision.attachments or not results.isdisjoint(decision.markers)
+            return item.uuid in {*decision.attachments, *decision.shortened} or not results.isdisjoint(decision.markers)
 
 
 def _before(records: Iterable[Record], uuid: str) -> Iterator[Record]:

@@ -19,8 +19,8 @@ from .offline import mechanical
 
 # A rough count is enough here: the next request counts the conversation again.
 CHARACTERS_PER_TOKEN = 4
-# As long as a summary by a model.
-SUMMARY_TOKENS = 3_000
+# A summary of the usual length; it must fit beside the loaded part in a small window too.
+SUMMARY_TOKENS = 5_000
 CUT = (
     "The transcript is too large to load: {size} MB of it, from the beginning of the conversation, are not loaded. What follows covers "
     "the first message and the last records before the loaded part."
@@ -48,20 +48,19 @@ def _words(head: Head, way: WayBack, cwd: str) -> str:
     if head.first is not None and all(item.uuid != head.first.uuid for item in items):
         said.insert(0, words_of(head.first.blocks))
     policy = CompactPolicy()
-    by_rules = mechanical(items, SUMMARY_TOKENS, _tokens)
+
+    def tokens(words: str) -> int:
+        return len(words) // CHARACTERS_PER_TOKEN
+
     return compose(
-        f"{CUT.format(size=megabytes(head.cut))}\n\n{by_rules}",
+        f"{CUT.format(size=megabytes(head.cut))}\n\n{mechanical(items, SUMMARY_TOKENS, tokens)}",
         said=said,
         files=used_in(items, cwd),
         way=way,
         budget=SummaryBudget(users=policy.users_tokens, files=policy.list_tokens),
-        tokens=_tokens,
+        tokens=tokens,
         made=SummaryOrigin(mechanical=True),
     )
-
-
-def _tokens(words: str) -> int:
-    return len(words) // CHARACTERS_PER_TOKEN
 
 
 def megabytes(size: int) -> str:

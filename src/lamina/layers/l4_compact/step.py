@@ -1,5 +1,6 @@
 """Layer 4 in a turn: a summary replaces old messages, and important context is restored after it (C1-C9, B1-B3).
 
+    for_model   before a call: compact because the model asked for it (`answer_request`)
     if_needed   before a call: compact with notes if possible (layer 3), else with a summary; a prefetched one needs no waiting
     compact     compact on request: everything, from a message on, or up to a message
     too_long    compact after the provider rejected the conversation as too long
@@ -51,6 +52,9 @@ QuickCompaction: TypeAlias = Callable[[Conversation, CompactHooks], Flow[Compact
 EXPECTED = 3_000
 # An unanswered message larger than this percentage of the threshold is summarised instead of kept.
 MOST_KEPT_PERCENT = 50
+# A model's request is turned down below this percentage of the threshold, or if less was added since the last compaction.
+LEAST_REQUESTED_PERCENT = 25
+LEAST_GROWTH_PERCENT = 15
 NOTHING = "there is nothing to summarise yet"
 CHANGED = "the conversation changed while the summary was being written"
 GIVEN_UP = "it is no longer asked after several failures in a row"
@@ -111,13 +115,20 @@ def _tell_no_room(c: Conversation, found: Room) -> None:
 
 
 def _compact_automatically(
-    c: Conversation, ledger: BreakerLedger, quick: QuickCompaction, *, full: bool, refused: PromptTooLong | None = None
-) -> Flow[bool]:
+    c: Conversation,
+    ledger: BreakerLedger,
+    quick: QuickCompaction,
+    *,
+    full: bool,
+    refused: PromptTooLong | None = None,
+    instructions: str = "",
+) -> Flow[Compacted]:
     """Try `quick` first, then a summary, and record the result in the breaker's state. `full` means that nothing more can be sent
     without it."""
-    hooks = CompactHooks(c, "auto", can_veto=not full)
+    hooks = CompactHooks(c, "auto", instructions, can_veto=not full)
     skip = GIVEN_UP if gave_up_on_model(ledger, c.policy.compact) else ""
-    done = (yield from quick(c, hooks)) or (yield from _full(c, hooks, refused=refused, skip_model=skip))
+    by_notes = None if hooks.instructions else (yield from quick(c, hooks))
+    done = by_notes or (yield from _full(c, hooks, refused=refused, skip_model=skip))
     if hooks.refused:
         c.notify(f"The conversation was not compacted: {hooks.refused.rstrip('.')}. Lamina tries again after your next message.")
         _write(c, msgspec.structs.replace(ledger, refused=_last_said(c)))
@@ -125,7 +136,45 @@ def _compact_automatically(
         _write(c, worked(ledger, done.boundary, by_hand=False, by_rules=bool(done.instead)))
     elif done.why != CHANGED:
         _write(c, failed(ledger, c.policy.compact), done.why)
-    return done.done
+    return done
+
+
+def answer_request(c: Conversation, instructions: str) -> str:
+    """Note the model's request for a compaction, and return what to tell the model.
+
+    Nothing is appended here: a tool may run in another thread. A request is turned down if too little was added since the last
+    compaction, so a model that keeps asking costs no calls."""
+    count, event = c.count.judged, c.log.events.get("compaction")
+    least = c.limits.autocompact * LEAST_REQUESTED_PERCENT // 100
+    after = event.data.get("tokens_after") if event is not None else None
+    if isinstance(after, int):
+        least = max(least, after + c.limits.autocompact * LEAST_GROWTH_PERCENT // 100)
+    if not c.settings.compaction:
+        return "Compaction is turned off in this session. Continue without it."
+    if _ledger(c).stopped:
+        return "Automatic compaction has stopped in this session. Continue without it."
+    if count < least:
+        return f"Not needed: the conversation has {count:,} tokens, and a compaction is worth it from {least:,} on. Continue."
+    c.request_compaction(instructions.strip())
+    return (
+        "The conversation will be compacted before your next step: a summary replaces the earlier messages. The user's messages, "
+        "the names of the files used and this round are kept."
+    )
+
+
+def for_model(c: Conversation, quick: QuickCompaction) -> Flow[None]:
+    """Carry out the compaction that the model asked for, and tell the user."""
+    instructions = c.requested or ""
+    c.request_compaction(None)
+    c.record_event("compaction_requested", {"instructions": instructions, "tokens": c.count.judged})
+    ledger = _ledger(c)
+    if ledger.stopped or _is_vetoed(c, ledger):
+        return
+    done = yield from _compact_automatically(c, ledger, quick, full=False, instructions=instructions)
+    if done.done:
+        c.notify(f"The model asked for a compaction: {done.tokens_before:,} to {done.tokens_after:,} tokens.")
+    else:
+        c.notify(f"The model asked for a compaction, which was not possible: {done.why.rstrip('.')}.")
 
 
 def will_help(c: Conversation) -> bool:
@@ -150,7 +199,7 @@ def too_long(c: Conversation, error: PromptTooLong, quick: QuickCompaction) -> F
     ledger = _ledger(c)
     if not c.autocompact or ledger.stopped == "thrashing":
         return False
-    return (yield from _compact_automatically(c, ledger, quick, full=True, refused=error))
+    return (yield from _compact_automatically(c, ledger, quick, full=True, refused=error)).done
 
 
 def preview(c: Conversation, *, pivot: Pivot | None = None) -> CompactionPreview:
@@ -187,7 +236,7 @@ def _full(
     reason for not asking the model at all."""
     wanted = CompactionRequest(hooks.trigger, c.clock(), c.count.tokens, pivot is not None)
     items = tuple(c.log.view.items)
-    made = _plan(c, items, pivot)
+    made = _plan(c, items, pivot, refused)
     if made.empty and not hooks.refused:
         return Compacted(why=NOTHING, tokens_before=wanted.before)
     if not hooks.ask():
@@ -241,7 +290,7 @@ def _is_unchanged(items: Sequence[Item], now: Sequence[Item]) -> bool:
     return same and not any(item.kind in FOLDED for item in now[len(items) :])
 
 
-def _plan(c: Conversation, items: Sequence[Item], pivot: Pivot | None) -> SummaryPlan:
+def _plan(c: Conversation, items: Sequence[Item], pivot: Pivot | None, refused: PromptTooLong | None = None) -> SummaryPlan:
     policy, limits = c.policy.compact, c.limits
     # The tail leaves room for the summary and the base.
     found = room(c)
@@ -252,9 +301,19 @@ def _plan(c: Conversation, items: Sequence[Item], pivot: Pivot | None) -> Summar
         tail_min=min(limits.scaled(policy.tail_min), most),
         tail_max=min(limits.scaled(policy.tail_max), most),
         most_kept=(found.at - found.base) * MOST_KEPT_PERCENT // 100,
+        most_round=_most_round(c, refused),
         open_calls=c.log.view.flat.open_calls,
         pivot=pivot,
     )
+
+
+def _most_round(c: Conversation, refused: PromptTooLong | None) -> int:
+    """Return the maximum tokens of an unanswered round that is kept: with a summary before it, it must still fit.
+
+    If the server rejected the conversation, its limit counts, with room to spare because our count was wrong."""
+    if refused is not None:
+        return max(1, (c.count.tokens - (refused.gap or 0)) * MOST_KEPT_PERCENT // 100)
+    return max(1, c.limits.blocking - c.count.fixed - reserve(c) - c.limits.scaled(c.policy.compact.users_tokens))
 
 
 def _ledger(c: Conversation) -> BreakerLedger:
