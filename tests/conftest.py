@@ -8,6 +8,7 @@ import shutil
 import signal
 import tempfile
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -95,6 +96,21 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("USERPROFILE", str(home))
     monkeypatch.setenv("LAMINA_HOME", str(home / ".lamina"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def patient_git() -> Iterator[None]:
+    """Git gets a second or a few in the product; on a busy machine it may need longer to start."""
+    from lamina.maintenance import start_checks
+    from lamina.maintenance.migrate.migrate import root_commits
+    from lamina.memory.store.git import sync_git
+    from lamina.prompt.git_status import git_status
+
+    with pytest.MonkeyPatch.context() as patch:
+        for function in (git_status, root_commits, sync_git):
+            patch.setattr(function, "__kwdefaults__", {"seconds": 120.0})
+        patch.setattr(start_checks, "WAIT", 120.0)
+        yield
 
 
 @pytest.fixture(params=["some points", pytest.param("every point", marks=pytest.mark.exhaustive)])

@@ -111,7 +111,7 @@ def test_no_window_that_was_asked_for_is_wider_than_the_new_model_takes(tmp_path
         assert window_of(session) == 200_000
         session.switch_model(open_provider("offline"))
         assert window_of(session) == 900_000
-        with pytest.raises(InputError, match="too few"):
+        with pytest.raises(InputError, match="too small"):
             session.switch_model(open_provider("anthropic:claude-haiku-4-5", client=object()), window=10)
         assert session.provider.name == "offline"
         assert window_of(session) == 900_000

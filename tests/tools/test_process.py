@@ -118,6 +118,57 @@ class TestEitherPipe:
         assert witness.all_gone()
 
 
+class Ticking:
+    """Stands in for the module `time`: a second passes from one reading to the next, as on a machine that is very busy."""
+
+    def __init__(self) -> None:
+        self._now = 0.0
+
+    def monotonic(self) -> float:
+        self._now += 1.0
+        return self._now
+
+
+def test_what_a_program_printed_last_is_read_however_late_its_end_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = list[bytes]()
+
+    def take(part: bytes) -> bool:
+        out.append(part)
+        if len(out) == 1:
+            (tmp_path / "go").touch()
+            os.waitid(os.P_PID, int(out[0]), os.WEXITED | os.WNOWAIT)
+        return True
+
+    monkeypatch.setattr(process, "time", Ticking())
+    argv = ["/bin/sh", "-c", "echo $$; until [ -e go ]; do sleep 0.01; done; echo two"]
+    ended = run_process(argv, cwd=tmp_path, environ=ENVIRON, timeout=1e9, abort=threading.Event(), take=take)
+    assert ended == ProcessEnd(0, "exit", held=False)
+    assert b"".join(out[1:]) == b"two\n"
+
+
+def test_what_a_program_printed_before_it_was_stopped_is_read_however_late(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = list[bytes]()
+    abort = threading.Event()
+
+    def take(part: bytes) -> bool:
+        out.append(part)
+        if not abort.is_set():
+            abort.set()
+            (tmp_path / "go").touch()
+            os.waitid(os.P_PID, int(out[0]), os.WEXITED | os.WNOWAIT)
+        return True
+
+    monkeypatch.setattr(process, "time", Ticking())
+    argv = ["/bin/sh", "-c", "echo $$; until [ -e go ]; do sleep 0.01; done; echo two"]
+    ended = run_process(argv, cwd=tmp_path, environ=ENVIRON, timeout=1e9, abort=abort, take=take)
+    assert ended.why == "abort"
+    assert b"".join(out[1:]) == b"two\n"
+
+
 def test_a_program_gets_the_chance_to_tidy_up(tmp_path: Path, up_when_ready: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "GRACE", LONG)
     script = "trap 'echo tidy; exit 7' TERM; touch ready; while :; do sleep 0.01; done"

@@ -1,7 +1,8 @@
 """Fences separate untrusted data from Lamina's own text inside a prompt.
 
 Text from memory, files, tools or other agents is put between an opening and a closing tag. Invariant: no text inside a fence can
-open or close one of Lamina's tags, not even in a lookalike spelling: different case, spaces, invisible characters or wide letters.
+open or close one of Lamina's tags, not even in a lookalike spelling: different case, spaces, invisible characters, combining marks,
+or letters and brackets of other scripts that look the same.
 The first character of such a tag becomes `&lt;` and everything else stays unchanged, so ordinary markup remains readable. Escaping
 is a pure, idempotent function of the text, so the same text gives the same bytes on every call.
 """
@@ -9,8 +10,10 @@ is a pure, idempotent function of the text, so the same text gives the same byte
 from __future__ import annotations
 
 import re
+import string
+import unicodedata
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, lru_cache
 from typing import Literal, NewType, TypeAlias, get_args
 
 Tag: TypeAlias = Literal[
@@ -28,35 +31,115 @@ TAGS: tuple[Tag, ...] = get_args(Tag)
 # Text that is escaped or written by Lamina: only this type may be placed between tags unchanged.
 Fenced = NewType("Fenced", str)
 
-# Invisible characters: soft hyphen, joiners, directions, variation selectors, the tag block.
-_UNSEEN = (
-    r"\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
-    r"\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff"
-)
-_OPENERS = "<\uff1c\ufe64\u2039\u27e8\u3008"
-_DASHES = "\\-_ \u00a0\u2010-\u2015\u2212\ufe58\ufe63\uff0d\uff3f"
+# Characters that look like the start of a tag, in any script.
+_OPENERS = "<\u00ab\u02c2\u1438\u16b2\u2039\u227a\u22d6\u2329\u276c\u276e\u2770\u27e8\u27ea\u29fc\u2a79\u3008\u300a\ufe3d\ufe3f\ufe64\uff1c"
+_SLASHES = "/\\\u2044\u2215\u2571\u29f8\uff0f\uff3c"
+_DASHES = "-_\u2010\u2011\u2012\u2013\u2014\u2015\u2043\u2212\u02d7\u30fc\u3161\u4e00\ufe58\ufe63\uff0d\uff3f"
+# Drawn as blank although they are letters or symbols: Hangul fillers, the empty Braille pattern, Khmer inherent vowels.
+_BLANKS = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"
+# Letters of other scripts that look like the letters in the tags' names. Wide, mathematical, circled and raised letters need no entry:
+# their compatibility decomposition is the plain letter.
+_LOOKALIKES = {
+    "a": "\u0430\u03b1\u0251\u1d00\uab7a\u13aa\u0561",
+    "b": "\u0432\u044c\u0253\u0299\u13f4",
+    "c": "\u0441\u03f2\u1d04\uabaf\u2ca5\ua4da\u13df",
+    "d": "\u0501\u1d05\u0257\uab70\ua4d2\u13a0",
+    "e": "\u0435\u03b5\u1d07\u0454\u04bd\u212e\uab7c\u13ac\u025b\u0259",
+    "f": "\u0493\ua730\u0192\u0584\u03dd\ua4dd",
+    "g": "\u0261\u0262\u0581\u050d\ua4d6\u13c0",
+    "h": "\u043d\u029c\u04bb\u0570\u13bb",
+    "i": "\u0456\u04cf\u03b9\u026a\u0131\u0269\u13a5\uab75\u0406\ua647\u05d5\u0627",
+    "k": "\u043a\u03ba\u1d0b\u13e6",
+    "l": "\u029f\u04cf\u217c\u01c0\u2113\u13de\ua4e1",
+    "m": "\u043c\u1d0d\u028d\ua4df\u13b7\u03bc",
+    "n": "\u0438\u0274\u03b7\u0578\u057c\ua4e0\u043f\u03bd",
+    "o": "\u043e\u03bf\u1d0f\u0585\u0e50\u06c1\u0665\u2c9f\ua4f3\u03c3\u0ae6\u0966",
+    "p": "\u0440\u03c1\u1d18\u2ca3\u13e2\ua4d1\u00fe",
+    "r": "\u0433\u0280\u1d26\uab8e\u13a1\u13d2\u027e\ua4e3\u044f\u2c85",
+    "s": "\u0455\ua731\u01bd\u0282\u13da\uabaa\u0585\ua4e2\u057f\u0283",
+    "t": "\u0442\u03c4\u1d1b\u13a2\u0567\ua4d4\u027a",
+    "u": "\u057d\u1d1c\u03c5\u028b\u0446\ua4f4\u1200",
+    "v": "\u0475\u1d20\u03bd\u05d8",
+    "w": "\u0461\u1d21\u051d\u0561\u03c9",
+    "x": "\u0445\u03c7\u04b3\u00d7\u1541\u166e\ua4eb",
+    "y": "\u0443\u04af\u028f\u03b3\u10e7\u13a9\ua4ec\u03c5",
+}
+# Alphabets in white on black, and the letters that flags are made of: they have no decomposition.
+_ALPHABETS = (0x1F150, 0x1F170, 0x1F1E6)
 
 
-def _name(tag: str) -> str:
-    """Return a pattern that matches each letter in its normal or wide form. The final pattern ignores case."""
-    wide = ord("ａ") - ord("a")
-    return "".join(f"[{_DASHES}{_UNSEEN}]*+" if char == "-" else f"[{char}{chr(ord(char) + wide)}][{_UNSEEN}]*+" for char in tag)
+def _places(tag: str) -> list[int]:
+    return [place for place, char in enumerate(tag) if char == "-"]
 
 
-# The opener may be followed by spaces, slashes and invisible characters in any order. The quantifiers are possessive, so hostile
-# text takes linear time.
 @cache
-def _tag() -> re.Pattern[str]:
-    """Compile the pattern on first use, because compiling it takes as long as starting a small program."""
-    names = "|".join(map(_name, TAGS))
-    return re.compile(rf"[{_OPENERS}](?=[\s/\\\uff0f\u2044\u2215{_UNSEEN}\x00-\x1f]*+(?:{names}))", re.IGNORECASE)
+def _letters() -> dict[str, str]:
+    """Return the letters that a character may be read as."""
+    found: dict[str, str] = {}
+    pairs = [(looks, letter) for letter, lookalikes in _LOOKALIKES.items() for looks in lookalikes]
+    pairs += [(chr(start + place), chr(ord("a") + place)) for start in _ALPHABETS for place in range(26)]
+    for looks, letter in pairs:
+        for form in {looks, looks.casefold(), looks.upper()}:
+            if len(form) == 1 and not form.isascii():
+                found[form] = found.get(form, "") + letter
+    return found
+
+
+@lru_cache(maxsize=4_096)
+def _read(char: str) -> tuple[str, ...]:
+    """Return the characters that a reader may take this one for, one entry for each position; empty if it is invisible."""
+    if char in _letters():
+        return (_letters()[char],)
+    if char in _DASHES:
+        return ("-",)
+    if char in _SLASHES:
+        return ("/",)
+    plain = [part for part in unicodedata.normalize("NFKD", char) if not _unseen(part)]
+    return tuple(_letters().get(part.casefold(), part.casefold()) for part in plain)
+
+
+def _unseen(char: str) -> bool:
+    """Tell whether a character is drawn as nothing, or only on top of the one before it."""
+    return char in _BLANKS or (unicodedata.category(char) in ("Cf", "Cc", "Mn", "Me") and char not in "\t\n\r\f\v")
+
+
+# A name without its dashes, and the places where they were: there, dashes and spaces may stand or be missing.
+_NAMES = {tag.replace("-", ""): frozenset(at - n for n, at in enumerate(_places(tag))) for tag in TAGS}
+# Most openers of ordinary markup are ruled out here, by a plain letter that no name begins with.
+_OTHER = "".join(letter for letter in string.ascii_lowercase if letter not in {tag[0] for tag in TAGS})
+_TAG_STARTS = re.compile(rf"[{re.escape(_OPENERS)}](?!\s*+/?\s*+[{_OTHER}{_OTHER.upper()}])")
+_CONTROL = r"[\x00-\x08\x0e-\x1f\x7f]*+"
+_ASCII_TAG = re.compile(
+    rf"<(?=[\s/\\\x00-\x1f]*+(?:{'|'.join(''.join('[-_ ]*+' if char == '-' else char + _CONTROL for char in tag) for tag in TAGS)}))",
+    re.IGNORECASE,
+)
+
+
+def _opens_tag(text: str, start: int) -> bool:
+    """Tell whether the text after an opener reads as the name of one of Lamina's tags.
+
+    Takes linear time over all openers of a text: an opener is no letter of a name, so none looks past the next one."""
+    names, place = [*_NAMES], 0
+    for index in range(start, len(text)):
+        for read in _read(text[index]):
+            if read == "-" or read.isspace() or read == "/":
+                if place and (read == "/" or not (names := [name for name in names if place in _NAMES[name]])):
+                    return False
+                continue
+            names = [name for name in names if name[place] in read]
+            place += 1
+            if not names or any(len(name) == place for name in names):
+                return bool(names)
+    return False
 
 
 def escape(text: str) -> Fenced:
     """Escape the text so that it cannot open or close a fence."""
-    if not any(opener in text for opener in _OPENERS):
+    if text.isascii():
+        return Fenced(_ASCII_TAG.sub("&lt;", text) if "<" in text else text)
+    if not _TAG_STARTS.search(text):
         return Fenced(text)
-    return Fenced(_tag().sub("&lt;", text))
+    return Fenced(_TAG_STARTS.sub(lambda found: "&lt;" if _opens_tag(text, found.end()) else found[0], text))
 
 
 def fence(tag: Tag, text: str) -> Fenced:

@@ -33,6 +33,8 @@ POLL = 0.05
 GRACE = 2.0
 # When the program has ended, its output is already in the pipe; later output comes from a background process.
 LINGER = 0.2
+# Something in the background that goes on printing is not read for longer than this.
+LONGEST_LINGER = 2.0
 _CHUNK = 1 << 16
 _WINDOWS = os.name == "nt"
 
@@ -99,8 +101,6 @@ def _follow(
     gone: float | None = None  # when the program was first seen to have ended
     while True:
         now = time.monotonic()
-        if gone is not None and now >= gone + LINGER:
-            return "exit", True
         if abort.is_set():
             return "abort", False
         if now >= deadline and gone is None:
@@ -110,8 +110,11 @@ def _follow(
             break
         if part and not take(part):
             return "full", False
-        if gone is None and process.poll() is not None:
-            gone = time.monotonic()
+        if gone is None:
+            gone = time.monotonic() if process.poll() is not None else None
+        # The pipe was looked at since: on a busy machine LINGER may pass before what the program printed last is read.
+        elif now >= gone + (LONGEST_LINGER if part else LINGER):
+            return "exit", True
     return _wait(process, deadline, abort), False
 
 
@@ -143,13 +146,16 @@ def _end(process: subprocess.Popen[bytes], pipe: _Pipe, take: Callable[[bytes], 
 
 
 def _drain(pipe: _Pipe, take: Callable[[bytes], bool], deadline: float, enough: Callable[[], bool]) -> None:
-    wanted = True
-    while (rest := deadline - time.monotonic()) > 0 and not enough():
-        part = pipe.next(min(POLL, rest))
+    """Reads at least once, so that nothing is lost where the machine was too busy to do it before the deadline."""
+    wanted = goes_on = True
+    while goes_on:
+        rest = deadline - time.monotonic()
+        part = pipe.next(min(POLL, max(0.0, rest)))
         if part is None:
             return
         if part:
             wanted = wanted and take(part)
+        goes_on = rest > 0 and not enough()
 
 
 def _exited(process: subprocess.Popen[bytes]) -> bool:

@@ -82,7 +82,7 @@ def test_dreams_are_undone_newest_first(tmp_path: Path) -> None:
         before = snapshot(tmp_path / "m")
         first = dreamt(gated, everything)
         second = dreamt(gated, lambda one: one.write("t000.md", topic("t000", f"{FACT.format(0)} {FACT.format(1)} Later.")))
-        with pytest.raises(UndoOrder, match=f"undo dream {second.id} first"):
+        with pytest.raises(UndoOrder, match=f"Undo dream {second.id} first"):
             undo(gated, first.id, now=NOW)
         assert undo(gated, second.id, now=NOW).back == ("t000.md",)
         undo(gated, first.id, now=NOW)
