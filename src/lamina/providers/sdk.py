@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import copy
 from functools import partial
+from operator import attrgetter
 from threading import Event
 from typing import Any, Self
 
 from ..core.blocks import Wire, scrub
 from ..core.effects import Ask
-from ..core.errors import BadRequest, SettingError
+from ..core.errors import BadRequest, InputError, SettingError
 from ..core.reply import Reply
 from . import Capabilities, OnEvent
 from .clients import NO_KEY, Clients, load
@@ -26,6 +27,7 @@ class SdkProvider:
     name: str
     sync_class: str
     async_class: str
+    method: str  # of the client, by its path
 
     def __init__(
         self,
@@ -46,6 +48,8 @@ class SdkProvider:
         self.model = model
         # A key is needed only for calls, not for preparing requests and reading responses.
         self.can_call = any(given is not None for given in (client, async_client, api_key, auth_token, base_url))
+        for given in (client, async_client):
+            self._check_client(given)
         self._waits = waits or Waits()
         tries = RetryPolicy().max_retries if max_retries is None else max_retries
         self._policy = RetryPolicy(max_retries=tries, after_partial=retry_partial)
@@ -64,6 +68,18 @@ class SdkProvider:
         self._address = self._clients.base_url or base_url
         self._key = api_key or auth_token
         self.capabilities = capabilities or self._default_capabilities()
+
+    def _check_client(self, client: object) -> None:
+        """Raise if this is not a client of the provider's SDK, nor an object with the same method."""
+        first = self.method.partition(".")[0]
+        # The attributes of an SDK's client are loaded on first use, which takes a while; its class tells enough.
+        if client is None or hasattr(type(client), first):
+            return
+        try:
+            attrgetter(self.method)(client)
+        except AttributeError:
+            problem = f"{type(client).__module__}.{type(client).__qualname__} has no method {self.method}()"
+            raise InputError("client", problem, f"pass {self.name}.{self.sync_class}(…) to the provider {self.name!r}") from None
 
     def stated_window(self) -> int | None:
         """Return the window that a server of the user's own states for this model; None where it states none."""
@@ -87,7 +103,8 @@ class SdkProvider:
         raise NotImplementedError
 
     def _create(self, client: Any) -> Callable[..., Any]:
-        raise NotImplementedError
+        create: Callable[..., Any] = attrgetter(self.method)(client)
+        return create
 
     def _streamed(self, request: Wire) -> Wire:
         return {**self.render(request), "stream": True}
