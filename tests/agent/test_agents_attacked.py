@@ -177,7 +177,8 @@ def test_ctrl_c_while_agents_work_ends_them_and_the_turn(opened: Open, messages_
     with pytest.raises(Aborted):
         agent.run("Look")
     release.set()
-    assert "The agent was stopped before it finished." in str(goes_on(agent, messages_server).messages)
+    # By the agent's own report, or by the call's where that was ended first.
+    assert " before it finished." in str(goes_on(agent, messages_server).messages)
 
 
 def test_closing_while_a_report_lands_loses_nothing_and_hangs_nowhere(opened: Open, messages_server: MessagesServer) -> None:

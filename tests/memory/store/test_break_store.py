@@ -112,9 +112,9 @@ KEY = "sk-ant-" + "api03-" + "Abcdefgh1234567890Zy"
 @pytest.mark.parametrize(
     ("name", "body", "trace"),
     [
-        (f"key-{KEY.lower()}"[:40], f"The key is {KEY}.", "abcdefgh"),
-        ("staging-password-x9kq2vvb", "password = 'x9!kQ2vvB'", "x9kq2vvb"),
-        ("db-hunter22x", "the password is hunter22x", "hunter22x"),
+        (f"key-{KEY.lower()}"[:40], f"The key of the staging server is {KEY}.", "abcdefgh"),
+        ("staging-password-x9kq2vvb", "For the staging server: password = 'x9!kQ2vvB'", "x9kq2vvb"),
+        ("db-hunter22x", "In staging the password is hunter22x", "hunter22x"),
     ],
 )
 def test_a_secret_does_not_live_on_in_the_name_or_the_file(tmp_path: Path, name: str, body: str, trace: str) -> None:

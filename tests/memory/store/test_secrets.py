@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.clocks import FAR_TOO_LONG
 
+from lamina.core.errors import InputError
+from lamina.memory.store.draft import Draft, clean_draft
 from lamina.memory.store.secrets import SECRET_FORMS, redact
 
 # Made here from parts, so that no scanner takes this file for a leak.
@@ -63,7 +65,10 @@ EXAMPLES = {
     "PlanetScale token": f"pscale_tkn_{MIX[:43]}",
     "Doppler token": f"dp.st.{MIX[:43]}",
     "Fly.io token": f"fo1_{MIX[:43]}",
-    "Azure storage key": f"AccountKey={MIX[:86]}==",
+    "Azure key": f"AccountKey={MIX[:86]}==",
+    "npm credential": f"_authToken={MIX[:36]}",
+    "netrc password": f"machine example.org login ci password {MIX[:24]}",
+    "password of curl": f"curl -u ci:{MIX[:24]}",
     "signed URL": f"sig={MIX[:43]}%3D",
     "web token": f"eyJ{MIX[:20]}.eyJ{MIX[:40]}.{MIX[:43]}",
     "password in a URL": "postgres://admin:s3cr3t-Pass@db.example.com/app",
@@ -149,3 +154,78 @@ def test_a_hostile_text_costs_no_more_than_its_length(text: str) -> None:
     began = time.process_time()
     redact(text)
     assert time.process_time() - began < FAR_TOO_LONG
+
+
+SECRET = "tR4v3rs3-K9x"
+IN_THE_WILD = {
+    ".netrc": f"machine git.example.org login ci password {SECRET}",
+    ".netrc without a login": f"default password {SECRET}",
+    "shared access key": f"Endpoint=sb://bus.example.org/;SharedAccessKeyName=root;SharedAccessKey={MIX[:43]}=",
+    "signed URL with dashes": f"https://store.example.org/f?se=2027&sig={MIX[:20]}-{MIX[:20]}_x",
+    "npm token that is a UUID": "//npm.example.org/:_authToken=0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0",
+    "authorization with another scheme": f"Authorization: token {HEX[:40]}",
+    "key of a cluster": f"client-key-data: {MIX[:60]}",
+    "password in prose": f"the staging password {SECRET} still works",
+    "pw": f"pw: {SECRET}",
+    "password with @ in a URL": "postgres://app:s3cr@t!x9@db.example.org/main",
+    "password with / in a URL": "postgres://app:s3cr/t!x9@db.example.org/main",
+    "a known form with a prefix glued on": f"KEYghp_{MIX[:36]}",
+    "a key glued to a word": f"tokenAKIA{UPPER[:16]}",
+    "zero-width split": f"gh\u200bp_{MIX[:18]}\u200b{MIX[18:36]}",
+    "Telegram address": f"https://api.telegram.org/bot123456789:AA{MIX[:33]}/getMe",
+    "curl with a user": f"curl -s -u admin:{SECRET} https://example.org/api",
+    "curl with --user": f"curl --user='admin:{SECRET}' https://example.org/api",
+}
+
+
+@pytest.mark.spec("B7", "Z11")
+@pytest.mark.parametrize("text", IN_THE_WILD.values(), ids=IN_THE_WILD)
+def test_a_secret_is_found_in_the_form_it_is_met_in(text: str) -> None:
+    found = redact(text)
+    assert found.kinds
+    assert not any(part in found.text for part in (SECRET, MIX[:15], HEX[:15], UPPER[:15], "s3cr", "4b5a-6978"))
+    assert redact(found.text) == (found.text, ())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "AKIAIOSFODNN7EXAMPLE is the key in the vendor's manual",
+        "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+        "postgres://postgres:postgres@localhost:5432/test",
+        "redis://:password@127.0.0.1:6379",
+        "tokenizer: cl100k_base",
+        "tokens: 200k",
+        "the password policy2 of the team",
+        "password reset2024",
+        "curl -u $USER:$PASSWORD https://example.org",
+        "machine learning password policy",
+        "Authorization: token <your token>",
+        "sig=abc",
+        "https://user@example.org/path@2x.png",
+        "the pw field",
+    ],
+)
+def test_what_is_no_secret_stays(text: str) -> None:
+    assert redact(text) == (text, ())
+
+
+def test_an_invisible_character_that_hides_no_secret_stays() -> None:
+    assert redact("family: 👨\u200d👩\u200d👧") == ("family: 👨\u200d👩\u200d👧", ())
+
+
+@pytest.mark.spec("B7")
+@pytest.mark.parametrize(
+    "body", [f"ghp_{MIX[:36]}", f"The token is ghp_{MIX[:36]}.", f"password: {SECRET}\n", f"密码是 {SECRET}"]
+)
+def test_a_memory_that_would_be_nothing_but_a_removed_secret_is_not_saved(body: str) -> None:
+    with pytest.raises(InputError, match="only of a secret"):
+        clean_draft(Draft("deploy-token", "reference", "the token", body))
+
+
+def test_a_memory_that_says_more_than_its_secret_is_saved_without_it() -> None:
+    done = clean_draft(
+        Draft("deploy-token", "reference", "where the token is", f"It is in the vault of the team, now ghp_{MIX[:36]}.")
+    )
+    assert done.redacted == ("GitHub token",)
+    assert "vault of the team" in done.draft.body

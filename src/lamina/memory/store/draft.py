@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ...core.errors import InputError
-from .secrets import extract_secrets, redact, repeats_secret
+from .secrets import extract_secrets, redact, repeats_secret, says_nothing_else
 from .topic import DESCRIPTION_CHARS, KINDS, Kind, Topic, clean_name, one_line, read_topic, short_digest
 
 # Far more than a memory should contain.
@@ -67,6 +67,8 @@ def clean_draft(draft: Draft, *, team: bool = False) -> CleanDraft:
     if len(body.encode("utf-8", "replace")) > MOST_BYTES:
         raise InputError(shown, f"is longer than {MOST_BYTES >> 10} KiB", "keep the essentials and name the place of the rest")
     text = clean(body)
+    if says_nothing_else(text):
+        raise InputError(shown, "would consist only of a secret, which is not saved", "save where the secret is kept instead")
     text = text if not text or text.endswith("\n") else f"{text}\n"
     rests_on = _evidence([clean(item) for item in draft.evidence[:MOST_EVIDENCE]])
     line = one_line(clean(description), DESCRIPTION_CHARS)

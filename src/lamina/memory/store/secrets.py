@@ -51,7 +51,7 @@ SECRET_FORMS: tuple[tuple[str, str], ...] = (
     ("Databricks token", r"dapi[0-9a-f]{32}(?:-\d)?(?![A-Za-z0-9])"),
     ("Shopify token", r"shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}"),
     ("Square token", r"sq0(?:atp|csp|idp)-[\w-]{22,}|EAAA[\w-]{60}"),
-    ("Telegram token", r"\d{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])"),
+    ("Telegram token", r"(?P<keep>(?:bot)?)\d{8,10}:[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])"),
     ("Vault token", r"hv[sbr]\.[A-Za-z0-9_-]{24,}"),
     ("Terraform token", r"[A-Za-z0-9]{14}\.atlasv1\.[\w-]{60,}"),
     ("Linear key", r"lin_(?:api|oauth)_[A-Za-z0-9]{32,}"),
@@ -72,16 +72,24 @@ SECRET_FORMS: tuple[tuple[str, str], ...] = (
     ("PlanetScale token", r"pscale_(?:tkn|pw|oauth)_[\w.=-]{30,}"),
     ("Doppler token", r"dp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9._-]{30,}"),
     ("Fly.io token", r"fo1_[\w-]{40,}|FlyV1 fm\d[A-Za-z0-9+/=,_-]{60,}"),
-    ("Azure storage key", r"(?P<keep>AccountKey=)[A-Za-z0-9+/]{60,}={0,2}"),
-    ("signed URL", r"(?P<keep>(?:sig|X-Amz-Signature|Signature)=)[A-Za-z0-9%+/]{40,}={0,2}"),
+    ("Azure key", r"(?P<keep>(?:Account|SharedAccess)Key=)[A-Za-z0-9+/]{40,}={0,2}"),
+    ("signed URL", r"(?P<keep>(?:sig|X-Amz-Signature|Signature)=)[A-Za-z0-9%+/_-]{40,}={0,2}"),
+    ("npm credential", r"(?P<keep>_(?:authToken|auth|password)=)[\"']?(?![$<{\[])[A-Za-z0-9+/=_-]{8,}"),
+    ("netrc password", r"(?P<keep>(?:machine[ \t]+\S{1,200}|default)(?:\s+(?:login|account)\s+\S{1,200}){0,2}\s+password\s+)"
+     r"(?![$<{\[])(?=\S{0,200}[^A-Za-z\s])\S{4,200}"),
+    ("password of curl", r"(?P<keep>curl\b[^\n]{0,300}?[ \t](?:-u|--user)[ =]?[\"']?[^\s:\"'$]{1,100}:)"
+     r"(?![$<{\[])[^\s\"']{3,200}"),
     ("web token", r"eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}"),
-    ("password in a URL", r"(?P<keep>[a-z][a-z0-9+.-]{1,20}://[^\s:/@\"'<>{}$]{0,64}:)(?![\[{<$*])[^\s/@\"'<>{}$]{3,128}(?=@[\w\[])"),
-    ("authorization header", r"(?P<keep>(?:[Bb]earer|[Bb]asic)[ \t]+)(?=[A-Za-z._~+/=-]{0,40}\d)[A-Za-z0-9._~+/-]{20,}={0,2}"),
+    ("password in a URL", r"(?P<keep>[a-z][a-z0-9+.-]{1,20}://[^\s:/@\"'<>{}$]{0,64}:)"
+     r"(?![\[{<$*]|\d{1,5}[/?#])[^\s\"'<>{}$]{3,128}(?=@[\w\[])"),
+    ("authorization header", r"(?P<keep>(?:[Bb]earer|[Bb]asic)[ \t]+|[Aa]uthorization[\"']?[ \t]*[:=][ \t]*[\"']?[A-Za-z]{3,12}[ \t]+)"
+     r"(?=[A-Za-z._~+/=-]{0,40}\d)[A-Za-z0-9._~+/-]{20,}={0,2}"),
 )
 # fmt: on
 
 _WORDS = (
-    r"pass(?:word|wort|wd|phrase|code)?|kennwort|pwd|secret|token|api[_ -]?key|access[_ -]?key|secret[_ -]?key|client[_ -]?secret"
+    r"pass(?:word|wort|wd|phrase|code)?|kennwort|pwd?|secret|token(?!i[sz])|key-data|api[_ -]?key|access[_ -]?key"
+    r"|secret[_ -]?key|client[_ -]?secret"
     r"|private[_ -]?key|auth[_ -]?key|encryption[_ -]?key|signing[_ -]?key|credentials?|密码|密钥|口令|令牌|パスワード|비밀번호"
 )
 # `DB_PASSWORD = "…"`, `api-key: …`, `"token": "…"`: the name, the assignment, the value up to a space, a quote or a bracket.
@@ -90,6 +98,18 @@ _ASSIGNED = (
     r"[ \t]{0,4}[\"'`]?)(?P<value>[^\s\"'`<>{}()\[\],;\u3000-\u9fff\uac00-\ud7af，；]{6,200})"
 )
 _ASSIGNMENT = "assigned secret"
+# "the password tR4v3rs3": without a sign between them, only a value that mixes letters, digits and marks is a password.
+_IN_PROSE = r"(?P<said>(?:password|passwort|kennwort|passphrase)[ \t]{1,4}[\"'`]?)(?P<word>[^\s\"'`<>{}()\[\],;]{8,100})"
+# A form may have a word glued to its front. Only forms with a beginning that no word has are looked for there.
+_GLUED = (
+    r"(?:sk-ant-[A-Za-z0-9_-]|sk-proj-[A-Za-z0-9_-]|gh[opusr]_[A-Za-z0-9]|github_pat_[A-Za-z0-9_]|glpat-[A-Za-z0-9_-]|npm_[A-Za-z0-9]"
+    r"|hf_[A-Za-z0-9]|AIza[0-9A-Za-z_-]|dckr_pat_[A-Za-z0-9_-])(?=[A-Za-z_-]{0,30}\d)[A-Za-z0-9_-]{29,}|(?:AKIA|ASIA)[A-Z2-7]{16}(?![A-Za-z0-9])"
+)
+# Keys in vendors' manuals.
+_FROM_A_MANUAL = re.compile(r"EXAMPLE(?:KEY)?$")
+# What everybody writes for a database on their own machine.
+_LOCAL = re.compile(r"@(?:localhost|127\.0\.0\.1|\[::1\])(?![\w.-])")
+_UNSEEN = re.compile("[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]")
 
 
 @cache
@@ -98,12 +118,12 @@ def _known() -> re.Pattern[str]:
     check. It is compiled at first use: compiling takes longer than opening a memory, and most sessions only read theirs."""
     # Group names must be unique in one expression, so `keep` gets the number of its form.
     forms = (f"(?P<k{number}>{form.replace('<keep>', f'<keep{number}>')})" for number, (_, form) in enumerate(SECRET_FORMS))
-    return re.compile(rf"(?<![A-Za-z0-9_])(?:{'|'.join(forms)})")
+    return re.compile(rf"(?<![A-Za-z0-9_])(?:{'|'.join(forms)})|(?P<glued>{_GLUED})")
 
 
 @cache
 def _assign() -> re.Pattern[str]:
-    return re.compile(rf"(?<![A-Za-z0-9_]){_ASSIGNED}", re.IGNORECASE)
+    return re.compile(rf"(?<![A-Za-z0-9_])(?:{_ASSIGNED}|{_IN_PROSE})", re.IGNORECASE)
 
 
 # Names and paths in code, not values: settings.DB_PASSWORD, SECRET_KEY_V2, ./keys/id_1, $TOKEN2, %PWD%.
@@ -118,39 +138,83 @@ _RANDOM_BITS = 3.0
 _LONG_ENOUGH = 20
 
 
+class _Found(NamedTuple):
+    """A secret in a text: the part in front that stays, the secret, its kind."""
+
+    keep: str
+    secret: str
+    kind: str
+
+
+def _known_secret(found: re.Match[str]) -> _Found | None:
+    group = found.lastgroup or ""
+    if group == "glued":
+        return None if _FROM_A_MANUAL.search(found[0]) else _Found("", found[0], "key")
+    number = int(group.removeprefix("keep").removeprefix("k"))
+    keep = found.groupdict().get(f"keep{number}") or ""
+    secret, kind = found[0][len(keep) :], SECRET_FORMS[number][0]
+    if _FROM_A_MANUAL.search(secret):
+        return None
+    # "postgres:postgres@localhost" is in every manual; a password that looks like one is a secret there too.
+    if kind == "password in a URL" and _LOCAL.match(found.string, found.end()) and not _looks_secret(secret):
+        return None
+    return _Found(keep, secret, kind)
+
+
+def _assigned_secret(found: re.Match[str]) -> _Found | None:
+    keep, value = found["keep"] or found["said"], found["value"] or found["word"]
+    if _FROM_A_MANUAL.search(value.rstrip(".:!?…")):
+        return None
+    if found["said"] is not None:
+        mixed = _looks_secret(value) and any(not char.isalnum() for char in value) and any(map(str.isdigit, value))
+        return _Found(keep, value, _ASSIGNMENT) if mixed else None
+    return _Found(keep, value, _ASSIGNMENT) if _looks_secret(value) or _is_password(keep, value) else None
+
+
 def redact(text: str) -> RedactedText:
-    """Replace secrets by `[secret removed: KIND]`, and return the text and the kinds found."""
+    """Replace secrets by `[secret removed: KIND]`, and return the text and the kinds found.
+
+    A secret that is split by invisible characters is found too; the text is then returned without these."""
+    once = _redact(text)
+    if not _UNSEEN.search(once.text):
+        return once
+    plain = _redact(_UNSEEN.sub("", once.text))
+    return RedactedText(plain.text, tuple(dict.fromkeys((*once.kinds, *plain.kinds)))) if plain.kinds else once
+
+
+def _redact(text: str) -> RedactedText:
     kinds: list[str] = []
 
-    def known(found: re.Match[str]) -> str:
-        number = int((found.lastgroup or "k0").removeprefix("keep").removeprefix("k"))
-        kinds.append(SECRET_FORMS[number][0])
-        keep = found.groupdict().get(f"keep{number}") or ""
-        return f"{keep}[secret removed: {kinds[-1]}]"
-
-    def assigned(found: re.Match[str]) -> str:
-        if not (_looks_secret(found["value"]) or _is_password(found["keep"], found["value"])):
+    def replaced(found: re.Match[str], secret: _Found | None) -> str:
+        if secret is None:
             return found[0]
-        kinds.append(_ASSIGNMENT)
-        return f"{found['keep']}[secret removed: {_ASSIGNMENT}]"
+        kinds.append(secret.kind)
+        return f"{secret.keep}[secret removed: {secret.kind}]"
 
-    cleaned = _assign().sub(assigned, _known().sub(known, text))
+    cleaned = _known().sub(lambda found: replaced(found, _known_secret(found)), text)
+    cleaned = _assign().sub(lambda found: replaced(found, _assigned_secret(found)), cleaned)
     return RedactedText(cleaned, tuple(dict.fromkeys(kinds)))
 
 
 def extract_secrets(text: str) -> tuple[str, ...]:
     """Return the secrets themselves, to check whether they occur elsewhere too. They must never be shown or stored."""
-    values: list[str] = []
+    plain = _UNSEEN.sub("", text)
+    found = [_known_secret(one) for one in _known().finditer(plain)]
+    found += [_assigned_secret(one) for one in _assign().finditer(_known().sub(" ", plain))]
+    return tuple(dict.fromkeys(one.secret for one in found if one is not None))
 
-    def known(found: re.Match[str]) -> str:
-        keep = next((text for name, text in found.groupdict().items() if name.startswith("keep") and text), "")
-        values.append(found[0][len(keep) :])
-        return " "
 
-    for found in _assign().finditer(_known().sub(known, text)):
-        if _looks_secret(found["value"]) or _is_password(found["keep"], found["value"]):
-            values.append(found["value"])
-    return tuple(dict.fromkeys(values))
+_REMOVED = re.compile(r"\[secret removed: [^\]\n]*\]")
+# What is said of a secret in passing: the word for it, and the words that carry no meaning.
+_IN_PASSING = re.compile(
+    rf"(?i){_WORDS}|\b(?:the|my|our|your|is|for|a|an|it|this|here|key|login|user|und|das|der|ist)\b|是|的|我们|は|です|の"
+)
+
+
+def says_nothing_else(text: str) -> bool:
+    """Tell whether a text is nothing but a removed secret and the word for it."""
+    rest = _IN_PASSING.sub("", _REMOVED.sub("", text))
+    return bool(_REMOVED.search(text)) and not any(char.isalnum() for char in rest)
 
 
 # A shorter piece of a secret could be any word; a whole secret may be a little shorter.
