@@ -1,9 +1,10 @@
 """A transcript of a million records: listed, resumed, continued; time and memory, beside reading it line by line with `json`.
 
-    python bench/million.py [--records N] [--keep FILE]
+    python bench/million.py [--records N] [--never-compacted] [--foreign] [--keep DIRECTORY]
 
-The file is made first (about 1 KB a record, a compaction every 2,000 records with its checkpoint). Each step then runs in a
-process of its own, so its peak memory is its own. `json.loads` over every line is what a reader that starts at the top pays.
+The file is made first: about 1 KB a record, a compaction every 2,000 records with its checkpoint, or none with `--never-compacted`.
+With `--foreign`, another program wrote the last record, so the session is forked. Each step then runs in a process of its own, so its
+peak memory is its own. `json.loads` over every line is what a reader that starts at the top pays.
 """
 
 from __future__ import annotations
@@ -28,6 +29,13 @@ LIST = (
     "from lamina.disk.transcripts.session_list import read_session_info; from pathlib import Path; import sys; "
     "print(read_session_info(Path(sys.argv[1])).title)"
 )
+OPEN = """
+import sys, pathlib
+from lamina import Session
+path = pathlib.Path(sys.argv[1])
+with Session(resume=path, home=path.parent.parent.parent, cwd="/") as session:
+    print(session.tokens, "tokens", session.notices)
+"""
 RESUME = """
 import sys, pathlib
 from lamina import Session
@@ -50,7 +58,11 @@ print("peak", peak[0].split()[1] if peak else resource.getrusage(resource.RUSAGE
 """
 
 
-def make(path: Path, records: int) -> None:
+# The last line of a transcript that another program wrote.
+FOREIGN = b'{"type":"file-history-snapshot","messageId":"m","isSnapshotUpdate":false}\n'
+
+
+def make(path: Path, records: int, *, compacted: bool = True, foreign: bool = False) -> None:
     envelope = Envelope("million", "/", "0", "main")
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "wb") as file:
@@ -59,7 +71,7 @@ def make(path: Path, records: int) -> None:
         offset = 0
         for number in range(records):
             batch: list[Record] = [message(number, parent)]
-            if number % EVERY == EVERY // 2:
+            if compacted and number % EVERY == EVERY // 2:
                 batch += compaction(number, parent, [uuid for uuid, _ in recent[-KEPT:]], recent[-KEPT][1])
             for record in batch:
                 line = write_record(record, envelope) + b"\n"
@@ -68,6 +80,8 @@ def make(path: Path, records: int) -> None:
                     recent = [*recent[-KEPT:], (record.uuid, offset)]
                 file.write(line)
                 offset += len(line)
+        if foreign:
+            file.write(FOREIGN)
 
 
 def message(number: int, parent: str | None) -> Message:
@@ -99,29 +113,33 @@ def compaction(number: int, leaf: str | None, kept: list[str], start: int) -> li
 
 
 def measure(name: str, code: str, path: Path) -> None:
-    begin = time.perf_counter()
+    begin, before = time.perf_counter(), os.times()
     command = [sys.executable, "-c", code + PEAK, str(path)]
     done = subprocess.run(command, check=False, capture_output=True, text=True, env=dict(os.environ))
-    seconds = time.perf_counter() - begin
+    seconds, after = time.perf_counter() - begin, os.times()
+    cpu = after.children_user + after.children_system - before.children_user - before.children_system
     lines = done.stdout.strip().splitlines()
     peak = next((int(line.split()[1]) / 1024 for line in lines if line.startswith("peak")), float("nan"))
     shown = next((line for line in lines if not line.startswith("peak")), done.stderr.strip()[-200:])
-    print(f"{name:<38} {seconds:>8.2f} s {peak:>8.0f} MB   {shown[:90]}", flush=True)
+    print(f"{name:<38} {seconds:>8.2f} s {cpu:>8.2f} s CPU {peak:>8.0f} MB   {shown[:90]}", flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--records", type=int, default=1_000_000)
+    parser.add_argument("--never-compacted", action="store_true", help="a transcript without any compaction")
+    parser.add_argument("--foreign", action="store_true", help="a transcript that another program wrote last")
     parser.add_argument("--keep", type=Path, help="keep the transcript in this directory")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         home = options.keep or Path(scratch)
         path = home / "projects" / "-" / "million.jsonl"
         if not path.exists():
-            make(path, options.records)
+            make(path, options.records, compacted=not options.never_compacted, foreign=options.foreign)
         print(f"{options.records:,} records, {path.stat().st_size / 1e6:,.0f} MB")
         measure("bare interpreter", "", path)
         measure("listed", LIST, path)
+        measure("opened and closed", OPEN, path)
         measure("resumed, one request", RESUME, path)
         measure("json.loads, line by line", NAIVE, path)
 

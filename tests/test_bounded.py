@@ -57,7 +57,7 @@ APPENDED = {
     "disk/home/mailbox.py:deliver": "MOST_UNREAD; what is read is taken out",
     "disk/trees/rootdir.py:append": "the memory's journal: SEGMENTS of SEGMENT_BYTES",
     "disk/transcripts/store.py:open": "a conversation: for as long as its person keeps it (cleanupPeriodDays, lamina sessions clean)",
-    "disk/transcripts/store.py:fork": "the same, continued elsewhere",
+    "disk/transcripts/store.py:_copy": "the same, continued elsewhere",
     "maintenance/retention.py:remove_sessions": "MOST_JOURNAL, then its older half goes",
 }
 # Reads of a whole file or stream, whatever its size.

@@ -81,10 +81,12 @@ def before_call(c: Conversation) -> Flow[Wire]:
             from .layers.l4_compact import collapse as fold
 
             fold.collapse(c)
-        if triggers.compaction(c):
+        if c.requested is not None or triggers.compaction(c):
             from .layers.l3_notes import step as notes
             from .layers.l4_compact import step as compact
 
+            if c.requested is not None:
+                yield from compact.for_model(c, notes.compact)
             yield from compact.if_needed(c, notes.compact)
     bring_memories(c)
     check_window(c)

@@ -115,3 +115,33 @@ def test_killed_while_the_summary_is_made(opened: Open, messages_server: Message
     assert not boundaries(again.session)
     assert again.compact().done
     assert work(messages_server, again, "part3.py") == "I have read part3.py."
+
+
+@pytest.mark.spec("P7")
+def test_the_model_has_no_compact_tool_unless_the_settings_offer_it(opened: Open, messages_server: MessagesServer) -> None:
+    messages_server.reply(text="Hello.")
+    agent = opened(settings=quiet())
+    agent.run("Hi")
+    assert "Compact" not in [tool["name"] for tool in accepted(messages_server)[-1].body["tools"]]
+    assert "Compact" not in [tool.name for tool in agent.tools]
+
+
+@pytest.mark.spec("P7")
+def test_the_model_compacts_between_two_calls_and_works_on(opened: Open, messages_server: MessagesServer, project: Path) -> None:
+    messages_server.answer_with(summarising())
+    for number in range(3):
+        (project / f"part{number}.py").write_text(FILLING)
+    agent = opened(settings=quiet(compact_tool=True), window=60_000)
+    assert "Compact" in [tool.name for tool in agent.tools]
+    for number in range(3):
+        work(messages_server, agent, f"part{number}.py")
+    messages_server.reply(tool_use=("Compact", {"instructions": "Keep value_7."}))
+    messages_server.reply(text="On to the next part.")
+    assert agent.run("The first part is done.").text == "On to the next part."
+    assert len(boundaries(agent.session)) == 1
+    last = accepted(messages_server)[-1]
+    text = "\n".join(words for message in last.messages for words in texts(message))
+    assert "The first part is done." in text
+    assert "will be compacted before your next step" in text
+    assert "Keep value_7." in str(summaries(messages_server)[0].messages[-1])
+    assert last.body["tools"] == accepted(messages_server)[0].body["tools"]

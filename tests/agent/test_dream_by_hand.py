@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Event
 
@@ -17,6 +18,7 @@ from lamina.disk.locks.dream_lock import DreamLock, NotWon
 from lamina.disk.trees.rootdir import RootDir
 from lamina.layers.l6_dream.record import DreamRecord
 from lamina.memory.memory import Memory
+from lamina.providers.anthropic import AnthropicProvider
 from lamina.testing import MessagesServer
 
 from .agent_helpers import provider_at
@@ -26,12 +28,22 @@ Open = Callable[..., Agent]
 CALM = Settings(history_git=False)
 
 
+@pytest.fixture
+def provider(messages_server: MessagesServer) -> Iterator[AnthropicProvider]:
+    made = provider_at(messages_server)
+    assert isinstance(made, AnthropicProvider)
+    yield made
+    made.close()
+
+
 @pytest.mark.spec("D5", "D4")
-def test_it_is_the_same_dream_with_a_provider(messages_server: MessagesServer, project: Path) -> None:
+def test_it_is_the_same_dream_with_a_provider(
+    messages_server: MessagesServer, provider: AnthropicProvider, project: Path
+) -> None:
     memory = remembered(project, hours=1, sessions=0)
     Script(messages_server, ORIENT, MERGE)
     heard: list[DreamRecord] = []
-    outcome = run_by_hand(provider_at(messages_server), cwd=project, settings=CALM, heard=heard.append)
+    outcome = run_by_hand(provider, cwd=project, settings=CALM, heard=heard.append)
     assert outcome.record is not None
     assert (outcome.record.status, outcome.record.by, outcome.record.merged) == ("completed", "hand", ("importer.md",))
     assert (heard[0].status, heard[0].phase) == ("running", "starting")
@@ -39,6 +51,23 @@ def test_it_is_the_same_dream_with_a_provider(messages_server: MessagesServer, p
     assert heard[-1].status == "completed"
     assert len(forks(messages_server)) == 3
     assert kept(memory) == [outcome.record]
+
+
+@pytest.mark.spec("U6", "D4")
+def test_hooks_guard_its_calls_and_their_faults_are_told(
+    messages_server: MessagesServer, provider: AnthropicProvider, project: Path
+) -> None:
+    memory = remembered(project, hours=1, sessions=0)
+    before = {path.name: path.read_bytes() for path in memory.glob("*.md")}
+    Script(messages_server, ORIENT, MERGE)
+    commands = [{"command": each} for each in ("cat >> seen; echo >> seen; exit 2", "exit 7")]
+    settings = Settings(history_git=False, hooks={"PreToolUse": [{"matcher": "Edit|Write", "hooks": commands}]})
+    outcome = run_by_hand(provider, cwd=project, settings=settings)
+    told = [json.loads(line) for line in (project / "seen").read_text().splitlines()]
+    assert told
+    assert {(one["agent_type"], one["tool_name"]) for one in told} <= {("", "Edit"), ("", "Write")}
+    assert {path.name: path.read_bytes() for path in memory.glob("*.md")} == before
+    assert [notice for notice in outcome.notices if "exit code 7" in notice]
 
 
 @pytest.mark.spec("O1", "D3")

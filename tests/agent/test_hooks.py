@@ -12,7 +12,7 @@ import pytest
 
 from lamina.agent.agent import Agent
 from lamina.core.settings import Settings
-from lamina.hooks.events import HookOutcome
+from lamina.hooks.answers import HookOutcome
 from lamina.testing import MessagesServer
 
 from .agent_helpers import Pipe, accepted, contexts, press_ctrl_c, reminders, texts

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -17,6 +18,7 @@ from lamina.agent.agent import Agent
 from lamina.core.settings import Settings
 from lamina.disk.home.trust import trust, while_trusted
 from lamina.disk.settings_files import load_settings
+from lamina.hooks.events import Event
 from lamina.testing import MessagesServer
 
 from .agent_helpers import accepted, lay_out, reminders, results
@@ -149,10 +151,12 @@ def test_homes_programs_and_links_that_lie_in_a_tree_are_not_taken_for_the_perso
 ) -> None:
     owned = tmp_path / "owned"
     program = f"#!/bin/sh\ntouch {owned}\n"
-    hooks = {"SessionStart": [{"hooks": [{"type": "command", "command": f"touch {owned}"}]}]}
+    hooks = {event: [{"hooks": [{"type": "command", "command": f"touch {owned}"}]}] for event in get_args(Event)}
     lay_out(
         project,
         {
+            ".claude/settings.json": json.dumps({"hooks": hooks, "disableAllHooks": True}),
+            ".claude/settings.local.json": json.dumps({"hooks": hooks}),
             ".lamina/settings.json": json.dumps({"hooks": hooks, "permissions": {"allow": ["Bash"]}}),
             ".lamina/trust.json": json.dumps({"projects": {str(project): ["x"]}}),
             ".lamina/flags.json": json.dumps({"lamina": {"memory": False}}),
@@ -169,12 +173,17 @@ def test_homes_programs_and_links_that_lie_in_a_tree_are_not_taken_for_the_perso
             ("Grep", {"pattern": "x"}, "g1"),
             ("Bash", {"command": "ls; grep -c x CLAUDE.md"}, "b1"),
             ("Glob", {"pattern": "*"}, "o1"),
+            ("Read", {"file_path": "/no/such/file"}, "r1"),
+            ("Agent", {"description": "d", "prompt": "p", "subagent_type": "helper"}, "a1"),
         ]
     )
     agent = opened(settings=settings_in(project), mode="ask")
     agent.run("Look around.")
     assert not owned.exists()
-    assert not results(accepted(messages_server)[1])["b1"].startswith("!Not allowed")
+    came = results(accepted(messages_server)[-1])
+    assert not came["b1"].startswith("!Not allowed")
+    assert came["r1"].startswith("!")
+    assert not came["a1"].startswith("!")
     assert agent.session.home == Path(os.environ["LAMINA_HOME"])
 
 

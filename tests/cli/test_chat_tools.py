@@ -204,6 +204,20 @@ def test_a_repository_sets_neither_paths_nor_endpoints_nor_hooks(work: Path, tmp
     assert "offline stand-in answers" in done.stderr
 
 
+@pytest.mark.spec("U6")
+@pytest.mark.parametrize("said", ["exit 2", 'echo \'{"continue": false, "stopReason": "not today"}\'', "exit 1"])
+def test_hooks_of_the_user_hold_in_a_single_prompt_too(work: Path, said: str) -> None:
+    home = Path(os.environ["LAMINA_HOME"])
+    home.mkdir(parents=True, exist_ok=True)
+    hooks = {"PreToolUse": [{"matcher": "Write", "hooks": [{"type": "command", "command": said}]}]}
+    (home / "settings.json").write_text(json.dumps({"hooks": hooks}))
+    done = lamina("-p", "write owned.txt: yes", "--permission-mode", "all")
+    assert done.returncode == 0
+    assert (work / "owned.txt").exists() is (said == "exit 1")
+    assert ("exit code 1" in done.stderr) is (said == "exit 1")
+    assert ("not today" in done.stdout) is ("not today" in said)
+
+
 class Held:
     """An answer that does not come before it is let go."""
 

@@ -97,6 +97,27 @@ def test_a_person_gets_a_table_that_fits(
 
 
 @pytest.mark.spec("T8")
+def test_the_rows_add_up_to_the_header_even_if_the_model_reported_less_than_the_estimate(work: Path) -> None:
+    usage = {"input_tokens": 900, "output_tokens": 5}
+    with Session("anthropic:claude-haiku-4-5", cwd=work, system="Be brief, and be kind.") as session:
+        session.add_user("What is here? " * 1_000)
+        session.before_call()
+        session.after_call(
+            {"id": "m", "role": "assistant", "content": [{"type": "text", "text": "Words."}], "usage": usage} | DONE
+        )
+    found = report(session.id)
+    assert found["tokens"] == 905
+    assert found["system_and_tools"] > 0
+    assert found["system_and_tools"] + found["total"] == 905
+    rows = [line.split() for line in here("context", session.id).stdout.splitlines() if line.startswith("  ")]
+    numbers = [int(word.replace(",", "")) for row in rows for word in row if word.replace(",", "").isdigit()]
+    assert sum(numbers) == 905, rows
+
+
+DONE = {"type": "message", "model": "claude-haiku-4-5", "stop_reason": "end_turn", "stop_sequence": None}
+
+
+@pytest.mark.spec("T8")
 def test_the_window_and_its_thresholds_are_named(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Session("anthropic:claude-haiku-4-5", cwd=work) as session:
         session.sync([{"role": "user", "content": "hi"}, {"role": "assistant", "content": "ho"}])

@@ -60,6 +60,7 @@ EVERY_KIND: list[Record] = [
     Spill(*HEAD, "t1", "preview", "/a/t1.txt", 9, "0" * 64),
     Clear(*HEAD, {"t1": "gone"}, ("a",), "idle", 20_000, {"ranges": []}),
     Clear(*HEAD, {}),
+    Clear(*HEAD, {}, shortened={"a": [{"type": "text", "text": "short"}]}),
     Span(*HEAD, "snip", ("a", "b"), "two messages", 9, {"ranges": []}),
     Pin(*HEAD, target="a"),
     Pin(*HEAD, text="remember"),

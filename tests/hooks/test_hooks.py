@@ -13,7 +13,8 @@ import pytest
 from tests.clocks import UpWhenReady
 
 from lamina.core.settings import Settings
-from lamina.hooks.events import HookOutcome, plan_hooks
+from lamina.hooks.answers import INLINE, SHOWN, HookOutcome
+from lamina.hooks.events import plan_hooks
 from lamina.hooks.run import MAX_OUTPUT, run_hooks
 
 PYTHON = f'"{sys.executable}"'
@@ -91,6 +92,15 @@ def test_a_hook_that_hangs_is_ended_with_its_children(tmp_path: Path, monkeypatc
     assert ends(int((tmp_path / "child.pid").read_text()))
 
 
+@pytest.mark.spec("U6")
+def test_a_child_that_ignores_the_first_signal_is_killed_with_a_hook_that_hangs(tmp_path: Path) -> None:
+    hangs = "sh -c \"trap '' TERM; echo > ready; exec sleep 1000\" & echo $! > child.pid; until test -e ready; do :; done; wait"
+    found = run("Stop", hooks("Stop", hangs, timeout=2.0), tmp_path)
+    assert "exceeded its timeout" in found.faults[0]
+    assert (tmp_path / "ready").exists()
+    assert ends(int((tmp_path / "child.pid").read_text()))
+
+
 def test_a_child_left_behind_with_the_pipe_open_does_not_hold_the_session_up(tmp_path: Path) -> None:
     found = run("SessionStart", hooks("SessionStart", "sleep 1000 & echo ready"), tmp_path)
     assert found.context == ("ready",)
@@ -98,7 +108,35 @@ def test_a_child_left_behind_with_the_pipe_open_does_not_hold_the_session_up(tmp
 
 def test_a_hook_that_floods_is_cut(tmp_path: Path) -> None:
     found = run("SessionStart", hooks("SessionStart", "head -c 5000000 /dev/zero | tr '\\0' x"), tmp_path)
-    assert len(found.context[0]) == MAX_OUTPUT
+    assert found.context[0].startswith("x" * SHOWN + "\n[The first 2,000 of")
+    assert f"{5_000_000 - MAX_OUTPUT:,} bytes of it were dropped" in found.faults[0]
+
+
+@pytest.mark.spec("U6")
+def test_context_is_whole_up_to_its_limit_and_its_beginning_above_it(tmp_path: Path) -> None:
+    for size, whole in ((INLINE, True), (INLINE + 1, False)):
+        [context] = run("SessionStart", hooks("SessionStart", f"head -c {size} /dev/zero | tr '\\0' x"), tmp_path).context
+        assert (context == "x" * size) is whole
+        assert len(context) <= INLINE
+
+
+@pytest.mark.spec("U6")
+def test_timeouts_are_those_that_hooks_are_written_for() -> None:
+    def timeout(event: Any, given: Any = None) -> float:
+        entry = {"type": "command", "command": "x"} | ({"timeout": given} if given is not None else {})
+        [command], _ = plan_hooks(event, Settings(hooks={event: [{"hooks": [entry]}]}).hooks)
+        return command.timeout
+
+    assert [timeout(event) for event in ("PreToolUse", "Stop", "UserPromptSubmit")] == [600, 600, 30]
+    assert [timeout("Stop", given) for given in (5, 0.5, 3_600, 1e300)] == [5, 0.5, 3_600, 86_400]
+    assert [timeout("Stop", given) for given in (0, -1, "5", True)] == [600] * 4
+
+
+@pytest.mark.spec("U6")
+def test_prompts_and_stops_have_nothing_to_match(tmp_path: Path) -> None:
+    assert run_hooks(
+        "UserPromptSubmit", {}, hooks("UserPromptSubmit", "echo x", matcher="Bash"), cwd=tmp_path, environ=dict(os.environ)
+    ).context == ("x",)
 
 
 def test_a_hook_need_not_read_its_input(tmp_path: Path) -> None:

@@ -34,11 +34,14 @@ from .clearing import (
     connected,
     events,
     fates,
+    numbered,
+    opened,
     quiet,
     reading,
     run,
     shown,
     until_cleared,
+    work,
 )
 from .words import records, refused
 
@@ -228,6 +231,45 @@ def test_the_provider_clears_by_itself_and_we_neither_clear_nor_edit(messages_se
         assert told_tokens == sorted(set(told_tokens)), "told when more is cleared, not in every response"
         assert {data["trigger"] for data in told.named("clearing")} == {"provider"}
     assert not any("cache_edits" in received.body for received in messages_server.requests)
+
+
+@pytest.mark.spec("M5", "M7", "T9")
+def test_the_provider_clears_before_compaction_and_size_clearing_is_the_net(
+    messages_server: MessagesServer, tmp_path: Path
+) -> None:
+    """In a window of 200,000 the provider's own numbers are beyond the blocking limit."""
+    messages_server.answer_with(reading(40))
+    with connected(messages_server, tmp_path, settings=quiet(api_clearing=True), window=200_000) as session:
+        told = Told5()
+        lend(session, observer=told)
+        session.add_user("Read everything.")
+        assert run(session, content=LONG * 8) == 40
+        limits = conversation_of(session).limits
+        (asked,) = messages_server.requests[0].body["context_management"]["edits"]
+        assert asked["trigger"]["value"] == limits.autocompact * 90 // 100 < limits.warning
+        assert asked["clear_at_least"]["value"] < asked["trigger"]["value"]
+        assert told.named("clearing"), "somebody clears"
+        assert session.tokens < limits.blocking
+
+
+@pytest.mark.spec("M2")
+def test_a_long_window_is_cleared_long_before_it_is_full(tmp_path: Path) -> None:
+    with begun(opened(tmp_path, window=1_000_000)) as session:
+        requests = work(session, numbered(28), content=LONG * 8)
+        first = next(number for number, request in enumerate(requests) if cleared(request))
+        assert (first + 2) * 8_100 >= 180_000
+        (made,) = clearings(session.path)
+        assert made.tokens_saved >= 20_000
+
+
+@pytest.mark.spec("M4")
+def test_cache_edits_that_the_provider_does_not_have_are_reported_once(messages_server: MessagesServer, tmp_path: Path) -> None:
+    messages_server.answer_with(reading(50))
+    with connected(messages_server, tmp_path, capabilities=UNABLE, settings=quiet(cache_edits=True)) as session:
+        session.add_user("Read everything.")
+        run(session)
+        assert session.notices == ["The provider does not support cache edits (lamina.cacheEdits), so they are not used."]
+        assert clearings(session.path), "cleared by size instead"
 
 
 @pytest.mark.spec("M5")

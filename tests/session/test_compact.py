@@ -13,7 +13,7 @@ from lamina.core.policy import CLASSIC, LEAN
 from lamina.core.receipts import Told
 from lamina.core.records import Attachment, Boundary, Checkpoint, Message, Pin, Span
 from lamina.fork.host import Restorable
-from lamina.hooks.events import HookOutcome
+from lamina.hooks.answers import HookOutcome
 from lamina.layers.l4_compact import step
 from lamina.layers.l4_compact.plan import Pivot
 from lamina.providers.openai import OpenAIProvider

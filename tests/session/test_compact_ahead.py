@@ -85,6 +85,29 @@ def test_a_changed_beginning_makes_it_worthless(messages_server: MessagesServer,
         assert set(fates(boundaries(session)[0], order)) == set(order)
 
 
+@pytest.mark.spec("C1", "C10")
+def test_an_undo_in_the_middle_of_it_drops_it_and_says_so(messages_server: MessagesServer, tmp_path: Path) -> None:
+    messages_server.answer_with(summarising())
+    go = threading.Event()
+    with opened(messages_server, tmp_path, policy=AHEAD) as session:
+        rounds(session, messages_server, 2)
+        hidden = session.hide_messages(session.turns[0].first, session.turns[0].last)
+        stale = SUMMARY.replace("words about it", "words about a conversation that is gone")
+        messages_server.reply(text=stale, fork="summary", delay=go)
+        number = until_begun(session, messages_server, start=2)
+        session.undo(hidden)
+        assert session.notices == [
+            "The summary that was being made in the background was dropped, because the undo changed the conversation."
+        ]
+        landed(session)
+        until_compacted(session, messages_server, start=number)
+        go.set()
+        assert "a conversation that is gone" not in str(session.messages)
+        assert "Question 0: what is in it?" in "\n".join(said(session.messages))
+        assert refused({"messages": session.messages}) == []
+        assert len(session.notices) == 1
+
+
 def test_one_under_way_is_waited_for_and_a_bad_one_is_made_anew(messages_server: MessagesServer, tmp_path: Path) -> None:
     messages_server.answer_with(summarising())
     with opened(messages_server, tmp_path, policy=AHEAD) as session:

@@ -14,6 +14,7 @@ from lamina.core.policy import CLASSIC
 from lamina.core.receipts import Told
 from lamina.core.records import Boundary, Pin
 from lamina.core.view import Item
+from lamina.hooks.answers import HookOutcome
 from lamina.layers.l3_notes import step as notes
 from lamina.layers.l4_compact import step
 from lamina.layers.l4_compact.expand import page_of, stands_for, text_of
@@ -34,6 +35,7 @@ from .compacting import (
     ids,
     is_summary,
     opened,
+    quiet,
     records,
     rounds,
     summaries,
@@ -41,6 +43,7 @@ from .compacting import (
     told,
     until_compacted,
 )
+from .hosts import lend
 from .words import refused, said
 
 EMPTY = make_answer(text=" ")
@@ -101,52 +104,152 @@ def test_the_second_try_counts(messages_server: MessagesServer, tmp_path: Path) 
         assert done.usage.output_tokens > 0
 
 
-def fill(session: Session, server: MessagesServer, *, most: int = 60) -> None:
-    """Work until nothing more is taken."""
-    for number in range(most):
-        rounds(session, server, 1, start=number)
-    raise AssertionError("the window never filled up")
-
-
 @pytest.mark.spec("C8")
-def test_three_failed_compactions_stop_it_and_the_person_is_told(messages_server: MessagesServer, tmp_path: Path) -> None:
-    messages_server.answer_with(summarising(Status(status=529)))
+@pytest.mark.parametrize(
+    ("bad", "why"),
+    [
+        (EMPTY, "it is empty"),
+        (REFUSED, "refused"),
+        (CUT_OFF, "cut off"),
+        (UNTAGGED, "holds no <summary>"),
+        (HUGE, "no smaller than"),
+        (CALLING, "calls a tool"),
+        (BROKEN, "500"),
+        (Status(status=401), "401"),
+        (Status(status=400), "400"),
+    ],
+    ids=["empty", "refused", "cut-off", "untagged", "huge", "calling", "broken", "key", "rejected"],
+)
+def test_rules_make_room_in_the_same_turn_whenever_the_model_can_not(
+    messages_server: MessagesServer, tmp_path: Path, bad: Step, why: str
+) -> None:
+    messages_server.answer_with(summarising(bad))
     with opened(messages_server, tmp_path) as session:
-        with pytest.raises(WindowFull):
-            fill(session, messages_server)
-        assert len(told(session, "compaction_failed")) == 3
-        assert len(summaries(messages_server)) == 9
-        assert sum("failed 3 times in a row" in notice for notice in session.notices) == 1
-        assert not boundaries(session)
-        messages_server.answer_with(summarising())
-        assert session.compact().done
-        session.add_user("We go on")
-        session.ask()
-        until_compacted(session, messages_server, start=100)
-
-
-@pytest.mark.spec("C8")
-def test_the_breaker_is_known_to_a_resumed_session(messages_server: MessagesServer, tmp_path: Path) -> None:
-    messages_server.answer_with(summarising(Status(status=529)))
-    with opened(messages_server, tmp_path) as session, pytest.raises(WindowFull):
-        fill(session, messages_server)
-    count = len(summaries(messages_server))
-    with opened(messages_server, tmp_path, resume=session.id) as again, pytest.raises(WindowFull):
-        again.before_call()
-    assert len(summaries(messages_server)) == count
-
-
-def test_a_model_that_never_summarises_does_not_end_the_conversation(messages_server: MessagesServer, tmp_path: Path) -> None:
-    """Between the threshold and the blocking limit history stands; at the limit rules take the model's place."""
-    messages_server.answer_with(summarising(UNTAGGED))
-    with opened(messages_server, tmp_path) as session:
-        rounds(session, messages_server, 8)
-        session.add_user("The last question " + LONG * 4)
-        session.ask()
+        until_compacted(session, messages_server)
         [event] = told(session, "compaction")
         assert event["by"] == "rules"
+        assert why in event["instead"]
+        assert not told(session, "compaction_failed")
+        [notice] = [notice for notice in session.notices if "by rules" in notice]
+        assert why in notice, "the notice gives the true reason"
+        assert "did not fit" not in words(session), "and so does the summary"
         assert "No model made this summary" in words(session)
-        assert "The last question" in words(session)
+        assert "Question 0: what is in it?" in words(session)
+
+
+@pytest.mark.spec("C8", "B1")
+def test_after_three_failures_in_a_row_the_model_is_not_asked_again(messages_server: MessagesServer, tmp_path: Path) -> None:
+    messages_server.answer_with(summarising(UNTAGGED))
+    with opened(messages_server, tmp_path) as session:
+        at = 0
+        for _ in range(5):
+            at = until_compacted(session, messages_server, start=at)
+        assert [event["by"] for event in told(session, "compaction")] == ["rules"] * 5
+        assert len(summaries(messages_server)) == 9, "three tries in each of three compactions"
+        assert sum("in 3 compactions in a row" in notice for notice in session.notices) == 1
+        assert sum("no longer asked" in notice for notice in session.notices) == 2
+    with opened(messages_server, tmp_path, resume=session.id) as again:
+        until_compacted(again, messages_server, start=at)
+        assert len(summaries(messages_server)) == 9, "a resumed session knows it"
+        messages_server.answer_with(summarising())
+        rounds(again, messages_server, 3, start=at + 20)
+        assert again.compact().how == "summary", "by hand the model is asked again"
+        until_compacted(again, messages_server, start=at + 30)
+        assert told(again, "compaction")[-1]["by"] == "summary", "and a success resets the count"
+
+
+@pytest.mark.spec("C8")
+def test_a_summary_of_the_model_resets_the_count(messages_server: MessagesServer, tmp_path: Path) -> None:
+    answers = iter([UNTAGGED] * 6 + [SUMMARY] + [UNTAGGED] * 6)
+    messages_server.answer_with(lambda received: next(answers) if is_summary(received) else "Done.")
+    with opened(messages_server, tmp_path) as session:
+        at = 0
+        for _ in range(5):
+            at = until_compacted(session, messages_server, start=at)
+        assert [event["by"] for event in told(session, "compaction")] == ["rules", "rules", "summary", "rules", "rules"]
+        assert not any("in a row" in notice for notice in session.notices)
+
+
+@pytest.mark.spec("C8")
+def test_by_hand_with_room_left_a_failed_summary_leaves_the_conversation_alone(
+    messages_server: MessagesServer, tmp_path: Path
+) -> None:
+    messages_server.answer_with(summarising(UNTAGGED))
+    with opened(messages_server, tmp_path) as session:
+        rounds(session, messages_server, 4)
+        done = session.compact()
+        assert not done.done
+        assert "no <summary>" in done.why
+    with opened(messages_server, tmp_path, resume=session.id, settings=quiet(auto_compact=False)) as full:
+        number = 4
+        while full.tokens < 13_950:
+            rounds(full, messages_server, 1, start=number, content=LONG[:800])
+            number += 1
+        done = full.compact()
+        assert done.how == "rules", "without room rules do it"
+        assert "no <summary>" in done.instead
+
+
+@pytest.mark.spec("C2", "C8")
+def test_a_hook_that_vetoes_for_ever_does_not_end_the_conversation(messages_server: MessagesServer, tmp_path: Path) -> None:
+    messages_server.answer_with(summarising())
+    with opened(messages_server, tmp_path) as session:
+        lend(session, pre_compact=lambda trigger, instructions: HookOutcome(block="never"))
+        until_compacted(session, messages_server)
+        until_compacted(session, messages_server, start=100)
+        refused = told(session, "compaction_refused")
+        assert sum("overruled" in event for event in refused) == 2
+        assert len(refused) >= 4, "while there is room the veto holds"
+        assert sum("compacted anyway" in notice for notice in session.notices) == 2
+        session.undo()
+
+
+@pytest.mark.spec("B1", "C3")
+def test_a_summary_of_200_000_tokens_does_not_end_the_conversation(messages_server: MessagesServer, tmp_path: Path) -> None:
+    huge = f"<summary>{SECTIONS} {'word ' * 200_000}</summary>"
+    messages_server.answer_with(summarising(huge))
+    with opened(messages_server, tmp_path) as session:
+        until_compacted(session, messages_server)
+        assert told(session, "compaction")[-1]["by"] == "rules"
+        assert not session.window_state.above_autocompact
+
+
+@pytest.mark.spec("C3")
+def test_a_huge_summary_is_cut_to_the_reserve_even_where_it_would_fit(messages_server: MessagesServer, tmp_path: Path) -> None:
+    messages_server.answer_with(summarising(f"<summary>{SECTIONS} {'word ' * 200_000} the end</summary>"))
+    messages_server.window = 1_000_000
+    with opened(messages_server, tmp_path, window=1_000_000) as session:
+        for number in range(5):
+            session.add_user(f"Text {number}: {LONG * 100}")
+            session.ask()
+        done = session.compact()
+        assert done.how == "summary", done.why
+        assert done.tokens_after < 60_000 < 200_000 < done.tokens_before
+        assert "Primary request and intent" in words(session)
+        assert "the end" in words(session)
+
+
+@pytest.mark.spec("B1", "B15")
+def test_a_summary_in_another_language_is_a_summary(messages_server: MessagesServer, tmp_path: Path) -> None:
+    names = ("主要请求", "关键概念", "文件", "错误", "解决", "", "待办事项", "当前工作")
+    body = "\n\n".join(f"## {number}、{name}\n解析器在端口 8417 上。" for number, name in enumerate(names, start=1) if name)
+    messages_server.answer_with(summarising(f"<analysis>想一想</analysis><summary>{body}</summary>"))
+    with opened(messages_server, tmp_path) as session:
+        until_compacted(session, messages_server)
+        assert told(session, "compaction")[-1]["by"] == "summary"
+        text = words(session)
+        assert text.index("解析器在端口 8417 上。") < text.index("Question 0: what is in it?") < text.index("待办事项")
+
+
+@pytest.mark.spec("C3")
+def test_a_conversation_about_our_tags_is_compacted_like_any_other(messages_server: MessagesServer, tmp_path: Path) -> None:
+    quoting = SUMMARY.replace("words about it", "it said <summary>x</summary> and </summary>", 1)
+    messages_server.answer_with(summarising(quoting))
+    with opened(messages_server, tmp_path) as session:
+        until_compacted(session, messages_server)
+        assert told(session, "compaction")[-1]["by"] == "summary"
+        assert "it said <summary>x</summary> and </summary>" in words(session)
+        assert "Optional next step" in words(session)
 
 
 def too_long(received: Received, window: int, *, numbers: bool = True) -> Step | None:

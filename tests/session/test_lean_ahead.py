@@ -11,7 +11,7 @@ from lamina.core.policy import LEAN
 from lamina.core.settings import Settings
 from lamina.testing import MessagesServer
 
-from .compacting import boundaries, opened, summarising, until_compacted
+from .compacting import LONG, boundaries, opened, rounds, summarising
 from .noting import Seen, settle
 
 
@@ -23,7 +23,11 @@ def test_with_notes_on_the_lean_policy_compacts_with_a_summary_made_ahead_and_ke
     with opened(messages_server, tmp_path, policy=LEAN, settings=Settings()) as session:
         seen = Seen()
         lend(session, observer=seen)
-        until_compacted(session, messages_server)
+        # Steps smaller than the 833 tokens before the threshold, within which the summary begins.
+        for number in range(200):
+            if boundaries(session):
+                break
+            rounds(session, messages_server, 1, start=number, content=LONG[:1_000])
         settle(session)
         assert len(boundaries(session)) == 1
         assert [done["by"] for done in seen.named("compaction")] == ["ahead"]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.session.hosts import lend
 
+from lamina.core.policy import CLASSIC
 from lamina.core.settings import Settings
 from lamina.layers.l3_notes.background import state_of
 from lamina.layers.l3_notes.sections import render
@@ -17,7 +18,22 @@ from lamina.session.session import Session
 from lamina.testing import Answer, MessagesServer, Received, Status
 from lamina.testing.script import Step, make_answer
 
-from .noting import LONG, Seen, answering, asked_for_notes, by_rules, connected, fill, notes_file, notes_of, settle, talk, told
+from .compacting import SUMMARY
+from .noting import (
+    LONG,
+    Seen,
+    answering,
+    asked_for_notes,
+    by_rules,
+    connected,
+    fill,
+    notes_file,
+    notes_of,
+    purpose,
+    settle,
+    talk,
+    told,
+)
 from .words import Wire, answer, call, files_under
 
 ASKED = "Mend the parser in src/parse.py."
@@ -154,6 +170,36 @@ def test_a_provider_that_fails_every_time_is_not_asked_after_every_answer(
         assert [one["times"] for one in failed] == list(range(1, len(failed) + 1))
         assert 4 <= len(failed) <= 7
         assert session.notices == []
+
+
+@pytest.mark.spec("N3", "B3")
+def test_notes_that_fail_for_good_are_reported_once_and_start_again_after_a_compaction(
+    messages_server: MessagesServer, tmp_path: Path
+) -> None:
+    works = False
+
+    def notes(received: Received) -> Step | str | None:
+        return by_rules(received) if works else Status(status=500)
+
+    def answers(received: Received) -> Step | str | None:
+        if received.fork.startswith("summary"):
+            return SUMMARY
+        return notes(received) if purpose(received) == "notes" else None
+
+    messages_server.answer_with(answers)
+    with connected(messages_server, tmp_path, settings=Settings(notes_compaction=False)) as session:
+        fill(session, 30_000)
+        failed = told(session).named("notes_failed")
+        assert len(failed) == CLASSIC.notes.breaker
+        (said,) = [notice for notice in session.notices if "notes" in notice]
+        assert said.startswith("The session notes could not be updated 8 times in a row")
+        works = True
+        fill(session, 35_000)
+        assert told(session).named("notes") == [], "stopped"
+        assert session.compact().done
+        fill(session, session.tokens + 4_000)
+        assert told(session).named("notes"), "started again"
+        assert [notice for notice in session.notices if "notes" in notice] == [said]
 
 
 BAD = {

@@ -22,7 +22,7 @@ from lamina.core.settings import Settings
 from lamina.disk.transcripts.session_list import read_session_info
 from lamina.fork.background import Background
 from lamina.fork.host import Restorable
-from lamina.hooks.events import HookOutcome
+from lamina.hooks.answers import HookOutcome
 from lamina.layers.l3_notes import step as notes
 from lamina.layers.l3_notes.background import state_of
 from lamina.layers.l3_notes.plan import Cursor

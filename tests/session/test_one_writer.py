@@ -60,6 +60,7 @@ def test_a_session_open_twice_in_one_process_is_forked_too(tmp_path: Path) -> No
         session.add_user("a")
         with Session(home=tmp_path, resume=session.id) as fork:
             assert fork.id != session.id
+            fork.add_user("b")
             assert [record.from_session for record in records(fork.path) if isinstance(record, Forked)] == [session.id]
     with Session(home=tmp_path, resume=session.id) as again:
         assert again.id == session.id

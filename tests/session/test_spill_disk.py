@@ -7,7 +7,7 @@ import io
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -21,9 +21,11 @@ from lamina.layers.l1_results.plan import budget_for
 from lamina.layers.l1_results.reopen import open_spill
 from lamina.session.base import conversation_of
 from lamina.session.session import Session
+from lamina.testing import MessagesServer
 
+from .compacting import provider_at
 from .spills import LINES, asked, contents, directory, events, hand_in, logged, spills, use
-from .words import answer, refused
+from .words import Wire, answer, refused
 
 ALONE = Settings(auto_compact=False, size_clearing=False, session_notes=False)
 
@@ -116,11 +118,50 @@ def test_what_cannot_fit_and_cannot_be_kept_is_cut_and_says_so(given: str) -> No
         hand_in(session, "a", output)
         request = session.before_call()
         shown = contents(request)["a"]
-        assert big.startswith(shown.rpartition("\n[This result was cut")[0])
+        head, _, rest = shown.partition("\n[This result was cut")
+        assert big.startswith(head)
+        assert big.endswith(rest.partition("]\n")[2])
+        assert bool(rest.partition("]\n")[2]) == (given == "str")
         assert 50_000 < len(shown) < 250_000
         assert "could not be saved (this session is in memory only" in shown
         assert sum("was cut" in notice for notice in session.notices) == 1
         assert refused(request) == []
+
+
+@pytest.mark.spec("C4", "R6")
+def test_a_result_that_nearly_fills_the_window_is_cut_and_shown_instead_of_compacted_away(
+    messages_server: MessagesServer,
+) -> None:
+    lines = [f"row {number}: the value is {number * 7}\n" for number in range(30_000)]
+    big = "".join(lines)[:690_000]
+    messages_server.reply(tool_use=[("Read", {"file_path": "/w/rows.txt"}, "a")])
+    messages_server.reply(text="I see it.")
+    with closing(provider_at(messages_server)) as provider, Session(provider, in_memory=True, window=200_000) as session:
+        session.add_user("Which rows are there?")
+        session.ask()
+        session.add_tool_result("a", big)
+        session.ask()
+        assert len(messages_server.requests) == 2, "no summary was made"
+        shown = contents(messages_server.requests[-1].body)["a"]
+        head, _, rest = shown.partition("\n[This result was cut: ")
+        note, _, tail = rest.partition("]\n")
+        assert big.startswith(head)
+        assert big.endswith(tail)
+        assert len(head) + len(tail) > 150_000
+        assert f"{690_000 - len(head) - len(tail):,} of its 690,000 characters are left out here" in note
+        assert [notice for notice in session.notices if "was cut" in notice]
+
+
+def test_a_list_with_a_result_that_was_cut_is_still_in_step_with_the_log() -> None:
+    rows = "".join(f"row {number}\n" for number in range(80_000))
+    calls: list[Wire] = [{"role": "user", "content": "Go."}, {"role": "assistant", "content": [use("a")]}]
+    given: list[Wire] = [*calls, {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": rows}]}]
+    with Session(in_memory=True, settings=ALONE, window=50_000) as session:
+        session.sync(given)
+        before = session.messages
+        session.sync([*given, {"role": "assistant", "content": "Done."}])
+        assert session.messages[: len(before)] == before
+        assert [message["role"] for message in session.messages] == ["user", "assistant", "user", "assistant"]
 
 
 def test_a_session_in_memory_keeps_what_fits_and_says_nothing() -> None:

@@ -14,9 +14,11 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any, Self
+from uuid import uuid4
 
 import msgspec
 
@@ -25,17 +27,18 @@ from ..core.blocks import ToolUse
 from ..core.effects import drive
 from ..core.errors import Aborted, SessionClosed, UsageError
 from ..core.reply import Reply
-from ..core.settings import Permissions, Settings
+from ..core.settings import Hooks, Permissions, Settings
+from ..core.settings.collection_kinds import HOOK_TABLE
 from ..disk.settings_files import lamina_home, user_home
 from ..fork import loop
 from ..fork.host import Bridge, Host, Source
 from ..fork.tool_runner import AskPermission, CompletedCall, DenialWithWords, PermissionAnswer, ToolRunner, tool_runner_for
+from ..hooks.answers import HookOutcome
 from ..hooks.events import Event as HookEvent
-from ..hooks.events import HookOutcome
-from ..hooks.run import run_hooks
+from ..hooks.run import HookRunner
 from ..layers.l6_dream.trigger import recover_dreams
-from ..layers.l7_agents.tools import agent_tool, send_tool
-from ..layers.l7_agents.types import Catalog, load_agent_types
+from ..layers.l7_agents.tools import SubagentCall, agent_tool, send_tool
+from ..layers.l7_agents.types import AgentType, Catalog, load_agent_types
 from ..permissions.request import AskUser as Question
 from ..permissions.request import Mode, read_mode
 from ..permissions.rules import PermissionRule, PermissionRules, read_rules
@@ -61,12 +64,28 @@ if TYPE_CHECKING:
 MOST_STOPS = 3
 
 # Hooks that concern a subagent's own conversation. The others concern the user's.
-IN_SUBAGENTS = ("PreCompact", "PostCompact")
+IN_SUBAGENTS = ("PreCompact", "PostCompact", "SubagentStop")
+# The words of Claude Code for our modes, which hooks are written for.
+HOOK_MODES: Mapping[Mode, str] = {
+    "ask": "default",
+    "accept-edits": "acceptEdits",
+    "read-only": "plan",
+    "all": "bypassPermissions",
+}
 # Session arguments that are passed on to subagents.
 HANDED_ON = ("window", "policy", "max_tokens", "cache_ttl")
 
 # Sent to the model to continue an interrupted answer, since the API accepts no conversation that ends with one.
 GO_ON = "The answer above was cut off. Continue where it ends."
+
+
+def default_tools(settings: Settings) -> tuple[Tool, ...]:
+    """Return the built-in tools, and Compact if the settings offer it."""
+    if not settings.compact_tool:
+        return builtin_tools()
+    from ..tools.compact import tool
+
+    return (*builtin_tools(), tool())
 
 
 class TurnResult(msgspec.Struct, frozen=True):
@@ -82,6 +101,7 @@ class TurnResult(msgspec.Struct, frozen=True):
 class Agent:
     _given: Mapping[str, Any] = {}
     _in_turn = False
+    _prompt_id: str | None = None
 
     def __init__(
         self,
@@ -108,7 +128,7 @@ class Agent:
         self._depth: int = under.parent._depth + 1 if under is not None else 0
         self.agents: AgentPool | None = None
         self.mail = under.mail if under is not None else Messaging.main(session) if catalog is not None else None
-        self.tools = tuple(tools if tools is not None else builtin_tools())
+        self.tools = tuple(tools) if tools is not None else default_tools(session.settings)
         if self.mail is not None:
             self.tools = self.mail.with_send_tool(self.tools, added=under is None)
             if catalog is not None:
@@ -122,6 +142,7 @@ class Agent:
         # Hooks and commands see the user's own environment and the variables of the settings, never ours.
         self.environ = {**(os.environ if environ is None else environ), **session.settings.env}
         self.memory = memory or MemoryBinding(session)
+        self.hooks: HookRunner = self._make_hook_runner()
         self.tool_runner: ToolRunner = self._make_tool_runner(ask)
         self.context = self.tool_runner.context
         self.reminders = Reminders(session, self.memory, self.environ)
@@ -152,12 +173,44 @@ class Agent:
         abort = under.abort if under is not None else Event()
         return msgspec.structs.replace(
             tool_runner,
-            context=msgspec.structs.replace(tool_runner.context, keeper=self.memory.keep, expand=session._opened, abort=abort),
+            context=msgspec.structs.replace(
+                tool_runner.context, keeper=self.memory.keep, expand=session._opened, compact=session._answer_request, abort=abort
+            ),
             ask=self._asking(ask) if ask is not None else None,
+            find_result=session._find_result if scratch is not None else None,
             on_start=lambda call: self.tell({"type": "tool_call", "id": call.id, "name": call.name, "input": call.input}),
             on_end=lambda ran: self.tell(result_event(ran)),
             on_output=lambda call, text: self.tell({"type": "tool_output", "id": call.id, "text": text}),
+            hooks=self.hooks,
         )
+
+    def _make_hook_runner(self) -> HookRunner:
+        """Return what runs the hooks of this conversation. A subagent's events carry the session of the main conversation."""
+        session, under = self.session, self._under
+        own = {
+            "CLAUDE_PROJECT_DIR": str(session.cwd),
+            "CLAUDE_CODE_SESSION_ID": under.parent.hooks.about()["session_id"] if under is not None else session.id,
+            "CLAUDE_PID": str(os.getpid()),
+        }
+        kind = under.wanted.kind if under is not None and isinstance(under.wanted, SubagentCall) else None
+        return HookRunner(
+            hooks=partial(hooks_in_force, session, kind),
+            about=under.parent.hooks.about if under is not None else self._about_session,
+            cwd=session.cwd,
+            environ={**self.environ, **own},
+            notify=self._tell_hooks,
+            agent={"agent_id": under.id, "agent_type": under.wanted.name} if under is not None else {},
+        )
+
+    def _about_session(self) -> Mapping[str, Any]:
+        """Return what every event tells hooks about this conversation."""
+        told = {"session_id": self.session.id, "transcript_path": str(self.session.path or "")}
+        told |= {"prompt_id": self._prompt_id} if self._prompt_id is not None else {}
+        return {**told, "permission_mode": HOOK_MODES[self.mode]}
+
+    def _tell_hooks(self, said: HookOutcome) -> None:
+        self.session._notify(*said.messages)
+        self.session._notify_once(*said.faults)
 
     def _make_host(self, interactive: bool, bridge: Bridge | None) -> Host:
         """Return what the layers may use of this loop."""
@@ -168,9 +221,11 @@ class Agent:
             todos=lambda: render_todos(self.context.todos) if self.context.todos else None,
             restorable=self.agents.restorables if self.agents is not None else None,
             pre_compact=lambda trigger, instructions: self._hook(
-                "PreCompact", matching=trigger, trigger=trigger, custom_instructions=instructions
+                "PreCompact", matching=trigger, trigger=trigger, custom_instructions=instructions or None
             ),
-            post_compact=lambda trigger, summary: self._hook("PostCompact", matching=trigger, trigger=trigger, summary=summary),
+            post_compact=lambda trigger, summary: self._hook(
+                "PostCompact", matching=trigger, trigger=trigger, compact_summary=summary
+            ),
             session_start=lambda source: self._hook("SessionStart", matching=source, source=source),
             reminder=self.reminders.first_reminder,
             memory=self.memory.access(interactive=interactive),
@@ -198,9 +253,9 @@ class Agent:
         **session: Any,
     ) -> Self:
         """Open a session with the prompt an agent needs. `session` is passed to Session: home, in_memory, max_tokens, window, …"""
-        chosen, catalog = tuple(tools if tools is not None else builtin_tools()), None
-        where = Path(cwd).resolve()
+        catalog, where = None, Path(cwd).resolve()
         settings = settings if settings is not None else Settings.load(where, home=session.get("home"))
+        chosen = tuple(tools) if tools is not None else default_tools(settings)
         if tools is None:
             own = session.get("home") or lamina_home(os.environ)
             catalog = load_agent_types(where, own, trusted=settings.trusted)
@@ -244,6 +299,7 @@ class Agent:
     def run(self, prompt: str | Sequence[Mapping[str, Any]]) -> TurnResult:
         """Send a user message and continue until the model is done."""
         with self._stoppable():
+            self._prompt_id = str(uuid4())
             said = self._hook("UserPromptSubmit", prompt=_words(prompt))
             notices = (*said.messages, *said.faults)
             if said.block is not None:
@@ -303,7 +359,9 @@ class Agent:
         outcome = self._driver.carry_on(self.rounds)
         rounds = outcome.rounds
         for sent_back in range(MOST_STOPS):
-            stopped = self._hook("Stop", stop_hook_active=sent_back > 0)
+            if outcome.ended == "stopped":  # by a hook, so nobody asks whether it is done
+                break
+            stopped = self._stop_hook(outcome, sent_back)
             notices += [*stopped.messages, *stopped.faults]
             if stopped.block is None or outcome.ended != "answered":
                 break
@@ -311,9 +369,20 @@ class Agent:
             outcome = self._driver.carry_on(self.rounds)
             rounds += outcome.rounds
         self.session.end_turn()
-        return TurnResult(outcome.reply.text, outcome.ended, rounds, outcome.reply, (*notices, *self.memory.take_notices()))
+        text = outcome.why if outcome.ended == "stopped" else outcome.reply.text
+        return TurnResult(text, outcome.ended, rounds, outcome.reply, (*notices, *self.memory.take_notices()))
+
+    def _stop_hook(self, outcome: loop.Outcome, sent_back: int) -> HookOutcome:
+        told: dict[str, Any] = {"stop_hook_active": sent_back > 0, "last_assistant_message": outcome.reply.text}
+        if self._under is None:
+            return self._hook("Stop", **told)
+        path = str(self.session.path or "")
+        return self._hook("SubagentStop", matching=self._under.wanted.name, agent_transcript_path=path, **told)
 
     def _after_results(self, ran: Sequence[CompletedCall]) -> None:
+        for one in ran:
+            for text in one.context:
+                self.reminders.add("hook", text)
         self.reminders.add_nested([one for one in ran if one.call.name == "Read" and not one.output.is_error])
         self._take_news()
 
@@ -325,14 +394,10 @@ class Agent:
         if self.agents is not None:
             self.agents.land()
 
-    def _hook(self, event: HookEvent, *, matching: str = "", **payload: Any) -> HookOutcome:
-        hooks = self.session.settings.hooks
-        if not hooks or (self._under is not None and event not in IN_SUBAGENTS):
+    def _hook(self, event: HookEvent, *, matching: str | None = None, **payload: Any) -> HookOutcome:
+        if self._under is not None and event not in IN_SUBAGENTS:
             return HookOutcome()
-        given = {"session_id": self.session.id, "transcript_path": str(self.session.path or ""), **payload}
-        said = run_hooks(
-            event, given, hooks, cwd=self.session.cwd, environ=self.environ, matching=matching, abort=self.context.abort
-        )
+        said = self.hooks.run(event, payload, matching=matching, abort=self.context.abort)
         if self.context.abort.is_set():
             raise Aborted
         return said
@@ -402,6 +467,16 @@ def _words(prompt: str | Sequence[Mapping[str, Any]]) -> str:
     if isinstance(prompt, str):
         return prompt
     return "\n".join(block["text"] for block in prompt if isinstance(block.get("text"), str))
+
+
+def hooks_in_force(session: Session, kind: AgentType | None) -> Hooks:
+    """Return the hooks of the settings as they are now, and those of a subagent's type. Hooks of a working tree need trust."""
+    settings = session.settings
+    if kind is None or not kind.hooks or settings.disable_all_hooks or settings.bare:
+        return settings.hooks
+    if kind.source == "project" and not settings.trusted:
+        return settings.hooks
+    return HOOK_TABLE.join(settings.hooks, kind.hooks)
 
 
 def _extra_roots(session: Session, environ: Mapping[str, str]) -> tuple[Path, ...]:

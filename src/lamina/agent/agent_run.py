@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, assert_never
 from uuid import uuid4
 
@@ -35,7 +35,8 @@ from ..layers.l1_results.spilling import PreviewRoom, most_that_fits, spill
 from ..layers.l7_agents.messages import AskedToEnd
 from ..layers.l7_agents.report import KIND, MOST_REPORTED, NOTHING_SAID, AgentState, Status, fork_directive, render_report
 from ..layers.l7_agents.tools import ForkCall, SubagentCall
-from ..layers.l7_agents.types import AGENT
+from ..layers.l7_agents.types import AGENT, FORK
+from ..prompt.reminder import later_context
 from ..providers.models import Cost, cost
 from ..tools.tool import Context
 from .driver import result_event
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from ..conversation.forks import ForkDriver
     from ..fork.fork import ForkOutcome
     from ..fork.handover import Handover
+    from ..hooks.run import HookRunner
     from ..layers.l7_agents.summary import LastExchange
     from .agent import Agent
 
@@ -163,11 +165,13 @@ class AgentRun:
 
         assert handover is not None, "a call that asks for a fork was not seen before it ran"
         assert side.tool_runner is not None
+        hooks = self.parent.hooks.for_agent(self.id, FORK)
         lent = replace(
             side.tool_runner.clone(abort=self.abort, ask=self.ask),
             tools=self.mail.with_send_tool(side.tool_runner.tools),
             on_start=lambda _: self._count_call(),
             on_end=lambda ran: self._follow(result_event(ran)),
+            hooks=hooks,
         )
         own = replace(side, abort=self.abort, tool_runner=lent)
 
@@ -180,11 +184,22 @@ class AgentRun:
                 self.hear({"type": "answer", "reply": result})
             return result
 
-        directive = fork_directive(wanted.prompt)
+        directive = "\n\n".join((fork_directive(wanted.prompt), *self._start_hooks(hooks)))
         flow = run_fork(handover, directive, purpose=AGENT, rounds=FORK_ROUNDS, tools=True, mail=self.mail.take_texts)
         self.outcome = outcome = drive(flow, perform)
         ended: Ended = "rounds" if not outcome.done and outcome.rounds >= FORK_ROUNDS else ending(outcome.reply)
-        return report_text(outcome.reply.text or next(reversed(outcome.texts), ""), ended, outcome.rounds)
+        text = outcome.reply.text or next(reversed(outcome.texts), "")
+        # A fork is one run: it is not sent back to work.
+        told = {"stop_hook_active": False, "agent_transcript_path": "", "last_assistant_message": text}
+        hooks.notify(hooks.run("SubagentStop", told, matching=FORK, abort=self.abort))
+        return report_text(text, ended, outcome.rounds)
+
+    def _start_hooks(self, hooks: HookRunner) -> Iterator[str]:
+        """Run the SubagentStart hooks, and return their context for the agent's model."""
+        said = hooks.run("SubagentStart", {}, matching=self.wanted.name, abort=self.abort)
+        refusal = (f"A SubagentStart hook blocked, which has no effect: {said.block}",) if said.block is not None else ()
+        hooks.notify(replace(said, faults=(*said.faults, *refusal)))
+        yield from (later_context("hook", words) for words in said.context)
 
     def _run_subagent(self, wanted: SubagentCall) -> str:
         from .subagent import open_subagent
@@ -192,6 +207,7 @@ class AgentRun:
         agent = open_subagent(self, wanted.kind)
         session, said = agent.session, tuple[str, ...]()
         try:
+            agent.reminders.add_texts("hook", self._start_hooks(agent.hooks))
             answer = agent.run(wanted.prompt)
             said = answer.notices
         finally:
@@ -250,6 +266,8 @@ def report_text(text: str, ended: Ended, rounds: int) -> str:
             return f"{said}\n[The report was cut off at the maximum length of an answer.]"
         case "refused":
             return f"{said}\n[The agent's model declined to continue.]"
+        case "stopped":
+            return f"[A hook stopped the agent: {said}]"
         case _:
             assert_never(ended)
 

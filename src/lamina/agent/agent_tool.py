@@ -230,6 +230,8 @@ class AgentPool:
         wanted = read_call(given, self.catalog)
         if isinstance(wanted, CallRefusal):
             return failure(wanted.sentence)
+        if isinstance(wanted, ForkCall) and inputs[1] is None:
+            return failure("A hook changed this call into a fork, which is not possible. Start the fork yourself.")
         # Nobody would be there to read a background report of an agent's agent.
         background = wanted.background and self._agent._depth == 0
         ask = inputs[0].tool_runner.ask if inputs[0].tool_runner is not None and not background else None

@@ -59,12 +59,13 @@ class Driver:
         self._agent.tell({"type": "answer", "reply": kept})
         return kept
 
-    def run(self, calls: tuple[ToolUse, ...]) -> Flow[None]:
+    def run(self, calls: tuple[ToolUse, ...]) -> Flow[str | None]:
         ran: tuple[CompletedCall, ...] = yield RunTools(calls)
         self._session._add_results([_hand_in(one) for one in ran])
         self._agent._after_results(ran)
         if self._abort.is_set():
             raise Aborted
+        return next((one.ends for one in ran if one.ends is not None), None)
 
     def results(self, results: Sequence[ToolResult]) -> None:
         self._session._add_results(results)

@@ -15,6 +15,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
 
+from msgspec.structs import replace
+
 from ..conversation.request import Prompt
 from ..core.effects import Ask
 from ..core.errors import PathRefused
@@ -25,6 +27,7 @@ from ..disk.settings_files import lamina_home, user_home
 from ..fork.handover import Handover
 from ..fork.model_call import ask_until
 from ..fork.tool_runner import tool_runner_for
+from ..hooks.run import HookRunner
 from ..layers.l6_dream.gates import check_empty, find_stop, searchable_places
 from ..layers.l6_dream.run import DreamOrder, DreamOutcome, Heard, run_dream
 from ..layers.l6_dream.step import dream_tool_runner
@@ -64,16 +67,19 @@ def run_by_hand(
     answers = provider_for(provider, None)
     side = offline() if answers.name == "offline" else answers
     rules = read_rules(chosen.permissions)
+    notices: list[str] = []
+    variables = environ if environ is not None else os.environ
     tool_runner = tool_runner_for(
         builtin_tools(),
         cwd=where,
-        environ=environ if environ is not None else os.environ,
+        environ=variables,
         home=own,
         memory_dir=place.path,
         mode=lambda: "read-only",  # a fork's permissions apply: nobody is asked
         rules=lambda: rules,
         readable=(place.team,) if place.team is not None else (),
     )
+    tool_runner = replace(tool_runner, hooks=_hooks(chosen, where, variables, notices))
 
     def ask(asked: Ask, ended: Event) -> Reply:
         return ask_until(ended, side, asked)
@@ -89,7 +95,19 @@ def run_by_hand(
         by="hand",
         transcripts=searchable_places(place.path, own / "projects" / slug(where), own) if chosen.past_search else (),
     )
-    return run_dream(order, dream_tool_runner(tool_runner, ask, where), abort or Event(), heard)
+    outcome = run_dream(order, dream_tool_runner(tool_runner, ask, where), abort or Event(), heard)
+    return outcome._replace(notices=tuple(dict.fromkeys(notices)))
+
+
+def _hooks(settings: Settings, cwd: Path, environ: Mapping[str, str], notices: list[str]) -> HookRunner:
+    """Return the hooks for the calls of the dream, which belong to no session."""
+    return HookRunner(
+        hooks=lambda: settings.hooks,
+        about=lambda: {"session_id": "", "transcript_path": "", "permission_mode": "plan"},
+        cwd=cwd,
+        environ={**environ, **settings.env, "CLAUDE_PROJECT_DIR": str(cwd)},
+        notify=lambda said: notices.extend((*said.messages, *said.faults)),
+    )
 
 
 def _handover(provider: Provider, place: MemoryLocation, cwd: Path, settings: Settings) -> Handover:

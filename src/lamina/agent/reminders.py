@@ -7,7 +7,7 @@ is announced once, also after a resume, an undo or a compaction.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from ..core.blocks import Block, Text
 from ..core.view import Item
 from ..disk.settings_files import user_home
 from ..fork.tool_runner import CompletedCall
-from ..hooks.events import HookOutcome
+from ..hooks.answers import HookOutcome
 from ..prompt.git_status import git_status
 from ..prompt.instruction_files import Approved, Instructions
 from ..prompt.instructions import load_instructions, nested_for
@@ -113,6 +113,11 @@ class Reminders:
     def add(self, kind: LaterKind, text: str) -> None:
         """Add context that is not a message, as data."""
         self._enter(kind, later_context(kind, text))
+
+    def add_texts(self, kind: str, texts: Iterable[str]) -> None:
+        """Add context that is already fenced."""
+        for text in texts:
+            self._enter(kind, text)
 
     def _enter(self, kind: str, text: str) -> None:
         with working(self._session) as conversation:

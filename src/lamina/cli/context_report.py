@@ -108,14 +108,15 @@ def report_on(
 ) -> WindowReport:
     """Build the report from a view and its token count."""
     parts = break_down(_label_blocks(view), count.calibration, memo)
+    # An estimate, for a prompt that no usage has measured yet, and for a report that leaves no room for it.
+    system = estimate_prompt(view.snapshot.system, view.snapshot.tools, count) if view.snapshot is not None else 0
     if count.reported:
         tokens = count.tokens
-        system = max(0, tokens - parts.total)
+        system = max(tokens - parts.total, min(system, tokens))
+        parts = parts.fitted(tokens - system)
     else:
-        # No usage reported yet: estimate the recorded prompt.
-        system = estimate_prompt(view.snapshot.system, view.snapshot.tools, count) if view.snapshot is not None else 0
         tokens = parts.total + system
-    state = state_of(max(tokens, count.judged), limits, autocompact_on=autocompact)
+    state = state_of(max(tokens, count.judged), limits, autocompact_on=autocompact, base=system)
     return WindowReport(model, tokens, limits, state, system, parts, autocompact=autocompact)
 
 
@@ -142,6 +143,7 @@ def to_json(report: WindowReport) -> dict[str, Any]:
     against it.
     """
     limits = {name: getattr(report.limits, name) for name in ("effective", "warning", "autocompact", "blocking")}
+    limits["autocompact"] = report.limits.starts_at(report.system)
     return {
         "model": report.model,
         "tokens": report.tokens,
@@ -177,7 +179,6 @@ def format_context(report: WindowReport, width: int, *, picture: bool = True) ->
     named = min(max((len(name) for name, _ in found), default=0), max(8, width - _NUMBERS - 4))
     room = width - named - _NUMBERS - 2 if picture and width >= BARS_FROM else 0
     most = max((tokens for _, tokens in found), default=1)
-    # The estimated parts can add up to more than the reported total, so percentages are of their sum.
     whole = max(1, sum(tokens for _, tokens in found))
     used = f"about {report.tokens:,} of {report.limits.effective:,} tokens, {report.state.percent_left:.0f}% left"
     bar_line: list[tuple[str, Style]] = []
@@ -205,7 +206,9 @@ def _window(report: WindowReport) -> Iterator[str]:
         )
     elif limits.window:
         yield f"Context window: {limits.window:,} tokens{why}."
-    compaction = f"automatic compaction at {limits.autocompact:,}" if report.autocompact else "automatic compaction is off"
+    compaction = (
+        f"automatic compaction at {limits.starts_at(report.system):,}" if report.autocompact else "automatic compaction is off"
+    )
     yield f"Warning at {limits.warning:,}, {compaction}, full at {limits.blocking:,}."
 
 

@@ -66,7 +66,7 @@ def run_now(source: MemorySource, model: str | None, *, as_json: bool) -> int:
             notice(OFFLINE)
         with stop.turn(abort.set):
             came = run_by_hand(provider, **source._asdict(), abort=abort, heard=DreamNarrator(_say))
-    notice(*came.recovered)
+    notice(*came.recovered, *came.notices)
     return _came(came, stop, as_json=as_json)
 
 

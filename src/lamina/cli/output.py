@@ -232,7 +232,7 @@ def ending_of(answer: TurnResult) -> tuple[Ending, str]:
             return "error_max_turns", answer.text or f"The turn was not finished after {counted(answer.rounds, 'model call')}."
         case "refused":
             return "error_during_execution", answer.text or REFUSED
-        case "answered" | "cut off":
+        case "answered" | "cut off" | "stopped":
             return "success", answer.text
         case _:
             assert_never(answer.ended)

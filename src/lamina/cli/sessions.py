@@ -286,8 +286,7 @@ def _notes(log: Any, health: Any, path: Path) -> list[str]:
             f"{path}: {counted(count, 'record')} with a missing parent; {plural(count, 'it is', 'each is')} attached "
             "to the record before it."
         )
-    if log.tree.duplicates:
-        notes.append(f"{path}: {counted(log.tree.duplicates, 'duplicate record')}; the last copy counts.")
+    notes += [f"{path}: {problem}" for problem in log.tree.problems()]
     if log.newer is not None:
         notes.append(f"{path}: some records are in format {log.newer} of a newer Lamina and are not shown.")
     return [note for note in notes if note]

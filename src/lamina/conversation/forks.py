@@ -111,7 +111,10 @@ class ForkDriver(msgspec.Struct, frozen=True):
     def _run(self, calls: tuple[ToolUse, ...]) -> Any:
         if self.tool_runner is None:
             return tuple(tool_result(call.id, NO_TOOLS, is_error=True) for call in calls)
-        return tuple(one.result for one in self.tool_runner.run(calls))
+        ran = self.tool_runner.run(calls)
+        if any(one.ends is not None for one in ran):  # a hook ends the fork as it would end a turn
+            raise Aborted
+        return tuple(one.result_with_context for one in ran)
 
 
 def side(c: Conversation, *, tool_runner: ToolRunner | None = None, abort: Event | None = None) -> ForkDriver:

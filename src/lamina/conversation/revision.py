@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..core.log import Log
 from ..core.records import Boundary, Revoke, Rewind
+from ..disk.transcripts.store import load_whole
 from .repeated_lines import repeat_after_rewind, repeat_after_undo
 from .state import Conversation
 
@@ -39,8 +39,11 @@ def undo(c: Conversation, target: str) -> None:
     A decision that a later compaction dropped from memory is looked up in the whole log: the later one depends on it and must be
     undone first.
     """
-    log = c.log if target in c.log.decisions else Log.load(c.store.read)
+    log = c.log if target in c.log.decisions else load_whole(c.store)
     log.check_undo(target)
+    if target not in c.log.view.pins and c.background.running("summary") is not None:
+        c.background.abort("summary")
+        c.notify("The summary that was being made in the background was dropped, because the undo changed the conversation.")
     made = log.decisions.get(target)
     uuid, _, time = c.head()
     parent = log.tree.leaf_without(log.records_of(target))

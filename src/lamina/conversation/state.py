@@ -19,14 +19,13 @@ from ..core.blocks import Block, Wire
 from ..core.budget import limits_of
 from ..core.effects import Ask
 from ..core.errors import DiskError
-from ..core.log import Log
 from ..core.policy import Policy
 from ..core.prefix import Reason
 from ..core.records import Attachment, Checkpoint, Event, Message, Record, Revoke, new_id
 from ..core.reply import Reply
 from ..core.settings import Settings
 from ..core.usage import Usage
-from ..disk.transcripts.store import LiveTranscript, TranscriptStore, load_live
+from ..disk.transcripts.store import LiveTranscript, TranscriptStore, load_live, load_whole
 from ..fork.background import LOCAL, Background, Meter
 from ..fork.host import Host, Source
 from ..providers import Capabilities
@@ -108,6 +107,7 @@ class Conversation:
         self.last = read_last_request(live, store, prompt)
         self.refused = RefusedBlocks()
         self.cache_edits = CacheEdits()
+        self.requested: str | None = None  # instructions of a compaction that the model asked for; None: it asked for none
         self.cut_pins: set[str] = set()  # shortened pins that the user was notified of
 
     def use_clock(self, clock: Callable[[], str]) -> None:
@@ -129,6 +129,10 @@ class Conversation:
         self.restorables.pop((kind, key), None)
         if text is not None:
             self.restorables[kind, key] = text
+
+    def request_compaction(self, instructions: str | None) -> None:
+        """Compact before the next call; None withdraws the request."""
+        self.requested = instructions
 
     def layer_state(self, kind: type[T]) -> T:
         """Return a layer's state: the one instance of this class that belongs to the conversation."""
@@ -215,7 +219,7 @@ class Conversation:
 
         Compacted records leave memory, and undone changes are reverted. Returns a generation that differs from the new view's.
         """
-        live = LiveTranscript(Log.load(self.store.read), 0, {}) if everything else load_live(self.store)
+        live = LiveTranscript(load_whole(self.store), 0, {}) if everything else load_live(self.store)
         self.log, self.start = live.log, live.start
         return self.log.view.generation - 1
 

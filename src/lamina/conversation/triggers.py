@@ -1,11 +1,22 @@
 """Cheap checks whether an expensive step could have work to do, so that most conversations never import it.
 
 A step makes its own, finer checks when it is called. A check here is False only if the step would do nothing.
+
+The *base* of a conversation is the part of its requests that a compaction cannot remove: the system prompt, the tools, and the
+first reminder, which follows every summary. Thresholds and targets of compaction are set without it.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from .state import Conversation
+from .window.estimate import estimate
+from .window.features import measure_all
+
+FIRST_REMINDER = "attachment:instructions"
+# Distance to the blocking limit, in tokens of a full-sized window, at which a delayed compaction starts: one round before blocking.
+NEAR = 3_000
 
 
 def blocking(c: Conversation) -> bool:
@@ -18,6 +29,11 @@ def compaction(c: Conversation) -> bool:
     return c.autocompact and not c.settings.collapse and c.count.judged >= c.limits.autocompact - ahead
 
 
+def most_unseen(c: Conversation) -> int:
+    """Return the maximum tokens of new tool results: with a summary before them, they must fit below the threshold."""
+    return max(1, (c.limits.autocompact - c.count.fixed) // 2)
+
+
 def collapse(c: Conversation) -> bool:
     return c.settings.collapse and c.count.judged >= c.limits.effective * c.policy.compact.collapse_percent // 100
 
@@ -28,3 +44,33 @@ def notes(c: Conversation) -> bool:
         return False
     begun = "notes" in c.log.events or c.resumed.get("notes")
     return bool(begun) or c.count.tokens >= c.limits.scaled(c.policy.notes.first_at)
+
+
+def base(c: Conversation) -> int:
+    """Return the tokens that are in every request, whatever is compacted."""
+    reminder = [block for item in c.log.view.items if item.kind == FIRST_REMINDER for block in item.blocks]
+    return c.count.before_messages + estimate(measure_all(reminder, c.memo), c.count.calibration)
+
+
+class Room(NamedTuple):
+    """What a compaction has to work with."""
+
+    base: int
+    at: int  # the count at which automatic compaction starts
+    enough: bool  # whether it is worth its call; if not, it starts just before blocking
+
+
+def room(c: Conversation) -> Room:
+    policy, limits, fixed = c.policy.compact, c.limits, base(c)
+    starts = limits.starts_at(fixed)
+    least = limits.scaled(policy.tail_min) + limits.scaled(policy.least_room)
+    enough = starts - fixed >= min(least, limits.autocompact)
+    return Room(fixed, starts if enough else max(starts, nearly_full(c)), enough)
+
+
+def compaction_at(c: Conversation) -> int:
+    return room(c).at
+
+
+def nearly_full(c: Conversation) -> int:
+    return c.limits.blocking - c.limits.scaled(NEAR)

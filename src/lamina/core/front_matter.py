@@ -63,17 +63,17 @@ def split_front_matter(text: str) -> Split:
     return Split(head, text[last.end() :])
 
 
-def read_front_matter(text: str) -> FrontMatter:
+def read_front_matter(text: str, *, deepest: int = DEEPEST) -> FrontMatter:
     head, body, problem = split_front_matter(text)
     if head is None:
         return FrontMatter({}, None, text, problem)
     try:
-        return FrontMatter(_fields(head), head, body)
+        return FrontMatter(_fields(head, deepest), head, body)
     except _Unreadable as refused:
         return FrontMatter({}, None, text, str(refused))
 
 
-def _fields(head: str) -> dict[str, Value]:
+def _fields(head: str, deepest: int) -> dict[str, Value]:
     import yaml
 
     loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
@@ -82,7 +82,7 @@ def _fields(head: str) -> dict[str, Value]:
         next(events)  # the stream's start
         if isinstance(next(events), yaml.StreamEndEvent):
             return {}
-        value = _value(next(events), events, 1)
+        value = _value(next(events), events, deepest, deepest)
         next(events)  # the document's end
         if not isinstance(next(events), yaml.StreamEndEvent):
             raise _Unreadable("contains more than one YAML document")
@@ -101,7 +101,7 @@ def _place(fault: Exception) -> str:
     return f" at line {mark.line + 2}" if mark is not None else ""
 
 
-def _value(event: Any, events: Iterator[Any], depth: int) -> Value:
+def _value(event: Any, events: Iterator[Any], left: int, deepest: int) -> Value:
     import yaml
 
     if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
@@ -110,18 +110,18 @@ def _value(event: Any, events: Iterator[Any], depth: int) -> Value:
         raise _Unreadable("uses a tag; put quotes around a value that starts with !")
     if isinstance(event, yaml.ScalarEvent):
         return str(event.value)
-    if depth > DEEPEST:
-        raise _Unreadable(f"is nested more than {DEEPEST} levels deep")
+    if not left:
+        raise _Unreadable(f"is nested more than {deepest} levels deep")
     if isinstance(event, yaml.SequenceStartEvent):
-        return [_value(item, events, depth + 1) for item in _until(events, yaml.SequenceEndEvent)]
+        return [_value(item, events, left - 1, deepest) for item in _until(events, yaml.SequenceEndEvent)]
     fields: dict[str, Value] = {}
     for item in _until(events, yaml.MappingEndEvent):
-        key = _value(item, events, depth + 1)
+        key = _value(item, events, left - 1, deepest)
         if not isinstance(key, str):
             raise _Unreadable("has a key that is not a string")
         if key in fields:
             raise _Unreadable(f"has the key {key[:40]!r} twice")
-        fields[key] = _value(next(events), events, depth + 1)
+        fields[key] = _value(next(events), events, left - 1, deepest)
     return fields
 
 

@@ -41,6 +41,9 @@ from .records import (
 from .tree import Tree
 from .view import View
 
+# The author of a boundary that replaces what was too large to load when the session was resumed.
+BY_RESUME = "resume"
+
 
 class Log:
     """The tree, the view and the revoked decisions. The `read` argument of load and refold returns all records in file order."""
@@ -73,6 +76,14 @@ class Log:
         if stale:
             log.refold(read)
         return log
+
+    @classmethod
+    def tree_of(cls, records: Iterable[Record]) -> Tree:
+        """Return the tree of a transcript, without keeping its messages in memory."""
+        log = cls()
+        for record in records:
+            log._enter(record, fold=False)
+        return log.tree
 
     def add(self, record: Record) -> bool:
         """Add a record. Return False if it does not extend the conversation; then the caller must call refold."""
@@ -207,6 +218,10 @@ class Log:
         if isinstance(decision, Spill):
             file = f" ({decision.path})" if decision.path else ""
             raise UsageError(f"Cannot undo {target}: it is a spill, and its file{file} contains the full result.")
+        if isinstance(decision, Boundary) and decision.receipt.get("by") == BY_RESUME:
+            raise UsageError(
+                f"Cannot undo {target}: the messages it replaces are too large to load. The transcript has all of them."
+            )
         if decision is None or isinstance(decision, Clear):
             return
         spans = [
@@ -233,6 +248,7 @@ def checkpoint_state(log: Log, **more: Any) -> Wire:
     return {
         "pins": [msgspec.to_builtins(pin) for pin in view.pins.values()],
         "replaced": {call: content for call, content in view.replaced.items() if call in shown},
+        "shortened": {item.uuid: view.shortened[item.uuid] for item in view.items if item.uuid in view.shortened},
         "snapshot": msgspec.to_builtins(view.snapshot) if view.snapshot is not None else None,
         **more,
     }
@@ -244,6 +260,7 @@ def seeded(state: Wire) -> View:
     try:
         view.pins = {pin.uuid: pin for pin in msgspec.convert(state.get("pins") or [], list[Pin])}
         view.replaced = msgspec.convert(state.get("replaced") or {}, dict[str, str])
+        view.shortened = msgspec.convert(state.get("shortened") or {}, dict[str, list[Wire]])
         view.snapshot = msgspec.convert(state.get("snapshot"), Snapshot | None)
     except msgspec.ValidationError:
         return View()

@@ -51,7 +51,8 @@ class WindowPolicy(msgspec.Struct, frozen=True):
         int, Number("Below this effective window, offsets and budgets shrink in proportion.", "T9", 1_000)
     ] = 180_000
     autocompact_at: Annotated[
-        int | None, Number("Automatic compaction starts at this many tokens, if that is earlier.", "T5", 1)
+        int | None,
+        Number("Automatic compaction starts at this many tokens without the first request, if that is earlier.", "T5", 1),
     ] = None
 
 
@@ -75,6 +76,11 @@ class MicroPolicy(msgspec.Struct, frozen=True):
     keep_tokens: Annotated[int, Number("Tokens of clearable results that are kept.", "M2")] = 40_000
     keep_last: Annotated[int, Number("Number of newest clearable results that are never cleared.", "M2")] = 3
     save_at_least: Annotated[int, Number("Minimum number of tokens a clearing must save.", "M2")] = 20_000
+    # The warning of a larger window comes too late: at 1M tokens, 960,000 would be sent with every call. Requests above 200,000
+    # tokens cost more at most providers, so clearing starts before that.
+    clear_from: Annotated[
+        int, Number("Number of tokens at which clearing starts, if the warning of the window is later.", "M2", 1)
+    ] = 180_000
     # With a cold cache there is nothing to break, so clearing always pays.
     must_pay: Annotated[bool, Number("Clear only if the savings exceed the cost of the cache break.", "M2")] = False
     idle_minutes: Annotated[int, Number("Minutes of inactivity after which old results are cleared.", "M3", 1, remote=True)] = 60
@@ -83,6 +89,10 @@ class MicroPolicy(msgspec.Struct, frozen=True):
     edits_keep: Annotated[int, Number("Number of newest results that cache edits never delete.", "M4")] = 5
     api_trigger: Annotated[int, Number("Input tokens at which the provider starts clearing.", "M5", 1)] = 180_000
     api_clear_at_least: Annotated[int, Number("Minimum number of tokens the provider clears.", "M5")] = 140_000
+    # Above the compaction threshold the provider would never get to clear anything.
+    api_percent: Annotated[
+        int, Number("The provider starts clearing at this percentage of the compaction threshold at the latest.", "M5", 1, 100)
+    ] = 90
     attachments_older_than: Annotated[int, Number("Number of user messages after which a recalled memory is cleared.", "M6")] = 3
 
 
@@ -94,6 +104,10 @@ class NotesPolicy(msgspec.Struct, frozen=True):
     first_at: Annotated[int, Number("Conversation size in tokens at which notes begin.", "N3", remote=True)] = 10_000
     growth: Annotated[int, Number("Growth in tokens between two updates of the notes.", "N3", remote=True)] = 5_000
     tool_calls: Annotated[int, Number("Number of tool calls between two updates of the notes.", "N3", remote=True)] = 3
+    # Three tries in a row and five more as the conversation grows: by then it is not a passing fault.
+    breaker: Annotated[
+        int, Number("Number of consecutive failures that stop the notes until the next compaction.", "N3", 1, MOST)
+    ] = 8
     keep_tokens: Annotated[int, Number("Minimum tokens kept verbatim after the notes.", "N6")] = 10_000
     keep_messages: Annotated[int, Number("Minimum messages with text kept verbatim after the notes.", "N6")] = 5
     keep_cap: Annotated[int, Number("Maximum tokens kept verbatim after the notes.", "N6")] = 40_000
@@ -128,6 +142,10 @@ class CompactPolicy(msgspec.Struct, frozen=True):
     breaker: Annotated[int, Number("Number of consecutive failures that stop automatic compaction.", "C8", 1, MOST)] = 3
     thrash_turns: Annotated[int, Number("Turns within which a window that is full again counts as thrashing.", "B3", 1, MOST)] = 3
     thrash_times: Annotated[int, Number("Consecutive times after which thrashing stops automatic compaction.", "B3", 1, MOST)] = 3
+    # With less, the window would be full again after a few answers.
+    least_room: Annotated[
+        int, Number("Minimum tokens beside the first request and the kept messages; with less, compaction starts last.", "B3")
+    ] = 25_000
     collapse_percent: Annotated[
         int, Number("Percentage of the effective window at which turns are collapsed.", "C10", 1, 100)
     ] = 80

@@ -190,6 +190,7 @@ def _clear(raw: Mapping[str, Any], ours: Mapping[str, Any], uuid: str) -> Clear:
         trigger=str(meta.get("trigger") or "size"),
         tokens_saved=int(meta.get("tokensSaved") or 0),
         receipt=dict(ours.get("receipt") or {}),
+        shortened=msgspec.convert(ours.get("shortened") or {}, dict[str, list[dict[str, Any]]]),
     )
 
 
@@ -307,6 +308,8 @@ def _body(record: Record) -> Wire:
             }
         case Clear():
             ours["markers"] = record.markers
+            if record.shortened:
+                ours["shortened"] = record.shortened
             if record.receipt:
                 ours["receipt"] = record.receipt
             cleared = {

@@ -89,13 +89,14 @@ class Spill(Linked, frozen=True):
 
 
 class Clear(Linked, frozen=True):
-    """Old results and attachments removed from the view, each replaced by a marker that never changes."""
+    """Old results and attachments removed from the view, or old answers shortened. What replaces them never changes."""
 
     markers: dict[str, str]  # tool_use id → the marker that replaces its result
     attachments: tuple[str, ...] = ()
     trigger: str = "size"
     tokens_saved: int = 0
     receipt: Wire = {}
+    shortened: dict[str, list[Wire]] = {}  # record of an answer → the blocks shown instead of its own
 
 
 class Span(Linked, frozen=True):

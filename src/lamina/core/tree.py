@@ -11,7 +11,8 @@ in file order, except those that a rewind record cut off. A record *extends* the
 otherwise it *switches* to another branch. The leaf is the last message written, but a result or sibling that joins out of order
 does not move it.
 
-A parent is looked up among the records before it, so there are no cycles. A missing parent is replaced by the leaf and counted.
+A parent is looked up among the records before it, so there are no cycles. A missing parent is replaced by the leaf and counted; so is
+a parent that comes later and follows this record itself, which is a cycle in the file.
 A decision is attached to a message, and belongs to the conversation while that message does. A boundary is a link in the chain and
 becomes a member once a record depends on it. If two records have the same id, the later one replaces the first in its place. If they
 are of different kinds, the later one is rejected. Both cases are counted.
@@ -23,10 +24,13 @@ from typing import NamedTuple
 
 from .blocks import ToolResult, ToolUse
 from .records import Attachment, Boundary, Grown, Hung, Message, Placed
+from .wording import plural
 
 # Bookkeeping records of other programs (progress, hooks) are looked up only by records shortly after them. The limit keeps a log
 # with millions of them in constant memory.
 MAX_LINKS = 20_000
+# Cycles that are looked for: each takes one walk through the tree, and a file with more is damaged in any case.
+MAX_CYCLES = 100
 # The parallel calls of one answer and their results; far more than any model requests at once.
 MAX_DETOUR = 200
 
@@ -49,6 +53,8 @@ class Tree:
         self.leaf: str | None = None
         self.bridged = 0
         self.duplicates = 0
+        self.cycles = 0
+        self._awaited: dict[str, str] = {}  # a parent that was missing → the record that names it
         self._hung: dict[str, str | None] = {}  # decision → the message it is attached to
         self._links: dict[str, str | None] = {}  # any other record → the node it is attached to
         self._calls: dict[str, str] = {}  # tool_use id → node
@@ -113,9 +119,31 @@ class Tree:
             return False
         node = self._node(record)
         self._index(record.uuid, node)
+        self._find_cycle(record.uuid)
         if node.boundary:
             return True
         return self._place(record.uuid, node)
+
+    def problems(self) -> list[str]:
+        """Return sentences about records that a reader may miss: those with the id of another one, and cycles of parents."""
+        found = []
+        if self.duplicates:
+            have = plural(self.duplicates, "1 record has", f"{self.duplicates:,} records have")
+            found.append(f"{have} the id of an earlier record; the later one counts.")
+        if self.cycles:
+            are = plural(self.cycles, "1 record is its own ancestor", f"{self.cycles:,} records are their own ancestors")
+            found.append(f"{are} (a cycle of parents); the order in the file counts.")
+        return found
+
+    def _find_cycle(self, uuid: str) -> None:
+        """Count a cycle if a record that named this one as its parent, before it came, is among its ancestors."""
+        waiting = self._awaited.pop(uuid, None)
+        at: str | None = uuid if waiting is not None and self.cycles < MAX_CYCLES else None
+        while at is not None:
+            if at == waiting:
+                self.cycles += 1
+                return
+            at = self.nodes[at].parent
 
     def rewind(self, target: str | None) -> None:
         """Cut off everything after `target`. An unknown target is before the part of the log that was read.
@@ -172,9 +200,12 @@ class Tree:
     def _node(self, record: Grown) -> Node:
         declared = record.logical_parent if isinstance(record, Boundary) else record.parent
         parent = self.resolve(declared)
-        if parent is None and declared is not None and self.leaf is not None:
-            self.bridged += 1
-            parent = self.leaf
+        if parent is None and declared is not None:
+            if len(self._awaited) < MAX_LINKS:
+                self._awaited[declared] = record.uuid
+            if self.leaf is not None:
+                self.bridged += 1
+                parent = self.leaf
         self._seq += 1
         if isinstance(record, Boundary):
             return Node(self._seq, parent, None, (), (), boundary=True)

@@ -12,7 +12,7 @@ from typing import Literal, assert_never
 
 import msgspec
 
-from .blocks import Block, ToolResult, Wire, text, tool_result
+from .blocks import Block, ToolResult, Wire, read_content, text, tool_result
 from .message_list import Flat
 from .records import Attachment, Boundary, Clear, Message, Pin, Placed, Revoke, Snapshot, Span, Spill
 from .usage import Usage
@@ -40,6 +40,8 @@ class View:
         self.snapshot: Snapshot | None = None
         # Replacements by tool_use id: the text that the model sees instead of the result. Decided once and never changed.
         self.replaced: dict[str, str] = {}
+        # Answers by record: the blocks that the model sees instead of the original ones. Decided once and never changed.
+        self.shortened: dict[str, list[Wire]] = {}
         # Attachments that were cleared. They are out of view, but the memories they showed count until a compaction.
         self.cleared: list[Item] = []
         # Counts view changes other than appending; code that caches something about the view compares it.
@@ -76,6 +78,7 @@ class View:
                 self._replace({record.tool_use_id: record.preview})
             case Clear():
                 self._replace(record.markers)
+                self._shorten(record.shortened)
                 gone = set(record.attachments)
                 self.cleared += [item for item in self.items if item.uuid in gone] if gone else []
                 self.drop(record.attachments)
@@ -100,7 +103,7 @@ class View:
         item = Item(
             record.uuid, role, blocks, kind, record.message_id, record.synthetic, record.time, record.usage, record.stop_reason
         )
-        self._append(item)
+        self._append(self._shortened(item))
 
     def _append(self, item: Item) -> None:
         if item.kind == "summary" and self._summary_due:
@@ -169,6 +172,19 @@ class View:
             if isinstance(old, ToolResult) and isinstance(new, ToolResult) and old.tool_use_id in calls
         ]
         return all(done)
+
+    def _shorten(self, answers: dict[str, list[Wire]]) -> None:
+        """Replace the blocks of answers."""
+        self.shortened |= answers
+        if any(item.uuid in answers for item in self.items):
+            self.items = [self._shortened(item) for item in self.items]
+            self._reflatten()
+
+    def _shortened(self, item: Item) -> Item:
+        blocks = self.shortened.get(item.uuid)
+        if blocks is None or item.role != "assistant":
+            return item
+        return msgspec.structs.replace(item, blocks=read_content(blocks, where=f"record {item.uuid}"))
 
     def _shown(self, block: Block) -> Block:
         if not isinstance(block, ToolResult) or block.tool_use_id not in self.replaced:

@@ -139,16 +139,17 @@ class Fork:
         self._own.add("assistant", kept.blocks, key=f"{kept.id}#{self.rounds}")
         return kept
 
-    def run(self, calls: tuple[ToolUse, ...]) -> Flow[None]:
+    def run(self, calls: tuple[ToolUse, ...]) -> Flow[str | None]:
         """Run the calls, or refuse them. The Agent tool stays in the list, since another list would change the prefix, but its calls are
         refused."""
         if not self._tools:
             self.results([tool_result(call.id, NO_TOOLS, is_error=True) for call in calls])
-            return
+            return None
         others = tuple(call for call in calls if call.name != AGENT_TOOL)
         ran = iter((yield RunTools(others)) if others else ())
         refused = {call.id: tool_result(call.id, NO_AGENTS, is_error=True) for call in calls if call.name == AGENT_TOOL}
         self.results([refused[call.id] if call.id in refused else next(ran) for call in calls])
+        return None
 
     def results(self, results: Sequence[ToolResult]) -> None:
         self.denied += sum(result.is_error and result.text.startswith(DENIED) for result in results)

@@ -15,7 +15,7 @@ from ..core.blocks import Wire
 if TYPE_CHECKING:  # a session that provides nothing does not load these
     from pathlib import Path
 
-    from ..hooks.events import HookOutcome
+    from ..hooks.answers import HookOutcome
     from ..memory.store.contract import ChangeReason
     from ..memory.store.scopes import MemoryLocation
     from ..memory.tool_writes import WriteOutcome

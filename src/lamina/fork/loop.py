@@ -32,7 +32,8 @@ NOT_RUN = "Not run, because another call of the same answer was invalid. Send it
 # Stop reasons of an answer that reached a length limit and is incomplete.
 FULL = ("max_tokens", "model_context_window_exceeded")
 
-Ended: TypeAlias = Literal["answered", "rounds", "cut off", "refused"]
+# `stopped`: by a hook.
+Ended: TypeAlias = Literal["answered", "rounds", "cut off", "refused", "stopped"]
 
 
 class Conversable(Protocol):
@@ -44,8 +45,8 @@ class Conversable(Protocol):
         """Keep the answer, and return it as it was kept. Its calls are the ones to run."""
         ...
 
-    def run(self, calls: tuple[ToolUse, ...]) -> Flow[None]:
-        """Run the calls of one answer, or refuse them, and keep one result for each."""
+    def run(self, calls: tuple[ToolUse, ...]) -> Flow[str | None]:
+        """Run the calls of one answer, or refuse them, and keep one result for each. Returns why the turn must end here, if it must."""
         ...
 
     def results(self, results: Sequence[ToolResult]) -> None:
@@ -61,6 +62,7 @@ class Outcome(msgspec.Struct, frozen=True):
     ended: Ended
     reply: Reply
     rounds: int
+    why: str = ""  # for `stopped`
 
 
 def run(
@@ -92,7 +94,8 @@ def run(
         if broken := unreadable(reply):
             conversation.results(broken)
         elif reply.tool_uses:
-            yield from conversation.run(reply.tool_uses)
+            if (why := (yield from conversation.run(reply.tool_uses))) is not None:
+                return Outcome("stopped", reply, number, why)
         elif reply.stop_reason != "pause_turn":
             return Outcome(ending(reply), reply, number)
         if number >= rounds or (enough is not None and enough()):

@@ -2,18 +2,21 @@
 
 Every call gets exactly one result, in order. Denied, stopped and failed calls get a sentence the model can act on. The user is asked one
 question at a time, before any call of the answer runs, so that a "no" is known to all of them. A call that is allowed without a question
-depends on the state of the disk, so it is judged again after a call that may have changed that.
+depends on the state of the disk, so it is judged again after a call that may have changed that. If PreToolUse hooks are configured, they
+see the state a call will find: each call is hooked and judged when its turn comes.
 """
 
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 from pathlib import Path
 from threading import Event, Lock
 from typing import Generic, Literal, NamedTuple, TypeAlias, TypeVar, assert_never
+from uuid import uuid4
 
 import msgspec
 from msgspec.structs import replace
@@ -21,14 +24,19 @@ from msgspec.structs import replace
 from ..core.blocks import ToolResult, ToolUse, tool_result
 from ..core.errors import InputError
 from ..disk.files import remove
+from ..disk.session_files.spills import named_by
+from ..hooks.answers import HookOutcome
+from ..hooks.run import HookRunner
 from ..permissions.decision import judge, may_read
 from ..permissions.readonly.run import ReadOnlyResult, run_readonly
 from ..permissions.request import Allow, AskUser, Deny, Mode, PermissionContext, UnclearCall, Verdict, read_call
 from ..permissions.rules import WRITERS, PermissionRules
+from ..prompt.reminder import later_context
 from ..tools.capture import Capture
 from ..tools.registry import run_call
 from ..tools.tool import Context, Tool, ToolOutput
 from .loop import DENIED
+from .tool_hooks import HookedCall, HookedOutput, after_call, before_call, with_decision
 
 # More parallel reads are not faster, and questions to the user are asked one by one anyway.
 AT_ONCE = 8
@@ -41,6 +49,7 @@ NOBODY = "Nobody is there to allow it. {why} Continue without it, or say what yo
 SAID_NO = "Denied by the user. {why} Do not try it again in another way; ask what to do instead."
 SAID_NO_WITH = "Denied. The user said: {words}"
 STOPPED = "Stopped by the user before it ran."
+ENDED = "Not run, because a hook ended the turn."
 CHANGED = "An earlier call of the same answer changed what this one depends on. {why} Send it again to ask the user."
 
 
@@ -59,6 +68,8 @@ class CompletedCall(msgspec.Struct, frozen=True):
     call: ToolUse
     verdict: Verdict
     output: ToolOutput
+    context: tuple[str, ...] = ()  # what hooks tell the model about the call
+    ends: str | None = None  # why a hook ends the turn
 
     @property
     def result(self) -> ToolResult:
@@ -67,11 +78,24 @@ class CompletedCall(msgspec.Struct, frozen=True):
         except InputError as error:
             return tool_result(self.call.id, f"{self.call.name} returned an invalid result ({error.problem}).", is_error=True)
 
+    @property
+    def result_with_context(self) -> ToolResult:
+        """The result with the hooks' context in it, for a fork, which has no log to keep the context in."""
+        result, added = self.result, [later_context("hook", words) for words in self.context]
+        if not added:
+            return result
+        content = result.content if isinstance(result.content, list) else [{"type": "text", "text": result.content}]
+        return tool_result(
+            self.call.id, [*content, *({"type": "text", "text": words} for words in added)], is_error=result.is_error
+        )
+
 
 class _Settled(NamedTuple):
     verdict: Verdict
     real: Path | None = None  # for a call that writes: the judged file, with links resolved
     by_person: bool = False
+    context: tuple[str, ...] = ()  # of the call's PreToolUse hooks
+    ends: str | None = None
 
 
 class RunOnce(Generic[T]):
@@ -104,14 +128,16 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
     on_start: Callable[[ToolUse], None] | None = None
     on_end: Callable[[CompletedCall], None] | None = None
     on_output: Callable[[ToolUse, str], None] | None = None  # gets a running command's output; the tool limits it
+    find_result: Callable[[str], Path] | None = None  # finds the file of a cleared result by the short name in its marker
+    hooks: HookRunner | None = None  # None: calls have no hooks
 
     def clone(self, *, abort: Event, ask: AskPermission | None) -> ToolRunner:
         """Return a runner with the same tools, mode and rules, for a fork with its parent's task. Without `ask`, questions become denials.
 
-        The state a fork can change is copied: which files were read, the to-dos. Its calls are not shown. Its abort is the one Event
-        that ends the whole run."""
+        The state a fork can change is copied: which files were read, the to-dos. It cannot ask for a compaction. Its calls are not
+        shown. Its abort is the one Event that ends the whole run. The user's hooks apply to its calls too."""
         context = self.context
-        own = replace(context, reads=context.reads.clone(), todos=list(context.todos), abort=abort, on_output=None)
+        own = replace(context, reads=context.reads.clone(), todos=list(context.todos), abort=abort, on_output=None, compact=None)
         return replace(self, context=own, ask=ask, on_start=None, on_end=None, on_output=None)
 
     def restrict(
@@ -129,10 +155,14 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
         permission = replace(
             self.permission, fork=decide is None, only_edit=only_edit, memory_dir=memory_dir or self.permission.memory_dir
         )
-        return replace(self.clone(abort=abort, ask=None), permission=permission, decide_fork=decide)
+        # A hook that keeps secrets from the model keeps them from background work too.
+        hooks = self.hooks.for_agent(uuid4().hex[:8], "") if self.hooks is not None else None
+        return replace(self.clone(abort=abort, ask=None), permission=permission, decide_fork=decide, hooks=hooks)
 
     def run(self, calls: Sequence[ToolUse]) -> tuple[CompletedCall, ...]:
-        settled = [self._settle(call) for call in calls]
+        calls = [self._with_result_path(call) for call in calls]
+        hooked = self.hooks is not None and self.hooks.configured("PreToolUse")
+        settled = [] if hooked else [self._settle(call) for call in calls]
         readers = {tool.name for tool in self.tools if tool.read_only}
         together = {tool.name for tool in self.tools if getattr(tool, "together", False)}
         done: list[CompletedCall] = []
@@ -142,16 +172,29 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
             beside = readers if calls[at].name in readers else {calls[at].name} & together
             while end < len(calls) and calls[end].name in beside:
                 end += 1
-            done += self._run_at_once(
-                [
-                    partial(self._run_one, call, self._settle_again(call, one) if changed else one)
-                    for call, one in zip(calls[at:end], settled[at:end], strict=True)
+            batch = calls[at:end]
+            if any(one.ends is not None for one in done):
+                ready = [(call, _Settled(Deny(ENDED))) for call in batch]
+            elif hooked:
+                ready = self._settle_hooked(batch)
+            else:
+                ready = [
+                    (call, self._settle_again(call, one) if changed else one)
+                    for call, one in zip(batch, settled[at:end], strict=True)
                 ]
-            )
+            done += self._run_at_once([partial(self._run_one, call, one) for call, one in ready])
             changed = changed or calls[at].name not in readers
         return tuple(done)
 
-    def _run_at_once(self, calls: Sequence[Callable[[], CompletedCall]]) -> list[CompletedCall]:
+    def _with_result_path(self, call: ToolUse) -> ToolUse:
+        """Spell out a short name before the call is judged, so that the permitted file is the one that is opened."""
+        argument = {"Read": "file_path", "Grep": "path"}.get(call.name)
+        given = call.input.get(argument) if argument is not None and isinstance(call.input, dict) else None
+        if self.find_result is None or not isinstance(given, str) or (name := named_by(given)) is None:
+            return call
+        return replace(call, input={**call.input, argument: str(self.find_result(name))})
+
+    def _run_at_once(self, calls: Sequence[Callable[[], T]]) -> list[T]:
         """Run calls in parallel. Ctrl-C reaches only this thread: it aborts the tools, and then waits for their results."""
         begun = [RunOnce(call) for call in calls]
         with ThreadPoolExecutor(max_workers=min(AT_ONCE, len(calls))) as pool:
@@ -166,12 +209,25 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
                     pool.submit(one.run)
             return [one.came.result() for one in begun]
 
-    def _settle(self, call: ToolUse) -> _Settled:
-        """Return the verdict, after asking if needed. The rules are read each time, so an "always" counts for the next call."""
+    def _settle_hooked(self, calls: Sequence[ToolUse]) -> list[tuple[ToolUse, _Settled]]:
+        """Run the PreToolUse hooks of calls that will run in parallel, then settle each call as the hooks left it."""
+        return [
+            (one.call, self._settle(one.call, one.said)._replace(context=one.said.context, ends=one.said.ends))
+            for one in self._run_at_once([partial(self._hook, call) for call in calls])
+        ]
+
+    def _hook(self, call: ToolUse) -> HookedCall:
+        if self.hooks is None or self.context.abort.is_set() or all(tool.name != call.name for tool in self.tools):
+            return HookedCall(call)
+        return before_call(self.hooks, call, self.context.abort)
+
+    def _settle(self, call: ToolUse, said: HookOutcome | None = None) -> _Settled:
+        """Return the verdict, after asking if needed. The rules are read each time, so an "always" counts for the next call. `said` is the
+        outcome of the call's hooks."""
         judged = self._judge(call)
-        verdict = judged.verdict
+        verdict = judged.verdict if said is None else with_decision(judged.verdict, said)
         if not isinstance(verdict, AskUser):
-            return judged
+            return judged._replace(verdict=verdict)
         if self.context.abort.is_set():
             return _Settled(Deny(STOPPED))
         if self.ask is None:
@@ -209,10 +265,20 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
     def _run_one(self, call: ToolUse, settled: _Settled) -> CompletedCall:
         if self.on_start is not None:
             self.on_start(call)
-        ran = CompletedCall(call, settled.verdict, self._output(call, settled))
+        ran = self._complete(call, settled)
         if self.on_end is not None:
             self.on_end(ran)
         return ran
+
+    def _complete(self, call: ToolUse, settled: _Settled) -> CompletedCall:
+        began = time.monotonic()
+        output = self._output(call, settled)
+        done = HookedOutput(output)
+        if self.hooks is not None and isinstance(settled.verdict, Allow) and any(tool.name == call.name for tool in self.tools):
+            milliseconds = round((time.monotonic() - began) * 1_000)
+            done = after_call(self.hooks, call, output, milliseconds, self.context.abort)
+        ends = settled.ends if settled.ends is not None else done.ends
+        return CompletedCall(call, settled.verdict, done.output, (*settled.context, *done.context), ends)
 
     def _output(self, call: ToolUse, settled: _Settled) -> ToolOutput:
         verdict, context = settled.verdict, self.context
@@ -258,7 +324,8 @@ def _read_only_output(done: ReadOnlyResult, context: Context) -> ToolOutput:
     if done.exit_code:
         notes.append(f"[exit code {done.exit_code}]")
     said = "\n".join(part for part in (captured.text.rstrip("\n"), *notes) if part) or "(no output)"
-    facts = {"exit_code": done.exit_code} | ({"output_file": str(captured.file)} if captured.file is not None else {})
+    kept = {"output_file": str(captured.file)} if captured.file is not None else {}
+    facts = {"exit_code": done.exit_code, "bytes": captured.size, **kept}
     return _with_output_file(ToolOutput(said, is_error=done.ended != "by itself", facts=facts), context)
 
 

@@ -1,83 +1,102 @@
-"""Decides which commands an event runs, and what their output means. Pure.
+"""Decides which commands an event runs. Pure.
 
-The format is Claude Code's: for each event, the settings hold groups with an optional `matcher` and a list of commands. A command reads
-one JSON object and answers with its exit code and output:
-
-    0   plain output becomes context (SessionStart, UserPromptSubmit, PreCompact); a JSON object may contain `additionalContext`,
-        `decision: "block"` with `reason`, `continue: false` with `stopReason`, and `systemMessage`. At Stop, a block sends the model
-        back to work, and `continue: false` overrides that: the turn ends, whatever the other commands return
-    2   blocks; standard error gives the reason
-    any other code: logged and ignored
+The format is Claude Code's: for each event, the settings hold groups with an optional `matcher` and a list of commands. A matcher is a
+regular expression for the whole tool name, agent type, source or trigger, and upper and lower case differ. Without one, or with `*`, a
+group applies always. Prompts and stops have nothing to match, so there a matcher is ignored.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
 from ..core.settings import Hooks
+from ..core.settings.kinds import printable
 
-Event: TypeAlias = Literal["SessionStart", "UserPromptSubmit", "PreCompact", "PostCompact", "Stop"]
+Event: TypeAlias = Literal[
+    "SessionStart",
+    "UserPromptSubmit",
+    "PreToolUse",
+    "PostToolUse",
+    "PostToolUseFailure",
+    "PreCompact",
+    "PostCompact",
+    "SubagentStart",
+    "SubagentStop",
+    "Stop",
+]
 
-# Events whose plain output goes to the model. For other events it is only logged.
-ADDS_CONTEXT: frozenset[Event] = frozenset({"SessionStart", "UserPromptSubmit", "PreCompact"})
-
-# The user waits for a hook before the answer. A slow one must set its own `timeout`.
-DEFAULT_TIMEOUT = 60.0
-LONGEST_TIMEOUT = 600.0
+# The user waits for a hook. Claude Code's limits: what people's hooks are written for.
+DEFAULT_TIMEOUT = 600.0
+PROMPT_TIMEOUT = 30.0
+# A hook that is given more than a day is not waited for on purpose.
+LONGEST_TIMEOUT = 86_400.0
 # More commands for one event than anyone configures on purpose.
 MOST_COMMANDS = 50
-
-BLOCKED = 2
+MOST_ARGUMENTS = 100
+# A sentence names a command by its beginning.
+LONGEST_NAME = 100
 
 
 class HookCommand(msgspec.Struct, frozen=True):
     command: str
     timeout: float
+    args: tuple[str, ...] | None = None  # None: a shell runs the command
+
+    @property
+    def name(self) -> str:
+        """The command as a sentence names it."""
+        return repr(printable(self.command, LONGEST_NAME))
 
 
-class HookOutcome(msgspec.Struct, frozen=True):
-    """The combined result of an event's commands."""
-
-    context: tuple[str, ...] = ()  # for the model
-    block: str | None = None  # the reason to stop
-    messages: tuple[str, ...] = ()  # for the user
-    faults: tuple[str, ...] = ()  # ignored failures, one sentence each
-
-
-class HookRun(msgspec.Struct, frozen=True):
-    """The end of one command: its exit code (None: stopped at its timeout) and its bounded output."""
-
-    command: str
-    code: int | None
-    out: str
-    err: str
-
-
-def plan_hooks(event: Event, hooks: Hooks, *, matching: str = "") -> tuple[tuple[HookCommand, ...], tuple[str, ...]]:
-    """Return the commands to run, in the order of the settings and each once, and a sentence for each invalid entry."""
-    planned: dict[str, HookCommand] = {}
+def plan_hooks(event: Event, hooks: Hooks, *, matching: str | None = None) -> tuple[tuple[HookCommand, ...], tuple[str, ...]]:
+    """Return the commands to run, in the order of the settings and each once, and a sentence for each invalid entry. `matching` is what
+    matchers are compared with. None: they are ignored."""
+    planned: dict[tuple[str, tuple[str, ...] | None], HookCommand] = {}
     faults: list[str] = []
     for group in hooks.get(event, ()):
         try:
-            applies = _matches(group.get("matcher"), matching)
+            applies = matching is None or _matches(group.get("matcher"), matching)
         except re.error as error:
             faults.append(
                 f"hooks.{event}: the matcher {group.get('matcher')!r} is not a valid pattern ({error}); its commands are not run."
             )
             continue
         for entry in group["hooks"] if applies else ():
-            command = entry.get("command") if isinstance(entry, Mapping) and entry.get("type", "command") == "command" else None
-            if not isinstance(command, str) or not command.strip():
-                faults.append(f"hooks.{event}: an entry without a command is ignored.")
-            elif command not in planned:
-                planned[command] = HookCommand(command, _timeout(entry.get("timeout")))
+            command = _read_command(event, entry)
+            if isinstance(command, str):
+                faults.append(f"hooks.{event}: {command}")
+                continue
+            if entry.get("async") is True:
+                faults.append(f"hooks.{event}: async is not supported, so {command.name} is waited for.")
+            planned.setdefault((command.command, command.args), command)
     if len(planned) > MOST_COMMANDS:
         faults.append(f"hooks.{event}: only the first {MOST_COMMANDS} commands are run.")
-    return tuple(planned.values())[:MOST_COMMANDS], tuple(faults)
+    return tuple(planned.values())[:MOST_COMMANDS], tuple(dict.fromkeys(faults))
+
+
+def _read_command(event: Event, entry: object) -> HookCommand | str:
+    """Return the command of an entry, or why it is ignored."""
+    if not isinstance(entry, Mapping):
+        return "an entry that is not an object is ignored."
+    kind, command, args = entry.get("type", "command"), entry.get("command"), entry.get("args")
+    if kind != "command":
+        return f"hooks of type {printable(str(kind))!r} are not supported, so this one is ignored. Use type 'command'."
+    if not isinstance(command, str) or not command.strip() or "\0" in command:
+        return "an entry without a command is ignored."
+    if args is None:
+        return HookCommand(command, _timeout(event, entry.get("timeout")))
+    if not _is_arguments(args):
+        return f"the args of {printable(command, LONGEST_NAME)!r} must be a list of texts, so it is ignored."
+    return HookCommand(command, _timeout(event, entry.get("timeout")), tuple(args))
+
+
+def _is_arguments(value: Any) -> bool:
+    listed = isinstance(value, list | tuple) and len(value) <= MOST_ARGUMENTS
+    return listed and all(isinstance(each, str) and "\0" not in each for each in value)
 
 
 def _matches(matcher: object, value: str) -> bool:
@@ -86,71 +105,7 @@ def _matches(matcher: object, value: str) -> bool:
     return re.fullmatch(matcher, value) is not None
 
 
-def _timeout(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
-        return DEFAULT_TIMEOUT
+def _timeout(event: Event, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+        return PROMPT_TIMEOUT if event == "UserPromptSubmit" else DEFAULT_TIMEOUT
     return min(float(value), LONGEST_TIMEOUT)
-
-
-def fold_outcome(event: Event, ran: tuple[HookRun, ...], faults: tuple[str, ...] = ()) -> HookOutcome:
-    """Combine the commands' results. The first command that blocks gives the reason."""
-    context: list[str] = []
-    messages: list[str] = []
-    wrong = list(faults)
-    block: str | None = None
-    over = False
-    for one in ran:
-        if one.code is None:
-            wrong.append(f"hooks.{event}: {one.command!r} exceeded its timeout and was stopped.")
-        elif one.code == BLOCKED:
-            block = block or one.err.strip() or f"blocked by {one.command!r}"
-        elif one.code != 0:
-            wrong.append(f"hooks.{event}: {one.command!r} failed with exit code {one.code}: {_line(one.err or one.out)}")
-        else:
-            said, blocked, told, ends = _read(event, one.out)
-            context += said
-            messages += told
-            block = block or blocked
-            over = over or ends
-    return HookOutcome(tuple(context), None if over else block, tuple(messages), tuple(wrong))
-
-
-class _HookAnswer(NamedTuple):
-    context: list[str]
-    block: str | None = None
-    messages: Sequence[str] = ()
-    over: bool = False  # the turn ends here
-
-
-def _read(event: Event, out: str) -> _HookAnswer:
-    text = out.strip()
-    plain = _HookAnswer([text] if text and event in ADDS_CONTEXT else [])
-    if not text.startswith("{"):
-        return plain
-    try:
-        answer = msgspec.json.decode(text.encode())
-    except (msgspec.DecodeError, RecursionError):
-        return plain
-    specific = answer.get("hookSpecificOutput")
-    added = [part.get("additionalContext") for part in (answer, specific) if isinstance(part, Mapping)]
-    ends = answer.get("continue") is False
-    reason = _text(answer.get("stopReason")) if ends else ""
-    messages = [_text(answer.get("systemMessage"))]
-    blocked: str | None = None
-    if event == "Stop" and ends:
-        messages.append(reason)
-    elif answer.get("decision") == "block":
-        blocked = _text(answer.get("reason")) or "blocked by a hook"
-    elif ends:
-        blocked = reason or "stopped by a hook"
-    over = event == "Stop" and ends
-    return _HookAnswer([part for part in map(_text, added) if part], blocked, [part for part in messages if part], over)
-
-
-def _text(value: Any) -> str:
-    return value.strip() if isinstance(value, str) else ""
-
-
-def _line(text: str) -> str:
-    line = " ".join(text.split())
-    return line[:200] or "(no output)"

@@ -6,6 +6,7 @@ reported and ignored; only an explicit block stops anything. An abort ends the c
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import threading
@@ -18,18 +19,47 @@ from pathlib import Path
 from typing import IO, Any
 
 import msgspec
+from msgspec.structs import replace
 
 from ..core.settings import Hooks
 from ..disk.process_group import signal_group
-from .events import Event, HookCommand, HookOutcome, HookRun, fold_outcome, plan_hooks
+from .answers import HookOutcome, HookRun, fold_outcome
+from .events import Event, HookCommand, plan_hooks
 
-# Output limit of a hook. The rest is read and dropped, so that the hook never blocks on a full pipe.
-MAX_OUTPUT = 64 << 10
+# Output limit of a hook: a replaced page of a file as JSON fits several times. The rest is read and dropped, so that the hook never
+# blocks on a full pipe.
+MAX_OUTPUT = 512 << 10
 # Time between asking a process group to end and killing it.
 GRACE_SECONDS = 1.0
 # How long an abort can go unnoticed.
 GLANCE = 0.05
 AT_ONCE = 8
+
+
+class HookRunner(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything needed to run the hooks of one conversation, in any thread."""
+
+    hooks: Callable[[], Hooks]  # as they are configured now
+    about: Callable[[], Mapping[str, Any]]  # what every event of the conversation carries: its session, its mode
+    cwd: Path
+    environ: Mapping[str, str]
+    notify: Callable[[HookOutcome], None]  # tells the user what hooks said and which failed
+    agent: Mapping[str, Any] = {}  # id and type of the agent whose events these are
+
+    def for_agent(self, agent_id: str, agent_type: str) -> HookRunner:
+        return replace(self, agent={"agent_id": agent_id, "agent_type": agent_type})
+
+    def configured(self, event: Event) -> bool:
+        return bool(self.hooks().get(event))
+
+    def run(
+        self, event: Event, payload: Mapping[str, Any], *, matching: str | None = None, abort: threading.Event | None = None
+    ) -> HookOutcome:
+        """Run the event's hooks. Telling the user is left to the caller."""
+        if not self.configured(event):
+            return HookOutcome()
+        given = {**self.about(), **self.agent, **payload}
+        return run_hooks(event, given, self.hooks(), cwd=self.cwd, environ=self.environ, matching=matching, abort=abort)
 
 
 def run_hooks(
@@ -39,13 +69,14 @@ def run_hooks(
     *,
     cwd: Path,
     environ: Mapping[str, str],
-    matching: str = "",
+    matching: str | None = None,
     abort: threading.Event | None = None,
 ) -> HookOutcome:
     planned, faults = plan_hooks(event, hooks, matching=matching)
     if not planned:
         return HookOutcome(faults=faults)
-    given = msgspec.json.encode({"hook_event_name": event, "cwd": str(cwd), **payload})
+    # ASCII, so that a file name that is not UTF-8 can be told too.
+    given = json.dumps({"hook_event_name": event, "cwd": str(cwd), **payload}, default=str).encode()
     stop = _HookStop(abort if abort is not None else threading.Event())
     with ThreadPoolExecutor(max_workers=min(AT_ONCE, len(planned))) as pool:
         try:
@@ -75,11 +106,11 @@ class _HookStop:
 
 def _run(planned: HookCommand, given: bytes, cwd: Path, environ: Mapping[str, str], stop: _HookStop) -> HookRun:
     if stop.is_set():
-        return HookRun(planned.command, None, "", "")
+        return HookRun(planned, None, "", "")
     try:
         process = subprocess.Popen(
-            planned.command,
-            shell=True,
+            planned.command if planned.args is None else [planned.command, *planned.args],
+            shell=planned.args is None,
             cwd=cwd,
             env=dict(environ),
             stdin=subprocess.PIPE,
@@ -87,9 +118,9 @@ def _run(planned: HookCommand, given: bytes, cwd: Path, environ: Mapping[str, st
             stderr=subprocess.PIPE,
             start_new_session=True,
         )
-    except OSError as error:
-        return HookRun(planned.command, 127, "", str(error))
-    out, err = bytearray(), bytearray()
+    except (OSError, ValueError) as error:
+        return HookRun(planned, 127, "", str(error))
+    out, err = _BoundedOutput(), _BoundedOutput()
     readers = [_start_thread(_read, process.stdout, out), _start_thread(_read, process.stderr, err)]
     _start_thread(_feed, process.stdin, given)
     code = _wait(process, time.monotonic() + planned.timeout, stop)
@@ -97,7 +128,9 @@ def _run(planned: HookCommand, given: bytes, cwd: Path, environ: Mapping[str, st
     _end(process)
     for reader in readers:
         reader.join(GRACE_SECONDS)
-    return HookRun(planned.command, code, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
+    if code is None:
+        signal_group(process)  # children that ignored the first signal
+    return HookRun(planned, code, out.text, err.text, out.dropped + err.dropped)
 
 
 def _wait(process: subprocess.Popen[bytes], deadline: float, stop: _HookStop) -> int | None:
@@ -120,10 +153,25 @@ def _feed(pipe: IO[bytes], given: bytes) -> None:
         pipe.write(given)
 
 
-def _read(pipe: BufferedReader, into: bytearray) -> None:
+class _BoundedOutput:
+    def __init__(self) -> None:
+        self._kept = bytearray()
+        self.dropped = 0
+
+    def take(self, piece: bytes) -> None:
+        kept = piece[: MAX_OUTPUT - len(self._kept)]
+        self._kept.extend(kept)
+        self.dropped += len(piece) - len(kept)
+
+    @property
+    def text(self) -> str:
+        return bytes(self._kept).decode("utf-8", "replace")
+
+
+def _read(pipe: BufferedReader, into: _BoundedOutput) -> None:
     with pipe:
-        while piece := pipe.read1(8192):
-            into.extend(piece[: max(0, MAX_OUTPUT - len(into))])
+        while piece := pipe.read1(1 << 16):
+            into.take(piece)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

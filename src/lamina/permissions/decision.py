@@ -85,7 +85,7 @@ def _judged(case: _Case, mode: Mode) -> Verdict:
     verdict = _for_fork(case) if context.fork else _for_mode(case, mode)
     if denied == "maybe" and rule is not None and isinstance(verdict, Allow):
         doubt = f"This may do what the deny rule {rule.text} forbids."
-        return Deny(doubt) if context.fork else AskUser(doubt)
+        return Deny(doubt) if context.fork else AskUser(doubt, firm=True)
     return verdict
 
 
@@ -146,7 +146,7 @@ def _for_mode(case: _Case, mode: Mode) -> Verdict:
     verdict = _only_reading(case) if mode == "read-only" else _with_questions(case, mode)
     held, rule = holding(case.rules.ask, case.asked, case.bases)
     if held != "no" and rule is not None and not isinstance(verdict, Deny):
-        return AskUser(f"The rule {rule.text} requires confirmation.")
+        return AskUser(f"The rule {rule.text} requires confirmation.", firm=True)
     return verdict
 
 
@@ -166,7 +166,7 @@ def _with_questions(case: _Case, mode: Mode) -> Verdict:
     if special is None and asked.tool in WRITERS and _is_lamina_s_own(case):
         special = "Lamina stores its files there"
     if special is not None:
-        return AskUser(f"Changing {_named(case)} needs confirmation: {special}.")
+        return AskUser(f"Changing {_named(case)} needs confirmation: {special}.", firm=True)
     if (rule := _allowing(case)) is not None:
         return Allow(f"Allowed by the rule {rule.text}.")
     return _by_kind(case, mode)

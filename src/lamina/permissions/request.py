@@ -48,6 +48,7 @@ class Allow(msgspec.Struct, frozen=True):
 class AskUser(msgspec.Struct, frozen=True):
     why: str
     suggestion: str | None = None  # the rule to offer as "always"; None if no rule would help
+    firm: bool = False  # only the user answers it: neither an allow rule nor a hook does
 
 
 class Deny(msgspec.Struct, frozen=True):

@@ -2,7 +2,7 @@
 
 Importing an SDK takes a second or two, so it happens only when a call is made; `preload` does it in a thread while the user types.
 A client passed in by the caller is used unchanged, except that its retries are disabled on a copy that shares its connections:
-Lamina applies its own retry rules.
+Lamina retries as often as the client would have, by its own rules.
 """
 
 from __future__ import annotations
@@ -91,6 +91,12 @@ class Clients:
         """The base URL of the client that was passed in, if it has one."""
         found = getattr(self._given or self._given_async, "base_url", None)
         return str(found) if found is not None else None
+
+    @property
+    def max_retries(self) -> int | None:
+        """The number of retries set on the client that was passed in, if it has one."""
+        found = getattr(self._given or self._given_async, "max_retries", None)
+        return found if isinstance(found, int) and not isinstance(found, bool) and found >= 0 else None
 
     @property
     def only_sync(self) -> bool:

@@ -1,10 +1,10 @@
 """Retries of failed calls: a pure decision, and one flow for sync and async.
 
 Retries are limited in three ways: their number, the total delay and the delay before each try. The retries of the SDKs are disabled,
-so no call is retried twice over. The server's `retry-after` is respected; if it exceeds the budget, the error is raised immediately
-instead of after a useless wait. Once a listener has received part of an answer, the call is not repeated unless the caller allows it:
-a listener that gets a second `message_start` must discard the first part. Background work gives up sooner. An abort ends a delay at
-once, and no request is sent after it.
+so no call is retried twice over; a client that was passed in keeps its `max_retries`, which are counted here. The server's
+`retry-after` is respected; if it exceeds the budget, the error is raised immediately instead of after a useless wait. Once a listener
+has received part of an answer, the call is not repeated unless the caller allows it: a listener that gets a second `message_start`
+must discard the first part. Background work gives up sooner. An abort ends a delay at once, and no request is sent after it.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ class RetryPolicy(msgspec.Struct, frozen=True):
 BACKGROUND = frozenset({"notes", "extraction", "dream", "select", "agent_summary"})
 BACKGROUND_RETRIES = 1
 BACKGROUND_BUDGET = 20.0
+# Purposes whose caller retries failed calls and unusable answers from one budget. Each of their calls is sent once.
+RETRIED_BY_CALLER = frozenset({"summary"})
 
 
 async def _sleep_async(seconds: float) -> None:
@@ -57,6 +59,8 @@ Adapt = Callable[[BadRequest], bool]
 
 
 def policy_for(purpose: str, policy: RetryPolicy) -> RetryPolicy:
+    if purpose in RETRIED_BY_CALLER:
+        return msgspec.structs.replace(policy, max_retries=0)
     if purpose not in BACKGROUND:
         return policy
     return msgspec.structs.replace(

@@ -44,15 +44,14 @@ class SdkProvider:
         capabilities: Capabilities | None = None,
         waits: Waits | None = None,
     ) -> None:
-        """`capabilities` overrides the known ones; `retry_partial` allows a retry after a listener received a part."""
+        """`capabilities` overrides the known ones; `retry_partial` allows a retry after a listener received a part. Without
+        `max_retries` the setting of a client that is passed in counts."""
         self.model = model
         # A key is needed only for calls, not for preparing requests and reading responses.
         self.can_call = any(given is not None for given in (client, async_client, api_key, auth_token, base_url))
         for given in (client, async_client):
             self._check_client(given)
         self._waits = waits or Waits()
-        tries = RetryPolicy().max_retries if max_retries is None else max_retries
-        self._policy = RetryPolicy(max_retries=tries, after_partial=retry_partial)
         options: dict[str, Any] = {"base_url": base_url, "max_retries": 0}
         # Pass exactly one credential: with two the SDK raises an error, with none it searches for others.
         options |= {"auth_token": auth_token} if api_key is None and auth_token is not None else {"api_key": api_key or NO_KEY}
@@ -65,6 +64,8 @@ class SdkProvider:
             open_sync=lambda: getattr(load(self.name), self.sync_class)(**options),
             open_async=lambda: getattr(load(self.name), self.async_class)(**options),
         )
+        own = self._clients.max_retries if max_retries is None else max_retries
+        self._policy = RetryPolicy(max_retries=RetryPolicy().max_retries if own is None else own, after_partial=retry_partial)
         self._address = self._clients.base_url or base_url
         self._key = api_key or auth_token
         self.capabilities = capabilities or self._default_capabilities()

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from ..conversation.compaction.user_messages import words_of
 from ..conversation.state import Conversation
 from ..core.log import Log
-from ..core.records import Message, Spill
+from ..core.receipts import read_receipt
+from ..core.records import Clear, Message, Spill
+from ..disk.session_files.spills import DIRECTORY
+from ..disk.transcripts.store import load_whole
 from ..layers.l1_results.reopen import spilled_text
 from ..layers.l4_compact.expand import find_decision, page_of, stands_for, text_of
 from ..tools.expand import ExpandedPage
@@ -53,8 +58,17 @@ class Expansion:
         """Look for the spill in memory, then in the whole log: a compaction drops the record from memory but keeps the file."""
         found = spill_in(self._c.log, node)
         if found is None and node and self._c.start and find_decision(self._c.store, node) is None:
-            found = spill_in(Log.load(self._c.store.read), node)
+            found = spill_in(load_whole(self._c.store), node)
         return found
+
+
+def find_result(c: Conversation, name: str) -> Path:
+    """Return the file of a cleared result: in this session's directory, or in that of the session it continues."""
+    own = (c.directory or Path()) / DIRECTORY / name
+    cleared = (one for one in c.log.decisions.values() if isinstance(one, Clear))
+    saved = (part.where for one in cleared for part in read_receipt(one.uuid, one.receipt).ranges if part.fate == "cleared")
+    elsewhere = (Path(where).with_name(name) for where in saved if where)
+    return next((path for path in (own, *elsewhere) if path.is_file()), own)
 
 
 def spill_in(log: Log, node: str) -> Spill | None:

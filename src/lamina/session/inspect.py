@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..conversation.state import Conversation
+from ..conversation.triggers import base
 from ..conversation.window.thresholds import WindowState, state_of
 from ..core.blocks import Wire
 from ..core.usage import Usage
@@ -59,7 +60,8 @@ class Inspection:
     @property
     def window_state(self) -> WindowState:
         """The state of the context window: the percentage left, and which thresholds are passed."""
-        return state_of(self._c.count.judged, self._c.limits, autocompact_on=self._c.autocompact)
+        c = self._c
+        return state_of(c.count.judged, c.limits, autocompact_on=c.autocompact, base=base(c))
 
     @property
     def usage(self) -> Usage:

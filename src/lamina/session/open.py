@@ -15,19 +15,23 @@ from typing import NamedTuple
 
 from .. import __version__
 from ..core.errors import DiskError, InputError
-from ..core.log import Log
+from ..core.log import Log, seeded
 from ..core.record_lines import Envelope
 from ..core.records import Attachment, Forked, Message, new_id
 from ..disk.paths.project import slug
-from ..disk.transcripts.jsonl import Health
-from ..disk.transcripts.resume import read_live_lines
+from ..disk.transcripts import oversized
+from ..disk.transcripts.jsonl import Health, raw_lines_back
+from ..disk.transcripts.oversized import Head
+from ..disk.transcripts.resume import find_resume_point, read_live_lines
 from ..disk.transcripts.search import find_transcript
 from ..disk.transcripts.store import (
     FileTranscript,
+    ForkedTranscript,
     InMemoryTranscript,
     LiveTranscript,
+    TranscriptReader,
     TranscriptStore,
-    load_live,
+    load_bounded,
     read_origin,
     read_transcript,
     refuse_newer,
@@ -52,6 +56,17 @@ class OpenedTranscript(NamedTuple):
     store: TranscriptStore
     live: LiveTranscript
     notices: tuple[str, ...]  # messages for the user
+
+
+class Opening(NamedTuple):
+    """A transcript that is about to be loaded."""
+
+    name: str
+    store: TranscriptStore
+    notices: tuple[str, ...]
+    path: Path  # the file that is read, which is the source of a fork
+    head: Head | None = None  # of a source that is too large to load
+    start: int = 0  # the offset in the store where the loaded part begins, if there is a head
 
 
 class AgentOf(NamedTuple):
@@ -117,7 +132,7 @@ def open_again(place: SessionPlace, session: str | Path, clock: Callable[[], str
     refuse_newer(path)
     _refuse_strange(place, path)
     if place.home is None:
-        return _read_only(place, path, ())
+        return _read_only(place, path, (), clock)
     try:
         if not read_origin(path).ours:
             return _fork(place, path, "it was last written by another program", clock)
@@ -125,15 +140,17 @@ def open_again(place: SessionPlace, session: str | Path, clock: Callable[[], str
         if store is None:
             return _fork(place, path, "it is open in another process", clock)
     except DiskError as error:
-        return _read_only(place, path, (f"{error} The session continues in memory only: new messages will not be saved.",))
-    return _loaded(path.stem, store, ())
+        return _read_only(place, path, (f"{error} The session continues in memory only: new messages will not be saved.",), clock)
+    return _loaded(Opening(path.stem, store, (), path), place, clock)
 
 
-def _read_only(place: SessionPlace, path: Path, notices: tuple[str, ...]) -> OpenedTranscript:
+def _read_only(place: SessionPlace, path: Path, notices: tuple[str, ...], clock: Callable[[], str]) -> OpenedTranscript:
     """Load the transcript's messages but keep new ones in memory."""
     health = Health()
-    store = InMemoryTranscript(place.envelope(path.stem), read_live_lines(path, health))
-    return _loaded(path.stem, store, (*notices, *_damage(health, path)))
+    head, start = _live_part(path)
+    store = InMemoryTranscript(place.envelope(path.stem), read_live_lines(path, start, health))
+    opened = Opening(path.stem, store, (*notices, *_damage(health, path)), path, head, 0)
+    return _loaded(opened, place, clock)
 
 
 def _locate(place: SessionPlace, session: str | Path) -> Path:
@@ -167,21 +184,61 @@ def _refuse_strange(place: SessionPlace, path: Path) -> None:
 
 def _fork(place: SessionPlace, source: Path, reason: str, clock: Callable[[], str]) -> OpenedTranscript:
     name = new_id()
-    path = place.transcript(name)
     notice = f"Session {source.stem} continues as {name}, because {reason}."
-    health = Health()
     forked = Forked(new_id(), None, clock(), source.stem, str(source), reason)
-    store = FileTranscript.fork(path, place.envelope(name), source, forked, health)
-    return _loaded(name, store, (notice, *_damage(health, source)))
+    head, start = _live_part(source)
+    store = ForkedTranscript(place.transcript(name), place.envelope(name), source, start, forked)
+    return _loaded(Opening(name, store, (notice,), source, head, 0), place, clock)
 
 
-def _loaded(name: str, store: TranscriptStore, notices: tuple[str, ...]) -> OpenedTranscript:
+def _live_part(source: Path) -> tuple[Head | None, int]:
+    """Return the offset from which a session in another file needs this transcript, and what it must know of a part too large."""
+    start, _ = find_resume_point(raw_lines_back(source))
+    if source.stat().st_size - start <= oversized.MAX_LIVE:
+        return None, start
+    head = oversized.read_head(TranscriptReader(source))
+    return head, head.cut
+
+
+def _loaded(opening: Opening, place: SessionPlace, clock: Callable[[], str]) -> OpenedTranscript:
+    store, notices = opening.store, opening.notices
     try:
-        live = load_live(store)
+        live = load_bounded(store) if opening.head is None else None
+        if live is None:
+            live = _load_end(opening, place, clock())
+            notices += (_too_large(opening),)
     except BaseException:
         store.close()
         raise
-    return OpenedTranscript(name, store, live, (*notices, *_damage(store.health, store.path)))
+    notices += _damage(store.health, opening.path)
+    notices += tuple(f"{opening.path}: {problem}" for problem in live.log.tree.problems())
+    return OpenedTranscript(opening.name, store, live, notices)
+
+
+def _load_end(opening: Opening, place: SessionPlace, time: str) -> LiveTranscript:
+    """Load the end of a transcript that is too large, and record a summary in place of the rest."""
+    from ..layers.l4_compact.head_summary import fold_head
+
+    store = opening.store
+    head = opening.head or oversized.read_head(store)
+    start = opening.start if opening.head is not None else head.cut
+    log = Log.load(lambda: store.read(start), lambda: seeded(head.state))
+    made = fold_head(log, head, start=start, transcript=str(opening.path), cwd=str(place.cwd), time=time)
+    if isinstance(store, ForkedTranscript):
+        store.begin_with(made)
+    else:
+        store.append(made)
+    for record in made:
+        log.add(record)
+    return LiveTranscript(log, start, head.state)
+
+
+def _too_large(opening: Opening) -> str:
+    size = f"{opening.path.stat().st_size / 1e6:,.0f} MB"
+    return (
+        f"Session {opening.path.stem} is too large to load ({size} without a compaction). Its end is loaded, and a summary made by rules "
+        f"replaces the rest. The transcript {opening.path} has all of it."
+    )
 
 
 def _damage(health: Health, path: Path | None) -> tuple[str, ...]:

@@ -13,7 +13,6 @@ concurrent calls from other threads or tasks wait. The steps of a turn are in tu
 
 from __future__ import annotations
 
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from threading import Event
@@ -165,7 +164,7 @@ class Session(SessionBase):
             case Ask():
                 return self._side.ask(effect.request, purpose=effect.purpose, on_event=effect.on_event, abort=self._aborted)
             case Sleep():
-                return time.sleep(effect.seconds)
+                return self._aborted.wait(effect.seconds)
             case Wait():
                 return self._c.background.wait(effect.name, effect.seconds)
             case _:

@@ -17,10 +17,10 @@ from ..conversation.exchange import record_answer
 from ..conversation.state import Conversation
 from ..core.blocks import Block, RedactedThinking, Thinking, ToolResult, ToolUse, read_content
 from ..core.errors import InputError
-from ..core.log import Log
 from ..core.records import Attachment, Message
 from ..core.reply import Reply, plain
 from ..core.wording import counted, plural
+from ..disk.transcripts.store import load_whole
 from ..layers.l1_results import step as results
 from . import system_messages
 from .system_messages import ROLES
@@ -181,7 +181,7 @@ class MessageListSync:
 
     def _load_logged(self) -> list[LoggedBlock]:
         """Return every block that the caller's list may contain, including those compacted since."""
-        tree = Log.load(self._c.store.read).tree if self._c.start else self._c.log.tree
+        tree = load_whole(self._c.store).tree if self._c.start else self._c.log.tree
         return [
             logged
             for record in self._c.store.read()

@@ -69,5 +69,47 @@ def test_texts_of_the_host_are_cut_and_counted() -> None:
     ]
     made = texts_back(given, each=100, total=160, tokens=tokens)
     assert [back.key for back in made.back] == ["long", "short"]
-    assert "[Cut here.]" in made.back[0].text
-    assert made.skipped == (("more", "the budget for skill is used up"),)
+    assert "[Cut here" in made.back[0].text
+    assert [key for key, _ in made.skipped] == ["long", "more"]
+    assert made.skipped[1] == ("more", "the budget for skill is used up")
+
+
+@pytest.mark.spec("C4")
+def test_a_text_without_line_breaks_is_cut_at_the_budget_and_reported() -> None:
+    given = [RestoredText("skill", "table", "[" + "1234567890," * 1_000)]
+    made = texts_back(given, each=100, total=1_000, tokens=tokens)
+    [back] = made.back
+    assert tokens(back.text) < 160
+    assert back.text.count("1234567890,") > 25
+    [(key, why)] = made.skipped
+    assert key == "table"
+    assert "of 11,001 characters" in why
+
+
+@pytest.mark.spec("C4")
+def test_a_file_without_line_breaks_is_cut_at_the_budget_and_reported() -> None:
+    made = files_back([FoundFile("/w/a.json", "[" + "1234567890," * 10_000)], each=500, total=10_000, tokens=tokens)
+    [back] = made.back
+    assert back.text.count("1234567890,") > 100
+    assert tokens(back.text) < 600
+    assert "Cut inside line 1" in back.text
+    [(key, why)] = made.skipped
+    assert key == "/w/a.json"
+    assert "line 1" in why
+
+
+@pytest.mark.spec("C4")
+@pytest.mark.parametrize("kind", ["plan", "todos"])
+def test_a_plan_and_the_todo_list_are_not_cut(kind: str) -> None:
+    long = "step, " * 2_000
+    made = texts_back([RestoredText(kind, "it", long)], each=100, total=10_000, tokens=tokens)
+    assert long in made.back[0].text
+    assert made.skipped == ()
+
+
+@pytest.mark.spec("C4")
+def test_a_plan_larger_than_all_the_room_is_cut_rather_than_left_out() -> None:
+    made = texts_back([RestoredText("plan", "it", "step, " * 20_000)], each=100, total=1_000, tokens=tokens)
+    assert tokens(made.back[0].text) <= 1_000
+    assert made.back[0].text.count("step, ") > 400
+    assert made.skipped[0][0] == "it"

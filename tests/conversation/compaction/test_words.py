@@ -52,29 +52,72 @@ def test_the_words_are_found_again_by_the_next_summary() -> None:
 
 
 @pytest.mark.spec("B2", "C3")
-def test_the_newest_come_first_and_a_cut_is_seen() -> None:
-    words = [letter * 4_000 for letter in "abc"]
-    users = select(words, 1_500, tokens)
+def test_long_messages_in_the_middle_go_first_and_a_cut_is_seen() -> None:
+    words = [letter * 4_000 for letter in "abcd"]
+    users = select(words, 2_500, tokens)
     assert users.left_out == 1
+    assert users.texts[0] == words[0]
     assert users.texts[-1] == words[-1]
-    assert "characters of this message are left out here" in users.texts[0]
-    assert users.texts[0].startswith("bbbb")
-    assert "1 older message left out" in rendered(users)
+    assert "characters of this message are left out here" in users.texts[1]
+    assert users.texts[1].startswith("cccc")
+    assert rendered(users).index("aaaa") < rendered(users).index("1 message left out here") < rendered(users).index("cccc")
 
 
 @pytest.mark.spec("B2")
-def test_the_last_message_is_never_left_out_however_small_the_budget() -> None:
-    users = select(["old", "x" * 100_000], 1, tokens)
-    assert len(users.texts) == 1
-    assert users.texts[0].startswith("xxxx")
+def test_the_first_and_the_last_message_are_never_left_out_however_small_the_budget() -> None:
+    users = select(["f" * 100_000, "between", "x" * 100_000], 1, tokens)
+    assert [text[:4] for text in users.texts] == ["ffff", "xxxx"]
+    assert sum(map(len, users.texts)) < 2_000
 
 
-@given(st.lists(st.text(min_size=1, max_size=300), min_size=1, max_size=12), st.integers(0, 400))
-def test_selected_words_are_the_newest_and_in_order(words: list[str], budget: int) -> None:
+@pytest.mark.spec("B2", "C3")
+@pytest.mark.parametrize(
+    "correction",
+    [
+        "No, don't touch the database.",
+        "Actually, use Postgres instead.",
+        "Nein, nicht in main.py, sondern in app.py.",
+        "Non, pas comme ça.",
+        "No es correcto, usa otro nombre.",
+        "不对，应该用另一个文件。",
+        "違います、別のファイルです。",
+        "Нет, не так.",
+    ],
+)
+def test_the_task_and_a_correction_survive_pastes_that_fill_the_budget(correction: str) -> None:
+    ordinary = [f"Go on with step {number}, please, and tell me what you find there." for number in range(200)]
+    pastes = [f"Log {number}: " + "x" * 40_000 for number in range(10)]
+    words = ["The task: move the parser to its own package.", correction, *ordinary, *pastes]
+    users = select(words, 2_000, tokens)
+    assert users.texts[:2] == tuple(words[:2])
+    assert users.texts[-1].startswith("Log 9")
+
+
+def test_short_messages_survive_before_long_pastes() -> None:
+    words = ["task", "first remark", *("p" * 20_000 for _ in range(5)), "second remark", *("q" * 20_000 for _ in range(5))]
+    users = select(words, 1_000, tokens)
+    assert {"task", "first remark", "second remark"} <= set(users.texts)
+
+
+def test_the_task_is_still_first_after_ten_compactions_full_of_pastes() -> None:
+    text = composed(["The task: rename the module.", "No, keep the old name as an alias."])
+    for number in range(10):
+        items = [summary("s", text), *(said(f"u{number}{at}", f"{number} {at} " + "x" * 30_000) for at in range(4))]
+        text = composed(said_in(items), users=2_000)
+    kept = written_in(text)
+    assert kept[:2] == ["The task: rename the module.", "No, keep the old name as an alias."]
+
+
+@given(st.lists(st.text(min_size=1, max_size=900), min_size=1, max_size=12), st.integers(0, 400))
+def test_selected_words_are_in_order_and_the_first_and_the_last_are_among_them(words: list[str], budget: int) -> None:
     users = select(words, budget, tokens)
-    assert users.texts
     assert len(users.texts) + users.left_out == len(words)
-    assert list(users.texts[1:]) == words[len(words) - len(users.texts) + 1 :]
+    assert sum(count for _, count in users.gaps) == users.left_out
+    assert users.texts[0][:50] == words[0][:50]
+    assert users.texts[-1][-50:] == words[-1][-50:]
+    whole = [text for text in users.texts if "characters of this message are left out here" not in text]
+    rest = iter(words)
+    assert all(text in rest for text in whole)
 
 
 @given(st.lists(st.text(alphabet="ab<>/user-mesag \n", min_size=1, max_size=80).filter(str.strip), max_size=6))

@@ -104,3 +104,14 @@ def test_it_is_plain_json() -> None:
 
 def test_nothing_breaks_down_to_nothing() -> None:
     assert break_down([]).total == 0
+
+
+@pytest.mark.spec("T8")
+@pytest.mark.parametrize("most", [0, 1, 7, 100, 1_000, 10_000_000])
+def test_parts_that_are_more_than_the_count_are_lowered_to_it_exactly(most: int) -> None:
+    items: list[Item] = [("user", text("what is here? " * 90), None), *read("a", "x.py", 4_000), *read("b", "x.py", 4_001)]
+    found = break_down(items)
+    fitted = found.fitted(most)
+    assert fitted.total == min(most, found.total)
+    assert all(one.tokens <= fitted.results["Read"] for one in fitted.repeats)
+    assert list(fitted.results) == ["Read"]

@@ -93,10 +93,24 @@ def test_fullness_has_a_margin_only_while_nothing_was_ever_reported() -> None:
     assert replaced(reported, QUESTION).judged == replaced(reported, QUESTION).tokens
 
 
-def test_a_report_below_the_estimate_never_makes_the_fixed_part_negative() -> None:
+@pytest.mark.spec("T10")
+def test_a_report_below_the_estimate_is_kept_so_that_a_clearing_never_raises_the_count() -> None:
+    seen = appended(Count(), QUESTION + RESULT + RESULT + RESULT)
+    reported = estimate(seen.view) * 3 // 4
+    count = answered(seen, Usage(input_tokens=reported), ANSWER)
+    assert count.fixed < 0
+    marker = measure(tool_result("t1", "[cleared]"))
+    after = replaced(count, QUESTION + marker + RESULT + RESULT + ANSWER)
+    assert after.tokens < count.tokens
+    # The estimate is as wrong about the rest as it was about the whole.
+    assert after.tokens == pytest.approx(estimate(after.view) * 3 / 4, abs=10)
+
+
+def test_an_error_of_the_estimate_goes_with_the_messages_it_was_made_on() -> None:
     count = answered(appended(Count(), RESULT), Usage(input_tokens=5), ANSWER)
-    assert count.fixed == 0
+    assert count.before_messages == 0
     assert replaced(count, EMPTY).tokens == 0
+    assert 0 <= replaced(count, QUESTION).tokens <= estimate(QUESTION)
 
 
 steps = st.lists(

@@ -113,8 +113,8 @@ def a_foreign_transcript(directory: Path) -> None:
 
 def fork_it(directory: Path, say: Say) -> None:
     with Session(home=directory / "home", cwd=directory, resume=directory / "theirs" / f"{SESSION}.jsonl") as session:
-        say(session.id)
         session.add_user("c")
+        say(session.id)
 
 
 @TORN

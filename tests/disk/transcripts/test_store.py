@@ -17,12 +17,15 @@ from lamina.core.errors import DiskError, InputError, NewerVersion, NoSuchSessio
 from lamina.core.record_lines import FORMAT, Envelope
 from lamina.core.records import Boundary, Checkpoint, Event, Forked, Message, Record, Revoke, Rewind, Snapshot
 from lamina.disk.crash_points import watched
+from lamina.disk.locks.lock_file import LifeLock
 from lamina.disk.transcripts import store as transcript
 from lamina.disk.transcripts.jsonl import Health, raw_lines_back
 from lamina.disk.transcripts.resume import find_resume_point, read_live_lines
 from lamina.disk.transcripts.search import find_transcript, list_transcripts, newest_transcript
 from lamina.disk.transcripts.store import (
+    FORK_NAME,
     FileTranscript,
+    ForkedTranscript,
     InMemoryTranscript,
     load_live,
     lock_path,
@@ -259,7 +262,9 @@ def test_everything_is_private_whatever_the_umask(tmp_path: Path, umask: int) ->
         opened.close()
         assert opened.path is not None
         forked = Forked("f", None, "t", "s", "p")
-        FileTranscript.fork(opened.path.with_name("f.jsonl"), ENVELOPE, opened.path, forked, Health()).close()
+        fork = ForkedTranscript(opened.path.with_name("f.jsonl"), ENVELOPE, opened.path, 0, forked)
+        fork.append([message(2, 1)])
+        fork.close()
     finally:
         os.umask(before)
     modes = {(path.is_dir(), path.stat().st_mode & 0o777) for path in (tmp_path / "home").rglob("*")}
@@ -271,28 +276,96 @@ def source_with(path: Path, rows: list[bytes]) -> Path:
     return path
 
 
+def forked(path: Path, source: Path, start: int = 0) -> ForkedTranscript:
+    return ForkedTranscript(path, ENVELOPE, source, start, Forked("f", None, "t", "source", str(source)))
+
+
 @pytest.mark.parametrize("count", [0, 1, 499, 500, 501, 1_203])
 def test_a_fork_holds_every_line_and_then_says_where_it_came_from(tmp_path: Path, count: int) -> None:
     rows = [b'{"type":"user", "uuid":"m%d","n": %d}' % (number, number) for number in range(count)]
     source = source_with(tmp_path / "source.jsonl", rows)
     path = tmp_path / "p" / "fork.jsonl"
-    store = FileTranscript.fork(path, ENVELOPE, source, Forked("f", None, "t", "source", str(source)), Health())
-    lines = path.read_bytes().splitlines()
-    assert lines[:-1] == rows
-    assert json.loads(lines[-1])["uuid"] == "f"
-    assert FileTranscript.open(path, ENVELOPE) is None, "a fork is locked from its first moment"
+    store = forked(path, source)
     store.append([message(1)])
+    lines = path.read_bytes().splitlines()
+    assert lines[:-2] == rows
+    assert [json.loads(line)["uuid"] for line in lines[-2:]] == ["f", "m1"]
+    assert FileTranscript.open(path, ENVELOPE) is None, "a fork is locked from its first moment"
     store.close()
     assert [found.name for found in path.with_suffix("").iterdir()] == ["writer.lock"]
 
 
-def test_a_fork_that_fails_leaves_no_transcript_and_no_lock(tmp_path: Path) -> None:
+def test_a_fork_reads_the_same_before_and_after_its_source_is_copied(tmp_path: Path) -> None:
+    opened = FileTranscript.open(tmp_path / "s" / "source.jsonl", ENVELOPE)
+    assert opened is not None
+    opened.append([message(1), message(2, 1)])
+    start = opened.append(compacted("b1"))
+    opened.append([Checkpoint("c", "m2", "t", "b1", start, {"count": {"fixed": 3}}), message(3, 2)])
+    assert opened.path is not None
+    store = forked(tmp_path / "p" / "fork.jsonl", opened.path, start)
+    before, point = uuids(store), store.resume_point()
+    assert not (tmp_path / "p").exists(), "nothing is written before the first append"
+    opened.append([message(4, 3)])
+    opened.close()
+    store.append([message(5, 3)])
+    assert uuids(store) == [*before, "m5"], "what the source got meanwhile is not ours"
+    assert store.resume_point() == point
+    assert point[0] == 0
+    store.close()
+
+
+def test_a_fork_that_is_only_looked_at_leaves_nothing(tmp_path: Path) -> None:
+    source = source_with(tmp_path / "source.jsonl", [b'{"type":"user","uuid":"m1"}'])
+    store = forked(tmp_path / "p" / "fork.jsonl", source)
+    assert uuids(store) == ["m1", "f"]
+    store.sync(force=True)
+    store.close()
+    assert [path.name for path in tmp_path.iterdir()] == ["source.jsonl"]
+    with pytest.raises(ValueError, match="closed"):
+        store.append([message(1)])
+
+
+def test_a_fork_that_cannot_be_copied_keeps_its_lines_for_the_next_try(tmp_path: Path) -> None:
     source = source_with(tmp_path / "source.jsonl", [b'{"type":"user","uuid":"m1"}'])
     path = tmp_path / "p" / "fork.jsonl"
-    with watched(full), pytest.raises(DiskError):
-        FileTranscript.fork(path, ENVELOPE, source, Forked("f", None, "t", "source", "x"), Health())
+    store = forked(path, source)
+    with watched(full):
+        store.append([message(2)])
+    assert "waits in memory" in str(store.trouble)
     assert list(list_transcripts(path.parent)) == []
-    FileTranscript.fork(path, ENVELOPE, source, Forked("f", None, "t", "source", "x"), Health()).close()
+    assert uuids(store) == ["m1", "f", "m2"]
+    store.append([message(3)])
+    assert str(store.trouble) == "None"
+    assert uuids(store) == ["m1", "f", "m2", "m3"]
+    store.close()
+    assert [record.uuid for record in read_transcript(path)] == ["m1", "f", "m2", "m3"]
+
+
+def test_a_fork_whose_source_was_replaced_says_so_and_reports_the_loss(tmp_path: Path) -> None:
+    source = source_with(tmp_path / "source.jsonl", [b'{"type":"user","uuid":"m1"}'])
+    store = forked(tmp_path / "p" / "fork.jsonl", source)
+    os.replace(source_with(tmp_path / "other.jsonl", [b'{"type":"user","uuid":"x"}']), source)
+    store.append([message(2)])
+    assert "was replaced while in use" in (store.trouble or "")
+    store.close()
+    assert "lost" in (store.trouble or "")
+    assert list(list_transcripts(tmp_path / "p")) == []
+
+
+def test_a_copy_that_was_killed_is_removed_by_the_next_fork_and_a_live_one_is_not(tmp_path: Path) -> None:
+    source = source_with(tmp_path / "source.jsonl", [b'{"type":"user","uuid":"m1"}'])
+    left, live = (tmp_path / "p" / name / FORK_NAME for name in ("killed", "alive"))
+    for path in (left, live):
+        path.parent.mkdir(parents=True)
+        path.write_bytes(b"half a copy")
+    lock = LifeLock.acquire(live.with_name("writer.lock"))
+    assert lock is not None
+    with lock:
+        store = forked(tmp_path / "p" / "fork.jsonl", source)
+        store.append([message(1)])
+        store.close()
+    assert not left.exists()
+    assert live.exists()
 
 
 def compacted(boundary: str, *, kept: tuple[str, ...] = (), start: int = 0) -> list[Record]:
@@ -361,7 +434,7 @@ def test_a_checkpoint_that_moves_to_another_file_points_to_its_beginning(tmp_pat
     store.append([Checkpoint("c", "m2", "t", "b1", start, {"count": {"fixed": 3}})])
     store.close()
     assert store.path is not None
-    moved = InMemoryTranscript(ENVELOPE, read_live_lines(store.path, Health()))
+    moved = InMemoryTranscript(ENVELOPE, read_live_lines(store.path, start, Health()))
     at, checkpoint = moved.resume_point()
     assert at == 0
     assert checkpoint is not None

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lamina.core.fence import TAGS
-from lamina.layers.l1_results.preview import Head, cut, cut_to_page, head_of, persisted
+from lamina.layers.l1_results.preview import Head, cut, cut_to_page, head_of, parts_of, persisted
 
 
 def preview(text: str, most: int = 2_000) -> str:
@@ -84,11 +86,30 @@ def test_a_character_cut_in_two_by_the_reading_is_no_binary_data(most: int) -> N
 
 
 def test_what_is_cut_says_so_and_why() -> None:
-    made = cut("line\n" * 100_000, 5_000, "the disk is full.")
+    made = cut("line\n" * 100_000, 5_000, "the disk is full.", whole=False)
     assert len(made) <= 5_000
     assert made.startswith("line\nline\n")
     assert "could not be saved (the disk is full)" in made
-    assert len(cut("x" * 10_000, 1, "w" * 9_000)) < 1_000
+    assert len(cut("x" * 10_000, 1, "w" * 9_000, whole=False)) < 1_000
+
+
+def test_a_cut_shows_the_beginning_and_the_end_and_counts_what_is_missing() -> None:
+    text = "".join(f"line {number}\n" for number in range(50_000))
+    made = cut(text, 5_000, "the disk is full.")
+    assert 4_800 < len(made) <= 5_000
+    head, note, tail = re.split(r"\n\[This result was cut: (.*?)\]\n", made)
+    assert text.startswith(head)
+    assert text.endswith(tail)
+    assert len(head) > len(tail) > 1_000
+    assert f"{len(text) - len(head) - len(tail):,} of its {len(text):,} characters are left out here" in note
+
+
+@given(st.text(alphabet="ab\n[]", min_size=1, max_size=400), st.integers(1, 300))
+def test_a_cut_result_is_recognised_by_its_parts(text: str, most: int) -> None:
+    parts = parts_of(cut(text, most, "no disk"))
+    assert parts is not None
+    assert parts.belong_to(text)
+    assert not parts.belong_to(text + "x")
 
 
 @pytest.mark.spec("R5")

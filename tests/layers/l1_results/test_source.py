@@ -51,9 +51,15 @@ def test_a_tape_goes_on_where_it_was_left_and_no_further_than_it_remembers() -> 
 
 
 def test_a_short_tape_is_wound_to_its_end() -> None:
-    tape = tape_of("abc", keep=5_000)
+    tape = tape_of(memoryview(b"abc"), keep=5_000)
     assert tape.wind() == "abc"
-    assert tape.ended
+    assert tape.whole
+
+
+def test_a_text_is_wound_whole_however_little_is_kept() -> None:
+    tape = tape_of("abc" * 5_000, keep=5)
+    assert tape.wind() == "abc" * 5_000
+    assert tape.whole
 
 
 @pytest.mark.parametrize("limit", [10, 12])

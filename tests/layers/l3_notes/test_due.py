@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lamina.core.policy import NotesPolicy
-from lamina.layers.l3_notes.plan import Cursor, FailedUpdates, Why, due, lowered
+from lamina.layers.l3_notes.plan import Cursor, FailedUpdates, Why, due, lowered, still_failed
 
 POLICY = NotesPolicy()
 CURSOR = Cursor(10_000, "m1")
@@ -65,6 +65,23 @@ def test_what_failed_is_tried_again_at_once_a_few_times_then_only_after_growth()
     assert ask(CURSOR, 19_999, failed=FailedUpdates(3, 15_000)) is None
     assert ask(CURSOR, 20_000, failed=FailedUpdates(3, 15_000)) == "grown"
     assert ask(None, 12_000, failed=FailedUpdates(3, 10_000)) is None
+
+
+@pytest.mark.spec("N3", "B3")
+def test_after_too_many_failures_there_are_no_more_tries_until_a_compaction() -> None:
+    stopped = FailedUpdates(POLICY.breaker, 15_000, "b1")
+    assert ask(CURSOR, 900_000, failed=stopped) is None
+    assert ask(CURSOR, 900_000, failed=FailedUpdates(POLICY.breaker - 1, 15_000)) == "grown"
+    assert still_failed(stopped, 16_000, "b1") == stopped
+    assert still_failed(stopped, 16_000, "b2") == FailedUpdates()
+
+
+@pytest.mark.spec("N3")
+def test_a_count_that_falls_does_not_end_the_tries() -> None:
+    failed = still_failed(FailedUpdates(5, 150_000, "b1"), 20_000, "b1")
+    assert failed == FailedUpdates(5, 20_000, "b1")
+    assert ask(CURSOR, 24_999, failed=failed) is None
+    assert ask(CURSOR, 25_000, failed=failed) == "grown"
 
 
 def test_a_cursor_follows_a_count_that_falls_and_none_that_rises() -> None:

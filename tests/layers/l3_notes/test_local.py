@@ -9,8 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lamina.conversation.compaction import compose
 from lamina.core.blocks import Wire
+from lamina.core.message_list import MISSING_RESULT
+from lamina.core.prompt_files import prompt_sections
+from lamina.core.record_lines import UNRECORDED_MARKER
 from lamina.fork.fork import tagged
+from lamina.fork.handover import PLACEHOLDER
+from lamina.layers.l2_micro.registry import marker
 from lamina.layers.l3_notes.offline import answer
 from lamina.layers.l3_notes.sections import Notes, merged, read_notes, render, sizes
 from lamina.layers.l3_notes.template import How, Limits, between_tags, directive, own_template, seen, texts_in_force
@@ -133,6 +139,69 @@ def test_a_full_section_loses_its_oldest_lines_but_the_task_keeps_its_first() ->
     assert task[0] == "- The task."
     assert task[-1].startswith("- Step 59:")
     assert all(len(body) <= 3 * 120 for body in notes.bodies)
+
+
+FRAMED = prompt_sections(compose.__file__, "framed")
+OURS = [
+    f"{FRAMED['opening']}\n\nA parser was mended.\n\n<user-message>\nMend the parser, please.\n</user-message>",
+    "<system-reminder>\nToday is Friday.\n</system-reminder>",
+    '[A finished turn that began with "x" was folded to make room: 3 messages, about 70 tokens. Expand ab12 shows it again.]',
+    "[A part of the conversation was removed: 1 message, about 7 tokens. Expand ab12 shows it again.]",
+    "[Request interrupted by user]",
+    "Late result of Bash (call c1):\nall is well",
+]
+NO_RESULTS = [
+    MISSING_RESULT,
+    PLACEHOLDER,
+    marker("/s/tool-results/t1.txt"),
+    UNRECORDED_MARKER,
+]
+
+
+@pytest.mark.spec("O1", "N1")
+def test_what_lamina_wrote_is_no_wish_of_the_user_and_no_error() -> None:
+    calls = [call(f"c{number}", "Bash", command=f"step {number}") for number in range(len(NO_RESULTS))]
+    results = [failed(f"c{number}", words) for number, words in enumerate(NO_RESULTS)]
+    notes = written([user(*OURS, "And the lexer."), assistant(*calls), user(*results), assistant("Yes.")])
+    assert section(notes, "Session Title") == "Mend the parser, please."
+    assert section(notes, "Task specification") == "- Mend the parser, please.\n- And the lexer."
+    assert section(notes, "Current State").startswith("- Last request: And the lexer.")
+    assert section(notes, "Errors & Corrections") == ""
+    assert section(notes, "Worklog") == "- And the lexer. (Bash x4)"
+
+
+def test_a_file_has_one_line_whatever_was_done_with_it_and_however_it_was_named() -> None:
+    before = with_bodies(files="- /w/src/parse.py: Read, Edit\n- the lexer is in lex.py, mind: it is old\n- /w/a.py: Read")
+    calls = [
+        call("1", "Write", file_path="/w/src/parse.py"),
+        call("2", "Read", file_path="./src/parse.py"),
+        call("3", "Read", file_path="/w/b.py"),
+    ]
+    notes = written([user("More."), assistant(*calls), user(found("1"), found("2"), found("3")), assistant("Yes.")], before)
+    assert section(notes, "Files and Functions").split("\n") == [
+        "- the lexer is in lex.py, mind: it is old",
+        "- /w/a.py: Read",
+        "- /w/src/parse.py: Read, Edit, Write",
+        "- /w/b.py: Read",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("said", "title"),
+    [
+        pytest.param("Mend the parser. It fails on empty input, and nobody knows why.", "Mend the parser.", id="one sentence"),
+        pytest.param("Mend it\nand so on", "Mend it", id="one line"),
+        pytest.param(
+            "Please look at the parser in src, which fails on empty input since last week.",
+            "Please look at the parser in src",
+            id="one clause",
+        ),
+        pytest.param("a b c d e f g h i j k l", "a b c d e f g h i j …", id="no clause to cut at"),
+        pytest.param("解析器坏了。请修好它。", "解析器坏了。", id="another script"),
+    ],
+)
+def test_a_title_ends_where_a_sentence_or_clause_ends(said: str, title: str) -> None:
+    assert section(written([user(said), assistant("Yes.")]), "Session Title") == title
 
 
 WORDS = st.text(st.characters(codec="utf-8"), max_size=120) | st.sampled_from(

@@ -11,7 +11,7 @@ from lamina.layers.l4_compact.offline import answer as local_answer
 from lamina.layers.l4_compact.offline import mechanical
 from lamina.layers.l4_compact.summary_text import shown, to_drop
 
-from .made import answer, attachment, result, said, summary
+from .made import answer, attachment, result, said, summary, tokens
 
 
 @pytest.mark.spec("C7")
@@ -90,7 +90,7 @@ def work() -> list[Item]:
 
 @pytest.mark.spec("C7", "O1")
 def test_a_summary_without_a_model_says_what_can_be_known() -> None:
-    text = mechanical(work())
+    text = mechanical(work(), 20_000, tokens)
     assert "First: Fix the failing test" in text
     assert "Last: And then the docs" in text
     assert "Bash pytest tests/test_x.py failed: AssertionError: 1 != 2 Then: Edit src/x.py" in text
@@ -129,4 +129,7 @@ def test_offline_any_request_gets_an_answer(request_: dict[str, object]) -> None
 
 def test_it_stays_small_whatever_it_is_made_of() -> None:
     items = [item for _ in range(200) for item in work()]
-    assert len(mechanical(items)) < 120_000
+    for budget in (400, 1_000, 4_000, 20_000):
+        text = mechanical(items, budget, tokens)
+        assert tokens(text) <= budget
+        assert [line for line in text.splitlines() if line.startswith("## ")][-1] == "## 8. Current work", "no section is lost"

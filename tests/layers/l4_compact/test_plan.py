@@ -51,10 +51,25 @@ def test_an_unanswered_message_that_would_fill_the_window_is_cut_into_the_summar
     assert made.end == len(items)
 
 
-def test_results_that_wait_for_an_answer_are_summarised_with_their_call() -> None:
+@pytest.mark.spec("C4")
+def test_results_that_no_answer_has_seen_stay_with_their_call_and_what_it_answers() -> None:
     items = talk()[:-1]
     made = plan(items, size=size)
-    assert made.end == len(items)
+    assert names(items[made.end :]) == ["u3", "a3", "r3"]
+
+
+@pytest.mark.spec("C4")
+def test_all_parallel_results_stay_and_what_follows_them() -> None:
+    both = answer("two", "", [("c8", {}), ("c9", {})])
+    items = [*talk(), said("more"), both, result("r8", "c8"), result("r9", "c9"), attachment("m", "recall", "a memory")]
+    made = plan(items, size=size)
+    assert names(items[made.end :]) == ["more", "two", "r8", "r9", "m"]
+
+
+def test_an_unanswered_round_that_would_fill_the_window_is_summarised() -> None:
+    items = [*talk()[:-2], result("r3", "c3", "x" * 10_000)]
+    assert plan(items, size=size, most_round=20_000).end == len(items) - 3
+    assert plan(items, size=size, most_round=5_000).end == len(items)
 
 
 def test_an_answer_with_open_calls_stays_for_their_results_with_what_it_answers() -> None:

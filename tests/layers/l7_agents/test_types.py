@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from lamina.hooks.events import plan_hooks
 from lamina.layers.l7_agents.types import (
     MOST_BYTES,
     MOST_KINDS,
@@ -77,7 +78,7 @@ def test_the_parents_model_is_meant_where_none_is_named(word: str) -> None:
 @pytest.mark.spec("A4", "F2")
 def test_permissions_hooks_and_servers_of_a_file_count_for_nothing_and_are_named(tmp_path: Path) -> None:
     more = (
-        "permissionMode: bypassPermissions\nhooks: {Stop: [x]}\npermissions: {allow: [Bash]}\nmcpServers: {a: b}\nenv: {A: b}\n"
+        "permissionMode: bypassPermissions\nhooks: {Start: [x]}\npermissions: {allow: [Bash]}\nmcpServers: {a: b}\nenv: {A: b}\n"
     )
     catalog = load(tmp_path, bad=GOOD.format(name="bad", more=more))
     [notice] = catalog.notices
@@ -85,7 +86,36 @@ def test_permissions_hooks_and_servers_of_a_file_count_for_nothing_and_are_named
         assert word in notice
     found = catalog.find("bad")
     assert found is not None
-    assert set(AgentType.__struct_fields__) == {"name", "description", "prompt", "tools", "model", "memory", "source", "path"}
+    assert not found.hooks
+    known = {"name", "description", "prompt", "tools", "model", "memory", "hooks", "source", "path"}
+    assert set(AgentType.__struct_fields__) == known
+
+
+@pytest.mark.spec("U6", "A4", "F2")
+def test_nested_hooks_of_a_file_are_read_and_the_rest_of_them_is_reported() -> None:
+    more = (
+        "tools: Bash\nhooks:\n  PostToolUse:\n    - matcher: Edit|Write\n      hooks:\n"
+        "        - {type: command, command: make, args: [lint], timeout: '20'}\n        - {type: prompt, prompt: Is it good?}\n"
+        "  Stop:\n    - hooks: [{type: command, command: make test}]\n  Notification:\n    - hooks: []\n"
+    )
+    read = read_agent_type(GOOD.format(name="good", more=more), source="project", path="x.md")
+    found = read.kind
+    assert found is not None
+    assert found.tools == ("Bash",)
+    assert sorted(found.hooks) == ["PostToolUse", "SubagentStop"]
+    [command], _ = plan_hooks("PostToolUse", found.hooks, matching="Edit")
+    assert (command.command, command.args, command.timeout) == ("make", ("lint",), 20.0)
+    assert "type 'prompt' are not supported" in read.ignored
+    assert "Notification are not supported" in read.ignored
+
+
+@pytest.mark.spec("U6", "F2")
+def test_hooks_of_a_file_are_off_until_the_directory_is_trusted() -> None:
+    text = GOOD.format(name="x", more="hooks: {Stop: [{hooks: [{type: command, command: x}]}]}\n")
+    read = read_agent_type(text, source="project", path="x.md", trusted=False)
+    assert read.kind is not None
+    assert not read.kind.hooks
+    assert "off until you trust" in read.ignored
 
 
 BOMB = "---\na: &a [x, x]\nb: &b [*a, *a]\nname: bomb\ndescription: d\n---\nBoom.\n"

@@ -167,3 +167,15 @@ def test_a_transcript_in_a_newer_format_is_said(patient: Patient) -> None:
     patient.transcript("s", record(1) + record(2, lamina={"v": 999, "kind": "later"}, type="system"))
     kinds = patient.kinds(area="sessions")
     assert kinds == {"newer-format"}
+
+
+@pytest.mark.spec("Z4", "Z12")
+def test_records_with_one_id_and_parents_that_go_round_are_found(patient: Patient) -> None:
+    patient.transcript("twice", record(1) + record(2, parentUuid="u1") + record(2, parentUuid="u1"), age=DAY)
+    patient.transcript("round", record(1, parentUuid="u3") + record(2, parentUuid="u1") + record(3, parentUuid="u2"), age=DAY)
+    patient.transcript("fine", record(1) + record(2, parentUuid="u1"), age=DAY)
+    texts = sorted(found.problem for found in patient.found("odd-tree"))
+    assert texts == [
+        "round.jsonl: 1 record is its own ancestor (a cycle of parents); the order in the file counts.",
+        "twice.jsonl: 1 record has the id of an earlier record; the later one counts.",
+    ]

@@ -152,6 +152,8 @@ def test_past_two_hundred_the_list_holds_the_newest_fifty_and_the_best_of_the_re
         ('{"selected_memories": ["a.md", 1]}', None),
         ('{"selected": ["a.md"]}', None),
         ("```json\n{}\n```", None),
+        ('```json\n{"selected_memories": ["a.md"]}\n```', ("a.md",)),
+        ('I choose one:\n{"selected_memories": ["a.md"]}\nIt fits.', ("a.md",)),
         ("", None),
         ("\ud800", None),
     ],

@@ -48,15 +48,14 @@ def compact(chat: Chat, rest: str) -> None:
 def describe_compaction(done: Compacted, cwd: Path) -> list[str]:
     if not done.done:
         why = (done.why or "there is nothing to summarise").rstrip(".")
-        # The reason for rejecting a summary starts with "it".
-        return [f"Nothing was compacted: {f'the summary cannot be used, {why}' if why.startswith('it ') else why}."]
+        return [f"Nothing was compacted: {why}."]
     how = WAYS.get(done.how, "with a summary")
     lines = [f"Compacted {how}: {done.tokens_before:,} to {done.tokens_after:,} tokens in {done.seconds:.1f} s."]
     if done.fidelity is not None and (clause := done.fidelity.clause()):
         lines.append(f"{clause[:1].upper()}{clause[1:]}.")
     if done.not_back:
-        lines.append(f"Not restored: {', '.join(f'{key} ({why})' for key, why in done.not_back)}.")
-    if done.left_out:
+        lines.append(f"Not restored in full: {', '.join(f'{key} ({why})' for key, why in done.not_back)}.")
+    if done.left_out and not done.instead:  # a summary by rules is explained in a notice
         oldest = counted(done.left_out, "oldest round")
         lines.append(
             f"The {oldest} did not fit into the call, so the summary does not cover {plural(done.left_out, 'it', 'them')}."

@@ -39,7 +39,7 @@ def _now(chat: Chat) -> None:
     abort, telling = Event(), DreamNarrator(lambda text: chat.screen.note(text, "dim"))
     with suppress_echo(), chat.stop.turn(abort.set):
         came = run_by_hand(chat.provider, **chat.memory_source._asdict(), abort=abort, heard=telling)
-    chat.warn(came.recovered)
+    chat.warn((*came.recovered, *came.notices))
     record = came.record
     if record is None:
         if came.stop is not None:

@@ -215,6 +215,8 @@ class Chat:
                 self.screen.note(CUT_OFF, "yellow")
             case "refused" if answer is not None:
                 self.screen.note(REFUSED if answer.rounds else answer.text, "yellow")
+            case "stopped" if answer is not None:
+                self.screen.note(f"A hook ended the turn: {answer.text}", "yellow")
             case "rounds" if answer is not None:
                 if self.questions.yes_or_no(f"Not finished after {counted(answer.rounds, 'model call')}. Continue?"):
                     self.turn(self.agent.go_on)

@@ -40,6 +40,8 @@ def describe_event(name: str, data: Mapping[str, Any]) -> str | None:
         case "collapse":
             turns = counted(data.get("turns") or 0, "old turn")
             return f"Folded {turns}: {data.get('tokens_before'):,} to {data.get('tokens_after'):,} tokens."
+        case "clearing" if data.get("answers"):
+            return f"Shortened {counted(len(data['answers']), 'old answer')}, about {data.get('tokens_saved'):,} tokens."
         case "clearing":
             return f"Cleared {counted(len(data.get('ids') or ()), 'old result')}, about {data.get('tokens_saved'):,} tokens."
         case "recall" if data.get("files"):

@@ -26,12 +26,14 @@ from ...core.view import Item
 from ...core.wording import plural
 from ..repeated_lines import repeat_after_compaction
 from ..state import Conversation, seconds_between
+from ..triggers import room
 from .compose import SummaryBudget
 from .probes import Fidelity, fidelity
 from .restoration import HOOK, NotRestored, Restoration, said_by, tell_restored
 from .user_messages import said_in
 
-# Restored context may fill the window up to this share of the threshold, so that the next compaction is not due at once.
+# Restored context may fill the window up to this share of the threshold, both without the base, so that the next compaction is not
+# due at once.
 FULL_PERCENT = 75
 
 How: TypeAlias = Literal["", "notes", "summary", "ahead", "rules"]
@@ -52,6 +54,7 @@ class Compacted(msgspec.Struct, frozen=True):
     not_back: tuple[NotRestored, ...] = ()  # files and texts that could not be shown again, and why
     fidelity: Fidelity | None = None  # how many removed facts the model can still answer
     why: str = ""
+    instead: str = ""  # why rules made the summary and not the model
 
     @property
     def done(self) -> bool:
@@ -80,6 +83,7 @@ class Replacement(msgspec.Struct, frozen=True):
     usage: Usage = Usage()
     left_out: int = 0
     saved: int = 0  # tokens
+    instead: str = ""  # why rules made the summary and not the model
 
     @property
     def within(self) -> bool:
@@ -89,7 +93,8 @@ class Replacement(msgspec.Struct, frozen=True):
 
 def ceiling(c: Conversation) -> int:
     """Return how many tokens the window may hold after a compaction."""
-    return c.limits.autocompact * FULL_PERCENT // 100
+    found = room(c)
+    return found.base + (found.at - found.base) * FULL_PERCENT // 100
 
 
 def budget_of(c: Conversation, room: int) -> SummaryBudget:
@@ -141,6 +146,7 @@ def commit(
         new.put.files,
         new.put.skipped,
         fidelity(c, items),
+        instead=new.instead,
     )
     _report(c, done, new, wanted.trigger)
     return done
@@ -201,8 +207,15 @@ def _report(c: Conversation, done: Compacted, new: Replacement, trigger: str) ->
     if new.within:
         # No checkpoint follows a span, so the event carries the calibrated count, as it does for a clearing.
         told |= {"decision": done.boundary, "count": c.count.to_json()}
+    if done.instead:
+        told["instead"] = done.instead
     c.record_event("compaction", told)
-    if done.left_out:
+    if done.instead:
+        c.notify(
+            f"The model did not write the summary: {done.instead}. Lamina made it by rules instead: it lists requests, files, errors "
+            f"and open tasks, but no conclusions. Undo {done.boundary} to restore everything."
+        )
+    elif done.left_out:
         c.notify(
             f"The summary does not cover the oldest {plural(done.left_out, 'round', f'{done.left_out:,} rounds')}, "
             "because the model call had no room for more. "

@@ -21,6 +21,7 @@ from ...core.blocks import Text, ToolUse
 from ...core.prompt_files import prompt_sections
 from ...core.view import Item
 from ...core.wording import counted, plural
+from ...disk.session_files.spills import named_by
 from .user_messages import Tokens, Users, rendered, select
 
 # Argument names that hold a path.
@@ -68,7 +69,8 @@ def _paths(given: object, cwd: str) -> Iterator[str]:
 
 
 def _is_path(value: str) -> bool:
-    return 0 < len(value) <= LONGEST and not any(char in value for char in "\n\t\0*?")
+    result = named_by(value) is not None  # a cleared result that was read again; the summary removes its marker too
+    return 0 < len(value) <= LONGEST and not result and not any(char in value for char in "\n\t\0*?")
 
 
 def _is_file(found: str) -> bool:
@@ -115,7 +117,7 @@ def listed_in(summary: str) -> list[str]:
 
 USERS_HEADING = "## 6. All user messages"
 # The user's messages go before this section, or at the end if a summary lacks it.
-_SEVENTH = re.compile(r"^#{1,4}\s*7\.", re.MULTILINE)
+_SEVENTH = re.compile(r"^(?:#{1,4}\s*(?:\*\*)?|\*\*)[7７]\s?[.．、:：)]", re.MULTILINE)
 
 
 class WayBack(NamedTuple):

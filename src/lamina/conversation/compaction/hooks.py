@@ -1,5 +1,8 @@
 """Runs the user's PreCompact hooks. A hook can add instructions to a compaction or veto it.
 
+A veto holds while there is room. In a full window it is overruled, since a hook that always vetoes would end the conversation.
+Nothing is lost by that: the transcript keeps every message, and the compaction can be undone.
+
 The hooks run once for each compaction, and only if there is something to compact. Notes cannot follow instructions, so hook
 output forces a new summary instead of notes, just as instructions from the user do.
 """
@@ -8,7 +11,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from ...hooks.events import HookOutcome
+from ...hooks.answers import HookOutcome
 from ..isolate import call_host
 from ..state import Conversation
 
@@ -16,11 +19,12 @@ from ..state import Conversation
 class CompactHooks:
     """A requested compaction with its trigger and instructions, and the hooks' verdict once they ran."""
 
-    def __init__(self, c: Conversation, trigger: str, instructions: str = "") -> None:
+    def __init__(self, c: Conversation, trigger: str, instructions: str = "", *, can_veto: bool = True) -> None:
         self.trigger = trigger
         self.instructions = instructions.strip()
         self.refused = ""  # the reason, if a hook vetoed the compaction
         self._c = c
+        self._can_veto = can_veto
         self._asked = False
 
     def ask(self) -> bool:
@@ -37,6 +41,14 @@ class CompactHooks:
         outcome = call_host(c, "pre_compact", partial(c.host.pre_compact, self.trigger, self.instructions), HookOutcome())
         c.notify(*outcome.messages, *outcome.faults)
         self.instructions = "\n\n".join(part for part in (self.instructions, *outcome.context) if part)
-        if outcome.block is not None:
+        if outcome.block is None:
+            return
+        told = {"trigger": self.trigger, "why": outcome.block}
+        c.record_event("compaction_refused", told if self._can_veto else {**told, "overruled": True})
+        if self._can_veto:
             self.refused = f"a PreCompact hook blocked it: {outcome.block}"
-            c.record_event("compaction_refused", {"trigger": self.trigger, "why": outcome.block})
+        else:
+            c.notify(
+                f"A PreCompact hook blocked compaction ({outcome.block.rstrip('.')}), but the window is full, so the conversation is "
+                "compacted anyway. Use /undo to take it back."
+            )

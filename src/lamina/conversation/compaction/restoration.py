@@ -8,7 +8,7 @@ disk. Files that cannot be read or do not fit are reported and left out; neither
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 from uuid import uuid4
 
@@ -21,14 +21,14 @@ from ...core.view import Item
 from ...disk.files import read_head
 from ...disk.user_files import open_regular
 from ...fork.host import Restorable
-from ...hooks.events import HookOutcome
+from ...hooks.answers import HookOutcome
 from ...tools.read_state import ReadFile
 from .. import pins
 from ..isolate import call_host
 from ..state import Conversation
 from ..window.estimate import estimate
 from ..window.features import measure_all
-from .restore import FoundFile, RestoredText, files_back, is_ours, texts_back
+from .restore import FoundFile, RestoredText, files_back, is_ours, reserve_whole, texts_back
 from .user_messages import LEAST_CHARACTERS, shortened, words_of
 
 # Larger than any budget for one file.
@@ -96,8 +96,9 @@ def put_back(
     _instructions(c, chain, gone, kept, fresh=fresh)
     cut = _pins(c, chain, gone, held)
     left = (c.limits.effective if room is None else room) - sum(size_of(c, record.blocks) for record in chain.records)
-    _files(c, chain, kept, max(0, left))
-    _from_host(c, chain, kept, max(0, left - sum(size_of(c, record.blocks) for record in chain.restored)))
+    texts = _by_kind(c)
+    _files(c, chain, kept, max(0, left - _reserved(c, texts)))
+    _from_host(c, chain, kept, max(0, left - sum(size_of(c, record.blocks) for record in chain.restored)), texts)
     return Restoration(tuple(chain.records), chain.elsewhere, tuple(chain.files), tuple(chain.skipped), cut)
 
 
@@ -229,12 +230,19 @@ def _found(one: ReadFile) -> FoundFile:
     return FoundFile(one.path, "\n".join(lines[: one.seen.limit] if one.seen.limit else lines), first)
 
 
-def _from_host(c: Conversation, chain: _Chain, kept: Sequence[Item], room: int) -> None:
+def _reserved(c: Conversation, texts: Mapping[str, Sequence[RestoredText]]) -> int:
+    return reserve_whole((one for group in texts.values() for one in group), lambda words: tokens_of(c, words))
+
+
+def _from_host(c: Conversation, chain: _Chain, kept: Sequence[Item], room: int, texts: dict[str, list[RestoredText]]) -> None:
     """Restore the host's texts, kind by kind in a fixed order. Texts that are still in view are skipped."""
     policy, limits, left = c.policy.compact, c.limits, room
     still = {block.text for item in kept for block in item.blocks if isinstance(block, Text)}
-    for kind, group in _by_kind(c).items():
-        most = min(left, limits.scaled(policy.skills_tokens)) if kind == "skill" else left
+    while texts:
+        kind = next(iter(texts))
+        group = texts.pop(kind)
+        most = left - _reserved(c, texts)
+        most = min(most, limits.scaled(policy.skills_tokens)) if kind == "skill" else most
         made = texts_back(group, each=limits.scaled(policy.skill_tokens), total=most, tokens=lambda words: tokens_of(c, words))
         for one in made.back:
             if one.text not in still:

@@ -1,8 +1,8 @@
 """Copies the user's messages word for word into a summary, so that no model is paid to repeat them.
 
 The messages come from the view, including those that an earlier summary carried. They are wrapped in tags, so the next compaction
-can find them again. The budget is filled from the newest message back. Messages that do not fit are visibly shortened or left
-out; the newest message is the last to be shortened.
+can find them again. If the budget does not hold all of them, the first message (the task), the last one and corrections are kept,
+then the other short messages, then long pastes, each from the newest back. What does not fit is visibly shortened or left out.
 """
 
 from __future__ import annotations
@@ -30,9 +30,30 @@ LEAST_CHARACTERS = 200
 Tokens = Callable[[str], int]
 
 
+# A longer message is a paste or a document.
+SHORT_CHARACTERS = 600
+# Short messages may take this share of the budget before long ones get anything.
+SHORT_PART = 2
+# Words of a user who disagrees with the last answer. A false match only ranks a short message higher.
+_CORRECTION = re.compile(
+    r"\b(?:no|not|don'?t|doesn'?t|isn'?t|wrong|instead|actually|rather|stop|never|undo|revert|should have"
+    r"|nein|nicht|kein\w*|falsch|stattdessen|sondern|lieber|doch|halt"
+    r"|non|pas|faux|plutôt|jamais|arrête|incorrecto|mejor|nunca|en vez"
+    r"|não|errado|em vez|sbagliato|invece|mai|nee|niet|fout|liever|nie|nej|inte|hayır|değil"
+    r"|нет|не|неправильно|неверно|вместо|ні)\b"
+    r"|不|别|別|错|錯|違|ではなく|じゃな|ないで|いや|아니|말고|틀렸|하지 마|नहीं|غلط",
+    re.IGNORECASE,
+)
+
+
 class Users(NamedTuple):
     texts: tuple[str, ...]  # oldest first
-    left_out: int  # number of messages that are missing
+    gaps: tuple[tuple[int, int], ...] = ()  # before which of the texts messages are missing, and how many
+
+    @property
+    def left_out(self) -> int:
+        """The number of messages that are missing."""
+        return sum(count for _, count in self.gaps)
 
 
 def words_of(blocks: Iterable[Block]) -> str:
@@ -63,20 +84,56 @@ def said_in(items: Iterable[Item]) -> list[str]:
 
 
 def select(texts: Sequence[str], budget: int, tokens: Tokens) -> Users:
-    """Select as many messages as fit, from the newest back. The first that does not fit is shortened, older ones are left out."""
-    kept: list[str] = []
-    left = budget
-    for text in reversed(texts):
-        shown = text
-        if tokens(shown) > left:
-            shown = shortened(text, left, tokens)
-            if not shown and kept:
-                break
-        kept.append(shown or shortened(text, 1, tokens, least=LEAST_CHARACTERS))
-        left -= tokens(shown)
-        if shown != text:
-            break
-    return Users(tuple(reversed(kept)), len(texts) - len(kept))
+    """Select the messages that fit, the most important ones first. The first and the last message are never left out."""
+    if not texts:
+        return Users(())
+    kept: dict[int, str] = {}
+    left = _take_short(texts, kept, budget, budget // SHORT_PART, tokens)
+    left = _take_ends(texts, kept, left, tokens)
+    left = _take_short(texts, kept, left, left, tokens)
+    for at in range(len(texts) - 1, -1, -1):
+        if at not in kept and not is_short(texts[at]) and (shown := shortened(texts[at], left, tokens)):
+            kept[at] = shown
+            left -= tokens(shown)
+    return _with_gaps(kept)
+
+
+def is_short(text: str) -> bool:
+    return len(text) <= SHORT_CHARACTERS
+
+
+def is_correction(text: str) -> bool:
+    """Return whether a short message contains a word that rejects or changes something."""
+    return is_short(text) and _CORRECTION.search(text) is not None
+
+
+def _take_short(texts: Sequence[str], kept: dict[int, str], left: int, most: int, tokens: Tokens) -> int:
+    """Take short messages of up to `most` tokens: the first, the last, corrections, then the others. Return what is left."""
+    last = len(texts) - 1
+    found = [at for at in range(last, -1, -1) if at not in kept and is_short(texts[at])]
+    for at in sorted(found, key=lambda one: (one not in (0, last), not is_correction(texts[one]))):
+        if (size := tokens(texts[at])) <= most:
+            kept[at] = texts[at]
+            left, most = left - size, most - size
+    return left
+
+
+def _take_ends(texts: Sequence[str], kept: dict[int, str], left: int, tokens: Tokens) -> int:
+    """Take the last and the first message, shortened if need be. Either may use all the room that the other does not need."""
+    last = len(texts) - 1
+    for at in (last, 0):
+        if at not in kept:
+            other = min(tokens(texts[0]), left // 2) if at and 0 not in kept else 0
+            kept[at] = shortened(texts[at], max(1, left - other), tokens, least=LEAST_CHARACTERS)
+            left = max(0, left - tokens(kept[at]))
+    return left
+
+
+def _with_gaps(kept: dict[int, str]) -> Users:
+    order = sorted(kept)
+    before = zip([-1, *order], order, strict=False)
+    gaps = tuple((number, at - previous - 1) for number, (previous, at) in enumerate(before) if at - previous > 1)
+    return Users(tuple(kept[at] for at in order), gaps)
 
 
 def shortened(text: str, budget: int, tokens: Tokens, *, least: int = 0) -> str:
@@ -85,6 +142,8 @@ def shortened(text: str, budget: int, tokens: Tokens, *, least: int = 0) -> str:
     if whole <= budget:
         return text
     room = max(int(len(text) * budget / max(1, whole)) - len(CUT), least)
+    if len(text) <= room:
+        return text
     if room < LEAST_CHARACTERS:
         return ""
     head, tail = room * 2 // 3, room // 3
@@ -93,11 +152,12 @@ def shortened(text: str, budget: int, tokens: Tokens, *, least: int = 0) -> str:
 
 def rendered(users: Users) -> str:
     """Return the section of the summary. Messages are escaped, so that a text cannot close its tag or imitate another message."""
-    lines = []
-    if users.left_out:
-        missing = counted(users.left_out, "older message")
-        lines.append(f"({missing} left out here; see the transcript.)")
-    lines += [_OPENED + escaped(text) + _CLOSED for text in users.texts]
+    missing = dict(users.gaps)
+    lines: list[str] = []
+    for number, text in enumerate(users.texts):
+        if number in missing:
+            lines.append(f"({counted(missing[number], 'message')} left out here; see the transcript.)")
+        lines.append(_OPENED + escaped(text) + _CLOSED)
     return "\n".join(lines) or "(none)"
 
 

@@ -1,7 +1,7 @@
 """Breaks the window's content down by kind, for display to the user.
 
 A pure fold over the view's blocks. The tokens are estimates for the messages; the system prompt and the tools take the difference
-to the total count (`Count.fixed`).
+to the total count (`Count.fixed`). If the estimates add up to more than that count, `fitted` lowers them in proportion.
 """
 
 from __future__ import annotations
@@ -47,12 +47,34 @@ class Breakdown(msgspec.Struct, frozen=True):
 
     @property
     def total(self) -> int:
-        kinds = (self.human, self.assistant, self.thinking, self.attachments, self.memory, self.summary, self.other)
-        return sum(kinds) + sum(self.requests.values()) + sum(self.results.values())
+        kinds: int = sum(getattr(self, name) for name in KINDS)
+        return kinds + sum(self.requests.values()) + sum(self.results.values())
+
+    def fitted(self, most: int) -> Breakdown:
+        """Return the same parts, lowered in proportion so that they add up to `most`, if they are more."""
+        whole = self.total
+        if whole <= most:
+            return self
+        seen = 0
+
+        def part(tokens: int) -> int:
+            # Rounding the running sum instead of each part makes the parts add up exactly.
+            nonlocal seen
+            before, seen = seen, seen + tokens
+            return seen * most // whole - before * most // whole
+
+        kinds = {name: part(getattr(self, name)) for name in KINDS}
+        requests, results = ({tool: part(tokens) for tool, tokens in by.items()} for by in (self.requests, self.results))
+        repeats = tuple(msgspec.structs.replace(one, tokens=one.tokens * most // whole) for one in self.repeats)
+        return Breakdown(**kinds, requests=requests, results=results, repeats=repeats)
 
     def to_json(self) -> dict[str, Any]:
         built: dict[str, Any] = msgspec.to_builtins(self)
         return built | {"total": self.total}
+
+
+# The fields that hold one number of tokens each.
+KINDS = ("human", "assistant", "thinking", "attachments", "memory", "summary", "other")
 
 
 def break_down(items: Iterable[Item], calibration: Calibration = START, memo: Memo | None = None) -> Breakdown:

@@ -29,12 +29,15 @@ class Count(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `fixed` is the difference between the last reported usage and the estimate of the messages it measured: the system prompt, the
     tools, and the estimate's error. It keeps the count accurate after a clearing: the reported number minus the cleared tokens.
+    If the estimate was too high, it can be negative. Then it applies in proportion, because the estimate is as wrong about a part
+    of the messages as it was about all of them (`measured_on`).
     """
 
     view: Features = EMPTY  # all messages
     pending: Features = EMPTY  # the messages that no usage has measured yet
     measured: int | None = None  # tokens reported for all but `pending`
     fixed: int = 0
+    measured_on: int = 0  # estimate of the messages that `fixed` comes from
     reported: bool = False  # whether any usage was ever reported
     calibration: Calibration = START
 
@@ -43,7 +46,17 @@ class Count(msgspec.Struct, frozen=True, omit_defaults=True):
         """Tokens of the next request: measured where possible, else estimated."""
         if self.measured is not None:
             return self.measured + estimate(self.pending, self.calibration)
-        return self.fixed + estimate(self.view, self.calibration)
+        messages = estimate(self.view, self.calibration)
+        return messages + (self.fixed if self.fixed >= 0 else self._error_on(messages))
+
+    def _error_on(self, messages: int) -> int:
+        """Return the error of an estimate of this many tokens. It is never larger than the estimate."""
+        return self.fixed * min(messages, self.measured_on) // max(1, self.measured_on)
+
+    @property
+    def before_messages(self) -> int:
+        """Tokens of the system prompt and the tools, as far as they are known."""
+        return max(0, self.fixed)
 
     @property
     def judged(self) -> int:
@@ -79,11 +92,13 @@ def answered(count: Count, usage: Usage, response: Features, *, final: bool = Tr
     calibration = count.calibration
     if count.measured is not None:
         calibration = observe(calibration, count.pending, usage.prompt - count.measured)
+    messages = estimate(count.view, calibration)
     return Count(
         view=count.view + response,
         pending=EMPTY if final else response,
         measured=usage.total if final else usage.prompt,
-        fixed=max(0, usage.prompt - estimate(count.view, calibration)),
+        fixed=usage.prompt - messages,
+        measured_on=messages,
         reported=True,
         calibration=calibration,
     )
@@ -140,7 +155,7 @@ def _begun(view: View, known: Count | None) -> Count:
     size of system prompt and tools is then estimated from the recorded prompt.
     """
     if known is not None:
-        return Count(fixed=known.fixed, reported=known.reported, calibration=known.calibration)
+        return replace(known, view=EMPTY, pending=EMPTY, measured=None)
     if view.snapshot is None or all(item.usage is None for item in view.items[: view.measured_from]):
         return Count()
     prompt = [text(canonical(part).decode("utf-8", "replace")) for part in (view.snapshot.system, view.snapshot.tools) if part]

@@ -37,10 +37,18 @@ class Thresholds(msgspec.Struct, frozen=True):
     scale: float  # 1 for an effective window of 180,000 or more, less below
     findings: tuple[str, ...] = ()
     window: int = 0  # the model's full window; the room between `effective` and this is reserved for the answer
+    latest: int = 0  # the window's own threshold for compaction; `autocompact` may be set earlier
 
     def scaled(self, budget: int) -> int:
         """Scale a token budget of another layer to the size of this window."""
         return max(1, int(budget * self.scale)) if budget else 0
+
+    def starts_at(self, base: int) -> int:
+        """Return the count at which automatic compaction starts. `base` tokens of the request can never be removed.
+
+        A threshold that is set earlier than the window's own counts the conversation without them. Otherwise a large base would
+        fill the window again at once, after every compaction."""
+        return max(self.autocompact, min(self.latest, self.autocompact + base))
 
 
 class WindowState(msgspec.Struct, frozen=True):
@@ -70,7 +78,7 @@ def thresholds(
 
     # Each threshold is kept below the next one and above 0, so that the order holds even for a policy with odd offsets.
     blocking = _within(before_end(policy.blocking_offset), 3, effective - 1)
-    autocompact = _within(before_end(policy.autocompact_offset), 2, blocking - 1)
+    autocompact = latest = _within(before_end(policy.autocompact_offset), 2, blocking - 1)
     if policy.autocompact_at is not None:
         autocompact = _within(policy.autocompact_at, 2, autocompact)
     share, findings = _percentage(pct)
@@ -88,6 +96,7 @@ def thresholds(
         scale=scale,
         findings=findings,
         window=window,
+        latest=latest,
     )
 
 
@@ -96,12 +105,13 @@ def _too_small(window: int) -> InputError:
     return InputError("window", problem, f"use at least {MIN_WINDOW:,}")
 
 
-def state_of(count: int, at: Thresholds, *, autocompact_on: bool = True) -> WindowState:
+def state_of(count: int, at: Thresholds, *, autocompact_on: bool = True, base: int = 0) -> WindowState:
+    """Return the state of a window with `count` tokens, of which `base` can never be removed."""
     return WindowState(
         percent_left=max(0.0, (at.effective - count) / at.effective * 100),
         above_warning=count >= at.warning,
         above_error=count >= at.error,
-        above_autocompact=autocompact_on and count >= at.autocompact,
+        above_autocompact=autocompact_on and count >= at.starts_at(base),
         at_blocking=count >= at.blocking,
     )
 

@@ -278,6 +278,8 @@ def _turned_off(values: Values) -> Iterator[tuple[Setting[Any], str]]:
 
     if on(Table.bare):
         yield from ((row, "bare mode") for row in SETTINGS if row.bare and values[row.key].source not in NAMED_AT_START)
+    if on(Table.disable_all_hooks):
+        yield Table.hooks, "disableAllHooks"
     if not on(MEMORY):
         yield from ((row, "memory is off") for row in SETTINGS if row.memory)
     if on(Table.remote):

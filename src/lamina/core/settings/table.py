@@ -47,6 +47,7 @@ KEYS = {
     "memory_directory": "autoMemoryDirectory",
     "team_memory_directory": "teamMemoryDirectory",
     "retention_days": "cleanupPeriodDays",
+    "disable_all_hooks": "disableAllHooks",
     **{name: name for name in ("model", "permissions", "hooks", "env")},
 }
 BASH_LENGTH = "BASH_MAX_OUTPUT_LENGTH"
@@ -209,6 +210,7 @@ class Table:
         remote=True,
         bare=True,
     )
+    compact_tool = switch(False, "Give the model a tool to ask for a compaction.", "P7", "trusted", bare=True)
     snip = switch(True, "Allow ranges of messages to be removed from the context.", "C10", "trusted", remote=True)
     recall = switch(True, "Add relevant memories to each message.", "Q1", "less", remote=True, memory=True)
     index_in_prompt = switch(
@@ -335,6 +337,7 @@ class Table:
     hooks: Setting[Hooks] = Setting(
         collection.NO_ENTRIES, collection.HOOK_TABLE, "Commands that run on session events.", "F2", "trusted", bare=True
     )
+    disable_all_hooks = switch(False, "No hooks are run, whoever configured them.", "U6", "trusted")
     env: Setting[Mapping[str, str]] = Setting(
         collection.NO_ENTRIES,
         collection.CHILD_ENVIRONMENT,

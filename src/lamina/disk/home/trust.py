@@ -22,8 +22,9 @@ from typing import Any, TypeVar
 import msgspec
 
 from ...core.errors import DiskError
-from ...core.front_matter import split_front_matter
+from ...core.front_matter import read_front_matter, split_front_matter
 from ...core.settings import Permissions, Settings
+from ...core.settings.collection_kinds import HOOK_TABLE
 from ...core.settings.kinds import printable
 from ..files import read, update
 from ..paths.project import canonical_git_root
@@ -43,6 +44,8 @@ _MAX_BYTES = 4 << 20
 # Front matter ends within 4 kB, but the line before it may be padded. No agent file is longer than this.
 _HEAD = 64 << 10
 _LOOK = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
+# As deep as an agent file's hooks go.
+_DEEPEST = 7
 # Users do not read a question with more lines than this.
 MOST_LINES = 40
 # No rule is longer, so none is cut.
@@ -87,7 +90,11 @@ def what_it_would_enable(project: Somewhere) -> tuple[str, ...]:
     Commands come first, so that a long list of other things cannot push them out of sight.
     """
     found = enabled(project)
-    hooks = _hook_lines(found.pop("hooks", {}))
+    agents = _agents(project)
+    hooks = [
+        *_hook_lines(found.pop("hooks", {})),
+        *(line for name, head in agents.items() for line in _agent_hook_lines(name, head)),
+    ]
     lines = list(hooks)
     for key, value in found.items():
         match key, value:
@@ -97,7 +104,7 @@ def what_it_would_enable(project: Somewhere) -> tuple[str, ...]:
                 lines += [f"Variable for commands: {_variable(name, text)}" for name, text in value.items()]
             case _:
                 lines.append(f"Setting {key}: {_short(value)}")
-    lines += [f"Agent file with its own settings: {name}" for name in _agents(project)]
+    lines += [f"Agent file with its own settings: {name}" for name in agents]
     shown = [
         printable(line, LONGEST_LINE if number >= len(hooks) else len(line)) for number, line in enumerate(lines[:MOST_LINES])
     ]
@@ -119,9 +126,16 @@ def _hook_lines(hooks: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def _agent_hook_lines(name: str, head: str) -> list[str]:
+    """Return the same lines for the hooks of an agent file. Hooks that cannot be read are not run."""
+    hooks = HOOK_TABLE.read(read_front_matter(f"---\n{head}---\n", deepest=_DEEPEST).fields.get("hooks", {})).value
+    return [line.replace("Hook at", f"Hook of the agent file {name} at", 1) for line in _hook_lines(hooks or {})]
+
+
 def _command(hook: object) -> str:
     command = hook.get("command") if isinstance(hook, Mapping) else None
-    text = command if isinstance(command, str) else _short(hook)
+    args = hook.get("args") if isinstance(hook, Mapping) else None
+    text = command if isinstance(command, str) and args is None else _short(hook)
     return text if len(text) <= LONGEST_COMMAND else f"a command of {len(text):,} characters, too long to show: {_WHERE}"
 
 

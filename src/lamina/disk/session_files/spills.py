@@ -39,6 +39,20 @@ _SPOOL = re.compile(r"b[0-9a-f]{8}", re.ASCII)
 _HASHED = 32
 
 
+# A short name for a result's file, which a marker in the conversation repeats in every request.
+SHORT = "result:"
+
+
+def short_name(path: str) -> str:
+    return SHORT + os.path.basename(path)
+
+
+def named_by(short: str) -> str | None:
+    """Return the file name in a short name, or None if it is not a valid one."""
+    name = short.removeprefix(SHORT)
+    return name if name != short and _PLAIN.fullmatch(name) and bad_name(name) is None else None
+
+
 class ExistingResult(NamedTuple):
     """A result that was stored before."""
 

@@ -60,11 +60,10 @@ def find_offset(lines: Iterable[tuple[int, bytes]], uuids: set[str]) -> int:
     return 0
 
 
-def read_live_lines(source: Path, health: Health) -> Iterator[bytes]:
+def read_live_lines(source: Path, start: int, health: Health, *, end: int | None = None) -> Iterator[bytes]:
     """Read the lines that a fork of the session needs, byte for byte; for a damaged line, the records in it."""
-    start, _ = find_resume_point(raw_lines_back(source))
-    for line in read_raw(source, start=start, health=health):
-        yield _moved(line) if b'"checkpoint"' in line else line
+    for line in read_raw(source, start=start, end=end, health=health):
+        yield moved(line)
 
 
 def last_model(source: Path) -> str | None:
@@ -77,10 +76,10 @@ def last_model(source: Path) -> str | None:
     return None
 
 
-def _moved(line: bytes) -> bytes:
-    """Return a checkpoint line for a new file that starts at the checkpoint's offset."""
-    value = objects_in(line)[0]
-    if not isinstance(read_record(value), Checkpoint):
+def moved(line: bytes) -> bytes:
+    """Return a line for a new file that starts at the resume point: in a checkpoint, the offset is the file's beginning."""
+    value = next(iter(objects_in(line)), None) if b'"checkpoint"' in line else None
+    if value is None or not isinstance(read_record(value), Checkpoint):
         return line
     value["lamina"]["data"]["start"] = 0
     return msgspec.json.encode(value)

@@ -17,13 +17,13 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from ...core.errors import DiskError, InputError, LockHeld, NewerVersion
+from ...core.errors import DiskError, InputError, LockHeld, NewerVersion, UsageError
 from ...core.log import Log, moved_by, seeded
 from ...core.record_lines import EMPTY, FORMAT, Envelope, read_record, write_record
 from ...core.records import Attachment, Boundary, Checkpoint, Forked, Message, Newer, Record
@@ -31,9 +31,11 @@ from ...core.wording import counted, plural
 from ..append import Appender
 from ..crash_points import point
 from ..faults import reporting
+from ..files import remove
 from ..locks.lock_file import LifeLock
+from . import oversized
 from .jsonl import MAX_LINE, Health, objects_in, raw_lines_back, read_lines
-from .resume import find_offset, find_resume_point, read_live_lines, records_in
+from .resume import find_offset, find_resume_point, moved, read_live_lines, records_in
 
 # Maximum size of the lines that wait in memory for a failing disk. Beyond it, new lines are dropped: memory must stay bounded.
 MAX_WAITING = 64 << 20
@@ -84,6 +86,11 @@ class TranscriptStore:
         """Return whether any line contains these bytes. No line is parsed."""
         return any(mark in line for _, line in self._written_back())
 
+    @property
+    def size(self) -> int:
+        """The size in bytes of what a resume would read from the beginning; 0 in memory, where all of it is loaded already."""
+        return 0
+
     def offset_of(self, uuids: Iterable[str]) -> int:
         """Return the offset of the first of these records, or 0 if any of them is missing."""
         return find_offset(self._written_back(), set(uuids))
@@ -118,7 +125,7 @@ class InMemoryTranscript(TranscriptStore):
 class FileTranscript(TranscriptStore):
     """Keeps records in a JSONL file, under a lock that lasts as long as the session."""
 
-    def __init__(self, path: Path, envelope: Envelope, lock: LifeLock, appender: Appender | None) -> None:
+    def __init__(self, path: Path, envelope: Envelope, lock: LifeLock | None, appender: Appender | None) -> None:
         super().__init__(envelope)
         self.path = self._where = path
         self._lock = lock
@@ -141,32 +148,6 @@ class FileTranscript(TranscriptStore):
             lock.close()
             raise
 
-    @classmethod
-    def fork(cls, path: Path, envelope: Envelope, source: Path, forked: Forked, health: Health) -> FileTranscript:
-        """Create a transcript that continues `source`. It gets its name once it is complete, so no reader sees a part."""
-        lock = LifeLock.acquire(lock_path(path))
-        if lock is None:
-            raise LockHeld(str(path))
-        # In the session's own directory, which is not searched for transcripts.
-        growing = lock_path(path).with_name(FORK_NAME)
-        try:
-            with Appender.open(growing) as appender:
-                lines = read_live_lines(source, health)
-                while batch := list(islice(lines, FORK_BATCH)):
-                    appender.append(batch)
-                appender.append([write_record(forked, envelope)])
-                appender.sync()
-            with reporting(path):
-                point("fork.rename")
-                os.replace(growing, path)
-            return cls(path, envelope, lock, Appender.open(path))
-        except BaseException:
-            with suppress(OSError):
-                point("fork.unlink")
-                os.unlink(growing)
-            lock.close()
-            raise
-
     def append_lines(self, lines: Sequence[bytes]) -> int:
         return self._write([*self._waiting, *lines])
 
@@ -174,7 +155,7 @@ class FileTranscript(TranscriptStore):
         if self._appender is None:
             raise ValueError("cannot append to a closed transcript")
         try:
-            if not self._lock.held:
+            if self._lock is None or not self._lock.held:
                 # In a forked child process, the file belongs to the parent.
                 raise LockHeld(str(self._where), "the process this one was forked from")
             offset = self._appender.append(lines)
@@ -210,6 +191,12 @@ class FileTranscript(TranscriptStore):
     def _written_back(self) -> Iterator[tuple[int, bytes]]:
         return raw_lines_back(self._where)
 
+    @property
+    def size(self) -> int:
+        with suppress(OSError):
+            return os.stat(self._where).st_size
+        return 0
+
     def sync(self, *, force: bool = False) -> None:
         """Sync the file if there are unsynced records and the last sync was long enough ago, or always with `force`."""
         if self._waiting:
@@ -231,7 +218,7 @@ class FileTranscript(TranscriptStore):
         return self._file != _file_at(self._where)
 
     def close(self) -> None:
-        if self._appender is None:
+        if self._appender is None and not self._waiting:
             return
         self.sync(force=True)
         if count := len(self._waiting):
@@ -240,18 +227,119 @@ class FileTranscript(TranscriptStore):
                 f"{self._where}: the last {last} could not be written and {plural(count, 'is', 'are')} lost. "
                 "Free some space or make the directory writable, then repeat what must be kept."
             )
-        self._appender.close()
-        self._appender = None
-        self._lock.close()
+        self._waiting = []
+        if self._appender is not None:
+            self._appender.close()
+            self._appender = None
+        if self._lock is not None:
+            self._lock.close()
 
 
-def _encoded(records: Sequence[Record], envelope: Envelope, moved: Mapping[str, str]) -> list[bytes]:
+class ForkedTranscript(FileTranscript):
+    """A transcript that continues another one, which is copied before the first append.
+
+    Until then nothing is on disk, so a session that is only looked at leaves no copy. The source may grow meanwhile; the copy ends
+    where the source ended when it was opened. The copy gets its name once it is complete, so no reader sees a part of it.
+    """
+
+    def __init__(self, path: Path, envelope: Envelope, source: Path, start: int, forked: Forked) -> None:
+        """`start` is the offset in the source where the copy begins: its resume point."""
+        super().__init__(path, envelope, None, None)
+        self._source: Path | None = source
+        self._start = start
+        self._source_file = _file_at(source)
+        self._end = source.stat().st_size
+        # Lines that follow the copy.
+        self._begun: list[bytes] = [write_record(forked, envelope)]
+
+    def begin_with(self, records: Sequence[Record]) -> None:
+        """Add records that follow the copy, without making it yet."""
+        self._begun += _encoded(records, self._envelope)
+
+    def _write(self, lines: list[bytes]) -> int:
+        if self._source is not None:
+            try:
+                self._copy(self._source)
+            except DiskError as error:
+                self._keep(lines, error)
+                return self._end - self._start
+        return super()._write(lines)
+
+    def _copy(self, source: Path) -> None:
+        lock = LifeLock.acquire(lock_path(self._where))
+        if lock is None:
+            raise LockHeld(str(self._where))
+        # In the session's own directory, which is not searched for transcripts.
+        growing = lock_path(self._where).with_name(FORK_NAME)
+        try:
+            _drop_aborted_copies(self._where.parent)
+            if _file_at(source) != self._source_file or source.stat().st_size < self._end:
+                raise DiskError(str(source), "was replaced while in use", "resume the session again")
+            with Appender.open(growing) as appender:
+                lines = read_live_lines(source, self._start, Health(), end=self._end)
+                while batch := list(islice(lines, FORK_BATCH)):
+                    appender.append(batch)
+                appender.append(self._begun)
+                appender.sync()
+            with reporting(self._where):
+                point("fork.rename")
+                os.replace(growing, self._where)
+            self._appender = Appender.open(self._where)
+        except BaseException:
+            with suppress(OSError):
+                point("fork.unlink")
+                os.unlink(growing)
+            lock.close()
+            raise
+        self._lock, self._file, self._source, self._begun = lock, _file_at(self._where), None, []
+
+    def read(self, start: int = 0) -> Iterator[Record]:
+        if self._source is None:
+            yield from super().read(start)
+            return
+        health = self.health = Health()
+        for line in chain(
+            read_live_lines(self._source, self._start + start, health, end=self._end), self._begun, list(self._waiting)
+        ):
+            yield from (_own(record, self._envelope) for record in records_in(line))
+
+    def _written_back(self) -> Iterator[tuple[int, bytes]]:
+        if self._source is None:
+            yield from super()._written_back()
+            return
+        end = self._end - self._start
+        yield from ((end, line) for line in reversed(self._begun))
+        for offset, line in raw_lines_back(self._source):
+            if offset < self._start:
+                return
+            if offset < self._end:
+                yield offset - self._start, moved(line)
+
+    @property
+    def size(self) -> int:
+        return super().size if self._source is None else self._end - self._start
+
+    def close(self) -> None:
+        super().close()  # without an append, nothing was copied and nothing is written
+        self._source = None
+
+
+def _drop_aborted_copies(project: Path) -> None:
+    """Remove copies whose process was killed. A copy that is being made is locked."""
+    for left in project.glob(f"*/{FORK_NAME}"):
+        with suppress(DiskError):
+            if (lock := LifeLock.acquire(left.with_name("writer.lock"))) is not None:
+                with lock:
+                    remove(left)
+
+
+def _encoded(records: Sequence[Record], envelope: Envelope, parents: Mapping[str, str] = EMPTY) -> list[bytes]:
     """Encode records as lines that every reader accepts."""
-    moved = dict(moved)
+    parents = dict(parents)
     lines = []
     for record in records:
-        moved |= moved_by(record)
-        lines.append(write_record(record, envelope, moved))
+        parents |= moved_by(record)
+        lines.append(write_record(record, envelope, parents))
     if any(len(line) > MAX_LINE for line in lines):
         raise InputError("record", f"is larger than {MAX_LINE >> 20} MiB", "pass a part of it, or the name of a file")
     return lines
@@ -315,10 +403,33 @@ class LiveTranscript(NamedTuple):
 def load_live(store: TranscriptStore) -> LiveTranscript:
     """Load the live part of a transcript: everything since the last checkpoint, or the whole file if that is not enough."""
     start, checkpoint = store.resume_point()
+    return _load_from(store, start, checkpoint) or LiveTranscript(Log.load(store.read), 0, {})
+
+
+def load_whole(store: TranscriptStore) -> Log:
+    """Load all records, for a change to a part that was compacted. Raises UsageError if they would not fit into memory."""
+    if store.size > oversized.MAX_WHOLE:
+        size = f"{store.size / 1e6:,.0f} MB"
+        raise UsageError(f"The earlier part of this session cannot be loaded: {store.path} is too large ({size}).")
+    return Log.load(store.read)
+
+
+def load_bounded(store: TranscriptStore) -> LiveTranscript | None:
+    """Load the live part of a transcript, or return None if it is too large to load (see oversized.py)."""
+    start, checkpoint = store.resume_point()
+    if store.size - start > oversized.MAX_LIVE:
+        return None
+    if (live := _load_from(store, start, checkpoint)) is not None:
+        return live
+    return LiveTranscript(Log.load(store.read), 0, {}) if store.size <= oversized.MAX_LIVE else None
+
+
+def _load_from(store: TranscriptStore, start: int, checkpoint: Checkpoint | None) -> LiveTranscript | None:
+    """Load a transcript from an offset; None if the records from there on are not enough."""
     state = checkpoint.state if checkpoint is not None else {}
     log = Log.load(lambda: store.read(start), lambda: seeded(state))
     if start and not (_is_enough(log) and (checkpoint is not None or _has_prompt(log, store))):
-        return LiveTranscript(Log.load(store.read), 0, {})
+        return None
     return LiveTranscript(log, start, state)
 
 

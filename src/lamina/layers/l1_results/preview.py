@@ -1,4 +1,4 @@
-"""The text that replaces a large result: a preview, a page, or its beginning with a note. Pure, so the same result gives the same
+"""The text that replaces a large result: a preview, a page, or its beginning and end with a note. Pure, so the same result gives the same
 bytes on every call.
 
 A result is data, whatever it contains: nothing inside a preview can close its fence (core/fence.py).
@@ -20,8 +20,15 @@ _BYTES_PER_CHARACTER = 4
 _NUMBERED = re.compile(r" *([0-9]{1,15})[\t→]")
 # Characters reserved inside a page for the note at its end.
 _ADVICE = 200
-# How the notes at the end of a cut result begin. `beginning_of` recognises logged results by them, so they must not change.
+# How the notes at the end of a cut result begin. `parts_of` recognises logged results by them, so they must not change.
 _OF_A_PART = ("This result was cut: ", "One line is longer than a page: ", "A page of this file is ")
+# The note in the middle of a cut result, and how it is recognised in a logged one.
+_MIDDLE = (
+    "\n[This result was cut: {gone:,} of its {whole:,} characters are left out here, and could not be saved ({reason}). {again}\n"
+)
+_LEFT_OUT = re.compile(r"\n\[This result was cut: [0-9,]++ of its ([0-9,]++) characters are left out here, [^\n]*+\n")
+# The part of a cut result that is its beginning; the rest is its end.
+_HEAD_TOP, _HEAD_BOTTOM = 2, 3
 # A reason contains a path, which can have thousands of characters.
 _LONGEST_REASON = 300
 
@@ -67,19 +74,45 @@ def persisted(head: Head, *, most: int, size: int, path: str, most_bytes: int | 
     )
 
 
-def beginning_of(shown: str) -> str | None:
-    """Return the part of a result that `cut` or `cut_to_page` kept, or None if the text comes from neither."""
+class ShownParts(NamedTuple):
+    """The parts of a result that are left after a cut. `whole` is its full length, 0 if only the beginning is known."""
+
+    head: str
+    tail: str = ""
+    whole: int = 0
+
+    def belong_to(self, text: str) -> bool:
+        if self.whole:
+            return len(text) == self.whole and text.startswith(self.head) and text.endswith(self.tail)
+        return text.startswith(self.head) and len(text) > len(self.head)
+
+
+def parts_of(shown: str) -> ShownParts | None:
+    """Return the parts of a result that `cut` or `cut_to_page` kept, or None if the text comes from neither."""
     text, bracket, sentence = shown.rpartition("\n[")
-    return text if bracket and sentence.startswith(_OF_A_PART) and sentence.endswith("]") else None
+    if bracket and sentence.startswith(_OF_A_PART) and sentence.endswith("]") and "\n" not in sentence:
+        return ShownParts(text)
+    found = _LEFT_OUT.search(shown)
+    return ShownParts(shown[: found.start()], shown[found.end() :], int(found[1].replace(",", ""))) if found else None
 
 
-def cut(text: str, most: int, why: str) -> str:
-    """Return the beginning of a result whose rest cannot be stored. The note is part of the `most` characters if it fits."""
-    sentence = (
-        "\n[This result was cut: only its beginning is shown, the rest could not be saved "
-        f"({why[:_LONGEST_REASON].rstrip('.')}). Repeat the call so that it returns less output.]"
-    )
-    return line_end(text, max(0, most - len(sentence))) + sentence
+def cut(text: str, most: int, why: str, *, whole: bool = True) -> str:
+    """Return the beginning and the end of a result whose middle cannot be stored, with a note about what is missing.
+
+    With `whole` off, `text` is only the beginning of the result. The note is part of the `most` characters if it fits."""
+    reason = why[:_LONGEST_REASON].rstrip(".")
+    again = "Repeat the call so that it returns less output.]"
+    if not whole:
+        note = f"\n[This result was cut: only its beginning is shown, the rest could not be saved ({reason}). {again}"
+        return line_end(text, max(0, most - len(note))) + note
+    room = max(0, most - len(_MIDDLE.format(gone=len(text), whole=len(text), reason=reason, again=again)))
+    room = min(room, len(text))
+    head = line_end(text, room * _HEAD_TOP // _HEAD_BOTTOM)
+    tail = text[len(text) - (room - len(head)) :] if room > len(head) else ""
+    # The end starts with a full line, if one begins in its first half.
+    tail = tail[start + 1 :] if 0 <= (start := tail.find("\n")) < len(tail) // _SECOND_HALF else tail
+    gone = len(text) - len(head) - len(tail)
+    return head + _MIDDLE.format(gone=gone, whole=len(text), reason=reason, again=again) + tail
 
 
 def cut_to_page(text: str, most: int, *, offset: int = 1) -> str:

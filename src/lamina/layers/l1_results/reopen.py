@@ -16,7 +16,7 @@ from ...core.records import Event, Message, Record, Spill
 from ...disk.faults import reporting
 from ...disk.session_files.spills import DIRECTORY, open_result
 from .plan import empty_marker
-from .preview import beginning_of
+from .preview import parts_of
 from .source import CHUNK, encoded
 
 
@@ -24,7 +24,7 @@ class StandIn(NamedTuple):
     """A logged block that replaced a result without a spill decision."""
 
     block: ToolResult
-    text: str  # hash of the text saved in a file; empty if only the beginning was kept
+    text: str  # hash of the text saved in a file; empty if only a part was kept
 
 
 class LoggedResults:
@@ -50,7 +50,7 @@ class LoggedResults:
                 self.names[block.id] = block.name
             elif isinstance(block, ToolResult):
                 text = hashes.pop(block.tool_use_id, "")
-                if text or beginning_of(block.text) is not None:
+                if text or parts_of(block.text) is not None:
                     self.shown.setdefault(block.tool_use_id, []).append(StandIn(block, text))
 
     def stands_for(self, block: ToolResult) -> ToolResult:
@@ -59,8 +59,8 @@ class LoggedResults:
             if text:
                 same = sha256(encoded(block.text)).hexdigest() == text
             else:
-                beginning = beginning_of(shown.text)
-                same = beginning is not None and block.text.startswith(beginning) and len(block.text) > len(beginning)
+                parts = parts_of(shown.text)
+                same = parts is not None and parts.belong_to(block.text)
             if same and shown.is_error == block.is_error and _others(shown) == _others(block):
                 return shown
         return block

@@ -25,9 +25,11 @@ _ENDS = 100
 
 
 class Tape:
-    def __init__(self, parts: Iterator[bytes | memoryview], keep: int) -> None:
+    def __init__(self, parts: Iterator[bytes | memoryview], keep: int, text: str | None = None) -> None:
+        """`text` is the source, if it is a text that is in memory anyway."""
         self._parts = parts
         self._keep = keep
+        self._text = text
         self.head = b""
         self.size = 0
         self.ended = False
@@ -40,8 +42,15 @@ class Tape:
             yield part
         self.ended = True
 
+    @property
+    def whole(self) -> bool:
+        """Whether `wind` returns the complete result."""
+        return self._text is not None or (self.ended and self.size == len(self.head))
+
     def wind(self) -> str:
-        """Read on until the head is complete, and return it as text."""
+        """Return all of a text, or read on until the head is complete and return it."""
+        if self._text is not None:
+            return encoded(self._text).decode()
         if not self.ended and len(self.head) < self._keep:
             for _ in self:
                 if len(self.head) >= self._keep:
@@ -51,7 +60,7 @@ class Tape:
 
 def tape_of(source: str | memoryview | Readable, *, keep: int, before: bytes = b"") -> Tape:
     """Return a tape of `source`. `before` holds the bytes already read from a stream."""
-    return Tape(pieces(source, before), keep)
+    return Tape(pieces(source, before), keep, source if isinstance(source, str) else None)
 
 
 def pieces(source: str | memoryview | Readable, before: bytes = b"") -> Iterator[bytes | memoryview]:

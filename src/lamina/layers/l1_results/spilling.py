@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from ...conversation import triggers
 from ...conversation.state import Conversation
 from ...conversation.window.count import appended
 from ...conversation.window.features import measure_all
@@ -199,10 +200,9 @@ class Spilling:
         self._coming -= 1
         # Reserve room for at least the beginning of each result that follows, at two characters per token.
         limit = self._c.limits.blocking - self._coming * least // 2
-        whole = tape.ended and tape.size == len(tape.head)
-        block = self._fitting(call, text, limit, is_error=is_error) if whole else None
+        block = self._fitting(call, text, limit, is_error=is_error) if tape.whole else None
         if block is None:
-            block = self._cut(call, text, limit, least, why, is_error=is_error)
+            block = self._cut(call, text, limit, least, why, is_error=is_error, whole=tape.whole)
             self._state.cut.add(call)
             self._add_event("result_cut", {"tool_use_id": call, "tool": tool, "why": why, "kept": len(block.text)})
             if why == IN_MEMORY and not self._state.trouble:
@@ -215,18 +215,28 @@ class Spilling:
         if len(text) > limit * MOST_PER_TOKEN:
             return None
         block = tool_result(call, text, is_error=is_error)
-        return block if tokens_with(self._c, [*self._beside, block]) < limit else None
+        return block if self._excess([*self._beside, block], limit) <= 0 else None
 
-    def _cut(self, call: str, text: str, limit: int, least: int, why: str, *, is_error: bool) -> ToolResult:
-        left = limit - tokens_with(self._c, self._beside)
+    def _cut(self, call: str, text: str, limit: int, least: int, why: str, *, is_error: bool, whole: bool) -> ToolResult:
+        left = -self._excess(self._beside, limit)
         most = max(least, min(len(text), left * PER_TOKEN))
         for _ in range(TRIES):
-            block = tool_result(call, cut(text, most, why), is_error=is_error)
-            over = tokens_with(self._c, [*self._beside, block]) - limit + 1
+            block = tool_result(call, cut(text, most, why, whole=whole), is_error=is_error)
+            over = self._excess([*self._beside, block], limit)
             if over <= 0 or most <= least:
                 return block
             most = max(least, min(most - over, most * 9 // 10))
-        return tool_result(call, cut(text, least, why), is_error=is_error)
+        return tool_result(call, cut(text, least, why, whole=whole), is_error=is_error)
+
+    def _excess(self, blocks: Sequence[Block], limit: int) -> int:
+        """Return by how many tokens these results are too large.
+
+        The request must stay below `limit`. If the conversation is compacted automatically, the results alone must leave room for
+        a summary, or they would be compacted away before the model sees them."""
+        c = self._c
+        total = tokens_with(c, blocks)
+        over = total - limit + 1
+        return max(over, total - c.count.judged - triggers.most_unseen(c)) if c.autocompact else over
 
 
 def _durability(c: Conversation) -> Durability:

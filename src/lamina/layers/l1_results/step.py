@@ -18,7 +18,7 @@ from ...conversation.state import Conversation
 from ...core.blocks import Block, ToolResult, ToolUse, Wire, tool_result
 from ...core.inputs import result_output
 from ...core.records import Record, Revoke, Spill
-from ...disk.session_files.spills import DIRECTORY
+from ...disk.session_files.spills import DIRECTORY, named_by
 from .plan import ArrivedResult, ResultBudget, ResultFate, alone, budget_for, empty_marker, plan, together, weigh
 from .preview import cut_to_page
 from .reopen import LoggedResults, as_kept, is_nothing
@@ -249,6 +249,8 @@ def reads_a_spill(c: Conversation, call: ToolUse) -> bool:
     path = _path(call.input) if call.name == "Read" else None
     if path is None:
         return False
+    if named_by(path) is not None:
+        return True
     full = os.path.normpath(os.path.join(c.cwd, path))
     own = c.directory is not None and os.path.dirname(full) == os.path.join(c.directory, DIRECTORY)
     return own or any(isinstance(made, Spill) and made.path == full for made in c.log.decisions.values())

@@ -1,6 +1,7 @@
 """Layer 2, microcompaction: clears old tool results, so that a summary is needed later or not at all.
 
-Decides    which results to clear before a call: after a pause, in the provider's cache, or by size, in this order
+Decides    which results to clear before a call: after a pause, in the provider's cache, or by size, in this order;
+           and which old answers to shorten if the results are not enough (old_answers.py)
 Does       saves the originals and appends the decision as one record with its receipt (step.py, clearing.py)
 Costs      no model call; a clearing causes an announced cache break at the first cleared result (cache edits cause none)
 Switches   sizeClearing, idleClearing, cacheEdits, apiClearing; switching off stops new clearings and keeps earlier ones

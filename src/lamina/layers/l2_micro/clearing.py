@@ -7,6 +7,7 @@ is updated incrementally from new messages and rebuilt from the log after a resu
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,7 +17,8 @@ from ...core.blocks import Block, Wire, tool_result
 from ...core.errors import DiskError
 from ...core.receipts import Told, write_receipt
 from ...core.records import Clear, Event, Spill, new_id
-from ...disk.session_files.spills import DIRECTORY, Spills, open_spills
+from ...disk.session_files.spills import DIRECTORY, Spills, open_spills, short_name
+from .old_answers import ShortenedAnswer
 from .registry import Clearable, Registry, Rules, Surfaced, marker, original
 
 # An id of the usual length, to estimate the size of a marker before the real id is known.
@@ -33,6 +35,7 @@ class MicroState:
         self.applied = 0  # tokens that the provider last reported as cleared
         self.trouble = ""  # the last reported reason why originals could not be saved
         self.marker_tokens = 0
+        self.unsupported = False  # whether the user knows that the provider has no cache edits
 
 
 def updated_state(c: Conversation) -> MicroState:
@@ -63,7 +66,7 @@ def _begin(c: Conversation, state: MicroState) -> None:
     )
     state.spared = frozenset(_names(known.get("spared")))
     path = str((c.directory or Path()) / DIRECTORY / f"{USUAL_ID}.txt")
-    state.marker_tokens = tokens_of(c, tool_result(USUAL_ID, marker(path)))
+    state.marker_tokens = tokens_of(c, tool_result(USUAL_ID, marker(_shown(c, path))))
     c.checkpoint_with("micro", lambda: {"spared": sorted(state.spared), "edits": list(c.cache_edits.marked)})
 
 
@@ -73,7 +76,7 @@ def _note_revoked(c: Conversation, state: MicroState) -> None:
     They are read from the log, like the undo itself, so that a resumed session spares them too."""
     state.revoked = frozenset(c.log.revoked)
     undone = (one for one in c.store.read(c.start) if isinstance(one, Clear) and one.uuid in c.log.revoked)
-    state.spared |= {call for one in undone for call in one.markers}
+    state.spared |= {name for one in undone for name in (*one.markers, *one.shortened)}
 
 
 def _names(value: object) -> list[str]:
@@ -87,7 +90,8 @@ def tokens_of(c: Conversation, block: Block) -> int:
 def carry_out(c: Conversation, state: MicroState, rows: Sequence[Clearable], *, trigger: str, at_least: int) -> bool:
     """Save the originals, then append the decision. Return False if the clearing would free too few tokens."""
     paths = _save(c, state, rows)
-    markers = {row.block.tool_use_id: marker(paths[row.block.tool_use_id]) for row in rows if row.block.tool_use_id in paths}
+    calls = (row.block.tool_use_id for row in rows)
+    markers = {call: marker(_shown(c, paths[call])) for call in calls if call in paths}
     done = [row for row in rows if row.block.tool_use_id in markers]
     left = sum(tokens_of(c, tool_result(call, words)) for call, words in markers.items())
     saved = sum(row.tokens for row in done) - left
@@ -105,6 +109,26 @@ def carry_out(c: Conversation, state: MicroState, rows: Sequence[Clearable], *, 
     event = Event(new_id(), parent, time, "clearing", data)
     c.append([Clear(uuid, parent, time, markers, gone, trigger, saved, receipt), event], reason="clearing")
     return True
+
+
+def _shown(c: Conversation, path: str) -> str:
+    """Return the path for a marker: a short name if our own Read tool runs the model's calls, since only that one knows it."""
+    runner = c.host.tool_runner
+    known = runner is not None and runner.find_result is not None and any(tool.name == "Read" for tool in runner.tools)
+    own = c.directory is not None and os.path.dirname(path) == str(c.directory / DIRECTORY)
+    return short_name(path) if known and own else path
+
+
+def shorten(c: Conversation, answers: Sequence[ShortenedAnswer], *, uuid: str) -> None:
+    """Append the decision to shorten these answers. The log keeps the originals, so no file is written."""
+    _, parent, time = c.head()
+    saved = sum(one.saved for one in answers)
+    records = {one.record: [block.wire for block in one.blocks] for one in answers}
+    fates = {item.uuid: Told("cleared" if item.uuid in records else "kept") for item in c.log.view.items}
+    receipt = write_receipt(uuid, [item.uuid for item in c.log.view.items], fates).to_json()
+    data: Wire = {"ids": [], "answers": list(records), "tokens_saved": saved, "trigger": "size"}
+    event = Event(new_id(), parent, time, "clearing", data | {"decision": uuid, "count": c.count.to_json()})
+    c.append([Clear(uuid, parent, time, {}, (), "size", saved, receipt, records), event], reason="clearing")
 
 
 def _fates(c: Conversation, done: Sequence[Clearable], paths: dict[str, str], memories: Sequence[Surfaced]) -> dict[str, Told]:

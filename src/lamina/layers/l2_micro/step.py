@@ -1,6 +1,6 @@
 """Layer 2 in a turn: clear old results before a call, each at most once (M1-M7).
 
-    clear        before a call: clear after a pause, in the provider's cache, or by size
+    clear        before a call: clear after a pause, in the provider's cache, or by size; then shorten old answers if need be
     with_edits   add the cache edits to the request
     confirmed    after a call: record what the provider deleted or cleared
     options      when a session opens: the request options for clearing by the provider
@@ -17,16 +17,20 @@ from typing import Any, NamedTuple
 
 from ...conversation.exchange import expect_break
 from ...conversation.state import Conversation
+from ...conversation.triggers import compaction_at
 from ...conversation.window.thresholds import Thresholds
 from ...core.blocks import Wire
 from ...core.policy import Policy
+from ...core.records import new_id
 from ...core.reply import Reply
 from ...core.settings import Settings
 from ...providers import Capabilities
-from .clearing import EDITS_EVENT, MicroState, carry_out, updated_state
+from .clearing import EDITS_EVENT, MicroState, carry_out, shorten, tokens_of, updated_state
+from .old_answers import SHORT_ID, plan_answers
 from .plan import Clearing, Cycle, is_cold, pays, plan_edits, plan_idle, plan_size
-from .registry import Clearable, Registry
+from .registry import Registry
 
+UNSUPPORTED = "The provider does not support cache edits (lamina.cacheEdits), so they are not used."
 NO_EDITS = "The provider ignored the requested cache edits. From now on, old tool results are cleared by size."
 
 
@@ -34,16 +38,19 @@ def clear(c: Conversation) -> None:
     """Clear old results before a call.
 
     A clearing after a pause comes first. Otherwise results are deleted in the provider's cache if it supports that, else by size.
-    Neither happens if the provider clears results itself."""
+    If the provider clears results itself, it starts earlier, and clearing by size happens only if that was not enough."""
     state = updated_state(c)
     if c.settings.idle_clearing and _after_pause(c, state):
         return
-    if c.capabilities.context_management and clears_by_itself(c.prompt.options):
-        return
-    if c.settings.cache_edits and c.capabilities.cache_edits and not c.cache_edits.off:
+    by_provider = c.capabilities.context_management and clears_by_itself(c.prompt.options)
+    if c.settings.cache_edits and not c.capabilities.cache_edits and not state.unsupported:
+        state.unsupported = True
+        c.notify_once(UNSUPPORTED)
+    if c.settings.cache_edits and c.capabilities.cache_edits and not c.cache_edits.off and not by_provider:
         _mark(c, state)
     elif c.settings.size_clearing:
         _by_size(c, state)
+        _shorten_answers(c, state)
 
 
 def with_edits(c: Conversation, request: Wire) -> Wire:
@@ -91,9 +98,12 @@ def options(
         return {}
     micro = policy.micro
     thinking = (given or {}).get("thinking")
+    trigger = micro.api_trigger
+    if limits is not None:
+        trigger = max(1, min(limits.scaled(trigger), limits.autocompact * micro.api_percent // 100))
     return api_options(
-        trigger=limits.scaled(micro.api_trigger) if limits else micro.api_trigger,
-        clear_at_least=limits.scaled(micro.api_clear_at_least) if limits else micro.api_clear_at_least,
+        trigger=trigger,
+        clear_at_least=micro.api_clear_at_least * trigger // micro.api_trigger,
         excluded=[str(tool["name"]) for tool in tools if "name" in tool and tool["name"] not in micro.clearable],
         thinking=isinstance(thinking, dict) and thinking.get("type") in ("enabled", "adaptive"),
     )
@@ -122,32 +132,55 @@ def _mark(c: Conversation, state: MicroState) -> None:
 
 def _by_size(c: Conversation, state: MicroState) -> None:
     micro, registry = c.policy.micro, state.registry
-    at_least = c.limits.scaled(micro.save_at_least)
     count = c.count.judged
+    # In a larger window the same break costs more, so it must save more.
+    at_least = max(c.limits.scaled(micro.save_at_least), micro.save_at_least * count // micro.clear_from)
     rows = plan_size(
         registry,
-        above_warning=count >= c.limits.warning,
+        above_warning=count >= min(c.limits.warning, micro.clear_from),
         keep_tokens=c.limits.scaled(micro.keep_tokens),
         keep_last=micro.keep_last,
         save_at_least=at_least,
     )
-    if rows and (not micro.must_pay or _pays(c, registry, rows, count)):
+    if rows and (not micro.must_pay or _pays(c, registry, sum(row.tokens for row in rows), rows[0].before)):
         carry_out(c, state, rows, trigger="size", at_least=at_least)
 
 
-def _pays(c: Conversation, registry: Registry, rows: Sequence[Clearable], count: int) -> bool:
-    saved = sum(row.tokens for row in rows)
+def _shorten_answers(c: Conversation, state: MicroState) -> None:
+    """Shorten the inputs of old calls and old texts of the model, if the results alone could not free enough room."""
+    if c.count.judged < c.limits.warning:
+        return
+    micro, view = c.policy.micro, c.log.view
+    uuid = new_id()
+    answers = plan_answers(
+        view.items,
+        node=uuid[:SHORT_ID],
+        tools=micro.clearable,
+        spared=state.spared | {pin.target for pin in view.pins.values() if pin.target is not None},
+        keep_tokens=c.limits.scaled(micro.keep_tokens),
+        keep_last=micro.keep_last,
+        save_at_least=c.limits.scaled(micro.save_at_least),
+        measure=lambda block: tokens_of(c, block),
+    )
+    if not answers:
+        return
+    saved = sum(one.saved for one in answers)
+    if not micro.must_pay or _pays(c, state.registry, saved, answers[0].before):
+        shorten(c, answers, uuid=uuid)
+
+
+def _pays(c: Conversation, registry: Registry, saved: int, before: int) -> bool:
     policy = c.policy.compact
     kept = c.limits.scaled((policy.tail_min + policy.tail_max) // 2)
     return pays(
         Clearing(
-            tokens=count,
+            tokens=c.count.judged,
             saved=saved,
-            rewritten=registry.tokens - rows[0].before - saved,
+            rewritten=registry.tokens - before - saved,
             growth=registry.growth,
-            limit=c.limits.autocompact if c.autocompact else c.limits.blocking,
+            limit=compaction_at(c) if c.autocompact else c.limits.blocking,
         ),
-        after_compaction=Cycle(c.count.fixed, kept) if c.autocompact else None,
+        after_compaction=Cycle(c.count.before_messages, kept) if c.autocompact else None,
         cold=is_cold(c.idle(), c.prompt.ttl, automatic=c.capabilities.wire == "chat"),
         hour=c.prompt.ttl == "1h",
     )

@@ -23,10 +23,11 @@ from ...conversation.window.features import measure
 from ...core.blocks import ToolUse, text
 from ...core.effects import drive
 from ...core.errors import Aborted
+from ...core.records import Boundary
 from ...fork.background import JobResult
 from ...fork.handover import PrefixChanged
 from ...providers.models import known
-from .plan import Cursor, FailedUpdates, due, lowered
+from .plan import Cursor, FailedUpdates, due, lowered, still_failed
 from .sections import Size
 from .template import How, Limits
 from .update import (
@@ -45,6 +46,10 @@ from .update import (
 
 # The name of the background job. Only one job of a name runs at a time, so updates never overlap (N4).
 NAME = "notes"
+STOPPED = (
+    "The session notes could not be updated {times} times in a row, so there are no more updates until the next compaction, "
+    "which is made with a summary instead. Last reason: {why}."
+)
 # An answer may contain all notes, with this many sections over their limit.
 SPARE_SECTIONS = 2
 
@@ -107,6 +112,7 @@ def after_answer(c: Conversation) -> None:
     if not items or items[-1].role != "assistant" or items[-1].stop_reason is None:
         return
     tokens = c.count.tokens
+    state.failed = still_failed(state.failed, tokens, _last_compaction(c))
     if state.cursor is not None:
         state.cursor = lowered(state.cursor, tokens)
     why = due(
@@ -121,6 +127,10 @@ def after_answer(c: Conversation) -> None:
     )
     if why is not None and c.background.allows(NAME):
         c.background.start(NAME, _job(c, Cursor(tokens, items[-1].uuid)), partial(_take, c))
+
+
+def _last_compaction(c: Conversation) -> str:
+    return next((made.uuid for made in reversed(c.log.decisions.values()) if isinstance(made, Boundary)), "")
 
 
 def _calls_since(c: Conversation, covered: str) -> int:
@@ -202,8 +212,12 @@ def _take(c: Conversation, one: JobResult) -> None:
             beside = {"beside": value.beside} if value.beside else {}
             c.record_event(NAME, {**msgspec.to_builtins(value.cursor), "size": value.tokens, **beside})
         case NotUpdated():
-            state.failed = FailedUpdates(state.failed.times + 1, c.count.tokens)
+            boundary = _last_compaction(c)
+            before = still_failed(state.failed, c.count.tokens, boundary)
+            state.failed = FailedUpdates(before.times + 1, c.count.tokens, boundary)
             c.record_event("notes_failed", {"why": value.why, "times": state.failed.times})
+            if state.failed.times == c.policy.notes.breaker:
+                c.notify(STOPPED.format(times=state.failed.times, why=value.why.rstrip(".")))
         case _:
             assert_never(value)
     c.notify_once(*value.remarks)

@@ -2,22 +2,32 @@
 
 A pure function of the request. Existing lines stay and new ones are added below them; when a section is full, the oldest lines
 are dropped. A line is never a heading, so the result always matches the template. Sections with unknown names stay unchanged.
+
+Texts that Lamina put into the conversation (reminders, summaries, folded turns, placeholders of results) are neither wishes of the
+user nor errors. Of a summary, only the user's messages that it quotes count.
 """
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from ...conversation.compaction import compose
+from ...conversation.compaction.user_messages import written_in
 from ...core.blocks import Wire
+from ...core.message_list import MISSING_RESULT
+from ...core.prompt_files import prompt_sections
+from ...core.record_lines import UNRECORDED_MARKER
 from ...fork.fork import directive_in
+from ...fork.handover import PLACEHOLDER
 from .sections import ADD, Misfit, Notes, Section, read_template, render, says_left_out
 from .template import CLOSE, OPEN, own_template
 
 # Maximum characters of a line: enough to recognise the message.
 LINE = 300
-TITLE_WORDS = 10
+TITLE_LEAST, TITLE_WORDS = 5, 10
 # The section limit if the request names none (a tenth of N2's total).
 SECTION_TOKENS = 1_200
 # A safe estimate: text has more characters per token than this.
@@ -27,8 +37,24 @@ SECTIONS = 10
 _NOTES = re.compile(r"<system-reminder>\n(.*?)\n</system-reminder>", re.DOTALL)
 _SIZES = re.compile(r"about ([\d,]+) tokens in all and ([\d,]+) in one section")
 _EDITS = re.compile(r"all calls in one answer, on (.+?) alone, which counts as read")
-_REMINDER = "<system-reminder>"
-_FORK = "<fork "
+_LATE = "Late result of "
+# How injected user texts begin. The last ones are those of other agents, whose transcripts can be continued here.
+_INJECTED = (
+    "<system-reminder>",
+    "<fork ",
+    "<agent-message",
+    "<local-command",
+    "<command-",
+    "Caveat:",
+    "[Request interrupted",
+    _LATE,
+)
+_FOLDED = re.compile(r"\[(?:A finished turn|A part of the conversation)\b.*\. Expand \S+ shows it again\.\]", re.DOTALL)
+# How results begin that tell nothing about the call.
+_NO_ERRORS = (MISSING_RESULT, PLACEHOLDER, "[Cleared to save room: ", UNRECORDED_MARKER, "<persisted-output>")
+# Where a long sentence can be cut without losing its sense.
+_CLAUSE = re.compile(r"[,;:]$|^[-–—]$")
+_SENTENCE = re.compile(r"(?<=[.!?])\s|(?<=[。！？])|\n")
 _PATHS = ("file_path", "path", "notebook_path")
 
 
@@ -112,9 +138,13 @@ def read_dialogue(messages: Iterable[Mapping[str, Any]]) -> Dialogue:
     steps: list[tuple[str, list[str]]] = []
     for role, block in _blocks(messages):
         kind = block.get("type")
-        if kind == "text" and role == "user" and not str(block["text"]).lstrip().startswith((_REMINDER, _FORK)):
-            user.append(str(block["text"]))
-            steps.append((str(block["text"]), []))
+        if kind == "text" and role == "user":
+            said = str(block["text"])
+            if _is_summary(said):
+                user += written_in(said)
+            elif not _is_injected(said):
+                user.append(said)
+                steps.append((said, []))
         elif kind == "text" and role == "assistant":
             answers.append(str(block["text"]))
         elif kind == "tool_use":
@@ -123,8 +153,20 @@ def read_dialogue(messages: Iterable[Mapping[str, Any]]) -> Dialogue:
             if steps:
                 steps[-1][1].append(str(block.get("name")))
         elif kind == "tool_result" and block.get("is_error") and (call := calls.get(str(block.get("tool_use_id")))):
-            calls[str(block.get("tool_use_id"))] = call._replace(failed=_words(block.get("content")))
+            words = _words(block.get("content"))
+            if not words.startswith(_NO_ERRORS):
+                calls[str(block.get("tool_use_id"))] = call._replace(failed=words)
     return Dialogue(tuple(user), tuple(answers), tuple(calls.values()), tuple(_step(said, tools) for said, tools in steps))
+
+
+def _is_injected(said: str) -> bool:
+    return said.lstrip().startswith(_INJECTED) or _FOLDED.fullmatch(said.strip()) is not None
+
+
+def _is_summary(said: str) -> bool:
+    framed = prompt_sections(compose.__file__, "framed")
+    openings = (framed["opening"], framed["opening partial"], prompt_sections(__file__, "summary")["opening"])
+    return said.startswith(openings)
 
 
 def _blocks(messages: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -163,8 +205,18 @@ def updated(notes: Notes, dialogue: Dialogue, letters: int) -> Notes:
 
 
 def _title(body: str, dialogue: Dialogue, letters: int) -> str:
-    words = dialogue.user[0].replace("#", " ").split()[:TITLE_WORDS] if dialogue.user else []
-    return body or " ".join(words)[: min(LINE, letters)].strip("`~ ")
+    first = dialogue.user[0].replace("#", " ").strip() if dialogue.user else ""
+    return body or _short(_SENTENCE.split(first, maxsplit=1)[0].split())[: min(LINE, letters)].strip("`~ ")
+
+
+def _short(words: list[str]) -> str:
+    """Return a sentence of at most `TITLE_WORDS` words, cut where a clause ends if possible."""
+    if len(words) <= TITLE_WORDS:
+        return " ".join(words)
+    ends = [at for at in range(TITLE_LEAST, TITLE_WORDS + 1) if _CLAUSE.search(words[at - 1])]
+    if ends:
+        return " ".join(words[: ends[-1]]).rstrip(",;:-–— ")
+    return " ".join(words[:TITLE_WORDS]) + " …"
 
 
 def _state(body: str, dialogue: Dialogue, letters: int) -> str:
@@ -181,16 +233,20 @@ def _todos(calls: Iterable[Call]) -> Iterator[str]:
             yield f"To do ({todo.get('status') or 'pending'}): {todo.get('content')}"
 
 
-def _added(rows: Callable[[Dialogue], Iterable[str]], *, first: bool = False) -> Callable[[str, Dialogue, int], str]:
+def _added(
+    rows: Callable[[Dialogue], Iterable[str]],
+    *,
+    first: bool = False,
+    join: Callable[[list[str], Iterable[str]], list[str]] | None = None,
+) -> Callable[[str, Dialogue, int], str]:
     """Return a writer that appends the rows not yet in the section. With `first`, the oldest line is never dropped."""
 
     def write(body: str, dialogue: Dialogue, letters: int) -> str:
         new = dict.fromkeys(f"- {row}" for row in rows(dialogue) if row)
         if says_left_out(body.split("\n", 1)[0]):
             return "\n".join([body, *_after(body.split("\n"), list(new))])
-        # A new line that extends an old one replaces it.
-        old = [row for row in body.split("\n") if not any(one.startswith(f"{row},") for one in new)] if body else []
-        every = [*old, *(row for row in new if row not in old)]
+        old = body.split("\n") if body else []
+        every = join(old, new) if join is not None else [*old, *(row for row in new if row not in old)]
         kept = _fitting(every[1:], letters - len(every[0])) if first and every else ""
         return f"{every[0]}\n{kept}" if kept else _fitting(every, letters)
 
@@ -225,6 +281,25 @@ def _files(dialogue: Dialogue) -> Iterator[str]:
     return (f"{path}: {', '.join(names)}" for path, names in done.items())
 
 
+_FILE_ROW = re.compile(r"- (?P<path>\S.*): (?P<tools>[\w-]+(?:, [\w-]+)*)")
+
+
+def _joined_files(old: list[str], new: Iterable[str]) -> list[str]:
+    """Return one row for each file, with the tools of all its rows. Files used again move to the end. Other rows stay."""
+    rows: dict[str, dict[str, None]] = {}
+    for row in (*old, *new):
+        found = _FILE_ROW.fullmatch(row)
+        key = _same_file(rows, posixpath.normpath(found["path"])) if found else row
+        tools = rows.pop(key, {})
+        rows[key] = tools | dict.fromkeys(found["tools"].split(", ") if found else ())
+    return [f"- {path}: {', '.join(tools)}" if tools else path for path, tools in rows.items()]
+
+
+def _same_file(rows: Iterable[str], path: str) -> str:
+    """Return the row's path for this file, which another call may have named relative to a directory."""
+    return next((row for row in rows if row == path or row.endswith(f"/{path}") or path.endswith(f"/{row}")), path)
+
+
 def _commands(dialogue: Dialogue) -> Iterator[str]:
     return (f"`{_line(str(call.input['command']))}`" for call in dialogue.calls if isinstance(call.input.get("command"), str))
 
@@ -240,7 +315,7 @@ _WRITERS: dict[str, Callable[[str, Dialogue, int], str]] = {
     "session title": _title,
     "current state": _state,
     "task specification": _added(lambda dialogue: (_line(said) for said in dialogue.user), first=True),
-    "files and functions": _added(_files),
+    "files and functions": _added(_files, join=_joined_files),
     "workflow": _added(_commands),
     "errors & corrections": _added(_errors),
     "worklog": _added(lambda dialogue: dialogue.steps),

@@ -33,10 +33,11 @@ class Cursor(msgspec.Struct, frozen=True):
 
 
 class FailedUpdates(msgspec.Struct, frozen=True):
-    """The number of consecutive failed updates, and the token count at the last of them."""
+    """The number of consecutive failed updates, the token count at the last of them, and the last compaction before it."""
 
     times: int = 0
     tokens: int = 0
+    boundary: str = ""
 
 
 NONE_FAILED = FailedUpdates()
@@ -58,9 +59,11 @@ def due(
     `calls` counts the tool calls since the cursor; `called` tells whether the last answer called a tool.
 
     A failed update is retried after the next answers, up to `retries` times. After that the conversation must grow before each
-    further try, so that failing updates cost no more than successful ones.
+    further try, so that failing updates cost no more than successful ones. After `policy.breaker` failures there are no more tries.
     """
     growth = scaled(policy.growth)
+    if failed.times >= policy.breaker:
+        return None
     if failed.times > retries and tokens - failed.tokens < growth:
         return None
     if cursor is None:
@@ -73,6 +76,13 @@ def due(
 def lowered(cursor: Cursor, tokens: int) -> Cursor:
     """Return the cursor, lowered to the token count if that fell, so that new messages count as growth again."""
     return cursor if tokens >= cursor.tokens else Cursor(tokens, cursor.covered)
+
+
+def still_failed(failed: FailedUpdates, tokens: int, boundary: str) -> FailedUpdates:
+    """Return the failures that still count. A compaction starts anew; a token count that fell moves the last failure down."""
+    if boundary != failed.boundary:
+        return NONE_FAILED
+    return failed if tokens >= failed.tokens else FailedUpdates(failed.times, tokens, boundary)
 
 
 SizeOf: TypeAlias = Callable[[Block], int]

@@ -28,6 +28,7 @@ from ...conversation.compaction.restoration import (
 from ...conversation.compaction.user_messages import escaped, said_in, select
 from ...conversation.isolate import take_job_results
 from ...conversation.state import Conversation
+from ...conversation.triggers import compaction_at
 from ...conversation.window.count import replaced
 from ...conversation.window.features import measure_all
 from ...core.blocks import Block, text
@@ -131,7 +132,7 @@ def _too_large(c: Conversation, tokens: int) -> GivenUp | None:
     """Return why a compaction to this many tokens is useless, or None.
 
     It is checked twice: first without the restored attachments, which take time to collect, and then with them."""
-    if tokens >= c.limits.autocompact:
+    if tokens >= compaction_at(c):
         return GivenUp("too large still", f"{tokens:,} tokens")
     return GivenUp("no smaller", f"{tokens:,} of {c.count.judged:,} tokens") if tokens >= c.count.judged else None
 
@@ -172,7 +173,7 @@ def _sections_from_log(c: Conversation, tail: NotesTail, summary: str) -> Iterat
     A summary contains the same parts, so the next compaction finds them again, whichever way it is made."""
     kept = set(tail.kept)
     gone = [item for item in c.log.view.items if item.uuid not in kept]
-    stays = c.count.fixed + size_of(c, [block for item in _kept(c, tail) for block in item.blocks])
+    stays = c.count.before_messages + size_of(c, [block for item in _kept(c, tail) for block in item.blocks])
     budget = budget_of(c, max(0, ceiling(c) - stays - tokens_of(c, summary)))
     if words := said_in(gone):
         yield users_section(select(words, budget.users, lambda one: tokens_of(c, one)))

@@ -8,6 +8,7 @@ Spec     C1-C9, B1-B3, K4, O1
 
     step.py          automatic and manual compaction           plan.py          which messages are summarised
     summary_call.py  the model call, with retries              summary_text.py  the directive, and validation of the answer
+    summary_tags.py  finds the summary in an answer
     apply.py         commits a summary                         prefetch.py      summaries made before they are needed
     breaker.py       stops automatic compaction                offline.py       a summary without a model
     expand.py        shows the messages behind a summary       collapse.py      folds old turns, snips messages

@@ -21,6 +21,10 @@ from ...disk.session_files.spills import DIRECTORY
 from .plan import SummaryPlan
 from .summary_call import SummaryMade, reserve
 
+# A summary may have this many times the tokens that were asked for: less is a difference in counting, not a server that ignores
+# `max_tokens`.
+MOST_RESERVES = 2
+
 
 class SummaryParts(NamedTuple):
     """The composed summary, the context restored after it, and the tokens of the resulting view."""
@@ -50,7 +54,7 @@ def put_together(
 
     part = items[made.start : made.end]
     kept = [*items[: made.start], *items[made.end :]]
-    stays = c.count.fixed + size_of(c, [block for item in kept for block in item.blocks])
+    stays = c.count.before_messages + size_of(c, [block for item in kept for block in item.blocks])
     room = max(0, ceiling(c) - stays - tokens(got.text))
     written = compose(
         got.text,
@@ -59,7 +63,7 @@ def put_together(
         way=_way(c, by),
         budget=budget_of(c, room),
         tokens=tokens,
-        made=SummaryOrigin(wanted.partial, got.mechanical, got.dropped, go_on=wanted.trigger == "auto"),
+        made=SummaryOrigin(wanted.partial, got.mechanical, 0 if got.mechanical else got.dropped, go_on=wanted.trigger == "auto"),
     )
     size = tokens(written)
     put = put_back(c, items, by=by, parent=parent, kept=kept, room=max(0, ceiling(c) - stays - size), fresh=fresh)
@@ -80,13 +84,13 @@ def apply_summary(
     summary = decision if within else str(uuid4())
     parent = c.log.tree.leaf if within else summary
     parts = put_together(c, items, made, got, wanted, by=decision, parent=parent)
-    if parts.after > ceiling(c) and (short := _within_reserve(c, got)) != got:
+    too_large = parts.after > ceiling(c) or tokens_of(c, got.text) > MOST_RESERVES * reserve(c)
+    if too_large and (short := _within_reserve(c, got)) != got:
         got, parts = short, put_together(c, items, made, short, wanted, by=decision, parent=parent)
     # Both sides use the same estimate, since the provider's reported count may follow another rule.
-    was = c.count.fixed + size_of(c, [block for item in items for block in item.blocks])
+    was = c.count.before_messages + size_of(c, [block for item in items for block in item.blocks])
     if parts.after >= was:
         why = f"the conversation would not get smaller ({was:,} tokens before, {parts.after:,} after)"
-        c.record_event("compaction_failed", {"trigger": wanted.trigger, "why": why})
         return Compacted(why=why, usage=got.usage, tokens_before=wanted.before)
     part = items[made.start : made.end]
     new = Replacement(
@@ -99,14 +103,15 @@ def apply_summary(
         fates={item.uuid: Told("left_out") for item in part if _is_left_out(item, got, parts)},
         usage=got.usage,
         left_out=got.dropped,
+        instead=got.instead,
         saved=max(0, was - parts.after),
     )
     return commit(c, items, new, wanted)
 
 
 def _within_reserve(c: Conversation, got: SummaryMade) -> SummaryMade:
-    """Shorten a summary from a server that ignored `max_tokens`: a summary that fills the window could never be compacted
-    again."""
+    """Shorten a summary from a server that ignored `max_tokens`: one that fills the window could never be compacted again, and
+    every call would pay for it."""
     words = shortened(got.text, reserve(c), lambda text: tokens_of(c, text), least=LEAST_CHARACTERS)
     return msgspec.structs.replace(got, text=words)
 

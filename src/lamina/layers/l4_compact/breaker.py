@@ -1,9 +1,11 @@
-"""The circuit breaker of automatic compaction: when it stops (C8, B3) and when it pauses. Pure.
+"""The circuit breakers of automatic compaction: when it stops (C8, B3) and when it pauses. Pure.
 
-The state is one small value, logged as an event after every attempt, so that a resumed session knows it. Automatic compaction
-stops for the session after three failures in a row, or if the window is full again within a few turns several times in a row. A
-manual compaction is always tried, and its success resets the state. After an undo automatic compaction pauses, because the user
-wanted the messages back. After a veto by a hook it waits for the next user message; a veto is not a failure.
+The state is one small value, logged as an event after every attempt, so that a resumed session knows it. After three compactions in
+a row that the model could not do, it is no longer asked, and rules make every summary. After three failures in a row of the rules
+too, automatic compaction stops for the session, except in a full window, where the rules are tried before every call. It also stops
+if the window is full again within a few turns several times in a row. A manual compaction is always tried, and its success resets
+the state. After an undo automatic compaction pauses, because the user wanted the messages back. After a veto by a hook it waits for
+the next user message, or until the window is full; a veto is not a failure.
 """
 
 from __future__ import annotations
@@ -20,9 +22,6 @@ from ...core.wording import counted
 
 # The name of the event that stores the state.
 EVENT = "autocompact"
-# Distance to the blocking limit, in tokens of a full-sized window, at which a pause after an undo ends: one round before
-# blocking.
-NEAR = 3_000
 # Number of answers without a user message that count as one turn. A model that reads the same large file again and again fills
 # the window every few answers and is stopped; one that works for a hundred answers between two compactions is not. The number is
 # for a full-sized window. In a small one, which fills up sooner whatever happens in it, each answer counts.
@@ -37,6 +36,7 @@ class BreakerLedger(msgspec.Struct, frozen=True):
     stopped: Stopped = ""
     boundary: str = ""  # the last compaction
     refused: str = ""  # the last user message at the time of a hook's veto
+    by_rules: int = 0  # consecutive compactions that the model could not do
 
     def to_json(self) -> dict[str, Any]:
         built: dict[str, Any] = msgspec.to_builtins(self)
@@ -70,8 +70,16 @@ def failed(ledger: BreakerLedger, policy: CompactPolicy) -> BreakerLedger:
     return msgspec.structs.replace(ledger, failures=failures, stopped=stopped)
 
 
-def worked(ledger: BreakerLedger, boundary: str, *, by_hand: bool) -> BreakerLedger:
-    return BreakerLedger(boundary=boundary) if by_hand else BreakerLedger(refills=ledger.refills, boundary=boundary)
+def worked(ledger: BreakerLedger, boundary: str, *, by_hand: bool, by_rules: bool = False) -> BreakerLedger:
+    """Record a compaction. `by_rules` means that the model could not write the summary."""
+    return BreakerLedger(
+        refills=0 if by_hand else ledger.refills, boundary=boundary, by_rules=ledger.by_rules + 1 if by_rules else 0
+    )
+
+
+def gave_up_on_model(ledger: BreakerLedger, policy: CompactPolicy) -> bool:
+    """Return whether automatic compaction no longer asks the model."""
+    return ledger.by_rules >= policy.breaker or ledger.stopped == "failing"
 
 
 def turns_since(items: Sequence[Item], kept: Sequence[str], *, answers_a_turn: int = ANSWERS_A_TURN) -> int:
@@ -90,10 +98,17 @@ def turns_since(items: Sequence[Item], kept: Sequence[str], *, answers_a_turn: i
     return sum(-(-len(answers) // answers_a_turn) for answers in turns)
 
 
-def explanation(ledger: BreakerLedger, policy: CompactPolicy) -> str:
-    """Return the notice for the user if automatic compaction has stopped, else an empty string."""
+def explanation(ledger: BreakerLedger, policy: CompactPolicy, *, base: int = 0) -> str:
+    """Return the notice for the user if automatic compaction or the model's part in it has just stopped, else an empty string.
+
+    `base` is the size of the first request, if that alone leaves compaction no room."""
     match ledger.stopped:
-        case "failing":
+        case "" if ledger.by_rules == policy.breaker:
+            return (
+                f"The model could not write the summary in {counted(ledger.by_rules, 'compaction')} in a row, so rules make all "
+                "summaries of this session from now on. Use /compact to ask the model again."
+            )
+        case "failing" if ledger.failures == policy.breaker:
             return (
                 f"Compaction failed {counted(ledger.failures, 'time')} in a row, so automatic compaction is off for this "
                 "session. Use /compact to try again, or /clear to start a new session."
@@ -102,8 +117,12 @@ def explanation(ledger: BreakerLedger, policy: CompactPolicy) -> str:
             return (
                 f"The window was full again within {counted(policy.thrash_turns, 'turn')} after "
                 f"{counted(ledger.refills, 'compaction')} in a row, so automatic compaction is off for this session. "
-                "Something that is read repeatedly is too large for the window. "
-                "Read smaller parts and then use /compact, or start a new session with /clear."
+                + (
+                    f"The first request alone has {base:,} tokens. Shorten the instructions or the list of tools."
+                    if base
+                    else "Something that is read repeatedly is too large for the window. "
+                    "Read smaller parts and then use /compact, or start a new session with /clear."
+                )
             )
         case _:
             return ""

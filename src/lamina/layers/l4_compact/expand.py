@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from ...core.blocks import Block, Document, Image, RedactedThinking, Text, Thinking, ToolResult, ToolUse, Unknown, canonical
 from ...core.errors import InputError
-from ...core.log import Log, seeded
+from ...core.log import BY_RESUME, Log, seeded
 from ...core.receipts import open_receipt, read_receipt
 from ...core.records import Boundary, Clear, Message, Record, Span
 from ...core.view import Item
@@ -65,6 +65,10 @@ def stands_for(store: RecordSource, node: str) -> list[Item]:
     found = find_decision(store, node) if node else None
     if found is None:
         raise InputError(node or "expand", "no compaction with this id exists in the transcript", "copy the id from its summary")
+    if found.decision.receipt.get("by") == BY_RESUME:
+        raise InputError(
+            node, "the messages it replaces are too large to show", "search the transcript with `lamina sessions search`"
+        )
     if found.start and (items := _out_of(store, found)) is not None:
         return items
     return _out_of(store, found._replace(start=0, state={})) or []
@@ -94,7 +98,7 @@ def _taken(item: Item, decision: Boundary | Span | Clear) -> bool:
             return item.uuid in decision.ids
         case Clear():
             results = {block.tool_use_id for block in item.blocks if isinstance(block, ToolResult)}
-            return item.uuid in decision.attachments or not results.isdisjoint(decision.markers)
+            return item.uuid in {*decision.attachments, *decision.shortened} or not results.isdisjoint(decision.markers)
 
 
 def _before(records: Iterable[Record], uuid: str) -> Iterator[Record]:

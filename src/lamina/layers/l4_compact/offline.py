@@ -1,9 +1,12 @@
 """A summary made by rules, without a model (C7, O1). Pure.
 
 It collects what can be read directly from the messages: the first and last request, errors and the call after each, the last
-to-do list, and the last answers. As in every summary, the user's messages and the list of files are added by compose.py. Every
-part is bounded, so the summary always fits. `answer` is the offline summariser: like a model it sees only the request, and it
-answers in the requested form.
+to-do list, and the last answers. As in every summary, the user's messages and the list of files are added by compose.py. `answer` is
+the offline summariser: like a model it sees only the request, and it answers in the requested form.
+
+The summary has a budget like any other. Every part is bounded; if all of them together are too large, each keeps its newest lines,
+so that no section is lost. Reading is bounded too: only the newest texts are searched for values, so a conversation of any size takes
+about as long.
 
 The summary also keeps lines that state a value (`stated`), from answers, results and arguments. A line counts if it reads like a
 sentence and contains a number. Logs repeat the same pattern, so lines that are equal except for their digits are left out. Every
@@ -14,13 +17,14 @@ many, the newest texts come first.
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ...conversation.compaction.compose import COMMAND_KEYS, USERS_HEADING
 from ...conversation.compaction.cuts import is_said
-from ...conversation.compaction.user_messages import LEAST_CHARACTERS, escaped, shortened, words_of
+from ...conversation.compaction.user_messages import LEAST_CHARACTERS, Tokens, escaped, shortened, words_of
 from ...core.blocks import Block, Text, ToolResult, ToolUse, Wire, read_content
 from ...core.errors import InputError
 from ...core.fence import escape
@@ -34,17 +38,20 @@ LEAST_LETTERS = 0.75
 EACH = 2
 # A longer text is a data file, whose beginning represents the rest.
 LONGEST_TEXT = 200_000
+# Characters searched for values, in the newest texts: far more than fill the summary, and about a second of work.
+MOST_READ = 4_000_000
 
 _SENTENCE = re.compile(r"[^\n]+?(?:[.!?。！？](?=\s|$)|$)", re.MULTILINE)
 _DIGITS = re.compile(r"\d+")
 # Prefixes that are not part of a line: a line number, a bullet, a quotation mark.
 _BEFORE = re.compile(r"\A(?:\d+(?:\s*[→│|]|:\s))?[\s>*•#-]*")
 _WORD = re.compile(r"[^\W\d_]{2,}")
+_NO_LETTER = re.compile(r"[^\w ]|[\d_]")
 
 
 def stated(texts: Sequence[str], most: int) -> list[str]:
     """Return at most `most` lines that state a value, in their original order."""
-    found = [[line for line in _lines(text) if _is_value(line)] for text in texts]
+    found = [[line for line in _lines(text) if _is_value(line)] for text in _newest(texts)]
     # The lines of a file that was read twice count once.
     newest = {line: at for at, lines in enumerate(found) for line in lines}
     forms = Counter(map(_form, newest))
@@ -60,6 +67,15 @@ def stated(texts: Sequence[str], most: int) -> list[str]:
     return [line for _, _, line in sorted(kept)]
 
 
+def _newest(texts: Sequence[str]) -> Sequence[str]:
+    left = MOST_READ
+    for at in range(len(texts) - 1, -1, -1):
+        left -= min(len(texts[at]), LONGEST_TEXT)
+        if left < 0:
+            return texts[at + 1 :]
+    return texts
+
+
 def _lines(text: str) -> Iterator[str]:
     for found in _SENTENCE.finditer(text[:LONGEST_TEXT]):
         line = found[0].strip()
@@ -70,7 +86,7 @@ def _lines(text: str) -> Iterator[str]:
 def _is_value(line: str) -> bool:
     if not _DIGITS.search(line) or len(_WORD.findall(line)) < LEAST_WORDS:
         return False
-    return sum(char.isalpha() or char == " " for char in line) >= LEAST_LETTERS * len(line)
+    return len(_NO_LETTER.findall(line)) <= (1 - LEAST_LETTERS) * len(line)
 
 
 def _form(line: str) -> str:
@@ -90,6 +106,9 @@ MOST_VALUES = 100
 EARLIER = 12_000
 
 NONE = "(nothing found)"
+# Shares of each section that are tried until the summary is within its budget.
+SHARES = (1.0, 0.5, 0.25, 0.1)
+LEAST_LINES = 4
 _OPEN = ("pending", "in_progress")
 _SECTION = re.compile(r"^## [1-9]\. .*$", re.MULTILINE)
 
@@ -103,19 +122,37 @@ class Spoken(NamedTuple):
     summary: bool
 
 
-def mechanical(items: Sequence[Item]) -> str:
-    """Return the sections of a summary of these items, except the sixth (the user's messages)."""
-    return digest([Spoken(item.role, item.blocks, is_said(item), item.kind in ("summary", "partial")) for item in items])
+def mechanical(items: Sequence[Item], budget: int, tokens: Tokens) -> str:
+    """Return the sections of a summary of these items, except the sixth (the user's messages), within a budget of tokens."""
+    spoken = [Spoken(item.role, item.blocks, is_said(item), item.kind in ("summary", "partial")) for item in items]
+    return digest(spoken, budget, tokens)
 
 
-def digest(spoken: Sequence[Spoken]) -> str:
-    """Return the sections of a summary of these messages."""
+def digest(spoken: Sequence[Spoken], budget: int, tokens: Tokens) -> str:
+    """Return the sections of a summary of these messages. Only if they are too large even with few lines is the text cut."""
+    sections, words = _sections(spoken), ""
+    for share in SHARES:
+        words = "\n\n".join(f"## {heading}\n" + ("\n".join(_part(lines, share)) or NONE) for heading, lines in sections)
+        if tokens(words) <= budget:
+            return words
+    return shortened(words, budget, tokens, least=LEAST_CHARACTERS)
+
+
+def _part(lines: Sequence[str], share: float) -> Sequence[str]:
+    """Return the newest of these lines, each cut in the same proportion, so that a long one does not crowd out the rest."""
+    if share == 1.0:
+        return lines
+    most = max(LINE, int(max(map(len, lines), default=0) * share))
+    return [line if len(line) <= most else f"{line[:most]} […]" for line in lines[-max(LEAST_LINES, int(len(lines) * share)) :]]
+
+
+def _sections(spoken: Sequence[Spoken]) -> list[tuple[str, list[str]]]:
     said = [words_of(_blocks(one)) for one in spoken if one.by_user]
     calls = [block for one in spoken for block in one.blocks if isinstance(block, ToolUse)]
     request = [f"First: {_line(said[0])}", f"Last: {_line(said[-1])}"] if said else []
     earlier = [_earlier(words_of(_blocks(one))) for one in spoken if one.summary]
-    parts = [
-        ("1. Primary request and intent", request[: len(set(said))] + earlier),
+    return [
+        ("1. Primary request and intent", earlier + request[: len(set(said))]),
         ("2. Key technical concepts", []),
         ("3. Files and code", _commands(calls)),
         ("4. Errors and fixes", _errors(spoken)),
@@ -123,7 +160,6 @@ def digest(spoken: Sequence[Spoken]) -> str:
         ("7. Pending tasks", _todos(calls)),
         ("8. Current work", _answers(spoken)),
     ]
-    return "\n\n".join(f"## {heading}\n" + ("\n".join(lines) or NONE) for heading, lines in parts)
 
 
 def _blocks(one: Spoken) -> list[Text]:
@@ -214,9 +250,9 @@ INJECTED = "<system-reminder>"
 def answer(request: Wire) -> list[Wire]:
     messages = [message for message in request.get("messages") or () if isinstance(message, Mapping)]
     spoken = [one for message in messages for one in _spoken(message, last=message is messages[-1])]
-    words = digest(spoken)
-    if isinstance(most := request.get("max_tokens"), int):
-        words = shortened(words, most, lambda text: len(text.encode()) // BYTES_PER_TOKEN, least=LEAST_CHARACTERS)
+    most = request.get("max_tokens")
+    budget = most if isinstance(most, int) else sys.maxsize
+    words = digest(spoken, budget, lambda text: len(text.encode(errors="replace")) // BYTES_PER_TOKEN)
     return [{"type": "text", "text": f"<analysis>{ANALYSIS}</analysis>\n<summary>\n{words}\n</summary>"}]
 
 

@@ -1,9 +1,10 @@
 """Decide what a compaction keeps and what it summarises (C4, C6, B1, B2). Pure: items and sizes in, a frozen value out.
 
 The view is cut into three parts: `before`, the summarised part, and `after`. The first and the last are kept; `before` is empty
-unless the user asks to summarise *from* a message on. Three rules decide where `after` begins:
+unless the user asks to summarise *from* a message on. Four rules decide where `after` begins:
 
 - user messages that no answer has seen yet stay, unless they alone would fill the window;
+- tool results that no answer has seen yet stay with their calls, under the same condition;
 - an answer with open calls stays, since their results are still to come;
 - the policy's tail stays: the newest tokens, between its two limits, from the beginning of a turn if possible.
 
@@ -49,12 +50,18 @@ def plan(
     tail_min: int = 0,
     tail_max: int = 0,
     most_kept: int = 0,
+    most_round: int = 0,
     open_calls: Collection[str] = (),
     pivot: Pivot | None = None,
 ) -> SummaryPlan:
-    """Decide which part to summarise. Unanswered messages of more than `most_kept` tokens are summarised instead of kept."""
+    """Decide which part to summarise.
+
+    Unanswered messages of more than `most_kept` tokens, and an unanswered round of more than `most_round`, are summarised instead
+    of kept. 0 means no limit."""
     legal = legal_cuts(items)
     stays = _open_from(items, legal, open_calls)
+    if stays == len(items):
+        stays = _unseen_round_from(items, legal, most_round, size)
     stays = min(stays, _unanswered_from(items, legal, stays, most_kept, size))
     start, end = 0, stays
     if pivot is not None:
@@ -74,6 +81,19 @@ def _open_from(items: Sequence[Item], legal: Sequence[bool], open_calls: Collect
         if any(isinstance(block, ToolUse) and block.id in open_calls for block in item.blocks):
             return cut_before(legal, index)
     return len(items)
+
+
+def _unseen_round_from(items: Sequence[Item], legal: Sequence[bool], most: int, size: Size) -> int:
+    """Return where the last answer begins if its tool results are still unanswered, so that the model sees them."""
+    start = len(items)
+    for index in range(len(items) - 1, -1, -1):
+        if items[index].role == "assistant" or items[index].kind in FOLDED:
+            break
+        if any(isinstance(block, ToolResult) for block in items[index].blocks):
+            start = index
+    start = cut_before(legal, start)
+    kept = size(block for item in items[start:] for block in item.blocks)
+    return start if kept <= most or not most else len(items)
 
 
 def _unanswered_from(items: Sequence[Item], legal: Sequence[bool], end: int, most: int, size: Size) -> int:

@@ -18,6 +18,7 @@ from ...conversation.compaction.cuts import FOLDED
 from ...conversation.compaction.restoration import size_of, tokens_of
 from ...conversation.isolate import take_job_results
 from ...conversation.state import Conversation
+from ...conversation.triggers import compaction_at
 from ...core.effects import Flow, Wait, drive
 from ...core.usage import Usage
 from ...core.view import Item
@@ -25,7 +26,7 @@ from ...fork.background import JobResult
 from ...fork.fork import ForkOutcome, run_fork
 from .plan import SummaryPlan
 from .summary_call import PURPOSE, reserve
-from .summary_text import Rejected, directive, read_summary
+from .summary_text import Rejected, directive, read_summary, without_media
 
 
 class SummaryAhead(msgspec.Struct):
@@ -43,7 +44,7 @@ def begin(c: Conversation, count: int) -> None:
     """Start a summary near the threshold, unless one for this conversation exists or is being made."""
     ahead = c.limits.scaled(c.policy.compact.ahead_tokens)
     state = c.layer_state(SummaryAhead)
-    if not ahead or _notes_will_do(c) or count < c.limits.autocompact - ahead:
+    if not ahead or _notes_will_do(c) or count < compaction_at(c) - ahead:
         return
     if _is_current(c, state) or c.background.running(PURPOSE) is not None:
         return
@@ -52,9 +53,10 @@ def begin(c: Conversation, count: int) -> None:
         return
     handover, side, most = forks.hand_over(c), forks.side(c), reserve(c)
     asked = directive(items, SummaryPlan(0, len(items), len(items)))
+    sent = without_media(handover, items)
 
     def job(abort: Event) -> ForkOutcome:
-        return drive(run_fork(handover, asked, purpose=PURPOSE, max_tokens=most), side.until(abort))
+        return drive(run_fork(sent, asked, purpose=PURPOSE, max_tokens=most), side.until(abort))
 
     if c.background.start(PURPOSE, job, partial(_take, c)):
         state.items = tuple(item.uuid for item in items)
@@ -67,7 +69,7 @@ def _notes_will_do(c: Conversation) -> bool:
     """Return whether the notes will compact the conversation without a call, so that prefetching a summary would waste money.
 
     A policy may start the notes too late for that."""
-    in_time = c.limits.scaled(c.policy.notes.first_at) < c.limits.autocompact
+    in_time = c.limits.scaled(c.policy.notes.first_at) < compaction_at(c)
     return in_time and c.settings.session_notes and c.settings.notes_compaction and c.directory is not None
 
 

@@ -1,5 +1,6 @@
 """Layer 4 in a turn: a summary replaces old messages, and important context is restored after it (C1-C9, B1-B3).
 
+    for_model   before a call: compact because the model asked for it (`answer_request`)
     if_needed   before a call: compact with notes if possible (layer 3), else with a summary; a prefetched one needs no waiting
     compact     compact on request: everything, from a message on, or up to a message
     too_long    compact after the provider rejected the conversation as too long
@@ -21,6 +22,7 @@ from ...conversation.compaction.cuts import FOLDED, is_said, rounds
 from ...conversation.compaction.hooks import CompactHooks
 from ...conversation.compaction.restoration import size_of
 from ...conversation.state import Conversation
+from ...conversation.triggers import Room, nearly_full, room
 from ...core.effects import Flow
 from ...core.errors import PromptTooLong
 from ...core.records import Boundary
@@ -28,7 +30,18 @@ from ...core.usage import Usage
 from ...core.view import Item
 from . import prefetch as ahead
 from .apply import apply_summary, put_together
-from .breaker import ANSWERS_A_TURN, EVENT, NEAR, BreakerLedger, explanation, failed, filled, read_ledger, turns_since, worked
+from .breaker import (
+    ANSWERS_A_TURN,
+    EVENT,
+    BreakerLedger,
+    explanation,
+    failed,
+    filled,
+    gave_up_on_model,
+    read_ledger,
+    turns_since,
+    worked,
+)
 from .plan import Pivot, SummaryPlan, plan
 from .summary_call import SummaryFailed, SummaryMade, reserve, summarise, without_model
 
@@ -39,8 +52,12 @@ QuickCompaction: TypeAlias = Callable[[Conversation, CompactHooks], Flow[Compact
 EXPECTED = 3_000
 # An unanswered message larger than this percentage of the threshold is summarised instead of kept.
 MOST_KEPT_PERCENT = 50
+# A model's request is turned down below this percentage of the threshold, or if less was added since the last compaction.
+LEAST_REQUESTED_PERCENT = 25
+LEAST_GROWTH_PERCENT = 15
 NOTHING = "there is nothing to summarise yet"
 CHANGED = "the conversation changed while the summary was being written"
+GIVEN_UP = "it is no longer asked after several failures in a row"
 
 
 class CompactionPreview(msgspec.Struct, frozen=True):
@@ -61,38 +78,108 @@ def if_needed(c: Conversation, quick: QuickCompaction) -> Flow[None]:
     first."""
     if not c.autocompact or c.settings.collapse:
         return
-    count = c.count.judged
-    if count < c.limits.autocompact:
-        ahead.begin(c, count)
+    count, ledger, found = c.count.judged, _ledger(c), room(c)
+    if count < found.at:
+        if not found.enough:
+            _tell_no_room(c, found)
+        if not gave_up_on_model(ledger, c.policy.compact):
+            ahead.begin(c, count)
         return
-    ledger = _ledger(c)
-    if ledger.stopped or _paused(c, ledger, count) or _is_vetoed(c, ledger):
+    full = count >= c.limits.blocking
+    if ledger.stopped == "thrashing" or _paused(c, ledger, count):
+        return
+    if not full and (ledger.stopped or _is_vetoed(c, ledger)):
         return
     ledger = filled(ledger, _turns_since_compaction(c), c.policy.compact)
-    if ledger.stopped:
+    if ledger.stopped == "thrashing":
         _write(c, ledger)
     else:
-        yield from _compact_automatically(c, ledger, quick)
+        yield from _compact_automatically(c, ledger, quick, full=full)
+
+
+class NoRoomNotice:
+    """Whether the user knows that the first request leaves no room for compaction."""
+
+    def __init__(self) -> None:
+        self.sent = False
+
+
+def _tell_no_room(c: Conversation, found: Room) -> None:
+    notice = c.layer_state(NoRoomNotice)
+    if not notice.sent and c.count.judged >= c.limits.autocompact:
+        notice.sent = True
+        c.notify(
+            f"The first request has {found.base:,} of {c.limits.effective:,} tokens, which no compaction can remove, so automatic "
+            "compaction waits until the window is nearly full. Shorten the instructions or the list of tools."
+        )
 
 
 def _compact_automatically(
-    c: Conversation, ledger: BreakerLedger, quick: QuickCompaction, refused: PromptTooLong | None = None
-) -> Flow[bool]:
-    """Try `quick` first, then a summary, and record the result in the breaker's state."""
-    hooks = CompactHooks(c, "auto")
-    done = (yield from quick(c, hooks)) or (yield from _full(c, hooks, refused=refused))
+    c: Conversation,
+    ledger: BreakerLedger,
+    quick: QuickCompaction,
+    *,
+    full: bool,
+    refused: PromptTooLong | None = None,
+    instructions: str = "",
+) -> Flow[Compacted]:
+    """Try `quick` first, then a summary, and record the result in the breaker's state. `full` means that nothing more can be sent
+    without it."""
+    hooks = CompactHooks(c, "auto", instructions, can_veto=not full)
+    skip = GIVEN_UP if gave_up_on_model(ledger, c.policy.compact) else ""
+    by_notes = None if hooks.instructions else (yield from quick(c, hooks))
+    done = by_notes or (yield from _full(c, hooks, refused=refused, skip_model=skip))
     if hooks.refused:
         c.notify(f"The conversation was not compacted: {hooks.refused.rstrip('.')}. Lamina tries again after your next message.")
         _write(c, msgspec.structs.replace(ledger, refused=_last_said(c)))
+    elif done.done:
+        _write(c, worked(ledger, done.boundary, by_hand=False, by_rules=bool(done.instead)))
+    elif done.why != CHANGED:
+        _write(c, failed(ledger, c.policy.compact), done.why)
+    return done
+
+
+def answer_request(c: Conversation, instructions: str) -> str:
+    """Note the model's request for a compaction, and return what to tell the model.
+
+    Nothing is appended here: a tool may run in another thread. A request is turned down if too little was added since the last
+    compaction, so a model that keeps asking costs no calls."""
+    count, event = c.count.judged, c.log.events.get("compaction")
+    least = c.limits.autocompact * LEAST_REQUESTED_PERCENT // 100
+    after = event.data.get("tokens_after") if event is not None else None
+    if isinstance(after, int):
+        least = max(least, after + c.limits.autocompact * LEAST_GROWTH_PERCENT // 100)
+    if not c.settings.compaction:
+        return "Compaction is turned off in this session. Continue without it."
+    if _ledger(c).stopped:
+        return "Automatic compaction has stopped in this session. Continue without it."
+    if count < least:
+        return f"Not needed: the conversation has {count:,} tokens, and a compaction is worth it from {least:,} on. Continue."
+    c.request_compaction(instructions.strip())
+    return (
+        "The conversation will be compacted before your next step: a summary replaces the earlier messages. The user's messages, "
+        "the names of the files used and this round are kept."
+    )
+
+
+def for_model(c: Conversation, quick: QuickCompaction) -> Flow[None]:
+    """Carry out the compaction that the model asked for, and tell the user."""
+    instructions = c.requested or ""
+    c.request_compaction(None)
+    c.record_event("compaction_requested", {"instructions": instructions, "tokens": c.count.judged})
+    ledger = _ledger(c)
+    if ledger.stopped or _is_vetoed(c, ledger):
+        return
+    done = yield from _compact_automatically(c, ledger, quick, full=False, instructions=instructions)
+    if done.done:
+        c.notify(f"The model asked for a compaction: {done.tokens_before:,} to {done.tokens_after:,} tokens.")
     else:
-        judged = worked(ledger, done.boundary, by_hand=False) if done.done else failed(ledger, c.policy.compact)
-        _write(c, judged, done.why)
-    return done.done
+        c.notify(f"The model asked for a compaction, which was not possible: {done.why.rstrip('.')}.")
 
 
 def will_help(c: Conversation) -> bool:
     """Return whether a full window will be compacted before the next call, so that one more message can be accepted."""
-    return c.autocompact and not c.settings.collapse and not _ledger(c).stopped
+    return c.autocompact and not c.settings.collapse and _ledger(c).stopped != "thrashing"
 
 
 def compact(c: Conversation, quick: QuickCompaction, *, instructions: str = "", pivot: Pivot | None = None) -> Flow[Compacted]:
@@ -110,9 +197,9 @@ def compact(c: Conversation, quick: QuickCompaction, *, instructions: str = "", 
 def too_long(c: Conversation, error: PromptTooLong, quick: QuickCompaction) -> Flow[bool]:
     """Compact once after the provider rejected the conversation as too long. Return whether the call can be retried."""
     ledger = _ledger(c)
-    if not c.autocompact or ledger.stopped or _is_vetoed(c, ledger):
+    if not c.autocompact or ledger.stopped == "thrashing":
         return False
-    return (yield from _compact_automatically(c, ledger, quick, error))
+    return (yield from _compact_automatically(c, ledger, quick, full=True, refused=error)).done
 
 
 def preview(c: Conversation, *, pivot: Pivot | None = None) -> CompactionPreview:
@@ -138,35 +225,63 @@ def preview(c: Conversation, *, pivot: Pivot | None = None) -> CompactionPreview
 
 
 def _full(
-    c: Conversation, hooks: CompactHooks, *, pivot: Pivot | None = None, refused: PromptTooLong | None = None
+    c: Conversation,
+    hooks: CompactHooks,
+    *,
+    pivot: Pivot | None = None,
+    refused: PromptTooLong | None = None,
+    skip_model: str = "",
 ) -> Flow[Compacted]:
+    """Compact with a summary by the model, or by rules if the model cannot write one and room is needed. `skip_model` is the
+    reason for not asking the model at all."""
     wanted = CompactionRequest(hooks.trigger, c.clock(), c.count.tokens, pivot is not None)
     items = tuple(c.log.view.items)
-    made = _plan(c, items, pivot)
+    made = _plan(c, items, pivot, refused)
     if made.empty and not hooks.refused:
         return Compacted(why=NOTHING, tokens_before=wanted.before)
     if not hooks.ask():
         return Compacted(why=hooks.refused, tokens_before=wanted.before)
-    instructions = hooks.instructions
     how: How = "summary"
-    made_ahead = None if instructions or pivot is not None else (yield from ahead.ready(c, items))
+    made_ahead = None if hooks.instructions or pivot is not None else (yield from ahead.ready(c, items))
     if made_ahead is not None:
         # A prefetched summary covers the whole conversation of its time; the tail of it may be kept in addition.
         how, made = "ahead", SummaryPlan(0, min(made.end, len(made_ahead.items)), len(items))
         asked: SummaryMade | SummaryFailed = SummaryMade(made_ahead.text, made_ahead.usage)
+    elif skip_model:
+        asked = SummaryFailed(skip_model, Usage())
     else:
-        asked = yield from summarise(c, items, made, instructions=instructions, partial=wanted.partial, too_long=refused)
-    if isinstance(asked, SummaryFailed) and asked.answered and c.count.judged >= c.limits.blocking:
-        # The model answers but not with a summary, and the window is full: a summary by rules is better than a dead end.
-        asked = without_model(c, items, made, asked.usage)
+        asked = yield from summarise(c, items, made, instructions=hooks.instructions, partial=wanted.partial, too_long=refused)
     now = tuple(c.log.view.items)
-    if not isinstance(asked, SummaryFailed) and not _is_unchanged(items, now):
-        asked = SummaryFailed(CHANGED, asked.usage)
-    if isinstance(asked, SummaryFailed):
-        c.record_event("compaction_failed", {"trigger": hooks.trigger, "why": asked.why})
-        return Compacted(why=asked.why, usage=asked.usage, tokens_before=wanted.before)
-    made = SummaryPlan(made.start, made.end, len(now))
-    return apply_summary(c, now, made, asked, "rules" if asked.mechanical else how, wanted)
+    if _is_unchanged(items, now):
+        done = _applied(c, now, SummaryPlan(made.start, made.end, len(now)), asked, how, wanted)
+    elif hooks.trigger == "auto" and c.count.judged >= c.limits.blocking and not (made := _plan(c, now, pivot)).empty:
+        done = _applied(c, now, made, SummaryFailed(CHANGED, asked.usage), how, wanted)
+    else:
+        done = Compacted(why=CHANGED)
+    if not done.done:
+        c.record_event("compaction_failed", {"trigger": hooks.trigger, "why": done.why})
+        return msgspec.structs.replace(done, usage=asked.usage, tokens_before=wanted.before)
+    return done
+
+
+def _applied(
+    c: Conversation,
+    items: Sequence[Item],
+    made: SummaryPlan,
+    asked: SummaryMade | SummaryFailed,
+    how: How,
+    wanted: CompactionRequest,
+) -> Compacted:
+    """Commit the model's summary. If there is none, or it saves nothing, rules make one, provided that room is needed: a manual
+    compaction below the threshold rather leaves the conversation as it is."""
+    if isinstance(asked, SummaryMade):
+        done = apply_summary(c, items, made, asked, "rules" if asked.mechanical else how, wanted)
+    else:
+        done = Compacted(why=asked.why)
+    needed = wanted.trigger == "auto" or c.count.judged >= c.limits.autocompact
+    if done.done or not needed or (isinstance(asked, SummaryMade) and asked.mechanical):
+        return done
+    return apply_summary(c, items, made, without_model(c, items, made, done.why, asked.usage), "rules", wanted)
 
 
 def _is_unchanged(items: Sequence[Item], now: Sequence[Item]) -> bool:
@@ -175,19 +290,30 @@ def _is_unchanged(items: Sequence[Item], now: Sequence[Item]) -> bool:
     return same and not any(item.kind in FOLDED for item in now[len(items) :])
 
 
-def _plan(c: Conversation, items: Sequence[Item], pivot: Pivot | None) -> SummaryPlan:
+def _plan(c: Conversation, items: Sequence[Item], pivot: Pivot | None, refused: PromptTooLong | None = None) -> SummaryPlan:
     policy, limits = c.policy.compact, c.limits
-    # The tail leaves room for the summary and the fixed part before the messages.
-    most = max(0, ceiling(c) - c.count.fixed - reserve(c) // 2)
+    # The tail leaves room for the summary and the base.
+    found = room(c)
+    most = max(0, ceiling(c) - found.base - reserve(c) // 2)
     return plan(
         items,
         size=lambda blocks: size_of(c, tuple(blocks)),
         tail_min=min(limits.scaled(policy.tail_min), most),
         tail_max=min(limits.scaled(policy.tail_max), most),
-        most_kept=limits.autocompact * MOST_KEPT_PERCENT // 100,
+        most_kept=(found.at - found.base) * MOST_KEPT_PERCENT // 100,
+        most_round=_most_round(c, refused),
         open_calls=c.log.view.flat.open_calls,
         pivot=pivot,
     )
+
+
+def _most_round(c: Conversation, refused: PromptTooLong | None) -> int:
+    """Return the maximum tokens of an unanswered round that is kept: with a summary before it, it must still fit.
+
+    If the server rejected the conversation, its limit counts, with room to spare because our count was wrong."""
+    if refused is not None:
+        return max(1, (c.count.tokens - (refused.gap or 0)) * MOST_KEPT_PERCENT // 100)
+    return max(1, c.limits.blocking - c.count.fixed - reserve(c) - c.limits.scaled(c.policy.compact.users_tokens))
 
 
 def _ledger(c: Conversation) -> BreakerLedger:
@@ -199,7 +325,7 @@ def _ledger(c: Conversation) -> BreakerLedger:
 def _paused(c: Conversation, ledger: BreakerLedger, count: int) -> bool:
     """Return whether compaction is paused after an undo: the user wanted the messages back, so only the blocking limit ends
     it."""
-    return ledger.boundary in c.log.revoked and count < c.limits.blocking - c.limits.scaled(NEAR)
+    return ledger.boundary in c.log.revoked and count < nearly_full(c)
 
 
 def _is_vetoed(c: Conversation, ledger: BreakerLedger) -> bool:
@@ -221,7 +347,8 @@ def _turns_since_compaction(c: Conversation) -> int | None:
 
 
 def _write(c: Conversation, ledger: BreakerLedger, why: str = "") -> None:
-    """Log the state of the breaker, and notify the user if automatic compaction has stopped."""
+    """Log the state of the breaker, and notify the user if it has just tripped."""
     c.record_event(EVENT, ledger.to_json())
-    if sentence := explanation(ledger, c.policy.compact):
+    found = room(c)
+    if sentence := explanation(ledger, c.policy.compact, base=0 if found.enough else found.base):
         c.notify(f"{sentence} Last reason: {why}." if why else sentence)

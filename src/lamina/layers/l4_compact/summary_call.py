@@ -1,12 +1,14 @@
 """Ask the model for a summary (C3, C7, C8), in a fork that shares the cached prefix. A flow; the conversation does not change
 here.
 
-A failed call is retried a few times, unless authentication failed. An answer that is not a valid summary is retried with the
-reason. A call that is too long is retried without its oldest rounds; after the last try the summary is made without a model.
+A failed call is retried after a pause, and an answer that is not a valid summary is retried with the reason, together up to two
+times (C8). These are the only retries: the provider sends each of these calls once, so that no two budgets multiply. A call that is
+too long is retried without its oldest rounds. When the model cannot do it, `without_model` makes the summary by rules.
 """
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 
 import msgspec
@@ -14,22 +16,26 @@ import msgspec
 from ...conversation import forks
 from ...conversation.compaction.cuts import rounds
 from ...conversation.compaction.restoration import size_of, tokens_of
-from ...conversation.compaction.user_messages import shortened
 from ...conversation.state import Conversation, seconds_between
-from ...core.effects import Flow
-from ...core.errors import AuthFailed, PromptTooLong, ProviderError
+from ...core.effects import Flow, Sleep
+from ...core.errors import Aborted, LaminaError, PromptTooLong, ProviderError
 from ...core.usage import Usage
 from ...core.view import Item
 from ...fork.fork import ForkOutcome, run_fork
-from ...fork.handover import Handover, PrefixChanged, altered
+from ...fork.handover import Handover, altered
 from ...providers.models import known
+from ...providers.retry import RetryPolicy, plan_retry
 from .offline import mechanical
 from .plan import SummaryPlan
-from .summary_text import Rejected, directive, read_summary, shown, to_drop
+from .summary_text import Rejected, directive, read_summary, shown, to_drop, without_media
 
 PURPOSE = "summary"
+NO_USAGE = Usage()
 # The reserve is at most a quarter of the window (T5), which is a third of the effective window.
 RESERVE_PART = 3
+# Seconds to wait for the server in one compaction. The rules need no server, so nobody waits longer for a better summary.
+PATIENCE = 10.0
+TOO_LONG = "the conversation is too long for the call that would write it"
 
 
 class SummaryMade(msgspec.Struct, frozen=True):
@@ -37,25 +43,28 @@ class SummaryMade(msgspec.Struct, frozen=True):
     usage: Usage
     dropped: int = 0  # rounds of the summarised part that no model has seen
     unseen: frozenset[str] = frozenset()  # the items of those rounds
-    mechanical: bool = False
+    instead: str = ""  # why rules made it and not the model; empty if the model did
+
+    @property
+    def mechanical(self) -> bool:
+        return bool(self.instead)
 
 
 class SummaryFailed(msgspec.Struct, frozen=True):
     why: str
     usage: Usage
-    answered: bool = False  # the model answered, but not with a valid summary
 
 
 def summarise(
     c: Conversation, items: Sequence[Item], made: SummaryPlan, *, instructions: str, partial: bool, too_long: PromptTooLong | None
 ) -> Flow[SummaryMade | SummaryFailed]:
-    """Ask for a summary until there is one or the retries are used up.
+    """Ask for a summary until there is one or the retries are used up. A call that stays too long is replaced by rules (C7).
 
     `too_long` is the error of a call that was too long. With the directive appended the summary call would be too, so it starts
     shortened."""
     attempt = _Attempt(c, items, made, instructions, partial)
     if too_long is not None and not attempt.shorten(too_long.gap):
-        return without_model(c, items, made, attempt.usage)
+        return without_model(c, items, made, TOO_LONG, attempt.usage)
     while True:
         began = c.clock()
         try:
@@ -64,12 +73,16 @@ def summarise(
             )
         except PromptTooLong as error:
             if not attempt.shorten(error.gap):
-                return without_model(c, items, made, attempt.usage)
+                return without_model(c, items, made, TOO_LONG, attempt.usage)
             continue
-        except (ProviderError, PrefixChanged) as error:
+        except Aborted:
+            raise
+        except LaminaError as error:
             forks.failed(c, PURPOSE, error)
-            if isinstance(error, AuthFailed) or not attempt.again(str(error)):
-                return SummaryFailed(str(error), attempt.usage)
+            pause = attempt.pause(error)
+            if pause is None:
+                return SummaryFailed(str(error).rstrip("."), attempt.usage)
+            yield Sleep(pause)
             continue
         forks.ended(c, PURPOSE, outcome, seconds_between(began, c.clock()))
         attempt.usage += outcome.usage
@@ -78,7 +91,7 @@ def summarise(
             return attempt.got(found.text)
         c.record_event("summary_rejected", {"why": found.why})
         if not attempt.again(found.why):
-            return SummaryFailed(found.why, attempt.usage, answered=True)
+            return SummaryFailed(f"the answer was not usable ({found.why})", attempt.usage)
 
 
 class _Attempt:
@@ -92,10 +105,11 @@ class _Attempt:
         self._partial = partial
         self._why = ""
         self._failures = 0
+        self._waited = 0.0
         self._shortened = 0
         self._from = 0  # index of the first round that is still sent
         self.size = size_of(c, [block for item in items[made.start : made.end] for block in item.blocks])
-        self.handover: Handover = forks.hand_over(c)
+        self.handover: Handover = without_media(forks.hand_over(c), items)
         self.usage = Usage()
 
     def directive(self) -> str:
@@ -109,10 +123,21 @@ class _Attempt:
         )
 
     def again(self, why: str) -> bool:
-        """Count a failure and return whether to retry."""
+        """Count an answer that is not a summary, and return whether to retry."""
         self._failures += 1
         self._why = why
         return self._failures <= self._c.policy.compact.summary_retries
+
+    def pause(self, error: LaminaError) -> float | None:
+        """Count a failed call, and return the seconds to wait before the next one, or None if it would fail too or take too
+        long."""
+        self._failures += 1
+        if not isinstance(error, ProviderError):
+            return None
+        policy = RetryPolicy(max_retries=self._c.policy.compact.summary_retries, budget=PATIENCE)
+        pause = plan_retry(error, tries=self._failures, waited=self._waited, heard=False, policy=policy, luck=random.random())
+        self._waited += pause or 0.0
+        return pause
 
     def shorten(self, gap: int | None) -> bool:
         """Drop the oldest rounds. Return False if the tries are used up or nothing would be left."""
@@ -138,13 +163,14 @@ class _Attempt:
         return SummaryMade(text, self.usage, len(dropped), unseen)
 
 
-def without_model(c: Conversation, items: Sequence[Item], made: SummaryPlan, usage: Usage) -> SummaryMade:
-    """Return a summary made by rules. It is always possible, and smaller than the part it replaces."""
+def without_model(c: Conversation, items: Sequence[Item], made: SummaryPlan, why: str, usage: Usage = NO_USAGE) -> SummaryMade:
+    """Return a summary made by rules. It is always possible, and smaller than the part it replaces. `why` is the reason why the
+    model did not write it."""
     part = items[made.start : made.end]
     whole = size_of(c, [block for item in part for block in item.blocks])
-    text = shortened(mechanical(part), min(reserve(c), max(1, whole // 2)), lambda words: tokens_of(c, words), least=200)
+    text = mechanical(part, min(reserve(c), max(1, whole // 2)), lambda words: tokens_of(c, words))
     answers = len([one for one in rounds(part) if any(item.role == "assistant" for item in part[one.start : one.end])])
-    return SummaryMade(text, usage, answers, frozenset(item.uuid for item in part), mechanical=True)
+    return SummaryMade(text, usage, answers, frozenset(item.uuid for item in part), instead=why)
 
 
 def reserve(c: Conversation) -> int:

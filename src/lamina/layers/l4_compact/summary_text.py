@@ -3,8 +3,8 @@
 The directive follows the unchanged conversation (C3, C6) and repeats nothing of it: the fork reads that from the cache. If only a
 part is to be summarised, the directive quotes the beginning of the message where the part starts or ends.
 
-If the call itself is too long (C7), the oldest rounds are dropped until it fits. That already breaks the cached prefix, so images
-and documents are replaced by text too (C2).
+Images and documents are replaced by text (C2): they would take room in a full window, and a server may refuse so many of them. Such
+a call does not use the cache. Neither does a call that was too long (C7) and is sent without its oldest rounds.
 
 Validation (C3, C8, B1). Invariant: only an answer that is clearly a summary replaces history. An answer is rejected if it is
 empty, refused or cut off, calls a tool, contains no summary, or is as large as the part it would replace. The reason is written
@@ -13,7 +13,6 @@ so that both the user and the next try can use it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 import msgspec
@@ -26,15 +25,12 @@ from ...core.prompt_files import prompt_sections
 from ...core.reply import Reply
 from ...core.view import Item
 from ...core.wording import counted
+from ...fork.handover import Handover, altered
 from .plan import SummaryPlan
+from .summary_tags import find_summary
 
-_ANALYSIS, _ANALYSIS_END = "<analysis>", "</analysis>"
-_SUMMARY, _SUMMARY_END = "<summary>", "</summary>"
-_HEADING = re.compile(r"^#{1,4}\s*[1-9]\.", re.MULTILINE)
-# An answer without tags is accepted only if it has at least this many of the numbered headings.
-LEAST_HEADINGS = 4
-# A shorter summary is useless.
-LEAST_CHARACTERS = 40
+# A shorter summary is useless. In bytes, since forty characters of Chinese can say a lot.
+LEAST_BYTES = 40
 
 # Stop reasons of an answer that ran into a limit.
 FULL = ("max_tokens", "model_context_window_exceeded")
@@ -57,46 +53,14 @@ def read_summary(reply: Reply, *, most: int, tokens: Tokens) -> Summary | Reject
         return Rejected("it calls a tool")
     if not reply.complete or reply.stop_reason in FULL:
         return Rejected("it was cut off")
-    found = _body(reply.text)
+    found = find_summary(reply.text)
     if found is None:
         return Rejected("it holds no <summary>" if reply.text.strip() else "it is empty")
-    if len(found) < LEAST_CHARACTERS:
+    if len(found.encode(errors="replace")) < LEAST_BYTES:
         return Rejected("it is empty")
     if (size := tokens(found)) >= most:
         return Rejected(f"it is no smaller than the messages it would replace ({size:,} of {most:,} tokens)")
     return Summary(_safe(found))
-
-
-def _body(text: str) -> str | None:
-    """Return the last summary in the answer, or the whole answer if it has the right headings and only the tags are missing."""
-    plain = _without_analysis(text)
-    small = plain.lower()
-    end = small.rfind(_SUMMARY_END)
-    if end >= 0:
-        before = small.rfind(_SUMMARY_END, 0, end)
-        start = small.find(_SUMMARY, max(0, before), end)
-        return plain[start + len(_SUMMARY) : end].strip() if start >= 0 else None
-    return plain.strip() if len(_HEADING.findall(plain)) >= LEAST_HEADINGS and _SUMMARY not in small else None
-
-
-def _without_analysis(text: str) -> str:
-    """Remove the analysis. An analysis that is never closed ends where the summary begins.
-
-    The text is walked only once, so an answer provoked by a hostile tool result takes no more than linear time."""
-    small = text.lower()
-    if len(small) != len(text):  # lowercasing some letters changes the length, and positions would not match
-        small = text
-    parts: list[str] = []
-    at = 0
-    last = small.rfind(_ANALYSIS_END)  # an analysis that starts after this position is never closed
-    while (start := small.find(_ANALYSIS, at)) >= 0:
-        closed = small.find(_ANALYSIS_END, start) if start < last else -1
-        end = closed + len(_ANALYSIS_END) if closed >= 0 else small.find(_SUMMARY, start)
-        if end < 0:
-            break
-        parts.append(text[at:start])
-        at = end
-    return "".join([*parts, text[at:]])
 
 
 def _safe(text: str) -> str:
@@ -130,6 +94,13 @@ def shown(items: Sequence[Item]) -> list[Wire]:
     for item in items:
         flat.add(item.role, [in_words(block) for block in item.blocks], key=item.key, synthetic=item.synthetic)
     return flat.messages()
+
+
+def without_media(handover: Handover, items: Sequence[Item]) -> Handover:
+    """Return the handover without images and documents. Without any, it is the same, and the cache is used."""
+    if all(in_words(block) is block for item in items for block in item.blocks):
+        return handover
+    return altered(handover, shown(items), "compaction")
 
 
 def in_words(block: Block) -> Block:

@@ -174,6 +174,7 @@ class DreamOutcome(NamedTuple):
     fork: ForkOutcome | None = None
     recovered: tuple[str, ...] = ()
     error: PrefixChanged | None = None
+    notices: tuple[str, ...] = ()  # what hooks told the user
 
 
 def run_dream(order: DreamOrder, perform_with: PerformWith, abort: Event, heard: Heard = lambda _: None) -> DreamOutcome:

@@ -14,9 +14,9 @@ user's Lamina home, including subfolders. If two types have the same name, the o
 user's, as in Claude Code. A file wins over a built-in type.
 
 A file may set the tools a subagent is offered, the model and the instructions. A user's own file, or one in a trusted working tree, may
-also turn on a memory. Nothing else in it has an effect: permissions, hooks, paths and servers are the user's, and every call of a
-subagent is judged like its parent's. Invariants: whatever the files contain, a session starts, and an invalid file costs one sentence;
-in a project no link is followed, and reads are bounded in number and size.
+also turn on a memory and bring hooks for this agent. Nothing else in it has an effect: permissions, paths and servers are the user's,
+and every call of a subagent is judged like its parent's. Invariants: whatever the files contain, a session starts, and an invalid file
+costs one sentence; in a project no link is followed, and reads are bounded in number and size.
 """
 
 from __future__ import annotations
@@ -26,14 +26,18 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeAlias, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import msgspec
 
 from ...core.fence import escape
 from ...core.front_matter import Value, read_front_matter
 from ...core.prompt_files import prompt_text
+from ...core.settings import Hooks
+from ...core.settings.collection_kinds import HOOK_TABLE, NO_ENTRIES
+from ...core.settings.kinds import printable
 from ...disk.home.agent_files import list_agent_files, list_agent_places
+from ...hooks.events import Event, plan_hooks
 from ...prompt.safe_read import UnusableFile, read_text
 from ...tools.tool import Tool
 
@@ -56,7 +60,19 @@ _FORMER = {"Task": AGENT}
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}")
 _TOOL = re.compile(r"[A-Za-z_][\w.-]{0,127}")
 # Keys that would let a file decide what only the user may decide.
-_POWERS = ("permissions", "permissionMode", "hooks", "mcpServers", "env")
+_POWERS = ("permissions", "permissionMode", "mcpServers", "env")
+# Fields, events, groups, a group, its commands, a command, its arguments.
+_DEEPEST = 7
+# The events of a subagent's own conversation. Stop is the stop of the agent.
+_HOOK_EVENTS: dict[str, Event] = {
+    "PreToolUse": "PreToolUse",
+    "PostToolUse": "PostToolUse",
+    "PostToolUseFailure": "PostToolUseFailure",
+    "PreCompact": "PreCompact",
+    "PostCompact": "PostCompact",
+    "SubagentStop": "SubagentStop",
+    "Stop": "SubagentStop",
+}
 _SAME_MODEL = ("inherit", "")
 
 
@@ -67,6 +83,7 @@ class AgentType(msgspec.Struct, frozen=True, kw_only=True):
     tools: tuple[str, ...] | None = None  # None: all of its parent's but Agent
     model: str | None = None  # None: its parent's
     memory: MemoryScope | None = None  # the scope of its own memory
+    hooks: Hooks = NO_ENTRIES  # run for this agent, besides those of the settings
     source: Source = "built-in"
     path: str = ""
 
@@ -89,7 +106,7 @@ def general_type() -> AgentType:
 
 
 def read_agent_type(text: str, *, source: Source, path: str, trusted: bool = True) -> ReadAgentType:
-    front = read_front_matter(text)
+    front = read_front_matter(text, deepest=_DEEPEST)
     if front.problem is not None:
         return ReadAgentType(None, f"its front matter {front.problem}")
     if front.head is None:
@@ -104,6 +121,7 @@ def read_agent_type(text: str, *, source: Source, path: str, trusted: bool = Tru
         return ReadAgentType(None, "it has no text below the front matter, which becomes the agent's system prompt")
     tools, ignored = _read_tools(fields.get("tools"))
     memory, untrusted = _read_memory(fields.get("memory"), trusted=trusted)
+    hooks, unused = _read_hooks(fields.get("hooks"), trusted=trusted)
     model = _one_line(fields.get("model"))
     kind = AgentType(
         name=name,
@@ -112,12 +130,13 @@ def read_agent_type(text: str, *, source: Source, path: str, trusted: bool = Tru
         tools=tools,
         model=None if model.casefold() in _SAME_MODEL else model,
         memory=memory,
+        hooks=hooks,
         source=source,
         path=path,
     )
     ignored += [key for key in _POWERS if key in fields]
     said = [f"an agent file cannot set {', '.join(ignored)}, so that is ignored"] if ignored else []
-    return ReadAgentType(kind, "", "; ".join([*said, *untrusted]))
+    return ReadAgentType(kind, "", "; ".join([*said, *untrusted, *unused]))
 
 
 def _one_line(value: Value | None) -> str:
@@ -132,6 +151,40 @@ def _read_memory(value: Value | None, *, trusted: bool) -> tuple[MemoryScope | N
     if scope is None:
         return None, [f"memory must be one of {', '.join(get_args(MemoryScope))}, so it is ignored"]
     return (scope, []) if trusted else (None, ["its memory is off until you trust this directory"])
+
+
+def _read_hooks(value: Value | None, *, trusted: bool) -> tuple[Hooks, list[str]]:
+    """Return the hooks we support, and a clause for each part without effect."""
+    if value is None:
+        return NO_ENTRIES, []
+    if not trusted:
+        return NO_ENTRIES, ["its hooks are off until you trust this directory"]
+    read = HOOK_TABLE.read(_with_numbers(value))
+    unused = [f"hooks: {problem}" for problem in read.problems]
+    kept: Hooks = NO_ENTRIES
+    for event, groups in (read.value or NO_ENTRIES).items():
+        if (own := _HOOK_EVENTS.get(event)) is None:
+            unused.append(f"hooks for {printable(event)} are not supported in an agent file")
+        else:
+            kept = HOOK_TABLE.join(kept, {own: groups})
+            unused += [fault.removesuffix(".") for fault in plan_hooks(own, {own: groups})[1]]
+    return kept, unused
+
+
+def _with_numbers(value: Value) -> Any:
+    """Return the value with its timeouts as numbers: front matter has texts only."""
+    if isinstance(value, list):
+        return [_with_numbers(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    return {key: _seconds(each) if key == "timeout" else _with_numbers(each) for key, each in value.items()}
+
+
+def _seconds(value: Value) -> Any:
+    try:
+        return float(value) if isinstance(value, str) else value
+    except ValueError:
+        return value
 
 
 def _read_tools(value: Value | None) -> tuple[tuple[str, ...] | None, list[str]]:

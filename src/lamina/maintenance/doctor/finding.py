@@ -85,6 +85,7 @@ _ROWS: dict[str, tuple[Severity, str, str]] = {
     # sessions
     "damaged-transcript": ("warning", "Transcripts with damaged lines", ""),
     "rescued-records": ("info", "Damaged transcripts with all records recovered", ""),
+    "odd-tree": ("info", "Transcripts with duplicate ids or cycles of parents", "Nothing to do: all records are read."),
     "newer-format": ("info", "Written by a newer Lamina", "Upgrade to continue it."),
     "stale-fork": ("info", "Left by a fork that was killed", "Remove it."),
     "not-looked-at": ("info", "Not checked", "Run `lamina sessions show ID` to check a session."),

@@ -9,14 +9,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ...core.errors import DiskError
+from ...core.log import Log
 from ...core.wording import counted, plural
 from ...disk.home.approvals import FILE_NAME as APPROVALS
 from ...disk.home.trust import FILE_NAME as TRUST
 from ...disk.locks.lock_file import live_holder
 from ...disk.settings_files import FILE_NAME, FLAGS_NAME
-from ...disk.transcripts.jsonl import Health, read_lines
+from ...disk.transcripts.jsonl import Health
 from ...disk.transcripts.repairs import MOST_BYTES
-from ...disk.transcripts.store import FORK_NAME, lock_path, read_origin
+from ...disk.transcripts.store import FORK_NAME, lock_path, read_origin, read_transcript
 from ...disk.trees.survey import SurveyedEntry, look_at, survey
 from .files import check_private, check_tree
 from .finding import Finding, PathFix
@@ -82,8 +83,7 @@ def _live(path: Path) -> str | None:
 def _transcript(path: Path, seen: SurveyedEntry) -> Iterator[Finding]:
     health = Health()
     try:
-        for _ in read_lines(path, health=health):
-            pass
+        tree = Log.tree_of(read_transcript(path, health=health))
         written = read_origin(path)
     except DiskError as error:
         yield Finding("sessions", "unreadable", f"{path.name} cannot be read: {error.problem}.", str(path))
@@ -91,6 +91,8 @@ def _transcript(path: Path, seen: SurveyedEntry) -> Iterator[Finding]:
     if written.newer is not None:
         text = f"{path.name} was written in format {written.newer} by a newer Lamina; it can be read, not continued."
         yield Finding("sessions", "newer-format", text, str(path))
+    for problem in tree.problems():
+        yield Finding("sessions", "odd-tree", f"{path.name}: {problem}", str(path))
     if not health.kinds:
         return
     live, fix = _live(path), None

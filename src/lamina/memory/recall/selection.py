@@ -164,9 +164,10 @@ def selection_request(model: str, manifest: Sequence[TopicHeader], words: str, *
 
 
 def read_answer(text: str, shown: Collection[str], most: int) -> tuple[str, ...] | None:
-    """Return the first names that were on the list. None for an invalid answer: no such JSON, or only unknown names."""
+    """Return the first names that were on the list. None for an invalid answer: no such JSON, or only unknown names. Text around
+    the JSON, such as a code block, is ignored: some servers do not enforce the schema."""
     try:
-        named = msgspec.json.decode(text.strip(), type=_SelectedMemories).selected_memories
+        named = msgspec.json.decode(text[max(0, text.find("{")) : text.rfind("}") + 1], type=_SelectedMemories).selected_memories
     except (msgspec.DecodeError, UnicodeEncodeError):
         return None
     chosen = tuple(dict.fromkeys(name for name in named if name in shown))[:most]

@@ -1,0 +1,84 @@
+"""A large first request: no compaction can remove it, so it neither triggers one nor counts as a window that fills up again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from lamina.conversation.triggers import base, compaction_at, nearly_full
+from lamina.core.policy import CLASSIC, Policy
+from lamina.session.base import working
+from lamina.testing import MessagesServer
+
+from .compacting import boundaries, opened, rounds, summarising, told
+
+# A tenth of the policy lean: compaction at 10,000 tokens, which keeps up to 4,500 of them.
+EARLY = replace(
+    CLASSIC,
+    window=replace(CLASSIC.window, autocompact_at=10_000),
+    compact=replace(CLASSIC.compact, tail_min=5_000, tail_max=9_000),
+)
+WINDOW = 100_000
+# The server counts four bytes a token: 6,900 of them.
+LARGE = "You are careful, and here is all you have to know about it. " * 460
+PIECE = "A line of a file that nobody will miss.\n" * 50
+
+
+def policy_at(tokens: int) -> Policy:
+    return replace(EARLY, window=replace(EARLY.window, autocompact_at=tokens))
+
+
+@pytest.mark.spec("B3", "T5")
+@pytest.mark.parametrize("system", ["Be brief.", LARGE])
+def test_an_absolute_trigger_counts_the_conversation_without_the_first_request(
+    messages_server: MessagesServer, tmp_path: Path, system: str
+) -> None:
+    messages_server.answer_with(summarising())
+    with opened(messages_server, tmp_path, policy=EARLY, window=WINDOW, system=system) as session:
+        peak = 0
+        for number in range(60):
+            rounds(session, messages_server, 1, start=number, content=PIECE)
+            peak = max(peak, session.tokens)
+        with working(session) as c:
+            first = base(c)
+        done = told(session, "compaction")
+        assert session.notices == []
+        assert len(done) >= 3
+        assert peak < first + 12_000, "it goes on being compacted"
+        assert all(one["tokens_after"] <= first + 8_500 for one in done)
+        assert all(one["tokens_before"] >= first + 10_000 for one in done)
+        assert told(session, "autocompact")[-1]["stopped"] == ""
+
+
+@pytest.mark.spec("T5", "T6")
+def test_the_windows_own_threshold_is_the_latest(messages_server: MessagesServer, tmp_path: Path) -> None:
+    messages_server.answer_with(summarising())
+    with opened(messages_server, tmp_path, policy=policy_at(15_000), system=LARGE) as session:
+        rounds(session, messages_server, 1, content="short")
+        with working(session) as c:
+            assert base(c) > 6_000
+            assert compaction_at(c) == c.limits.latest < 15_000 + base(c)
+
+
+@pytest.mark.spec("B3")
+def test_a_first_request_that_leaves_no_room_is_reported_once_and_the_session_goes_on(
+    messages_server: MessagesServer, tmp_path: Path
+) -> None:
+    messages_server.answer_with(summarising())
+    # 15,000 tokens are usable, compaction is due at 13,917, blocking is at 14,750.
+    with opened(messages_server, tmp_path, system=(LARGE * 2)[: 13_000 * 4]) as session:
+        asked = iter(range(60))
+        while session.tokens < 14_100:
+            rounds(session, messages_server, 1, start=next(asked), content="words " * 40)
+        with working(session) as c:
+            assert c.limits.autocompact < 14_100 < nearly_full(c)
+        assert boundaries(session) == [], "it would remove next to nothing"
+        (said,) = session.notices
+        assert said.startswith("The first request has 12,")
+        assert "compaction" in said
+        while not boundaries(session):
+            rounds(session, messages_server, 1, start=next(asked), content="words " * 40)
+        assert session.tokens < 14_100, "before it blocks, everything is tried"
+        assert session.notices == [said]
