@@ -28,6 +28,8 @@ from lamina.session.session import Session
 from lamina.testing import MessagesServer
 from lamina.tools.read_state import ReadRange, ReadState
 
+from . import clearing, noting
+from . import spills as spilling
 from .compacting import opened, rounds, summarising
 from .foreign import SESSION
 from .other_readers import CLAUDE_CODE, read_by_sdk, read_by_us, sent_by_claude_code, words_of
@@ -150,6 +152,90 @@ def test_a_rewind_to_before_a_compaction_is_seen_at_once(tmp_path: Path) -> None
         turns(session, "other")
         assert read_by_sdk(session)[:16] == items[:16]
         assert read_by_sdk(session) == read_by_us(session)
+
+
+@pytest.mark.spec("U7", "N6")
+def test_messages_that_a_compaction_with_notes_kept_follow_the_notes(messages_server: MessagesServer, tmp_path: Path) -> None:
+    noting.answering(messages_server)
+    with noting.connected(messages_server, tmp_path) as session:
+        noting.fill(session, conversation_of(session).limits.autocompact - 1_500)
+        noting.settle(session)
+        session.add_user([{"type": "text", "text": noting.LONG * 3}])
+        session.before_call()
+        [boundary] = noting.boundaries(session)
+        shown = read_by_sdk(session)
+        assert shown == read_by_us(session)
+        assert set(boundary.kept) & set(shown)
+        session.after_call(answer("m-last", "done"))
+        assert read_by_sdk(session) == read_by_us(session)
+        session.undo()
+        assert len(read_by_sdk(session)) > len(shown)
+        assert read_by_sdk(session) == read_by_us(session)
+
+
+@pytest.mark.spec("U7")
+def test_cleared_and_spilled_results_are_the_same_messages(tmp_path: Path) -> None:
+    with clearing.begun(clearing.opened(tmp_path)) as session:
+        clearing.until_cleared(session)
+        assert read_by_sdk(session) == read_by_us(session)
+    with Session(home=tmp_path, cwd=tmp_path, tools=[READ]) as session:
+        session.add_user("look")
+        session.before_call()
+        session.after_call(answer("m1", call("c1"), call("c2")))
+        session.add_tool_result("c1", "a line\n" * 40_000)
+        session.add_tool_result("c2", "short")
+        assert spilling.spills(session)
+        session.before_call()
+        session.after_call(answer("m2", "done"))
+        assert read_by_sdk(session) == read_by_us(session)
+
+
+@pytest.mark.spec("U7")
+def test_a_transcript_of_an_earlier_version_is_read_as_before(tmp_path: Path) -> None:
+    """There, a kept segment was anchored at the boundary, and what followed an undo had the revoked summary as its parent."""
+    common = {"isSidechain": False, "cwd": str(tmp_path), "sessionId": SESSION, "version": "0.1.0", "userType": "external"}
+
+    def row(uuid: str, parent: str | None, kind: str, ours: Wire | None = None, **more: object) -> Wire:
+        head = {"parentUuid": parent, **common, "uuid": uuid, "type": kind, "timestamp": "2026-02-03T04:05:06.000Z"}
+        return {**head, **more, "lamina": {"v": 1, **(ours or {})}}
+
+    def message(uuid: str, parent: str | None, role: str, words: str, ours: Wire | None = None, **more: object) -> Wire:
+        return row(uuid, parent, role, ours, message={"role": role, "content": [{"type": "text", "text": words}]}, **more)
+
+    metadata = {
+        "trigger": "auto",
+        "preservedMessages": {"uuids": ["a1"], "allUuids": ["a1"]},
+        "preservedSegment": {"headUuid": "a1", "anchorUuid": "b1", "tailUuid": "a1"},
+    }
+    rendered = {"type": "date", "rendered": [{"type": "text", "text": "today"}], "renderedRole": "user"}
+    compacted = [
+        message("u1", None, "user", "one"),
+        row("t1", "u1", "attachment", attachment=rendered),
+        message("a1", "t1", "assistant", "two"),
+        row(
+            "b1",
+            None,
+            "system",
+            subtype="compact_boundary",
+            logicalParentUuid="a1",
+            compactMetadata=metadata,
+        ),
+        message("s1", "b1", "user", "the summary", isCompactSummary=True, ours={"by": "b1"}),
+        row("c1", "s1", "system", subtype="lamina", ours={"kind": "checkpoint", "data": {"boundary": "b1", "start": 0}}),
+    ]
+    undone = [
+        row("r1", "s1", "system", subtype="lamina", ours={"kind": "revoke", "data": {"target": "b1"}}),
+        message("u2", "s1", "user", "three"),
+    ]
+    for rows, expected in (
+        ([*compacted, message("u2", "s1", "user", "three")], ["the summary", "two", "three"]),
+        ([*compacted, *undone], ["one", "today", "two", "three"]),
+    ):
+        path = tmp_path / "projects" / "old" / f"{SESSION}.jsonl"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(json.dumps(one, separators=(",", ":")) + "\n" for one in rows), encoding="utf-8")
+        with Session(home=tmp_path, cwd=tmp_path, resume=path, settings=WITHOUT_LAYERS) as session:
+            assert said(session.messages) == expected
 
 
 # Any history
