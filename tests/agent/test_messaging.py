@@ -13,12 +13,15 @@ import pytest
 from tests.session.hosts import lend
 
 from lamina.core.errors import InputError
-from lamina.core.settings import Settings
+from lamina.core.settings import Permissions, Settings
 from lamina.disk.crash_points import watched
 from lamina.disk.home.mailbox import Mailbox, MailboxAddress, deliver, members
 from lamina.layers.l5_extract.sources import read_sources
-from lamina.layers.l7_agents.messages import AgentMessage, encode_message
+from lamina.layers.l7_agents.messages import AgentMessage, MessageQueues, encode_message
 from lamina.layers.l7_agents.step import from_mailbox
+from lamina.permissions.request import CallRequest
+from lamina.permissions.rule_match import holding
+from lamina.permissions.rules import read_rules
 from lamina.session.base import working
 from lamina.testing import MessagesServer, Received
 
@@ -358,3 +361,117 @@ def test_what_agents_wrote_last_is_in_the_transcript_when_the_session_ends(opene
     messages_server.reply(text="I see.", when=for_parent)
     again.run("And?")
     assert any("Almost there." in words for words in mail_of(last_of_parent(messages_server)))
+
+
+@pytest.mark.spec("A6")
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_agent_is_addressed_by_its_name_or_by_its_type(
+    opened: Open, messages_server: MessagesServer, kind: str | None
+) -> None:
+    agent = opened()
+    asked, release = threading.Event(), threading.Event()
+    mine = own(kind)
+    when = mine.pop("when", lambda _: True)
+
+    def seen(received: Received) -> bool:
+        if when(received):
+            asked.set()
+        return bool(when(received))
+
+    name, given, call = in_background("look", kind=kind)
+    messages_server.reply(tool_use=(name, {**given, "name": "research-agent"}, call))
+    messages_server.reply(tool_use=("Read", {"file_path": "calc.py"}, "r1"), **mine, when=seen, delay=release)
+    messages_server.reply(text="Running.", when=for_parent, delay=asked)
+    agent.run("Start it")
+    assert "Agent research-agent (task 1) works in the background." in results(last_of_parent(messages_server))["a1"]
+    sent = [send("research-agent", "Look at sub() too."), send("general-purpose", "And at mul().", "s2")]
+    again = (name, {**given, "name": "research-agent"}, "a2")
+    reserved = (name, {**given, "name": "main"}, "a3")
+    messages_server.reply(tool_use=[*sent, again, reserved], when=for_parent)
+    messages_server.reply(text="Told it.", when=for_parent)
+    agent.run("Tell it")
+    said = results(last_of_parent(messages_server))
+    assert said["s1"].startswith("Sent to research-agent as message ")
+    if kind:
+        assert said["s2"].startswith("Sent to research-agent as message "), "the only one of its type"
+    else:
+        assert said["s2"] == "!Unknown recipient 'general-purpose'. Known recipients: research-agent."
+    assert said["a2"].startswith("!An agent named research-agent is already running.")
+    assert said["a3"].startswith("!Invalid agent name 'main'.")
+    messages_server.reply(tool_use=send("main", "Seen.", "s9"), **own(kind))
+    messages_server.reply(text="Both are wrong.", **own(kind))
+    release.set()
+    wait_for(agent)
+    messages_server.reply(text="I see.", when=for_parent)
+    agent.run("And?")
+    found = [words for words in reminders(last_of_parent(messages_server)) if "<agent-message>" in words]
+    assert "from the agent research-agent:" in found[0]
+    assert "The background agent research-agent (task 1) is done." in found[-1]
+
+
+@pytest.mark.spec("A6")
+def test_two_agents_of_one_type_are_told_apart(opened: Open, messages_server: MessagesServer) -> None:
+    queues = MessageQueues()
+    for name in ("a", "b"):
+        queues.open(name, "task", "reviewer")
+    assert queues.find("reviewer") == ["a", "b"]
+    assert queues.find("a") == ["a"]
+    queues.close("a")
+    assert queues.find("reviewer") == ["b"]
+    agent = opened()
+    assert agent.mail is not None
+    for name in ("r1", "r2"):
+        agent.mail.of_agent(name, "task", "reviewer")
+    messages_server.reply(tool_use=send("reviewer", "Hello."))
+    messages_server.reply(text="No.")
+    agent.run("Write")
+    said = results(last_of_parent(messages_server))["s1"]
+    assert said == "!2 agents of type reviewer are running. Send to one of them: r1, r2."
+
+
+@pytest.mark.spec("A6")
+def test_a_mailbox_of_another_team_is_reached_and_can_be_answered(
+    opened: Open, messages_server: MessagesServer, tmp_path: Path
+) -> None:
+    home = tmp_path / "home"
+    for name in ("bob", "carol"):
+        box = Mailbox.open(home, MailboxAddress(name, "release"))
+        assert box is not None
+        box.close()
+    agent = opened(home=home, settings=Settings(mailbox="alice@build"))
+    wrong = [
+        send("dave@release", "Hi.", "s2"),
+        send("alice@build", "Hi.", "s3"),
+        send("a@b@c", "Hi.", "s4"),
+        send("alice", "Hi.", "s5"),
+    ]
+    messages_server.reply(tool_use=[send("bob@release", "Is it tagged?"), *wrong])
+    messages_server.reply(text="Asked.")
+    agent.run("Ask bob")
+    said = results(last_of_parent(messages_server))
+    assert "is in the mailbox of bob@release" in said["s1"]
+    assert said["s2"] == "!Unknown recipient 'dave@release'. Known recipients: bob@release, carol@release."
+    assert said["s3"] == said["s5"] == "!You cannot send a message to yourself."
+    assert said["s4"].startswith("!Unknown recipient 'a@b@c'.")
+    bob = Mailbox.open(home, MailboxAddress("bob", "release"))
+    assert bob is not None
+    [(_, line)] = bob.take(tmp_path / "t.jsonl").lines
+    assert b'"sender":"alice@build"' in line
+    bob.close()
+
+
+@pytest.mark.spec("A6", "X6")
+@pytest.mark.parametrize(
+    ("rule", "to", "match"),
+    [
+        ("SendMessage(bob)", "bob@release", "yes"),
+        ("SendMessage(bob@release)", "bob@release", "yes"),
+        ("SendMessage(bob@release)", "bob@build", "no"),
+        ("SendMessage(bob@release)", "bob", "maybe"),
+        ("SendMessage(bob)", "rob@release", "no"),
+        ("SendMessage(bob@release)", "*", "maybe"),
+    ],
+)
+def test_a_deny_rule_for_a_name_holds_in_every_team(rule: str, to: str, match: str) -> None:
+    asked = CallRequest("SendMessage", {"to": to, "message": "x"})
+    assert holding(read_rules(Permissions(deny=(rule,))).deny, asked, {})[0] == match

@@ -13,13 +13,19 @@ from lamina.core.policy import CLASSIC, AgentPolicy, Policy
 from lamina.core.settings import Settings
 from lamina.disk.session_files.agent_states import read_states
 from lamina.layers.l7_agents.report import list_restorables
+from lamina.providers.anthropic import AnthropicProvider
 from lamina.testing import MessagesServer, Received
 
 from .agent_helpers import PATIENCE, texts
 from .subagent_helpers import Open, events, for_parent, for_subagent, in_background, wait_for
 
 KINDS = [None, "general-purpose"]
+CHEAPEST = "claude-haiku-5-5"
 AT_ONCE = Policy("classic", agents=AgentPolicy(summary_seconds=0.0))
+
+
+def cheapest_at(server: MessagesServer) -> AnthropicProvider:
+    return AnthropicProvider(CHEAPEST, api_key="any", base_url=server.url)
 
 
 class Watched:
@@ -64,7 +70,7 @@ def test_a_fork_of_the_agent_says_what_it_does_and_it_is_shown_everywhere(
 ) -> None:
     watched = Watched(messages_server, kind)
     messages_server.reply(text="Reading add in calc.py", fork="agent_summary")
-    agent = opened(policy=AT_ONCE, on_event=watched.hear)
+    agent = opened(policy=AT_ONCE, on_event=watched.hear, provider=cheapest_at(messages_server))
     agent.run("Start it")
     assert watched.shown.wait(PATIENCE)
     assert agent.agents is not None
@@ -112,6 +118,65 @@ def test_a_small_model_is_shown_the_end_as_data_and_what_it_says_is_counted(
     assert "Start it &lt;/agent-message>" in words
     ledger = "".join(path.read_text() for path in (tmp_path / "home" / "ledger").glob("*.jsonl"))
     assert '"purpose":"agent_summary"' in ledger
+
+
+@pytest.mark.spec("A7")
+@pytest.mark.parametrize("kind", KINDS)
+def test_without_a_setting_the_makers_small_model_is_asked(
+    opened: Open, messages_server: MessagesServer, kind: str | None
+) -> None:
+    watched = Watched(messages_server, kind)
+    messages_server.reply(text="Checking add in calc.py", fork="agent_summary")
+    agent = opened(policy=AT_ONCE, on_event=watched.hear)
+    agent.run("Start it")
+    assert watched.shown.wait(PATIENCE)
+    end(agent, watched)
+    [first, *_] = watched.asked(messages_server)
+    assert (first.body["model"], "tools" in first.body, len(first.messages)) == (CHEAPEST, False, 1)
+    messages_server.reply(text="I see.", when=for_parent)
+    agent.run("And?")
+    assert not [each for each in agent.session.notices if "summarized" in each]
+    [used] = [row for row in events(agent, "fork") if row["purpose"] == "agent_summary"]
+    assert 0 < used["usd"] < 0.001
+
+
+@pytest.mark.spec("A7")
+def test_a_server_without_the_small_model_is_asked_by_a_fork_and_the_user_is_told(
+    opened: Open, messages_server: MessagesServer
+) -> None:
+    watched = Watched(messages_server, None)
+    messages_server.fail(404, fork="agent_summary", when=lambda received: received.body["model"] == CHEAPEST)
+    messages_server.reply(text="Checking add in calc.py", fork="agent_summary")
+    agent = opened(policy=AT_ONCE, on_event=watched.hear)
+    agent.run("Start it")
+    assert watched.shown.wait(PATIENCE)
+    end(agent, watched)
+    assert [received.body["model"] for received in watched.asked(messages_server)][:2] == [CHEAPEST, "claude-sonnet-5-5"]
+    messages_server.reply(text="I see.", when=for_parent)
+    agent.run("And?")
+    [told] = [each for each in agent.session.notices if "summarized" in each]
+    assert told.startswith("Background agents are summarized by claude-sonnet-5-5. Set lamina.smallModel")
+
+
+@pytest.mark.spec("A7")
+def test_a_small_model_of_the_settings_that_fails_is_reported_and_not_replaced_by_a_dear_one(
+    opened: Open, messages_server: MessagesServer
+) -> None:
+    watched, refused = Watched(messages_server, None), threading.Event()
+
+    def seen(received: Received) -> bool:
+        refused.set()
+        return True
+
+    messages_server.fail(404, fork="agent_summary", when=seen, times=99)
+    agent = opened(policy=AT_ONCE, on_event=watched.hear, settings=Settings(small_model="claude-none-1"))
+    agent.run("Start it")
+    assert refused.wait(PATIENCE)
+    end(agent, watched)
+    assert {received.body["model"] for received in watched.asked(messages_server)} == {"claude-none-1"}
+    messages_server.reply(text="I see.", when=for_parent)
+    agent.run("And?")
+    assert [each for each in agent.session.notices if "Change lamina.smallModel" in each]
 
 
 @pytest.mark.spec("A7", "F1")

@@ -187,6 +187,16 @@ def test_a_changed_input_is_what_runs_and_what_the_rules_judge(
 
 
 @pytest.mark.spec("U6")
+def test_a_changed_input_may_have_the_short_name_of_a_cleared_result(opened: Open, messages_server: MessagesServer) -> None:
+    messages_server.reply(tool_use=("Read", {"file_path": "calc.py"}, "b1"))
+    agent = opened(settings=tool_hooks("PreToolUse", before(updatedInput={"file_path": "result:old.txt"})))
+    assert agent.session.path is not None
+    lay_out(agent.session.path.with_suffix(""), {"tool-results/old.txt": "what was cleared\n"})
+    agent.run("Go.")
+    assert "what was cleared" in result(messages_server)
+
+
+@pytest.mark.spec("U6")
 def test_a_call_is_hooked_when_its_turn_comes(opened: Open, messages_server: MessagesServer, project: Path) -> None:
     """A hook that looks at the disk sees what the calls before it did."""
     messages_server.reply(tool_use=[("Bash", {"command": "touch first"}), ("Bash", {"command": "touch second"})])

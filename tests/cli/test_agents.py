@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import threading
+import time
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +25,7 @@ from lamina.layers.l7_agents.report import AgentState
 from lamina.session.session import Session
 from lamina.testing import MessagesServer
 
-from .running import here
+from .running import LAMINA, PATIENCE, here, misused
 from .test_chat_tools import documented, name_of
 
 MODEL = ("--model", "anthropic:claude-sonnet-5-5")
@@ -89,6 +93,53 @@ def test_what_an_agent_does_is_printed_as_documented_events(
     assert told.index("agent_started") < told.index("agent_ended")
     assert printed[-1]["result"] == "There it is."
     assert {received.body["model"] for received in messages_server.requests if of_agent(received)} == {"claude-haiku-5-5"}
+
+
+@pytest.mark.parametrize("kind", [None, "reviewer"])
+@pytest.mark.parametrize("background", [False, True])
+def test_what_agents_cost_is_part_of_the_result_and_of_stats(
+    messages_server: MessagesServer, monkeypatch: pytest.MonkeyPatch, kind: str | None, background: bool
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "any")
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", messages_server.url)
+    monkeypatch.setenv("LAMINA_NOTES", "0")
+
+    def of_agent(received: Any) -> bool:
+        return bool(received.session.startswith("agent-") if kind else received.fork)
+
+    call = {"description": "find the bug", "prompt": "Find it.", "run_in_background": background}
+    answered = threading.Event()
+
+    def late(received: Any) -> bool:
+        return of_agent(received)
+
+    messages_server.reply(tool_use=("Agent", call | ({"subagent_type": kind} if kind else {}), "a1"))
+    own: dict[str, Any] = {} if kind else {"fork": "agent"}
+    held: dict[str, Any] = {"delay": answered} if background else {}
+    messages_server.reply(text="It divides by nothing.", when=late, output_tokens=1000, **own, **held)
+
+    def last(received: Any) -> bool:
+        answered.set()  # a background agent ends after the turn's last answer was requested
+        return not of_agent(received)
+
+    messages_server.reply(text="There it is.", when=last)
+    done = here("-p", "find the bug", *MODEL, "--output-format", "json")
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    parts = result["cost_breakdown"]
+    purpose = "subagent" if kind else "agent"
+    assert parts[purpose]["calls"] == 1
+    assert parts[purpose]["usage"]["output_tokens"] == 1000
+    assert parts[purpose]["cost_usd"] > 0
+    assert result["total_cost_usd"] == pytest.approx(sum(part["cost_usd"] for part in parts.values()))
+    assert result["usage"]["output_tokens"] == sum(part["usage"]["output_tokens"] for part in parts.values())
+    assert parts["conversation"]["calls"] == result["num_turns"] == 2
+    stats = json.loads(here("stats", result["session_id"], "--json").stdout)
+    assert stats["agents"] == stats["side"][purpose] == parts[purpose]
+    assert stats["total_cost_usd"] == pytest.approx(result["total_cost_usd"])
+    text = here("stats", result["session_id"]).stdout
+    assert f"  agents: 1 {'subagent' if kind else 'fork'}; " in text
+    assert f"  total cost: ${result['total_cost_usd']:.4f}" in text
 
 
 def test_a_call_of_an_agent_is_told_in_one_line() -> None:
@@ -175,20 +226,69 @@ def test_the_memory_of_a_type_is_seen_and_its_proposals_are_accepted(tmp_path: P
 
 @pytest.mark.spec("A7")
 def test_agents_at_work_are_listed_with_what_they_do_while_their_session_is_open(tmp_path: Path, work: Path) -> None:
-    running = {"id": "1a2b3c4d", "type": "fork", "description": "find the bug", "status": "running", "seconds": 31.0, "calls": 4}
+    running = {"id": "1a2b3c4d", "type": "fork", "description": "find the bug", "status": "running", "calls": 4}
+    running |= {"since": "2026-11-15T10:00:00+00:00", "background": True}
     with Session("offline", cwd=work, home=tmp_path / "home") as session:
         assert session.path is not None
-        states = [{**running, "summary": "Reading add in calc.py"}, {**running, "id": "ended", "status": "done"}]
-        write_states(session.path.with_suffix(""), states)
+        doing = {"summary": "Reading add in calc.py", "doing": "Reading add in calc.py"}
+        directory = session.path.with_suffix("")
+        write_states(directory, [{**running, **doing}, {**running, "id": "ended", "status": "done"}])
+        write_states(directory / "subagents" / "agent-1a2b3c4d", [{**running, "id": "5e6f", "name": "deep", "since": 7}])
         shown = here("agents")
         assert "1a2b3c4d" in shown.stdout
         assert "Reading add in calc.py" in shown.stdout
+        assert "2026-11-15" in shown.stdout
+        assert "deep" in shown.stdout
         assert "ended" not in shown.stdout
-        [row] = json.loads(here("agents", "--running", "--json").stdout)
+        row, deep = json.loads(here("agents", "--running", "--json").stdout)
         assert (row["id"], row["summary"], row["session_id"]) == ("1a2b3c4d", "Reading add in calc.py", session.id)
+        assert (row["status"], row["since"], row["doing"]) == ("running", running["since"], doing["doing"])
+        assert (deep["name"], deep["session_id"]) == ("deep", session.id)
+        elsewhere = tmp_path / "elsewhere"
+        elsewhere.mkdir()
+        assert json.loads(here("agents", "--running", "--json", cwd=elsewhere).stdout) == []
+        assert len(json.loads(here("agents", "--running", "--all", "--json", cwd=elsewhere).stdout)) == 2
     gone = here("agents", "--running")
     assert gone.stdout == ""
-    assert gone.stderr == "No agents are running in the background here.\n"
+    assert gone.stderr == "No agents are running here. Use --all to include all directories.\n"
+    assert json.loads(here("agents", "--running", "--json").stdout) == []
+    assert misused(here("agents", "--all"))
+
+
+@pytest.mark.spec("A7")
+@pytest.mark.parametrize("kind", [None, "reviewer"])
+def test_an_agent_that_is_waited_for_is_listed_too_and_a_killed_session_is_not(
+    messages_server: MessagesServer, monkeypatch: pytest.MonkeyPatch, work: Path, kind: str | None
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "any")
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", messages_server.url)
+    (work / "app.py").write_text("1 / 0\n")
+    asked, release = threading.Event(), threading.Event()
+
+    def of_agent(received: Any) -> bool:
+        return bool(received.session.startswith("agent-") if kind else received.fork)
+
+    def again(received: Any) -> bool:
+        if of_agent(received):
+            asked.set()
+        return of_agent(received)
+
+    own: dict[str, Any] = {} if kind else {"fork": "agent"}
+    call = {"description": "find the bug", "prompt": "Find it.", "name": "finder"} | ({"subagent_type": kind} if kind else {})
+    messages_server.reply(tool_use=("Agent", call, "a1"))
+    messages_server.reply(tool_use=("Read", {"file_path": "app.py"}), when=of_agent, **own)
+    messages_server.reply(text="Never said.", when=again, delay=release, **own)
+    process = subprocess.Popen([*LAMINA, "-p", "find the bug", *MODEL], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    try:
+        assert asked.wait(PATIENCE)
+        [row] = json.loads(here("agents", "--running", "--json").stdout)
+        assert (row["name"], row["type"], row["status"], row["background"]) == ("finder", kind or "fork", "running", False)
+        assert row["doing"] == "Reading the file app.py"
+        assert abs(datetime.fromisoformat(row["since"]).timestamp() - time.time()) < PATIENCE
+    finally:
+        process.kill()
+        process.wait(PATIENCE)
+        release.set()
     assert json.loads(here("agents", "--running", "--json").stdout) == []
 
 

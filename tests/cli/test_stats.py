@@ -37,7 +37,8 @@ def test_the_figures_of_one_session_and_of_all(work: Path, tmp_path: Path) -> No
     one = json.loads(here("stats", long, "--json").stdout)
     assert (one["session_id"], one["turns"], one["calls"]) == (long, 30, 30)
     assert one["compactions"] == {"summary": 1}
-    assert one["side_calls"]["summary"] == 1
+    assert one["side"]["summary"]["calls"] == 1
+    assert (one["side_cost_usd"], one["total_cost_usd"], one["agents"]["calls"]) == (0.0, 0.0, 0)
     assert one["tokens_saved"]["compaction"] > 0
     assert one["cost_usd"] == 0.0, "the offline stand-in costs nothing"
     facts = one["fidelity"]

@@ -163,6 +163,11 @@ class Builder:
         markers = {call: f"{marker} {call}" for call in calls}
         return self.put(Clear(self.uuid(), self.last, self.time, markers, attachments), moves=False)
 
+    def shorten(self, record: str, short: str = "short") -> str:
+        found = (one for one in self.records if isinstance(one, Message) and one.uuid == record)
+        blocks = [words(short) if block.wire["type"] == "text" else block.wire for one in found for block in one.blocks]
+        return self.put(Clear(self.uuid(), self.last, self.time, {}, shortened={record: blocks}), moves=False)
+
     def span(self, *ids: str, text: str = "snipped", kind: str = "snip") -> str:
         return self.put(Span(self.uuid(), self.last, self.time, kind, ids, text), moves=False)
 
@@ -395,6 +400,8 @@ class Chance(Builder):
         match c % 5:
             case 0:
                 self.spill(calls[0], f"preview {a}")
+            case 2 if a % 2:
+                self.shorten(self.node(b), f"short {a}")
             case 1 | 2:
                 self.clear(*calls, attachments=(self.node(b),) if b % 3 == 0 else (), marker=f"cleared {a}")
             case 3:

@@ -38,6 +38,7 @@ def state(log: Log) -> dict[str, Any]:
         "chain": list(view.flat.chain),
         "pins": dict(view.pins),
         "replaced": dict(view.replaced),
+        "shortened": dict(view.shortened),
         "snapshot": view.snapshot,
         "measured_from": view.measured_from,
         "decisions": list(log.decisions),

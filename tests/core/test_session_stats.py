@@ -6,7 +6,7 @@ import pytest
 
 from lamina.core.blocks import Block, read_block, text
 from lamina.core.records import Break, Clear, Event, Message, Record, Revoke, Spill
-from lamina.core.session_stats import SessionStats, session_stats
+from lamina.core.session_stats import SessionStats, SideCost, session_stats
 from lamina.core.usage import Usage
 
 USED = Usage(input_tokens=10, cache_read=80, cache_write=10, output_tokens=5)
@@ -52,7 +52,7 @@ def test_each_answer_counts_once_and_each_layer_for_itself() -> None:
     assert (found.calls, found.turns) == (2, 2)
     assert found.usage == {"a-model": USED, "b-model": USED}
     assert found.hit_ratio == 0.8
-    assert (found.side_calls, found.side_usage, found.side_usd) == ({"summary": 1}, Usage(1, 99, 0, 0, 7), 0.25)
+    assert found.side == {"summary": SideCost(1, Usage(1, 99, 0, 0, 7), 0.25)}
     assert found.summaries_per_100_turns == 50
     assert found.compactions == {"summary": 1}
     assert (found.compaction_failures, found.breaker_trips) == (1, 1)
@@ -72,5 +72,8 @@ def test_sessions_add_up() -> None:
     assert both.saved["clearing"] == 1_900
     assert both.hit_ratio == one.hit_ratio
     assert one + SessionStats() == one
-    assert (one + SessionStats(side_usd=None)).side_usd is None
+    unpriced = SessionStats(side={"subagent": SideCost(2, USED, None)})
+    assert (one + unpriced).side_total() == SideCost(3, USED + Usage(1, 99, 0, 0, 7), None)
+    assert (one + unpriced).side_total(agents=False) == one.side_total()
+    assert (one + unpriced).side_total(agents=True) == unpriced.side_total()
     assert SessionStats().hit_ratio == SessionStats().summaries_per_100_turns == 0.0

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from lamina.core.usage import Usage
-from lamina.providers.models import Cost, cost, known, normal_name, table
+from lamina.providers.models import Cost, cost, costs_more, known, normal_name, small_model, table
 
 
 @pytest.mark.parametrize(
@@ -97,3 +97,24 @@ def test_the_file_is_dated_names_its_source_and_every_entry_is_sane() -> None:
         assert 0 < entry.prices.input <= entry.prices.output
     assert set(found.aliases.values()) <= set(found.models)
     assert not set(found.aliases) & set(found.models)
+
+
+@pytest.mark.spec("A7")
+@pytest.mark.parametrize(
+    ("model", "small"),
+    [
+        ("claude-opus-5-5", "claude-haiku-5-5"),
+        ("claude-sonnet-5-5-20260901", "claude-haiku-5-5"),
+        ("claude-of-next-year-9", "claude-haiku-5-5"),
+        ("claude-haiku-5-5", None),
+        ("gpt-5.5", "gpt-6-luna"),
+        ("gpt-6-luna", None),
+        ("us.anthropic.claude-opus-4-6-v1:0", None),
+        ("qwen3-coder", None),
+    ],
+)
+def test_the_small_model_is_of_the_same_maker_and_costs_less(model: str, small: str | None) -> None:
+    assert small_model(model) == small
+    assert small is None or known(small) is not None
+    assert costs_more("us.anthropic.claude-opus-4-6-v1:0")
+    assert not costs_more("qwen3-coder")

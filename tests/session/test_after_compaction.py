@@ -142,7 +142,7 @@ def opened(server: MessagesServer, home: Path, *, notes: bool = False, offline: 
         yield session
 
 
-@pytest.mark.spec("C3", "C4", "C6", "B1", "B2", "P7")
+@pytest.mark.spec("C4", "B2", "P7")
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_model_finds_task_correction_files_last_round_and_way_back(
     messages_server: MessagesServer, tmp_path: Path, kind: str

@@ -4,5 +4,6 @@ agent.py        Agent itself                              agent_tool.py  forks, 
 driver.py       the conversation as the loop drives it    agent_run.py   one agent, from its call to its report
 reminders.py    first reminder, nested rules, hooks       subagent.py    opening a subagent, and its memory
 messaging.py    messages between agents                   memory_binding.py  memory of the main agent
+agent_hooks.py  the hooks of an agent
 manual_dream.py a dream started by hand                   progress.py    what background agents are doing
 """

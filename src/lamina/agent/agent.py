@@ -14,7 +14,6 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any, Self
@@ -27,8 +26,7 @@ from ..core.blocks import ToolUse
 from ..core.effects import drive
 from ..core.errors import Aborted, SessionClosed, UsageError
 from ..core.reply import Reply
-from ..core.settings import Hooks, Permissions, Settings
-from ..core.settings.collection_kinds import HOOK_TABLE
+from ..core.settings import Permissions, Settings
 from ..disk.settings_files import lamina_home, user_home
 from ..fork import loop
 from ..fork.host import Bridge, Host, Source
@@ -37,8 +35,8 @@ from ..hooks.answers import HookOutcome
 from ..hooks.events import Event as HookEvent
 from ..hooks.run import HookRunner
 from ..layers.l6_dream.trigger import recover_dreams
-from ..layers.l7_agents.tools import SubagentCall, agent_tool, send_tool
-from ..layers.l7_agents.types import AgentType, Catalog, load_agent_types
+from ..layers.l7_agents.tools import agent_tool, send_tool
+from ..layers.l7_agents.types import Catalog, load_agent_types
 from ..permissions.request import AskUser as Question
 from ..permissions.request import Mode, read_mode
 from ..permissions.rules import PermissionRule, PermissionRules, read_rules
@@ -50,6 +48,7 @@ from ..session.session import Session
 from ..tools.registry import builtin_tools
 from ..tools.todo import render_todos
 from ..tools.tool import Tool, definition
+from .agent_hooks import hook_runner_for
 from .agent_run import AgentRun
 from .agent_tool import AgentPool
 from .driver import Driver, result_event
@@ -65,16 +64,11 @@ MOST_STOPS = 3
 
 # Hooks that concern a subagent's own conversation. The others concern the user's.
 IN_SUBAGENTS = ("PreCompact", "PostCompact", "SubagentStop")
-# The words of Claude Code for our modes, which hooks are written for.
-HOOK_MODES: Mapping[Mode, str] = {
-    "ask": "default",
-    "accept-edits": "acceptEdits",
-    "read-only": "plan",
-    "all": "bypassPermissions",
-}
 # Session arguments that are passed on to subagents.
 HANDED_ON = ("window", "policy", "max_tokens", "cache_ttl")
 
+# Context that is worth a turn: messages, and reports of agents.
+NEWS = ("attachment:mail", "attachment:agents")
 # Sent to the model to continue an interrupted answer, since the API accepts no conversation that ends with one.
 GO_ON = "The answer above was cut off. Continue where it ends."
 
@@ -101,7 +95,7 @@ class TurnResult(msgspec.Struct, frozen=True):
 class Agent:
     _given: Mapping[str, Any] = {}
     _in_turn = False
-    _prompt_id: str | None = None
+    prompt_id: str | None = None  # of the current turn, for hooks
 
     def __init__(
         self,
@@ -142,7 +136,7 @@ class Agent:
         # Hooks and commands see the user's own environment and the variables of the settings, never ours.
         self.environ = {**(os.environ if environ is None else environ), **session.settings.env}
         self.memory = memory or MemoryBinding(session)
-        self.hooks: HookRunner = self._make_hook_runner()
+        self.hooks: HookRunner = hook_runner_for(self, under)
         self.tool_runner: ToolRunner = self._make_tool_runner(ask)
         self.context = self.tool_runner.context
         self.reminders = Reminders(session, self.memory, self.environ)
@@ -183,34 +177,6 @@ class Agent:
             on_output=lambda call, text: self.tell({"type": "tool_output", "id": call.id, "text": text}),
             hooks=self.hooks,
         )
-
-    def _make_hook_runner(self) -> HookRunner:
-        """Return what runs the hooks of this conversation. A subagent's events carry the session of the main conversation."""
-        session, under = self.session, self._under
-        own = {
-            "CLAUDE_PROJECT_DIR": str(session.cwd),
-            "CLAUDE_CODE_SESSION_ID": under.parent.hooks.about()["session_id"] if under is not None else session.id,
-            "CLAUDE_PID": str(os.getpid()),
-        }
-        kind = under.wanted.kind if under is not None and isinstance(under.wanted, SubagentCall) else None
-        return HookRunner(
-            hooks=partial(hooks_in_force, session, kind),
-            about=under.parent.hooks.about if under is not None else self._about_session,
-            cwd=session.cwd,
-            environ={**self.environ, **own},
-            notify=self._tell_hooks,
-            agent={"agent_id": under.id, "agent_type": under.wanted.name} if under is not None else {},
-        )
-
-    def _about_session(self) -> Mapping[str, Any]:
-        """Return what every event tells hooks about this conversation."""
-        told = {"session_id": self.session.id, "transcript_path": str(self.session.path or "")}
-        told |= {"prompt_id": self._prompt_id} if self._prompt_id is not None else {}
-        return {**told, "permission_mode": HOOK_MODES[self.mode]}
-
-    def _tell_hooks(self, said: HookOutcome) -> None:
-        self.session._notify(*said.messages)
-        self.session._notify_once(*said.faults)
 
     def _make_host(self, interactive: bool, bridge: Bridge | None) -> Host:
         """Return what the layers may use of this loop."""
@@ -299,7 +265,7 @@ class Agent:
     def run(self, prompt: str | Sequence[Mapping[str, Any]]) -> TurnResult:
         """Send a user message and continue until the model is done."""
         with self._stoppable():
-            self._prompt_id = str(uuid4())
+            self.prompt_id = str(uuid4())
             said = self._hook("UserPromptSubmit", prompt=_words(prompt))
             notices = (*said.messages, *said.faults)
             if said.block is not None:
@@ -317,6 +283,15 @@ class Agent:
             if self._cut_off():
                 self.reminders.add("note", GO_ON)
             return self._carry_on()
+
+    def answer_news(self) -> TurnResult | None:
+        """Run a turn for messages and agents' reports that have arrived, without a user message. None if there are none."""
+        with self._stoppable():
+            with working(self.session) as conversation:
+                known = len(conversation.log.view.items)
+                self._take_news()
+                kinds = [item.kind for item in conversation.log.view.items[known:]]
+            return self._carry_on() if any(kind in NEWS for kind in kinds) else None
 
     def compact(self, instructions: str = "") -> Compacted:
         """Summarise the conversation now. `abort` leaves everything unchanged."""
@@ -467,16 +442,6 @@ def _words(prompt: str | Sequence[Mapping[str, Any]]) -> str:
     if isinstance(prompt, str):
         return prompt
     return "\n".join(block["text"] for block in prompt if isinstance(block.get("text"), str))
-
-
-def hooks_in_force(session: Session, kind: AgentType | None) -> Hooks:
-    """Return the hooks of the settings as they are now, and those of a subagent's type. Hooks of a working tree need trust."""
-    settings = session.settings
-    if kind is None or not kind.hooks or settings.disable_all_hooks or settings.bare:
-        return settings.hooks
-    if kind.source == "project" and not settings.trusted:
-        return settings.hooks
-    return HOOK_TABLE.join(settings.hooks, kind.hooks)
 
 
 def _extra_roots(session: Session, environ: Mapping[str, str]) -> tuple[Path, ...]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, assert_never
 from uuid import uuid4
 
@@ -80,8 +81,9 @@ class AgentRun:
         self.abort = context.abort  # ends the agent, and is never cleared; a background agent gets its own
         self.ask = ask
         self.background = background
-        self.mail = mail.of_agent(self.id, wanted.description)
+        self.mail = mail.of_agent(wanted.label or self.id, wanted.description, wanted.name)
         self.began = time.monotonic()
+        self.since = datetime.now(UTC).isoformat(timespec="seconds")
         self.seconds: float | None = None
         self.status: Status = "running"
         self.calls = 0
@@ -93,6 +95,7 @@ class AgentRun:
         self.notices: tuple[str, ...] = ()  # sentences for the user
         self.over = threading.Event()
         self.summary = ""  # its activity when last asked
+        self.doing = ""  # its newest call that names something
         self.asked_at = self.began
         self.said = ""  # its latest text
         self.seen: LastExchange | None = None
@@ -119,6 +122,7 @@ class AgentRun:
             why=str(self.error) if self.error is not None else "",
             call=self.call,
             summary=self.summary,
+            label=self.wanted.label,
         )
 
     def end(self, status: Status, error: LaminaError | None = None) -> None:
@@ -169,7 +173,7 @@ class AgentRun:
         lent = replace(
             side.tool_runner.clone(abort=self.abort, ask=self.ask),
             tools=self.mail.with_send_tool(side.tool_runner.tools),
-            on_start=lambda _: self._count_call(),
+            on_start=lambda call: self._count_call(call.name, call.input),
             on_end=lambda ran: self._follow(result_event(ran)),
             hooks=hooks,
         )
@@ -223,7 +227,7 @@ class AgentRun:
     def hear(self, event: dict[str, Any]) -> None:
         """Handle an event of the agent, and pass answers and results on to programs that follow it."""
         if event["type"] == "tool_call":
-            self._count_call()
+            self._count_call(event["name"], event["input"])
         elif event["type"] == "answer":
             self.rounds += 1
             self.said = event["reply"].text.strip() or self.said
@@ -239,10 +243,15 @@ class AgentRun:
             self.seen = LastExchange(request, tuple(block.wire for block in reply.blocks), time.monotonic())
             self._news.set()
 
-    def _count_call(self) -> None:
+    def _count_call(self, tool: str, given: object) -> None:
+        from ..layers.l7_agents.summary import describe_activity
+
         with self._lock:
             self.calls += 1
+            self.doing = (describe_activity(tool, given) if isinstance(given, dict) else "") or self.doing
         self.show()
+        if self.parent.agents is not None:
+            self.parent.agents.write_states()  # under a millisecond; a call takes longer
 
     def show(self) -> None:
         """Send the agent's progress to event listeners."""

@@ -53,6 +53,7 @@ MOST_KNOWN = 50
 LAST_WORDS = 5.0
 
 FULL = f"{MOST_AT_ONCE} background agents are already running. Wait for one of their reports, or run this one without run_in_background."
+TAKEN = "An agent named {name} is already running. Use another name, or send it a message with SendMessage."
 NO_ROOM = (
     "The agent was not started: the conversation is closing or has too much background work. Run it without run_in_background."
 )
@@ -155,7 +156,7 @@ class AgentPool:
 
                 self._progress = Progress(c, self, self._news)
             self._progress.begin()
-            self.write_states()
+        self.write_states()
 
     def _tell_end(self, c: Conversation, run: AgentRun) -> None:
         from ..conversation import forks
@@ -172,8 +173,7 @@ class AgentPool:
         if isinstance(run.wanted, ForkCall) and run.error is not None:
             forks.failed(c, PURPOSE, run.error)
         c.record_event(ENDED, event_data(run.state, [*self._unreported.items()]))
-        if run.background:
-            self.write_states()
+        self.write_states()
         ended = [
             name for name, known in list(self._runs.items()) if known.status != "running"
         ]  # a copy, as other threads add runs
@@ -210,9 +210,10 @@ class AgentPool:
         from ..disk.session_files import agent_states
 
         with self._states_lock:
-            states = [run.state for run in list(self._runs.values()) if run.background]
+            runs = [run for run in list(self._runs.values()) if run.background or run.status == "running"]
+            states = [{**run.state.event(), "since": run.since, "doing": run.summary or run.doing} for run in runs]
             with suppress(DiskError):
-                agent_states.write_states(self._c.directory, [state.event() for state in states])
+                agent_states.write_states(self._c.directory, states)
 
     def at_work(self) -> list[AgentRun]:
         """Return the agents whose threads are still running. A crash of our own code is reported later."""
@@ -238,6 +239,8 @@ class AgentPool:
         with self._lock:
             if background and len(self._running()) >= MOST_AT_ONCE:
                 return failure(FULL)
+            if wanted.label and self._mail.knows(wanted.label):
+                return failure(TAKEN.format(name=wanted.label))
             run = AgentRun(self._agent, self._mail, wanted, context, ask=ask, background=background, news=self._news)
             self._runs[run.name] = run
         return self._launch(run, inputs) if background else self._wait_for(run, inputs)

@@ -11,6 +11,7 @@ that the settings do not name. A failure to open is a notice, and the session co
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
@@ -38,7 +39,7 @@ from ..session.session import Session
 from ..tools.tool import Context, Tool, ToolOutput, failure
 
 if TYPE_CHECKING:  # loaded when a message leaves the process
-    from ..disk.home.mailbox import Mailbox
+    from ..disk.home.mailbox import Mailbox, MailboxAddress
     from ..disk.temp_files import Durability
     from ..layers.l7_agents.sockets import Listener
 
@@ -47,17 +48,18 @@ if TYPE_CHECKING:  # loaded when a message leaves the process
 NOT_YOURS = "Only the conversation that started an agent can ask it to end. Explain in your report why it should."
 NO_BRIDGE = "Nothing was sent: the host program has not registered a bridge."
 FULL = "{name} has too many unread messages, so this one was not sent. Wait until it has read some."
+SEVERAL = "{count} agents of type {type} are running. Send to one of them: {names}."
 QUEUED = "Sent to {name} as message {id}. {name} reads it at its next round of tools, or never if it ends before that."
 ENDING = "Asked {name} to end (message {id}). It ends after its current round of tools and answers; its report arrives as usual."
 
 
 class Messaging:
-    def __init__(self, name: str, post: MessageQueues, transports: Transports, about: str = "") -> None:
+    def __init__(self, name: str, post: MessageQueues, transports: Transports, about: str = "", kind: str = "") -> None:
         self.name = name
         self.tool = send_tool(self._act)
         self._post = post
         self._transports = transports
-        post.open(name, about)
+        post.open(name, about, kind)
 
     @classmethod
     def main(cls, session: Session) -> Messaging:
@@ -67,8 +69,20 @@ class Messaging:
         """Accept messages from beyond the process until `close`, if the settings say so."""
         self._transports.open(self._post)
 
-    def of_agent(self, name: str, about: str) -> Messaging:
-        return Messaging(name, self._post, self._transports, about)
+    def of_agent(self, name: str, about: str, kind: str) -> Messaging:
+        return Messaging(name, self._post, self._transports, about, kind)
+
+    @property
+    def has_mailbox(self) -> bool:
+        return self._transports.mailbox is not None
+
+    def waits(self) -> bool:
+        """Return whether there may be messages in the session's mailbox."""
+        return self._transports.mailbox is not None and self._transports.mailbox.waits()
+
+    def knows(self, name: str) -> bool:
+        """Return whether an agent of this process has the name."""
+        return name in self._post.names()
 
     def with_send_tool(self, tools: Sequence[Tool], *, added: bool = False) -> tuple[Tool, ...]:
         """Return the tools with this agent's own SendMessage in place of another's. With `added`, append it if it is missing."""
@@ -166,11 +180,14 @@ class Messaging:
                 assert_never(wanted.where)
 
     def _to_name(self, wanted: Sending) -> ToolOutput:
-        name = wanted.to
-        if name == self.name:
+        found = [each for each in self._post.find(wanted.to) if each != self.name]
+        if len(found) > 1:
+            return failure(SEVERAL.format(count=len(found), type=wanted.to, names=", ".join(found)))
+        name = found[0] if found else wanted.to
+        if name == self.name or (not found and self.name == MAIN and self._transports.is_own(name)):
             return failure("You cannot send a message to yourself.")
         ends = isinstance(wanted.structured, ShutdownRequest)
-        if name in self._post.names():
+        if found:
             if ends and (self.name != MAIN or name == MAIN):
                 return failure(NOT_YOURS)
             letter = self._letter(wanted)
@@ -181,11 +198,12 @@ class Messaging:
                     return failure(FULL.format(name=name))
                 case "unknown":  # it has just ended
                     pass
-        elif name in self._transports.members():
+        elif self._transports.has_mailbox(name):
             letter = self._letter_beyond(wanted)
             self._transports.deliver(name, letter)
             return _sent_output(f"Message {letter.id} is in the mailbox of {name}, who reads it when next at work.", letter)
-        return failure(describe_unknown(name, self._post.names(but=self.name), self._transports.members()))
+        beyond = [*self._transports.members(name.partition("@")[2]), *self._transports.sockets()]
+        return failure(describe_unknown(name, self._post.names(but=self.name), beyond))
 
     def _letter(self, wanted: Sending) -> AgentMessage:
         return AgentMessage.new(self.name, wanted.text, summary=wanted.summary)
@@ -222,7 +240,7 @@ class Messaging:
         return failure(problem) if problem else done
 
     def _letter_beyond(self, wanted: Sending) -> AgentMessage:
-        own = self._transports.name
+        own = self._transports.sender_for(wanted.to)
         sender = own if self.name == MAIN else f"{own}/{self.name}"
         return AgentMessage.new(sender, wanted.text, summary=wanted.summary, answer_to=self._transports.answer_to)
 
@@ -286,22 +304,58 @@ class Transports:
     def answer_to(self) -> str:
         return self.listener.address if self.listener is not None else ""
 
-    def members(self) -> list[str]:
-        """Return the other members of the team, whether they are running or not."""
+    def members(self, team: str = "") -> list[str]:
+        """Return the mailboxes of the own team but the own one, whether their sessions run or not, and those of `team` as NAME@TEAM."""
         if self.session.home is None:
             return []
-        from ..disk.home.mailbox import DEFAULT_TEAM, members
+        from ..disk.home.mailbox import DEFAULT_TEAM, is_name, members
 
         own = self.mailbox.address.name if self.mailbox is not None else ""
-        return [name for name in members(self.session.home, self.team or DEFAULT_TEAM) if name != own]
+        near = [name for name in members(self.session.home, self.team or DEFAULT_TEAM) if name != own]
+        far = team if is_name(team) and team != (self.team or DEFAULT_TEAM) else ""
+        return [*near, *(f"{name}@{far}" for name in (members(self.session.home, far) if far else ()))]
+
+    def _address_of(self, name: str) -> MailboxAddress | None:
+        from ..disk.home.mailbox import DEFAULT_TEAM, read_address
+
+        try:
+            return read_address(name if "@" in name else f"{name}@{self.team or DEFAULT_TEAM}")
+        except InputError:
+            return None
+
+    def is_own(self, name: str) -> bool:
+        return self.mailbox is not None and self._address_of(name) == self.mailbox.address
+
+    def sender_for(self, to: str) -> str:
+        """Return the own name as the recipient can write to it: with the team if that is another one."""
+        far = self._address_of(to) if self.mailbox is not None and "@" in to else None
+        return "@".join(self.mailbox.address) if self.mailbox is not None and far and far.team != self.team else self.name
+
+    def has_mailbox(self, name: str) -> bool:
+        """Return whether NAME, a member of the own team, or NAME@TEAM has a mailbox."""
+        from ..disk.home.mailbox import members
+
+        to = self._address_of(name)
+        return to is not None and self.session.home is not None and to.name in members(self.session.home, to.team)
+
+    def sockets(self) -> list[str]:
+        """Return the addresses of other sessions that listen on a socket."""
+        if self.session.home is None:
+            return []
+        from ..disk.home.sockets import list_sockets
+
+        found = [f"uds:{os.path.realpath(path)}" for path in list_sockets(self.session.home)]
+        return [each for each in found if each != self.answer_to]
 
     def deliver(self, name: str, letter: AgentMessage) -> None:
         """Put a message into a mailbox. Raises DiskError if that fails."""
-        from ..disk.home.mailbox import DEFAULT_TEAM, MailboxAddress, deliver
+        from ..disk.home.mailbox import deliver
 
-        assert self.session.home is not None, "members exist only with a home directory"
+        to = self._address_of(name)
+        assert self.session.home is not None, "mailboxes exist only with a home directory"
+        assert to is not None, "only called for mailboxes that exist"
         durability: Durability = "process" if self.session.settings.durability == "process" else "full"
-        deliver(self.session.home, MailboxAddress(name, self.team or DEFAULT_TEAM), encode_message(letter), durability=durability)
+        deliver(self.session.home, to, encode_message(letter), durability=durability)
 
     def hang_up(self) -> None:
         if self.listener is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +11,7 @@ import click
 
 from ..core.errors import InputError
 from . import options
-from .console import document, notice, print_result, print_table, printable
+from .console import document, notice, print_result, print_table, printable, shorten
 from .options import CommandGroup, find_home
 
 if TYPE_CHECKING:
@@ -18,8 +20,9 @@ if TYPE_CHECKING:
 
 # The sender name of messages sent from the command line.
 SENDER = "command-line"
-FIELDS = ("id", "type", "description", "status", "summary", "seconds", "calls")
-SHOWN = ("id", "session_id", "type", "description", "summary")
+NOBODY = ("No agents are running here. Use --all to include all directories.", "No agents are running.")
+FIELDS = ("id", "name", "type", "description", "background", "status", "since", "doing", "summary", "calls")
+SHOWN = ("session_id", "type", "status", "description")
 
 
 def load_types(where: Path, home: Path | None) -> Catalog:
@@ -33,24 +36,29 @@ def load_types(where: Path, home: Path | None) -> Catalog:
 
 @click.group("agents", cls=CommandGroup, invoke_without_command=True)
 @options.cwd("List the agent types of this directory.")
-@click.option("--running", is_flag=True, help="List only the agents running in the background of open sessions.")
+@click.option(
+    "--running", is_flag=True, help="List only the agents at work in open sessions: what each is doing, and since when."
+)
+@click.option("--all", "everywhere", is_flag=True, help="With --running, include the sessions of all directories.")
 @options.as_json
 @click.pass_context
-def agents_command(ctx: click.Context, cwd: Path, running: bool, as_json: bool) -> None:
+def agents_command(ctx: click.Context, cwd: Path, running: bool, everywhere: bool, as_json: bool) -> None:
     """List the agent types the Agent tool can start here, and report invalid agent files."""
     if ctx.invoked_subcommand is not None:
         ctx.default_map = {"send": {"as_json": as_json}}
         return
-    found = find_running_agents(cwd, find_home()) if running or not as_json else []
+    if everywhere and not running:
+        raise click.UsageError("--all needs --running: types belong to one directory.")
+    found = find_running_agents(None if everywhere else cwd, find_home()) if running or not as_json else []
     if not running:
         _list_types(cwd, as_json)
         if found:
-            click.echo("\nRunning in the background:")
+            click.echo("\nRunning:")
             print_running_agents(found)
     elif found and not as_json:
         print_running_agents(found)
     else:
-        print_result(found, (), as_json=as_json, none="No agents are running in the background here.")
+        print_result(found, (), as_json=as_json, none=NOBODY[everywhere])
 
 
 def _list_types(where: Path, as_json: bool) -> None:
@@ -77,27 +85,63 @@ def _list_types(where: Path, as_json: bool) -> None:
     )
 
 
-def find_running_agents(cwd: Path, home: Path | None) -> list[dict[str, Any]]:
-    """Return the running agents of this project's open sessions. Entries left by crashed sessions are ignored."""
+def find_running_agents(cwd: Path | None, home: Path | None) -> list[dict[str, Any]]:
+    """Return the running agents of a project's open sessions, or of all. Entries left by crashed sessions are ignored."""
     from ..disk.locks.lock_file import live_holder
     from ..disk.paths.project import slug
     from ..disk.session_files.agent_states import FILE, read_states
     from ..disk.transcripts.store import lock_path
 
     found: list[dict[str, Any]] = []
-    for file in sorted((home / "projects" / slug(cwd)).glob(f"*/{FILE}")) if home is not None else ():
-        running = [state for state in read_states(file.parent) if state.get("status") == "running"]
-        if running and live_holder(lock_path(file.parent.with_suffix(".jsonl"))) is not None:
-            found += [{"session_id": file.parent.name, **{name: state.get(name) for name in FIELDS}} for state in running]
+    projects = home / "projects" if home is not None else Path()
+    sessions = projects.glob("*/*/") if cwd is None else (projects / slug(cwd)).glob("*/")
+    for session in sorted(sessions) if home is not None else ():
+        files = [*session.glob(FILE), *session.glob(f"subagents/*/{FILE}")]  # the second: agents of agents
+        running = [state for file in files for state in read_states(file.parent) if state.get("status") == "running"]
+        if running and live_holder(lock_path(session.with_suffix(".jsonl"))) is not None:
+            told = {"session_id": session.name, "project": session.parent.name}
+            found += [{**told, **{name: state.get(name) for name in FIELDS}} for state in running]
+    return [*found, *_running_members(cwd, home)] if home is not None else found
+
+
+def _running_members(cwd: Path | None, home: Path) -> list[dict[str, Any]]:
+    """Return the members of teams that run in this directory, or in all."""
+    from ..core.errors import DiskError
+    from ..disk.home.mailbox import MailboxAddress
+    from ..disk.home.team_files import list_teams, read_team, see_member
+    from ..disk.paths.project import slug
+
+    found: list[dict[str, Any]] = []
+    for name in list_teams(home):
+        with suppress(DiskError):  # `lamina team` reports a damaged team
+            team = read_team(home, name)
+            for plan in team.members if cwd is None or str(cwd) == team.cwd else ():
+                seen = see_member(home, MailboxAddress(plan.name, name))
+                told = {"session_id": Path(seen.state.transcript).stem, "project": slug(Path(team.cwd)), "id": str(seen.owner)}
+                told |= {"name": f"{plan.name}@{name}", "type": plan.type or "member", "description": plan.prompt}
+                told |= {"status": seen.state.status, "since": seen.state.since, "doing": seen.state.doing}
+                found += [dict.fromkeys(FIELDS) | {"background": True} | told] if seen.running else []
     return found
 
 
 def print_running_agents(found: list[dict[str, Any]]) -> None:
     rows = []
     for one in found:
-        agent, session, kind, task, doing = (str(one[name] or "") for name in SHOWN)
-        rows.append((agent, session[:8], kind, task, doing or "starting"))
-    print_table(("agent", "session", "type", "task", "doing"), rows)
+        session, kind, status, task = (str(one[name] or "") for name in SHOWN)
+        doing = one["doing"] or one["summary"] or "starting"
+        rows.append(
+            (str(one["name"] or one["id"]), session[:8], kind, status, since_text(one["since"]), shorten(task, 60), str(doing))
+        )
+    print_table(("agent", "session", "type", "state", "since", "task", "doing"), rows)
+
+
+def since_text(since: object) -> str:
+    """Format a recorded time for a table; a time of today without its date."""
+    try:
+        then = datetime.fromisoformat(str(since)).astimezone()
+    except ValueError:
+        return "?"
+    return then.strftime("%H:%M:%S" if then.date() == datetime.now().astimezone().date() else "%Y-%m-%d %H:%M")
 
 
 @agents_command.command("send")

@@ -39,6 +39,7 @@ COMMANDS = {
     "replay": "Replay recorded sessions to compare tokens, cache hits and cost under different policies.",
     "sessions": "List, show, search, edit and clean up recorded sessions.",
     "stats": "Show what sessions cost and what the layers saved.",
+    "team": "Run agents that work together, each in its own process, and list the teams.",
 }
 # Commands that are not in a module of their own name.
 MODULES = {"export": "portable", "import": "portable", "inbox": "memory"}

@@ -45,6 +45,8 @@ class CommandGroup(click.Group):
         rows = []
         for name in self.list_commands(ctx):
             command = self.get_command(ctx, name)
+            if command is not None and command.hidden:
+                continue
             first, stop, _ = " ".join((command.help or "" if command is not None else "").split()).partition(". ")
             rows.append((name, f"{first}." if stop else first))
         with formatter.section("Commands"):

@@ -15,6 +15,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, assert_never
 from uuid import uuid4
 
+from msgspec.structs import replace
+
+from ..core.session_stats import SideCost
 from ..core.usage import Usage
 from ..core.wording import counted
 from ..providers.models import cost
@@ -81,13 +84,14 @@ def price(model: str, usage: Usage) -> float | None:
 
 
 class TurnTally:
-    """Totals over the calls of a turn: usage, cost and denied tool calls."""
+    """Totals over the calls of a turn: usage and cost, those of agents and background calls by purpose, and denied tool calls."""
 
     def __init__(self) -> None:
         self.turns = 0
         self.usage = Usage()
         self.dollars: float | None = 0.0  # None once a model with unknown prices has answered
         self.last: Usage | None = None
+        self.side: dict[str, SideCost] = {}
         self.denials: list[dict[str, Any]] = []
         self._calls: dict[str, dict[str, Any]] = {}
 
@@ -99,10 +103,18 @@ class TurnTally:
                 self.usage += usage
                 dollars = price(event["reply"].model, usage)
                 self.dollars = None if dollars is None or self.dollars is None else self.dollars + dollars
+        elif event["type"] == "layer" and event["name"] == "fork":
+            purpose = str(event["data"]["purpose"])
+            self.side[purpose] = self.side.get(purpose, SideCost()) + SideCost.of_event(event["data"])
         elif event["type"] == "tool_call":
             self._calls[event["id"]] = {"tool_name": event["name"], "tool_use_id": event["id"], "tool_input": event["input"]}
         elif event["type"] == "tool_result" and event["facts"].get("denied"):
             self.denials.append(self._calls[event["id"]])
+
+    def breakdown(self, *, free: bool) -> dict[str, SideCost]:
+        """Return what the turn cost: the conversation itself, and its agents and background calls by purpose. `free`: for nothing."""
+        costs = {"conversation": SideCost(self.turns, self.usage, self.dollars), **self.side}
+        return {name: replace(cost, usd=0.0) if free else cost for name, cost in costs.items()}
 
 
 class TextOutput:
@@ -203,6 +215,8 @@ class JsonOutput:
 
     def end(self, ending: Ending, text: str) -> None:
         tally = self._tally
+        costs = tally.breakdown(free=self._provider.name == FREE)
+        total = sum(costs.values(), SideCost())
         result = {
             "type": "result",
             "subtype": ending,
@@ -211,8 +225,11 @@ class JsonOutput:
             "num_turns": tally.turns,
             "duration_ms": round((time.monotonic() - self._began) * 1000),
             "duration_api_ms": round(self._provider.seconds * 1000),
-            "total_cost_usd": tally.dollars,
-            "usage": tally.usage.wire(),
+            "total_cost_usd": total.usd,
+            "usage": total.usage.wire(),
+            "cost_breakdown": {
+                name: {"calls": cost.calls, "usage": cost.usage.wire(), "cost_usd": cost.usd} for name, cost in costs.items()
+            },
             "permission_denials": tally.denials,
         }
         self._write(result)

@@ -18,6 +18,8 @@ from .start import OFFLINE, ChatOptions, find_newest, is_model_unset, load_chat_
 if TYPE_CHECKING:
     from ..agent.agent import Agent
 
+# How long background agents may take after the answer. Their cost is part of the result.
+AGENT_SECONDS = 60.0
 CUT_OFF = "The answer was cut off at the output limit."
 
 
@@ -60,12 +62,15 @@ def _turn(agent: Agent, prompt: str, out: TextOutput | JsonOutput, stop: StopReq
     try:
         with stop.turn(agent.abort):
             done = agent.run(prompt)
+            _end_agents(agent, AGENT_SECONDS)
     except Aborted as stopped:
+        _end_agents(agent, 0.0)
         out.end("error_during_execution", str(stopped))
         if stop.code:
             notice("Stopped.")
         return stop.code
     except LaminaError as error:
+        _end_agents(agent, 0.0)
         out.end("error_during_execution", str(error))
         notice(str(error))
         return 2 if isinstance(error, InputError | SettingError) else 1
@@ -74,4 +79,12 @@ def _turn(agent: Agent, prompt: str, out: TextOutput | JsonOutput, stop: StopReq
     notice(*done.notices, *([CUT_OFF] if done.ended == "cut off" else ()))
     if ending != "success":
         notice(words)
+    if stop.requested:  # while agents were waited for
+        return stop.code
     return 0 if ending == "success" else 1
+
+
+def _end_agents(agent: Agent, seconds: float) -> None:
+    """Wait for background agents, then stop them, so that the result has their cost."""
+    if agent.agents is not None:
+        agent.agents.close(seconds)

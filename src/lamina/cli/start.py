@@ -47,6 +47,7 @@ class ChatOptions(NamedTuple):
     deny: tuple[str, ...] = ()
     rounds: int | None = None
     bare: bool = False
+    mailbox: str | None = None
 
 
 class MemorySource(NamedTuple):
@@ -76,8 +77,9 @@ def load_chat_settings(options: ChatOptions) -> Settings:
     given: dict[str, Any] = (
         {"permissions": {"allow": list(options.allow), "deny": list(options.deny)}} if options.allow or options.deny else {}
     )
-    if options.bare:
-        given["lamina"] = {"bare": True}
+    own: dict[str, Any] = {"bare": True} if options.bare else {}
+    own |= {"mailbox": options.mailbox} if options.mailbox is not None else {}
+    given |= {"lamina": own} if own else {}
 
     # `home` comes from the environment here, so that a problem with LAMINA_HOME is among the findings.
     return settings_in_force(options.cwd, command_line=given)

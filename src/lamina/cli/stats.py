@@ -11,22 +11,24 @@ import click
 
 from ..core.budget import LedgerLine, Limits, Spent, left, limits_of, ran_out, spent_in
 from ..core.errors import InputError
+from ..core.session_stats import AGENT_PURPOSES
 from ..core.wording import counted
 from ..disk.home.ledger import day_of, list_ledger_days, read_ledger_day
 from ..disk.home.loading import settings_in_force
 from . import completion, options
 from .console import print_result, print_table, terminal_width, waiting
-from .output import price
+from .output import FREE, price
 from .transcripts import find_sessions, list_homes, locate
 
 if TYPE_CHECKING:
-    from ..core.session_stats import SessionStats
+    from ..core.session_stats import SessionStats, SideCost
     from ..disk.transcripts.session_list import SessionInfo
 
 # Rows printed; --json has all.
 MOST_ROWS = 20
 # A narrower terminal has no room for all columns and the session's title.
 NARROW = 90
+_AGENTS = {"agent": "fork", "subagent": "subagent"}
 # The key of a ledger row.
 KEYS = ("day", "purpose", "project")
 LedgerRow = tuple[tuple[str, str, str], Spent]
@@ -81,8 +83,20 @@ def stats_command(
 
 
 def price_figures(figures: SessionStats) -> float | None:
+    """Return the cost of the conversation itself."""
     spent = [price(model, usage) for model, usage in figures.usage.items()]
     return None if None in spent else sum(usd or 0.0 for usd in spent)
+
+
+def price_all(figures: SessionStats) -> float | None:
+    """Return the cost of the conversation, its agents and its background calls."""
+    own, side = price_figures(figures), price_side(figures, figures.side_total())
+    return None if own is None or side is None else own + side
+
+
+def price_side(figures: SessionStats, side: SideCost) -> float | None:
+    """Return the cost of side calls. Those of an offline session are free."""
+    return 0.0 if not side.calls or set(figures.usage) == {FREE} else side.usd
 
 
 def to_json(figures: SessionStats) -> dict[str, Any]:
@@ -96,9 +110,11 @@ def to_json(figures: SessionStats) -> dict[str, Any]:
         "usage": figures.total.wire(),
         "cache_hit_ratio": round(figures.hit_ratio, 4),
         "cost_usd": price_figures(figures),
-        "side_calls": figures.side_calls,
-        "side_usage": figures.side_usage.wire(),
-        "side_cost_usd": figures.side_usd,
+        "agents": side_json(figures, figures.side_total(agents=True)),
+        "side": {purpose: side_json(figures, cost) for purpose, cost in sorted(figures.side.items())},
+        "side_usage": figures.side_total().usage.wire(),
+        "side_cost_usd": price_side(figures, figures.side_total()),
+        "total_cost_usd": price_all(figures),
         **as_is("compactions", "compaction_failures", "compactions_refused"),
         "fidelity": fidelity,
         "summaries_per_100_turns": round(figures.summaries_per_100_turns, 2),
@@ -111,20 +127,34 @@ def to_json(figures: SessionStats) -> dict[str, Any]:
     }
 
 
+def side_json(figures: SessionStats, cost: SideCost) -> dict[str, Any]:
+    return {"calls": cost.calls, "usage": cost.usage.wire(), "cost_usd": price_side(figures, cost)}
+
+
+def format_side(figures: SessionStats, *, agents: bool) -> list[str]:
+    side = figures.side_total(agents=agents)
+    if not side.calls:
+        return []
+    counts = {name: one.calls for name, one in sorted(figures.side.items()) if (name in AGENT_PURPOSES) == agents}
+    calls = ", ".join(counted(count, _AGENTS[name]) if name in _AGENTS else f"{count} {name}" for name, count in counts.items())
+    tokens = f"{counted(side.usage.prompt, 'input token')}, {counted(side.usage.output_tokens, 'output token')}"
+    return [f"  {'agents' if agents else 'background calls'}: {calls}; {tokens}, {_dollars(price_side(figures, side))}"]
+
+
+def _dollars(usd: float | None) -> str:
+    return f"${usd:.4f}" if usd is not None else "cost unknown"
+
+
 def format_figures(figures: SessionStats) -> list[str]:
-    total, usd = figures.total, price_figures(figures)
-    money = f"${usd:.4f}" if usd is not None else "cost unknown"
+    total, money = figures.total, _dollars(price_figures(figures))
     done = f"{counted(figures.turns, 'turn')}, {counted(figures.calls, 'call')}"
     shown = [
         f"  {done}: {counted(total.prompt, 'input token')} ({figures.hit_ratio:.1%} from the cache), "
         f"{counted(total.output_tokens, 'output token')}, {money}",
     ]
-    side = figures.side_usage
-    if figures.side_calls:
-        calls = ", ".join(f"{count} {purpose}" for purpose, count in sorted(figures.side_calls.items()))
-        shown.append(
-            f"  background calls: {calls}; {counted(side.prompt, 'input token')}, {counted(side.output_tokens, 'output token')}"
-        )
+    shown += [*format_side(figures, agents=True), *format_side(figures, agents=False)]
+    if figures.side:
+        shown.append(f"  total cost: {_dollars(price_all(figures))}")
     did = [
         *(f"{counted(count, 'compaction')} by {how}" for how, count in sorted(figures.compactions.items())),
         *(f"{counted(count, 'clearing')} ({trigger})" for trigger, count in sorted(figures.clearings.items())),
@@ -165,7 +195,7 @@ def _print_sessions(rows: list[tuple[SessionInfo, SessionStats]]) -> None:
     left_out = ("turns", "compactions") if width is not None and width < NARROW else ()
     shown = []
     for info, figures in rows[:MOST_ROWS]:
-        usd = price_figures(figures)
+        usd = price_all(figures)
         cells = {
             "id": info.id[:8],
             "turns": str(figures.turns),

@@ -22,16 +22,36 @@ BYTES_PER_TOKEN = 4
 FATES = ("in_context", "one_call", "lost")
 
 # Fields of SessionStats that are counts by name.
-NAMED = ("side_calls", "compactions", "clearings", "saved", "breaks", "failures", "fidelity", "budget_stops")
+NAMED = ("compactions", "clearings", "saved", "breaks", "failures", "fidelity", "budget_stops")
+
+
+# The purposes of side calls that the Agent tool makes: forks and subagents.
+AGENT_PURPOSES = ("agent", "subagent")
+
+
+class SideCost(msgspec.Struct, frozen=True):
+    """The cost of side calls with one purpose."""
+
+    calls: int = 0  # an agent counts as one call, however many answers it gave
+    usage: Usage = Usage()
+    usd: float | None = 0.0  # None if any of them used a model with unknown prices
+
+    @classmethod
+    def of_event(cls, data: dict[str, Any]) -> SideCost:
+        """Read the data of a `fork` event."""
+        usage = Usage(_int(data, "input"), _int(data, "cache_read"), _int(data, "cache_write"), 0, _int(data, "output"))
+        usd = data.get("usd")
+        return cls(1, usage, float(usd) if isinstance(usd, int | float) else None)
+
+    def __add__(self, other: SideCost) -> SideCost:
+        return SideCost(self.calls + other.calls, self.usage + other.usage, _sum(self.usd, other.usd))
 
 
 class SessionStats(msgspec.Struct, frozen=True):
     calls: int = 0
     turns: int = 0
     usage: dict[str, Usage] = {}  # by model
-    side_calls: dict[str, int] = {}  # by purpose
-    side_usage: Usage = Usage()
-    side_usd: float | None = 0.0  # None if any side call used a model with unknown prices
+    side: dict[str, SideCost] = {}  # by purpose
     compactions: dict[str, int] = {}  # by method: notes, summary, ahead, rules
     compaction_failures: int = 0
     compactions_refused: int = 0  # by a hook
@@ -51,6 +71,11 @@ class SessionStats(msgspec.Struct, frozen=True):
     def total(self) -> Usage:
         return sum(self.usage.values(), Usage())
 
+    def side_total(self, *, agents: bool | None = None) -> SideCost:
+        """Return the cost of all side calls, or with `agents` of those by the Agent tool or of the others."""
+        wanted = (cost for name, cost in self.side.items() if agents is None or (name in AGENT_PURPOSES) == agents)
+        return sum(wanted, SideCost())
+
     @property
     def hit_ratio(self) -> float:
         """Share of all sent tokens that were read from the cache."""
@@ -59,7 +84,7 @@ class SessionStats(msgspec.Struct, frozen=True):
 
     @property
     def summaries_per_100_turns(self) -> float:
-        return 100 * self.side_calls.get("summary", 0) / self.turns if self.turns else 0.0
+        return 100 * self.side.get("summary", SideCost()).calls / self.turns if self.turns else 0.0
 
     @property
     def facts(self) -> int:
@@ -86,8 +111,7 @@ class _Fold:
         self.answers: dict[str, tuple[str, Usage]] = {}
         self.counts: Counter[str] = Counter()
         self.named: dict[str, Counter[str]] = {name: Counter() for name in NAMED}
-        self.side = Usage()
-        self.usd: float | None = 0.0
+        self.side: dict[str, SideCost] = {}
         self.stopped = False
 
     def add(self, record: Record) -> None:
@@ -118,7 +142,8 @@ class _Fold:
     def _event(self, name: str, data: dict[str, Any]) -> None:
         match name:
             case "fork":
-                self._fork(data)
+                purpose = str(data.get("purpose"))
+                self.side[purpose] = self.side.get(purpose, SideCost()) + SideCost.of_event(data)
             case "compaction":
                 self.named["compactions"][str(data.get("by") or "summary")] += 1
                 self.named["saved"]["compaction"] += max(0, _int(data, "tokens_before") - _int(data, "tokens_after"))
@@ -149,19 +174,13 @@ class _Fold:
             case _:
                 pass
 
-    def _fork(self, data: dict[str, Any]) -> None:
-        self.named["side_calls"][str(data.get("purpose"))] += 1
-        self.side += Usage(_int(data, "input"), _int(data, "cache_read"), _int(data, "cache_write"), 0, _int(data, "output"))
-        usd = data.get("usd")
-        self.usd = self.usd + usd if isinstance(usd, int | float) and self.usd is not None else None
-
     def done(self) -> SessionStats:
         usage: dict[str, Usage] = {}
         for model, used in self.answers.values():
             usage[model] = usage.get(model, Usage()) + used
         counts: Any = {name: int(count) for name, count in self.counts.items()}
         named: Any = {name: dict(found) for name, found in self.named.items()}
-        return SessionStats(calls=len(self.answers), usage=usage, side_usage=self.side, side_usd=self.usd, **counts, **named)
+        return SessionStats(calls=len(self.answers), usage=usage, side=self.side, **counts, **named)
 
 
 def _int(data: dict[str, Any], name: str) -> int:

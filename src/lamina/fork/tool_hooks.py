@@ -85,8 +85,6 @@ def after_call(hooks: HookRunner, call: ToolUse, output: ToolOutput, millisecond
 def _run(hooks: HookRunner, event: HookEvent, call: ToolUse, more: dict[str, Any], abort: Event) -> HookOutcome:
     given = {"tool_name": call.name, "tool_input": call.input, "tool_use_id": call.id, **more}
     said = hooks.run(event, given, matching=call.name, abort=abort)
-    if abort.is_set():  # the hooks were stopped too, which is nobody's fault
-        said = replace(said, faults=())
     hooks.notify(said)
     return said
 

@@ -219,7 +219,8 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
     def _hook(self, call: ToolUse) -> HookedCall:
         if self.hooks is None or self.context.abort.is_set() or all(tool.name != call.name for tool in self.tools):
             return HookedCall(call)
-        return before_call(self.hooks, call, self.context.abort)
+        hooked = before_call(self.hooks, call, self.context.abort)
+        return hooked._replace(call=self._with_result_path(hooked.call))
 
     def _settle(self, call: ToolUse, said: HookOutcome | None = None) -> _Settled:
         """Return the verdict, after asking if needed. The rules are read each time, so an "always" counts for the next call. `said` is the

@@ -59,7 +59,9 @@ class HookRunner(msgspec.Struct, frozen=True, kw_only=True):
         if not self.configured(event):
             return HookOutcome()
         given = {**self.about(), **self.agent, **payload}
-        return run_hooks(event, given, self.hooks(), cwd=self.cwd, environ=self.environ, matching=matching, abort=abort)
+        said = run_hooks(event, given, self.hooks(), cwd=self.cwd, environ=self.environ, matching=matching, abort=abort)
+        # An abort stops the hooks too, which is no fault of theirs.
+        return replace(said, faults=()) if abort is not None and abort.is_set() else said
 
 
 def run_hooks(

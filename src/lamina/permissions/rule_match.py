@@ -70,10 +70,19 @@ def _holds(rule: PermissionRule, asked: CallRequest, bases: Bases) -> Match:
             return "yes" if asked.host is None or asked.host == name or asked.host.endswith(f".{name}") else "no"
         case NamedArgument("to", _) if str(asked.arguments.get("to", "")).strip() == "*":
             return "maybe"  # a message to everyone also reaches this recipient
+        case NamedArgument("to", name) if "@" in name or "@" in str(asked.arguments.get("to", "")):
+            return _names_member(name.casefold(), str(asked.arguments.get("to", "")).strip().casefold())
         case NamedArgument(argument, name):
             return "yes" if str(asked.arguments.get(argument, "")).casefold() == name.casefold() else "no"
         case other:
             assert_never(other)
+
+
+def _names_member(rule: str, to: str) -> Match:
+    """Compare recipients of which one has a team. A rule without a team is for that name in every team; a name without a team may be
+    in the rule's."""
+    (name, _, team), (own, _, asked) = rule.partition("@"), to.partition("@")
+    return "no" if name != own else "yes" if not team or team == asked else "no" if asked else "maybe"
 
 
 def _in_command(rule: PermissionRule, asked: CallRequest, named: Sequence[Path], bases: Bases) -> Match:

@@ -24,6 +24,9 @@ UNITS_OUTPUT = 5.0
 
 PER = 1_000_000
 
+# The cheapest current model of each maker, by the beginning of its models' names.
+_SMALL = {"claude-": "claude-haiku-5-5", "gpt-": "gpt-6-luna"}
+
 
 class Prices(msgspec.Struct, frozen=True):
     """Prices in dollars per million tokens. A cache class without a price is billed as input."""
@@ -100,6 +103,19 @@ def known(model: str) -> ModelInfo | None:
             return None
         name = table().aliases.get(name, name)
     return msgspec.structs.replace(models[name], name=name)
+
+
+def small_model(model: str) -> str | None:
+    """Return the small model of the same maker; None if this one costs no more, or has a name that only its own server knows."""
+    small = next((name for start, name in _SMALL.items() if model.startswith(start)), None)
+    return small if small is not None and (known(model) is None or costs_more(model)) else None
+
+
+def costs_more(model: str) -> bool:
+    """Return whether a model is known to cost more than the small models."""
+    found, small = known(model), [known(name) for name in _SMALL.values()]
+    most = max(one.prices.input for one in small if one is not None and one.prices is not None)
+    return found is not None and found.prices is not None and found.prices.input > most
 
 
 def cost(model: str, usage: Usage) -> Cost:

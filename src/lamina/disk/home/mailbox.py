@@ -96,6 +96,11 @@ def read_address(text: str) -> MailboxAddress:
     return MailboxAddress(name, team)
 
 
+def is_name(text: str) -> bool:
+    """Return whether the text can name a team or a member."""
+    return _NAME.fullmatch(text) is not None
+
+
 def members(home: Path, team: str) -> list[str]:
     """List the names that have a mailbox, sorted."""
     found: list[str] = []

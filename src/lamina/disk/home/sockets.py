@@ -25,6 +25,8 @@ LONGEST = 103
 # A socket does not answer between bind and listen, but that never takes a day.
 STALE_AFTER = 86_400.0
 MOST_SWEPT = 200
+# Number of open sockets named to a model that asked for an unknown recipient.
+MOST_LISTED = 10
 # Maximum number of connections waiting to be accepted.
 BACKLOG = 8
 
@@ -71,6 +73,18 @@ def remove(path: Path) -> None:
     with suppress(OSError):
         point("socket.unlink")
         os.unlink(path)
+
+
+def list_sockets(home: Path) -> list[Path]:
+    """Return the sockets that answer, at most MOST_LISTED, sorted."""
+    found: list[Path] = []
+    with AbsentIsFine(), suppress(OSError, DiskError), Dir.open(home / DIRECTORY) as where:
+        for entry in where.entries():
+            path, there = Path(where.full(entry.name)), where.stat(entry.name)
+            if len(found) < MOST_LISTED and there is not None and stat.S_ISSOCK(there.st_mode):
+                with suppress(OSError):
+                    found += [path] if _answers(path) else []
+    return sorted(found)
 
 
 def sweep(home: Path, *, now: float) -> int:

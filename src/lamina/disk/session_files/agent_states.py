@@ -1,4 +1,4 @@
-"""The state of a session's background agents, for other processes: `<session>/agents.json`, replaced as a whole.
+"""The state of a session's agents, for other processes: `<session>/agents.json`, replaced as a whole.
 
 Owns that file. Invariants: it lists the newest MOST agents at most; a reader sees one state or the next. A crash leaves the last
 state, which counts only while the session that wrote it is alive. Nothing is synced, because no session survives a power loss.

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 from ...core.blocks import Block, Text, ToolResult, ToolUse, read_block, text
 from ...core.view import Item
-from .registry import MCP
 
+# The usual name prefix of tools from MCP servers.
+MCP = "mcp__"
 # Characters of an id that are shown and can be used to name it.
 SHORT_ID = 8
 # Characters of a long value or text that stay visible.
@@ -28,8 +29,15 @@ GONE = "[{count:,} more characters were cleared from this {what} to save room. {
 IN_FILE = "The file has them, unless it was changed since. "
 
 
+class LongAnswer(NamedTuple):
+    """A record of an answer that could be shortened. `before` is the number of tokens in view before it."""
+
+    item: Item
+    before: int
+
+
 class ShortenedAnswer(NamedTuple):
-    """One record of an answer as it is shown from now on. `before` is the number of tokens in view before it."""
+    """A record of an answer as it is shown from now on."""
 
     record: str
     blocks: tuple[Block, ...]
@@ -37,39 +45,61 @@ class ShortenedAnswer(NamedTuple):
     before: int
 
 
+def is_clearable(tool: str, tools: Collection[str]) -> bool:
+    """Return whether results and inputs of a tool may be cleared. Those of MCP tools never are, whatever the policy allows."""
+    return tool in tools and not tool.startswith(MCP)
+
+
+def is_long(block: Block, tools: Collection[str]) -> bool:
+    match block:
+        case Text():
+            return len(block.text) > TEXT_HEAD * WORTH_IT
+        case ToolUse():
+            return is_clearable(block.name, tools) and _has_long(block.input)
+        case _:
+            return False
+
+
+def _has_long(value: Any) -> bool:
+    match value:
+        case str():
+            return len(value) > INPUT_HEAD * WORTH_IT
+        case dict():
+            return any(_has_long(one) for one in value.values())
+        case list():
+            return any(_has_long(one) for one in value)
+        case _:
+            return False
+
+
 def plan_answers(
     items: Sequence[Item],
+    found: Sequence[LongAnswer],
     *,
     node: str,
     tools: Collection[str],
-    spared: Collection[str],
     keep_tokens: int,
     keep_last: int,
     save_at_least: int,
     measure: Callable[[Block], int],
 ) -> list[ShortenedAnswer]:
-    """Return the oldest answers to shorten until long ones hold at most `keep_tokens`; nothing if that saves too little.
+    """Return the oldest long answers to shorten until the rest holds at most `keep_tokens`; nothing if that saves too little.
 
-    `node` is the start of the decision's id, and `spared` are records that stay as they are."""
-    failed = {block.tool_use_id for item in items for block in item.blocks if isinstance(block, ToolResult) and block.is_error}
+    `found` are the long answers among the items, and `node` is the start of the decision's id."""
+    sizes = [sum(measure(block) for block in one.item.blocks if is_long(block, tools)) for one in found]
+    total = sum(sizes)
+    if total < keep_tokens + save_at_least:
+        return []
     last = _last_answers(items, max(1, keep_last))
-    found: list[ShortenedAnswer] = []
-    total, tokens = 0, 0
-    for item in items:
-        before, tokens = tokens, tokens + sum(measure(block) for block in item.blocks)
-        if item.role != "assistant" or item.uuid in spared:
-            continue
-        blocks = tuple(_short(block, node, tools, failed) for block in item.blocks)
-        saved = tokens - before - sum(measure(block) for block in blocks) if blocks != item.blocks else 0
-        if saved > 0:
-            total += saved
-            found.append(ShortenedAnswer(item.uuid, blocks, saved, before))
+    failed = {block.tool_use_id for item in items for block in item.blocks if isinstance(block, ToolResult) and block.is_error}
     chosen: list[ShortenedAnswer] = []
-    for one in found:
-        if total <= keep_tokens or one.record in last:
+    for one, size in zip(found, sizes, strict=True):
+        if total <= keep_tokens or one.item.uuid in last:
             break
-        total -= one.saved
-        chosen.append(one)
+        total -= size
+        blocks = tuple(_short(block, node, tools, failed) for block in one.item.blocks)
+        saved = sum(measure(block) for block in one.item.blocks) - sum(measure(block) for block in blocks)
+        chosen.append(ShortenedAnswer(one.item.uuid, blocks, saved, one.before))
     return chosen if sum(one.saved for one in chosen) >= max(1, save_at_least) else []
 
 
@@ -88,23 +118,19 @@ def _last_answers(items: Sequence[Item], count: int) -> set[str]:
 
 def _short(block: Block, node: str, tools: Collection[str], failed: Collection[str]) -> Block:
     match block:
-        case Text() if len(block.text) > TEXT_HEAD * WORTH_IT:
-            return text(
-                _cut(block.text, TEXT_HEAD, GONE.format(count=len(block.text) - TEXT_HEAD, what="text", where="", node=node))
-            )
-        case ToolUse() if block.name in tools and not block.name.startswith(MCP):
+        case Text() if is_long(block, tools):
+            return text(_cut(block.text, TEXT_HEAD, "text", "", node))
+        case ToolUse() if is_long(block, tools):
             where = IN_FILE if block.name in WRITERS and block.id not in failed else ""
-            given = _short_value(block.input, where, node)
-            return block if given == block.input else read_block({**block.wire, "input": given})
+            return read_block({**block.wire, "input": _short_value(block.input, where, node)})
         case _:
             return block
 
 
 def _short_value(value: Any, where: str, node: str) -> Any:
     match value:
-        case str() if len(value) > INPUT_HEAD * WORTH_IT:
-            mark = GONE.format(count=len(value) - INPUT_HEAD, what="input", where=where, node=node)
-            return _cut(value, INPUT_HEAD, mark)
+        case str() if _has_long(value):
+            return _cut(value, INPUT_HEAD, "input", where, node)
         case dict():
             return {key: _short_value(one, where, node) for key, one in value.items()}
         case list():
@@ -113,5 +139,5 @@ def _short_value(value: Any, where: str, node: str) -> Any:
             return value
 
 
-def _cut(value: str, head: int, mark: str) -> str:
-    return f"{value[:head]}\n{mark}"
+def _cut(value: str, head: int, what: str, where: str, node: str) -> str:
+    return f"{value[:head]}\n" + GONE.format(count=len(value) - head, what=what, where=where, node=node)

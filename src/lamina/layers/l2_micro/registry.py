@@ -6,7 +6,7 @@ of a walk: before most calls there is nothing to clear, and finding that out mus
 
 These results are never registered: results of tools that are not clearable, results of MCP tools (whatever the policy allows),
 synthetic results of interrupted calls, results pinned by the user, results of a clearing that the user undid, and results already
-cleared.
+cleared. Answers that could be shortened are registered too (old_answers.py), under the same conditions.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import NamedTuple
 from ...core.blocks import Block, ToolResult, ToolUse, canonical
 from ...core.record_lines import UNRECORDED_MARKER
 from ...core.view import Item, View
+from .old_answers import LongAnswer, is_clearable, is_long
 
 
 def original(block: ToolResult) -> tuple[str, bytes]:
@@ -42,8 +43,6 @@ def is_marker(shown: str) -> bool:
     return shown.startswith(_BEGINNING) or shown == UNRECORDED_MARKER
 
 
-# The usual name prefix of tools from MCP servers.
-MCP = "mcp__"
 # Attachments that contain memories. They can be cleared, since a memory recalled again is surfaced again.
 MEMORIES = frozenset({"attachment:relevant_memories", "attachment:nested_memory"})
 NOTHING: frozenset[str] = frozenset()
@@ -73,7 +72,7 @@ class Rules(NamedTuple):
     """The rules that decide whether a result is registered."""
 
     clearable: frozenset[str]
-    spared: frozenset[str] = frozenset()  # tool_use ids of clearings that the user undid
+    spared: frozenset[str] = frozenset()  # tool_use ids and answers of clearings that the user undid
     marker_tokens: int = 0  # tokens of the marker that replaces a cleared result
 
 
@@ -89,6 +88,7 @@ class Registry:
         self.sums: list[int] = []  # tokens of the rows up to and including this one
         self.savings: list[int] = []  # tokens that clearing those rows would save
         self.surfaced: list[Surfaced] = []
+        self.long_answers: list[LongAnswer] = []
         self.tokens = 0  # tokens of everything in view
         self.said = 0  # number of user messages
         self._at = 0
@@ -150,12 +150,15 @@ class Registry:
         for block in item.blocks:
             tokens = measure(block)
             if isinstance(block, ToolUse):
-                if block.name in rules.clearable and not block.name.startswith(MCP):
+                if is_clearable(block.name, rules.clearable):
                     self._calls.add(block.id)
             elif isinstance(block, ToolResult) and not item.synthetic and not pinned:
                 self._register(block, item.uuid, tokens, rules, replaced.get(block.tool_use_id))
             self.tokens += tokens
-        if item.kind in MEMORIES and not pinned:
+        if item.role == "assistant" and not pinned and item.uuid not in rules.spared:
+            if any(is_long(block, rules.clearable) for block in item.blocks):
+                self.long_answers.append(LongAnswer(item, start))
+        elif item.kind in MEMORIES and not pinned:
             self.surfaced.append(Surfaced(item.uuid, self.tokens - start, self.said))
         elif item.kind == "said" and item.role == "user" and any(not isinstance(block, ToolResult) for block in item.blocks):
             self.said += 1

@@ -150,13 +150,12 @@ def _shorten_answers(c: Conversation, state: MicroState) -> None:
     """Shorten the inputs of old calls and old texts of the model, if the results alone could not free enough room."""
     if c.count.judged < c.limits.warning:
         return
-    micro, view = c.policy.micro, c.log.view
-    uuid = new_id()
+    micro, uuid = c.policy.micro, new_id()
     answers = plan_answers(
-        view.items,
+        c.log.view.items,
+        updated_state(c).registry.long_answers,
         node=uuid[:SHORT_ID],
         tools=micro.clearable,
-        spared=state.spared | {pin.target for pin in view.pins.values() if pin.target is not None},
         keep_tokens=c.limits.scaled(micro.keep_tokens),
         keep_last=micro.keep_last,
         save_at_least=c.limits.scaled(micro.save_at_least),

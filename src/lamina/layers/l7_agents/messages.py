@@ -206,16 +206,19 @@ class MessageQueues:
         self._lock = Lock()
         self._queues: dict[str, deque[ArrivedMessage]] = {}
         self._about: dict[str, str] = {}
+        self._types: dict[str, str] = {}
 
-    def open(self, name: str, about: str = "") -> None:
+    def open(self, name: str, about: str = "", kind: str = "") -> None:
         with self._lock:
             self._queues.setdefault(name, deque())
             self._about[name] = about
+            self._types[name] = kind
 
     def close(self, name: str) -> list[ArrivedMessage]:
         """Close the queue and return the messages that were never read."""
         with self._lock:
             self._about.pop(name, None)
+            self._types.pop(name, None)
             return list(self._queues.pop(name, ()))
 
     def put(self, name: str, message: AgentMessage, way: Way = "agent", *, always: bool = False) -> Put:
@@ -247,6 +250,11 @@ class MessageQueues:
     def names(self, *, but: str = "") -> list[str]:
         with self._lock:
             return [name for name in self._queues if name != but]
+
+    def find(self, name: str) -> list[str]:
+        """Return the queue with this name, or else those of all running agents of this type."""
+        with self._lock:
+            return [name] if name in self._queues else [each for each, kind in self._types.items() if kind == name]
 
     def about(self, name: str) -> str:
         with self._lock:

@@ -53,11 +53,17 @@ class AgentState(msgspec.Struct, frozen=True, kw_only=True):
     why: str = ""  # the reason of a failure
     call: str = ""  # the tool call that started it
     summary: str = ""  # its activity when last asked
+    label: str = ""  # the name it was given
 
     @property
     def name(self) -> str:
         """The name of its job, its session and its files."""
         return f"agent-{self.id}"
+
+    @property
+    def address(self) -> str:
+        """The name that SendMessage takes."""
+        return self.label or self.id
 
     def event(self) -> Wire:
         """Return the state as an event for the log."""
@@ -78,13 +84,13 @@ class AgentState(msgspec.Struct, frozen=True, kw_only=True):
             "hit_rate": usage.hit_rate,
             "usd": self.usd,
             "tool_use_id": self.call,
-        } | {name: value for name, value in (("why", self.why), ("summary", self.summary)) if value}
+        } | {name: value for name, value in (("why", self.why), ("summary", self.summary), ("name", self.label)) if value}
 
     @property
     def line(self) -> str:
         tail = f": {self.why}" if self.why else f": {self.summary}" if self.summary and self.status == "running" else ""
         calls = counted(self.calls, "call")
-        return f"{self.id} ({self.description}): {self.status}, {self.seconds:.0f} s, {calls}{tail}"
+        return f"{self.address} ({self.description}): {self.status}, {self.seconds:.0f} s, {calls}{tail}"
 
 
 def fork_directive(prompt: str) -> str:
@@ -93,7 +99,7 @@ def fork_directive(prompt: str) -> str:
 
 def describe_launch(state: AgentState) -> str:
     return (
-        f"Agent {state.id} ({state.description}) works in the background. Its report arrives by itself when it is done. Continue with "
+        f"Agent {state.address} ({state.description}) works in the background. Its report arrives by itself when it is done. Continue with "
         "something else in the meantime. Do not wait for the report or make up its content."
     )
 
@@ -105,7 +111,7 @@ def describe_loss(agent: str, description: str) -> str:
 
 def render_report(state: AgentState, text: str, *, preview: str | None = None, most: int = MOST_REPORTED) -> str:
     """Render the end of a background agent as context. `preview` is layer 1's preview of a report that was moved to a file."""
-    head = escape(f"The background agent {state.id} ({state.description}) {_ENDED[state.status]}")
+    head = escape(f"The background agent {state.address} ({state.description}) {_ENDED[state.status]}")
     if preview is not None:
         return reminder([Fenced("# Agents"), head, Fenced(f"<agent-message>\n{preview}\n</agent-message>")])
     left = len(text) - most

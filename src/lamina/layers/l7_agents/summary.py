@@ -192,12 +192,15 @@ NOTHING = "Nothing yet"
 
 def answer(request: Wire) -> list[Wire]:
     """Describe the newest call that names something. Without one the answer is `NOTHING`, which is never shown."""
-    for tool, given in find_calls(request.get("messages", ())):
-        doing, argument = _DOING.get(tool, ("", ""))
-        about = _subject(given.get(argument)) if doing else ""
-        if about:
-            return [{"type": "text", "text": f"{doing} {about}"}]
-    return [{"type": "text", "text": NOTHING}]
+    described = (describe_activity(tool, given) for tool, given in find_calls(request.get("messages", ())))
+    return [{"type": "text", "text": next(filter(None, described), NOTHING)}]
+
+
+def describe_activity(tool: str, given: Wire) -> str:
+    """Describe a call in a few words; empty if it names nothing."""
+    doing, argument = _DOING.get(tool, ("", ""))
+    about = _subject(given.get(argument)) if doing else ""
+    return f"{doing} {about}" if about else ""
 
 
 def _subject(value: object) -> str:

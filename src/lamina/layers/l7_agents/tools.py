@@ -18,7 +18,7 @@ from ...core.blocks import Wire
 from ...core.prompt_files import prompt_text
 from ...tools.tool import Builtin, Context, Tool, ToolOutput, failure, guard
 from .messages import MOST_NAME, MOST_SUMMARY, MOST_TEXT, Structured, UnreadableMessage, read_structured
-from .types import AGENT, FORK, SEND, AgentType, Catalog
+from .types import AGENT, FORK, MAIN, SEND, AgentType, Catalog
 
 MAX_DESCRIPTION = 200
 # Limit for the list of types: half of what the descriptions of the other tools take together.
@@ -28,6 +28,7 @@ EVERYBODY = "*"
 # The prefix of an agent's files and jobs; its name is the rest.
 PREFIX = "agent-"
 _JOB = re.compile(rf"{PREFIX}[0-9a-f]{{8}}")
+_LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 # Number of known names in an error.
 MOST_KNOWN = 20
 
@@ -43,6 +44,11 @@ AGENT_SCHEMA: Wire = {
         "prompt": {"type": "string", "minLength": 1, "description": "The whole task, and what the report should contain"},
         "subagent_type": {"type": "string", "description": "One of the types above; absent or fork: a fork of this conversation"},
         "run_in_background": {"type": "boolean", "description": "Return at once; the report arrives later by itself"},
+        "name": {
+            "type": "string",
+            "maxLength": 40,
+            "description": "A name for SendMessage, such as research-agent; default: its id",
+        },
     },
     "required": ["description", "prompt"],
 }
@@ -54,6 +60,7 @@ class ForkCall(msgspec.Struct, frozen=True):
     description: str
     prompt: str
     background: bool
+    label: str = ""  # the name it was given
 
     @property
     def name(self) -> str:
@@ -67,6 +74,7 @@ class SubagentCall(msgspec.Struct, frozen=True):
     prompt: str
     background: bool
     kind: AgentType
+    label: str = ""
 
     @property
     def name(self) -> str:
@@ -88,10 +96,13 @@ def read_call(given: Wire, catalog: Catalog) -> AgentCall | CallRefusal:
     name = (given.get("subagent_type") or FORK).strip()
     if not words or not prompt:
         return CallRefusal("description and prompt must not be empty. Send the call again with both.")
+    label = (given.get("name") or "").strip()
+    if label and (not _LABEL.fullmatch(label) or label in (MAIN, FORK)):
+        return CallRefusal(f"Invalid agent name {label!r}. Use letters, digits, - and _; {MAIN} and {FORK} are reserved.")
     if name == FORK:
-        return ForkCall(words, prompt, background)
+        return ForkCall(words, prompt, background, label)
     kind = catalog.find(name)
-    return SubagentCall(words, prompt, background, kind) if kind is not None else CallRefusal(_unknown_type(name, catalog))
+    return SubagentCall(words, prompt, background, kind, label) if kind is not None else CallRefusal(_unknown_type(name, catalog))
 
 
 def wants_fork(given: object) -> bool:
@@ -136,7 +147,7 @@ SEND_SCHEMA: Wire = {
             "type": "string",
             "minLength": 1,
             "maxLength": 4_096,
-            "description": "A name, * for everyone, uds:PATH for another session's socket, or bridge:ID",
+            "description": "A name, NAME@TEAM, * for everyone, uds:PATH for another session's socket, or bridge:ID",
         },
         "message": {
             "type": "string",
@@ -199,9 +210,9 @@ def read_sending(given: Wire) -> Sending | CallRefusal:
     return Sending("name", to.removeprefix(PREFIX) if _JOB.fullmatch(to) else to, text, summary, structured)
 
 
-def describe_unknown(name: str, agents: Sequence[str], members: Sequence[str]) -> str:
+def describe_unknown(name: str, *known: Sequence[str]) -> str:
     """Return the error for an unknown recipient, with the known ones."""
-    found = [*agents, *members]
+    found = [each for names in known for each in names]
     more = f", and {len(found) - MOST_KNOWN} more" if len(found) > MOST_KNOWN else ""
-    known = f"Known recipients: {', '.join(found[:MOST_KNOWN])}{more}." if found else "Nobody is running at the moment."
-    return f"Unknown recipient {name[:100]!r}. {known}"
+    listed = f"Known recipients: {', '.join(found[:MOST_KNOWN])}{more}." if found else "Nobody is running at the moment."
+    return f"Unknown recipient {name[:100]!r}. {listed}"

@@ -1,0 +1,200 @@
+"""Teams: `<home>/teams/<team>/team.json` names the members, and `member.json` in each member's mailbox directory says how it is.
+
+Owns both files, replaced as a whole, and `output.log`, which holds the errors of a member's process. Only the member's own process writes
+its `member.json`, or whoever ended that process. Invariants: a member is alive while it holds its mailbox's lock, which the kernel
+releases however it dies, so a state left by a killed process is never taken for a running one. A reader sees one state or the next.
+Nothing here is synced: no process survives a power loss.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeAlias
+
+import msgspec
+
+from ...core.errors import DiskError, InputError
+from ..dirfd import OPEN_OR_CREATE, Dir, descend, open_plain
+from ..faults import AbsentIsFine, reporting
+from ..files import read, read_at, replace, replace_at
+from ..locks.dream_lock_owner import process_lives
+from ..locks.lock_file import live_holder
+from ..transcripts.jsonl import UNDECODABLE
+from .mailbox import DIRECTORY, INBOX, MOST_UNREAD, OWNER, MailboxAddress, is_name
+
+TEAM, MEMBER, OUTPUT = "team.json", "member.json", "output.log"
+# Each member is a process with a model of its own; more than this is a runaway script.
+MOST_MEMBERS = 16
+MOST_TEAMS = 200
+MOST_BYTES = 1 << 20
+MOST_OUTPUT = 64 << 10
+
+# dead: its process ended without saying so. joined: another process, a chat of the user, has its mailbox.
+MemberStatus: TypeAlias = Literal["starting", "working", "waiting", "stopped", "ended", "failed", "dead", "joined", "new"]
+_RUNNING = ("starting", "working", "waiting")
+
+
+class MemberPlan(msgspec.Struct, frozen=True):
+    """A member as it was asked for."""
+
+    name: str
+    prompt: str = ""
+    type: str = ""  # the agent type; empty for none
+
+
+class Team(msgspec.Struct, frozen=True):
+    name: str
+    cwd: str
+    created: str
+    members: tuple[MemberPlan, ...]
+    model: str = ""
+    mode: str = ""
+    turns: int = 0
+
+    def find(self, name: str) -> MemberPlan:
+        for member in self.members:
+            if member.name == name:
+                return member
+        raise InputError("member", f"{name!r} is not in team {self.name}", f"its members are {self.names}")
+
+    @property
+    def names(self) -> str:
+        return ", ".join(member.name for member in self.members)
+
+
+class MemberState(msgspec.Struct, frozen=True):
+    """What a member's process said last. `pid` and `start` identify the process; `start` is 0 where the system cannot tell."""
+
+    pid: int = 0
+    start: int = 0
+    status: MemberStatus = "new"
+    since: str = ""
+    doing: str = ""
+    why: str = ""  # the reason of a failure or of an end
+    turns: int = 0
+    transcript: str = ""
+
+
+class Seen(NamedTuple):
+    """A member's state as it is now, and the process that has its mailbox; 0 if none has."""
+
+    state: MemberState
+    owner: int
+
+    @property
+    def running(self) -> bool:
+        """Whether the member's own process runs."""
+        return self.owner != 0 and self.owner == self.state.pid
+
+
+class Unread(NamedTuple):
+    lines: tuple[bytes, ...]
+    invalid: int  # lines that are no messages
+
+
+def _directory(home: Path, team: str) -> Path:
+    if not is_name(team):
+        raise InputError("team", f"invalid team name {team[:80]!r}", "use letters, digits, - and _")
+    return home / DIRECTORY / team
+
+
+def write_team(home: Path, team: Team) -> None:
+    replace(_directory(home, team.name) / TEAM, msgspec.json.encode(team), durability="process")
+
+
+def find_team(home: Path, name: str) -> Team | None:
+    path = _directory(home, name) / TEAM
+    data = read(path, MOST_BYTES)
+    if data is None:
+        return None
+    try:
+        return msgspec.json.decode(data, type=Team)
+    except UNDECODABLE as error:
+        raise DiskError(str(path), "is not a valid team file", "remove it, then start the team again") from error
+
+
+def read_team(home: Path, name: str) -> Team:
+    if (team := find_team(home, name)) is None:
+        known = ", ".join(list_teams(home))
+        hint = f"the teams are {known}" if known else "run `lamina team start NAME --member NAME=PROMPT` to start one"
+        raise InputError("team", f"{name!r} not found", hint)
+    return team
+
+
+def list_teams(home: Path) -> list[str]:
+    """Return the names of the teams, sorted. A directory that only holds mailboxes is no team."""
+    found: list[str] = []
+    with AbsentIsFine(), Dir.open(home / DIRECTORY) as where:
+        for entry in where.entries():
+            if len(found) < MOST_TEAMS and is_name(entry.name) and (home / DIRECTORY / entry.name / TEAM).is_file():
+                found.append(entry.name)
+    return sorted(found)
+
+
+def _place(home: Path, member: MailboxAddress, *, create: bool = False) -> Dir:
+    return descend(Dir.open(home, create=create), (DIRECTORY, member.team, member.name), create=create)
+
+
+def write_member(home: Path, member: MailboxAddress, state: MemberState) -> None:
+    with _place(home, member, create=True) as where:
+        replace_at(where, MEMBER, msgspec.json.encode(state), durability="process")
+
+
+def see_member(home: Path, member: MailboxAddress) -> Seen:
+    """Return the member's state, corrected by the kernel's answer whether its process is alive."""
+    state, owner = MemberState(), 0
+    with AbsentIsFine(), _place(home, member) as where:
+        data = read_at(where, MEMBER, MOST_BYTES)
+        with suppress(*UNDECODABLE):
+            state = msgspec.json.decode(data or b"{}", type=MemberState)
+        owner = _owner(where.full(OWNER))
+    if not owner and state.status == "starting" and state.start and process_lives(state.pid, state.start):
+        owner = state.pid  # it has not opened its mailbox yet
+    if owner and owner != state.pid:
+        state = msgspec.structs.replace(state, status="joined", doing="", why="")
+    elif not owner and state.status in _RUNNING:
+        state = msgspec.structs.replace(state, status="dead", why="its process ended without warning")
+    return Seen(state, owner)
+
+
+def _owner(lock: str) -> int:
+    """Return the id of the process that holds the lock; -1 if it cannot be told."""
+    held = live_holder(lock)
+    if held is None:
+        return 0
+    words = held.split()
+    return int(words[1]) if len(words) > 1 and words[0] == "process" and words[1].isdigit() else -1
+
+
+def read_unread(home: Path, member: MailboxAddress) -> Unread:
+    """Return the messages in the mailbox, oldest first, without taking them."""
+    data = b""
+    with AbsentIsFine(), _place(home, member) as where:
+        data = read_at(where, INBOX, 2 * MOST_UNREAD) or b""
+    rows = [row for row in data.split(b"\n") if row.strip()]
+    good = tuple(row for row in rows if _is_object(row))
+    return Unread(good, len(rows) - len(good))
+
+
+def _is_object(row: bytes) -> bool:
+    with suppress(*UNDECODABLE):
+        return isinstance(msgspec.json.decode(row), dict)
+    return False
+
+
+def open_output(home: Path, member: MailboxAddress) -> int:
+    """Return a descriptor for the errors of a new process of the member. Those of the last one are removed."""
+    with _place(home, member, create=True) as where, reporting(where.full(OUTPUT)):
+        fd = open_plain(where, OUTPUT, OPEN_OR_CREATE)
+        os.ftruncate(fd, 0)
+        return fd
+
+
+def last_output(home: Path, member: MailboxAddress) -> str:
+    """Return the last line that the member's process wrote."""
+    with AbsentIsFine(), _place(home, member) as where:
+        lines = (read_at(where, OUTPUT, MOST_OUTPUT) or b"").decode("utf-8", "replace").split("\n")
+        return next((line.strip() for line in reversed(lines) if line.strip()), "")
+    return ""
