@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import anthropic
 import pytest
 
 import lamina
@@ -30,6 +31,15 @@ def blocks(document: str) -> list[str]:
     return [found["body"] for found in BLOCK.finditer((ROOT / document).read_text("utf-8"))]
 
 
+def run(code: str, name: str) -> None:
+    """Run a program, and close its clients as its end would."""
+    names: dict[str, object] = {"__name__": "__main__"}
+    exec(compile(code, name, "exec"), names)
+    for value in names.values():
+        if isinstance(value, anthropic.Anthropic):
+            value.close()
+
+
 @pytest.fixture
 def served(messages_server: MessagesServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MessagesServer:
     """What the official SDK finds in its environment leads to the server."""
@@ -44,15 +54,14 @@ def served(messages_server: MessagesServer, tmp_path: Path, monkeypatch: pytest.
     ("document", "number"), [(document, number) for document in WHOLE for number in range(len(blocks(document)))]
 )
 def test_a_program_in_the_docs_runs_as_it_is_printed(document: str, number: int, served: MessagesServer) -> None:
-    code = compile(blocks(document)[number], f"{document}#{number}", "exec")
-    exec(code, {"__name__": "__main__"})
+    run(blocks(document)[number], f"{document}#{number}")
     assert all(got.status == 200 for got in served.requests)
     assert served.requests or "anthropic" not in blocks(document)[number]
 
 
 def test_a_list_of_ones_own_reads_all_it_repeats_from_the_cache(served: MessagesServer) -> None:
     [listed] = [block for block in blocks("docs/session.md") if "session.sync" in block]
-    exec(compile(listed.replace("max_tokens=8000", 'max_tokens=8000, system="You teach. " * 900'), "sync", "exec"), {})
+    run(listed.replace("max_tokens=8000", 'max_tokens=8000, system="You teach. " * 900'), "docs/session.md")
     first, second = served.requests
     assert first.use is not None
     assert second.use is not None

@@ -74,7 +74,9 @@ def ways(home: Path, id: str, window: int) -> Iterator[Session]:
         fork = f"{id[:-4]}{'aaaa' if by_hand else 'bbbb'}"
         [path] = home.rglob(f"{id}.jsonl")
         (path.parent / f"{fork}.jsonl").write_bytes(path.read_bytes().replace(id.encode(), fork.encode()))
-        with Session("offline", home=home, cwd=home, resume=fork, window=window) as session:
+        # Without clearing: shortened answers alone could make enough room.
+        settings = Settings(size_clearing=False)
+        with Session("offline", home=home, cwd=home, resume=fork, window=window, settings=settings) as session:
             if by_hand:
                 done = session.compact()
                 assert done.done, done.why

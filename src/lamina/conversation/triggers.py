@@ -31,7 +31,8 @@ def compaction(c: Conversation) -> bool:
 
 def most_unseen(c: Conversation) -> int:
     """Return the maximum tokens of new tool results: with a summary before them, they must fit below the threshold."""
-    return max(1, (c.limits.autocompact - c.count.fixed) // 2)
+    found = room(c)
+    return max(1, (found.at - found.base) // 2)
 
 
 def collapse(c: Conversation) -> bool:

@@ -41,6 +41,7 @@ from .sync import MessageListSync
 
 if TYPE_CHECKING:
     from ..providers.chat_rows import ChatRows
+    from ..providers.sdk import SdkProvider
 
 # An answer this long fits every known model and stays below the length at which SDKs insist on streaming.
 DEFAULT_MAX_TOKENS = 8_000
@@ -67,6 +68,12 @@ class SessionLock:
 
     def __exit__(self, *_: object) -> None:
         self._lock.release()
+
+
+NO_USAGE = (
+    "The server reports no token usage: the size of the conversation is estimated, and these calls are not part of the cost. "
+    "For a stream of Chat Completions, request it with stream_options={'include_usage': True}."
+)
 
 
 class SessionBase(SessionEdits, Inspection):
@@ -131,6 +138,7 @@ class SessionBase(SessionEdits, Inspection):
         loaded = settings if settings is not None else Settings.load(cwd, home=home)
         self._looked = time.monotonic()
         self.provider = provider_for(provider, client)
+        self._opened_providers = [self.provider] if isinstance(provider, str) else []
         # Validate all arguments first, so that a session that cannot be opened leaves no file and no lock behind.
         given = read_given(system=system, tools=tools, options=options, max_tokens=max_tokens, cache_ttl=cache_ttl)
         notices: list[str] = []
@@ -432,6 +440,16 @@ class SessionBase(SessionEdits, Inspection):
             with self._lock:
                 self._c.store.sync(force=True)
                 self._c.store.close()
+            for one in self._own_providers():
+                one.close()
+
+    def _own_providers(self) -> list[SdkProvider]:
+        """Return the providers that this session opened; one that was passed in is the caller's to close."""
+        from ..providers.sdk import SdkProvider
+
+        side = self._answers_side
+        opened: list[object] = [*self._opened_providers, *([side] if side is not self.provider else [])]
+        return [one for one in opened if isinstance(one, SdkProvider)]
 
     def _open(self) -> SessionLock:
         return SessionLock(self._lock, self._enter)
@@ -451,6 +469,8 @@ class SessionBase(SessionEdits, Inspection):
             self._list_sync.note(record)
         if records and reply.usage is not None:
             self._cost += cost(reply.model or self.provider.model, reply.usage)
+        elif records and reply.complete:
+            self._notify_once(NO_USAGE)
         return reply
 
     def _keep_partial(self, error: StreamBroken) -> None:

@@ -243,6 +243,8 @@ class AsyncSession(SessionBase):
 
         self._loop = asyncio.get_running_loop()
         await asyncio.to_thread(self._finish, timeout)
+        for one in self._own_providers():
+            await one.aclose()
 
     @asynccontextmanager
     async def _alone(self) -> AsyncIterator[None]:
