@@ -145,21 +145,12 @@ def answer_request(c: Conversation, instructions: str) -> str:
 
     Nothing is appended here: a tool may run in another thread. A request is turned down if too little was added since the last
     compaction, so a model that keeps asking costs no calls."""
-<<<<<<< HEAD
-    count, event = c.count.judged, c.log.events.get("compaction")
-    found = room(c)
-    least = found.base + (found.at - found.base) * LEAST_REQUESTED_PERCENT // 100
-    after = event.data.get("tokens_after") if event is not None else None
-    if isinstance(after, int):
-        least = max(least, after + (found.at - found.base) * LEAST_GROWTH_PERCENT // 100)
-=======
     count, event, found = c.count.judged, c.log.events.get("compaction"), room(c)
     most = found.at - found.base
     least = found.base + most * LEAST_REQUESTED_PERCENT // 100
     after = event.data.get("tokens_after") if event is not None else None
     if isinstance(after, int):
         least = max(least, after + most * LEAST_GROWTH_PERCENT // 100)
->>>>>>> steady2
     if not c.settings.compaction:
         return "Compaction is turned off in this session. Continue without it."
     if _ledger(c).stopped:
@@ -327,11 +318,7 @@ def _most_round(c: Conversation, base: int, refused: PromptTooLong | None) -> in
     If the server rejected the conversation, its limit counts, with room to spare because our count was wrong."""
     if refused is not None:
         return max(1, (c.count.tokens - (refused.gap or 0)) * MOST_KEPT_PERCENT // 100)
-<<<<<<< HEAD
-    return max(1, c.limits.blocking - c.count.before_messages - reserve(c) - c.limits.scaled(c.policy.compact.users_tokens))
-=======
     return max(1, c.limits.blocking - base - reserve(c) - c.limits.scaled(c.policy.compact.users_tokens))
->>>>>>> steady2
 
 
 def _ledger(c: Conversation) -> BreakerLedger:
