@@ -475,3 +475,33 @@ def test_a_mailbox_of_another_team_is_reached_and_can_be_answered(
 def test_a_deny_rule_for_a_name_holds_in_every_team(rule: str, to: str, match: str) -> None:
     asked = CallRequest("SendMessage", {"to": to, "message": "x"})
     assert holding(read_rules(Permissions(deny=(rule,))).deny, asked, {})[0] == match
+
+
+@pytest.mark.spec("A6")
+def test_messages_and_reports_start_a_turn_without_the_user(
+    opened: Open, messages_server: MessagesServer, tmp_path: Path
+) -> None:
+    home, address = tmp_path / "home", MailboxAddress("alice", "build")
+    agent = opened(home=home, settings=Settings(mailbox="alice@build"))
+    release = threading.Event()
+    messages_server.reply(tool_use=in_background("look", kind="general-purpose"))
+    messages_server.reply(text="The report.", when=for_subagent, delay=release)
+    messages_server.reply(text="Started.", when=for_parent)
+    agent.run("Start it")
+    assert agent.answer_news() is None
+    deliver(home, address, encode_message(AgentMessage.new("bob", "Is it done?")))
+    messages_server.reply(text="Not yet.", when=for_parent)
+    done = agent.answer_news()
+    assert done is not None
+    assert done.text == "Not yet."
+    last = last_of_parent(messages_server)
+    assert "Is it done?" in mail_of(last)[-1]
+    well_formed(last)
+    release.set()
+    wait_for(agent)
+    messages_server.reply(text="Now it is.", when=for_parent)
+    done = agent.answer_news()
+    assert done is not None
+    assert "The report." in reminders(last_of_parent(messages_server))[-1]
+    assert agent.answer_news() is None
+    assert agent.session.status.cache_breaks == 0

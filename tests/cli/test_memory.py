@@ -60,7 +60,7 @@ def test_a_change_is_traced_shown_and_taken_back(tmp_path: Path) -> None:
 @pytest.mark.spec("B7")
 def test_a_secret_is_left_out_and_said(tmp_path: Path) -> None:
     key = "sk-ant-api03-" + "a1B2" * 23 + "AA"
-    done = here("memory", "save", "keys", f"The key is {key}.", "--cwd", str(tmp_path))
+    done = here("memory", "save", "keys", f"The key of the staging server is {key}.", "--cwd", str(tmp_path))
     assert "secret was removed from the text" in done.stderr
     assert key not in run(tmp_path, "show", "keys")
 

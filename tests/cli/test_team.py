@@ -13,7 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from lamina.cli.team_member import member_options
+from lamina.core.errors import InputError
 from lamina.disk.home.mailbox import Mailbox, MailboxAddress
 from lamina.disk.home.member_process import stop_member
 from lamina.disk.home.team_files import MemberPlan, MemberState, Team, read_unread, see_member, write_member, write_team
@@ -68,7 +71,7 @@ def mail(name: str) -> list[tuple[str, str, str]]:
 
 @pytest.mark.spec("A6")
 def test_of_three_members_one_is_killed_and_the_others_go_on(home: Path, work: Path) -> None:
-    begun = start("build", "research-agent=Remember: tests use Postgres.", "writer=Write it down.", "judge=reviewer")
+    begun = start("build", "research-agent=Remember: tests use Postgres.", "writer=Write it down.\udcff", "judge=reviewer")
     assert begun.returncode == 0, begun.stderr
     until(lambda: {name: (row["status"], row["turns"]) for name, row in show("build").items()} == STARTED)
     first = show("build")
@@ -170,6 +173,30 @@ def test_a_member_is_joined_and_goes_on_afterwards(home: Path) -> None:
 
 
 @pytest.mark.spec("A6")
+def test_a_chat_as_a_member_has_its_mailbox_and_leaves_it_to_the_process(work: Path) -> None:
+    from .at_terminal import Terminal
+
+    assert start("build", "research-agent=Remember: tests use Postgres.").returncode == 0
+    until(lambda: show("build")["research-agent"]["turns"] == 1)
+    with Terminal("team", "join", "build", "research-agent", cwd=work) as terminal:
+        terminal.expect("(y/n)")  # about the project's agent file
+        terminal.say("n")
+        terminal.prompt()
+        joined = show("build")["research-agent"]
+        assert (joined["status"], joined["pid"]) == ("joined", terminal.process.pid)
+        assert here("team", "stop", "build").stdout == "research-agent is in use by another session, which was left alone.\n"
+        assert "is in use by another session" in here("team", "join", "build", "research-agent", "-p", "Hello.").stderr
+        assert here("team", "send", "build", "research-agent", "Also MySQL.").returncode == 0
+        terminal.say("What do tests use?")
+        terminal.prompt()
+        assert show("build")["research-agent"]["unread"] == 0, "the chat has read it"
+        terminal.say("/exit")
+        assert terminal.process.wait(PATIENCE) == 0
+    until(lambda: show("build")["research-agent"]["status"] == "waiting")
+    assert show("build")["research-agent"]["pid"] != joined["pid"]
+
+
+@pytest.mark.spec("A6")
 def test_a_member_that_ends_at_once_is_told_in_one_sentence_and_turns_are_bounded(home: Path) -> None:
     failed = start("build", "a=Hello.", model=("--model", "anthropic:claude-sonnet-5-5"))
     assert failed.returncode == 1
@@ -210,6 +237,25 @@ def test_another_process_with_a_recorded_id_is_never_signalled(home: Path) -> No
         other.communicate(b"\n", PATIENCE)
 
 
+@pytest.mark.spec("A6")
+def test_a_process_that_was_just_started_can_be_ended_and_keeps_its_own_record(home: Path) -> None:
+    address = MailboxAddress("a", "build")
+    other = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    try:
+        begun = MemberState(pid=other.pid, start=start_ticks(other.pid) or 0, status="starting")
+        write_member(home, address, begun, first=True)
+        write_member(home, address, replace(begun, turns=7))
+        write_member(home, address, begun, first=True)  # its starter is late
+        assert see_member(home, address).state.turns == 7
+        if begun.start:
+            assert stop_member(home, address) == "stopped"
+            assert other.wait(PATIENCE) is not None
+    finally:
+        other.kill()
+        other.communicate(timeout=PATIENCE)
+    assert see_member(home, address).state.status == "dead"
+
+
 @pytest.mark.exhaustive
 @pytest.mark.spec("A6")
 def test_a_member_that_does_not_react_is_killed_with_its_commands(
@@ -240,6 +286,9 @@ def test_a_member_that_does_not_react_is_killed_with_its_commands(
         (("start", "a", "--member", "../x=y"), "invalid mailbox name '../x@a'"),
         (("start", "a", "--member", "x=y", "--member", "x=z"), "--member x is given twice."),
         (("start", "a", *(word for number in range(17) for word in ("--member", f"m{number}=y"))), "at most 16 members, not 17"),
+        (("start", "a", "--member", f"x={'y' * 20_001}"), "The prompt of x has more than 20,000 characters."),
+        (("start", "a\udcff", "--member", "x=y"), "invalid team name"),
+        (("start", "a", "--member", "x\udcff=y"), "invalid mailbox name 'x?@a'"),
         (("start", "a"), "Team 'a' not found. Add --member"),
         (("start", "there", "--member", "x=y"), "Team there exists (x). Start it again without --member"),
         (("show", "nobody"), "'nobody' not found; the teams are there"),
@@ -273,8 +322,12 @@ def test_unreadable_files_of_a_team_are_reported_and_the_rest_is_shown(home: Pat
     assert [row["text"] for row in json.loads(shown.stdout)] == ["Hello."]
     assert shown.stderr == "lamina: The mailbox of x@there has 3 unreadable lines, which are ignored.\n"
     assert show("there")["x"]["status"] == "new"
-    (home / "teams" / "there" / "team.json").write_text("{")
-    for arguments in (("show", "there"), ("start", "there", "--member", "a=b")):
+    for content, arguments in (
+        ("{", ("show", "there")),
+        ("{", ("start", "there", "--member", "a=b")),
+        ('{"name": "there", "cwd": "/", "created": "", "members": [{"name": "../../x"}]}', ("stop", "there")),
+    ):
+        (home / "teams" / "there" / "team.json").write_text(content)
         wrong = here("team", *arguments)
         assert wrong.returncode == 1
         assert wrong.stderr.count("\n") == 1
@@ -288,3 +341,19 @@ def test_a_member_is_told_who_it_is() -> None:
     assert told.endswith("\n\nLook.")
     assert member_prompt("a", "build", [], "").endswith("Your task arrives by message.")
     assert "no other members" in member_prompt("a", "build", [], "")
+
+
+def test_a_type_gives_a_member_its_tools_and_no_others(home: Path, work: Path) -> None:
+    plan = MemberPlan("judge", "", "reviewer")
+    team = Team("build", str(work), "", (plan,), mode="read-only")
+    options, kind = member_options(home, team, plan)
+    assert kind is not None
+    assert kind.prompt == "You review changes."
+    assert (options.mode, options.mailbox, options.resume) == ("read-only", "judge@build", None)
+    assert {"Bash", "Write", "Edit", "Agent"} <= set(options.deny)
+    assert not {"Read", "SendMessage"} & set(options.deny)
+    assert member_options(home, team, MemberPlan("a", "Hello."))[0].deny == ()
+    with pytest.raises(InputError, match="agent type 'gone' does not exist"):
+        member_options(home, team, MemberPlan("a", "", "gone"))
+    with pytest.raises(InputError, match="does not exist; create it"):
+        member_options(home, replace(team, cwd=str(work / "gone")), plan)

@@ -17,6 +17,7 @@ from lamina.core.view import Item
 from lamina.hooks.answers import HookOutcome
 from lamina.layers.l3_notes import step as notes
 from lamina.layers.l4_compact import step
+from lamina.layers.l4_compact.breaker import EVENT, BreakerLedger
 from lamina.layers.l4_compact.expand import page_of, stands_for, text_of
 from lamina.layers.l4_compact.plan import Pivot
 from lamina.session.base import working
@@ -156,6 +157,19 @@ def test_after_three_failures_in_a_row_the_model_is_not_asked_again(messages_ser
         assert again.compact().how == "summary", "by hand the model is asked again"
         until_compacted(again, messages_server, start=at + 30)
         assert told(again, "compaction")[-1]["by"] == "summary", "and a success resets the count"
+
+
+@pytest.mark.spec("C8")
+def test_a_session_that_stopped_compacting_goes_on_when_the_window_is_full(
+    messages_server: MessagesServer, tmp_path: Path
+) -> None:
+    messages_server.answer_with(summarising())
+    with opened(messages_server, tmp_path) as session:
+        with working(session) as c:
+            c.record_event(EVENT, BreakerLedger(failures=3, stopped="failing").to_json())
+        until_compacted(session, messages_server)
+        assert told(session, "compaction")[0]["by"] == "rules"
+        assert summaries(messages_server) == []
 
 
 @pytest.mark.spec("C8")

@@ -346,7 +346,7 @@ def test_what_claude_code_brought_counts_as_brought(home: Path, memory: Memory) 
         ('{"selected_memories": ["coffee.md", 7, null, {"a": 1}]}', ["testing-db.md"]),
         ("I would take coffee.md, since it clearly helps.", ["testing-db.md"]),
         ('{"selected_memories": ["coffee.md", "deploy', ["testing-db.md"]),
-        (f"```json\n{chosen('coffee.md')}\n```", ["testing-db.md"]),
+        (f"```json\n{chosen('coffee.md')}\n```", ["coffee.md"]),
         ('{"selected_memories": ["COFFEE.MD"], "more": "\\ud800"}', ["testing-db.md"]),
     ],
     ids=["traversal and twice", "fifty names", "no strings", "prose", "cut off", "in a fence", "another case"],

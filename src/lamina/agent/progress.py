@@ -58,7 +58,7 @@ class Progress:
         self._news = news
         self._withheld = False  # a call was skipped, because the budget is used up
         self._refused: set[str] = set()  # small models that the server does not have
-        self._problems: list[str] = []  # sentences for the user, added in the conversation's own thread
+        self._problems: dict[str, None] = {}  # sentences for the user, added in the conversation's own thread
 
     def begin(self) -> None:
         """Start the thread if needed. Called in the conversation's own thread."""
@@ -77,7 +77,7 @@ class Progress:
             self._c.background.allows(PURPOSE)  # reports which limit is used up
 
     def _tell(self) -> None:
-        found, self._problems = self._problems, []
+        found, self._problems = self._problems, {}
         self._c.notify_once(*found)
 
     def _run(self, abort: threading.Event) -> SideUsage:
@@ -131,14 +131,14 @@ class Progress:
             return self._c.ask_side(Ask(request, PURPOSE), until)
         except (BadRequest, AuthFailed) as error:
             if small == self._c.settings.small_model:
-                self._problems.append(f"Background agents are not summarized: {error} Change lamina.smallModel.")
+                self._problems[f"Background agents are not summarized: {error} Change lamina.smallModel."] = None
                 raise
             self._refused.add(small)
             return None
 
     def _fork(self, seen: LastExchange, model: str, until: Deadline) -> Reply:
         """Ask the agent's own model, which reads the conversation from the prompt cache."""
-        if self._refused or costs_more(model):
-            self._problems.append(DEARER.format(model=model))
+        if self._c.settings.small_model is None and (costs_more(model) or small_model(model) in self._refused):
+            self._problems[DEARER.format(model=model)] = None
         flow = run_fork(of_request(seen.request, seen.answer), summary_directive(), purpose=PURPOSE, max_tokens=MOST_TOKENS)
         return drive(flow, forks.ForkDriver(self._c.ask_side, until)).reply

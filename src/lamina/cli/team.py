@@ -1,6 +1,6 @@
 """`lamina team`: agents that work together, each in its own process with its own session, transcript and mailbox.
 
-The processes go on when this command ends. What is shown is read from the members' files, and from the kernel whether their processes
+The processes go on when this command ends. It reads the members' states from their files, and asks the kernel whether their processes
 are alive (disk/home/team_files.py).
 """
 
@@ -10,12 +10,10 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import click
 
 from ..core.errors import DiskError, InputError
-from ..core.wording import counted
 from ..disk.home.mailbox import Mailbox, MailboxAddress, deliver, read_address
 from ..disk.home.member_process import Ending, start_member, stop_member, wait_for_start
 from ..disk.home.team_files import (
@@ -26,21 +24,19 @@ from ..disk.home.team_files import (
     last_output,
     list_teams,
     read_team,
-    read_unread,
     see_member,
     write_team,
 )
+from ..layers.l7_agents.messages import MOST_TEXT
 from . import options
 from .agents import SENDER, load_types, since_text
 from .chat import FORMATS, MODES
 from .console import notice, print_result, print_table, printable, shorten
 from .options import CommandGroup, need_home
+from .team_view import MOST_SHOWN, list_messages, show_team
 
 # Turns of one member: far more than a task takes, and an end for members that write to each other forever.
 TURNS = 100
-# Number of read messages listed for each member.
-MOST_READ = 50
-MOST_SHOWN = 100
 EVERYONE = "all"
 SENTENCES: dict[Ending, str] = {
     "stopped": "{name} stopped.",
@@ -100,7 +96,9 @@ def _list(as_json: bool) -> None:
 )
 @click.option("--replace", is_flag=True, help="Replace the members of a team that was stopped.")
 @click.option("--model", metavar="M", help="Model of all members: anthropic:MODEL, openai:MODEL or offline.")
-@click.option("--permission-mode", "mode", type=click.Choice(MODES), help="Which tool calls run; nobody can be asked.")
+@click.option(
+    "--permission-mode", "mode", type=click.Choice(MODES), help="Permission mode: which tool calls run. The others are denied."
+)
 @click.option(
     "--turns", type=click.IntRange(min=1), default=TURNS, show_default=True, help="Maximum number of turns of each member."
 )
@@ -117,6 +115,8 @@ def start_command(
     team = find_team(home, name)
     if members:
         _refuse_existing(home, team, replace=replace)
+        if not is_encodable(str(cwd)):
+            raise click.UsageError("The name of the working directory is not valid UTF-8. Use --cwd with another one.")
         now = datetime.now(UTC).isoformat(timespec="seconds")
         team = Team(name, str(cwd), now, _read_members(members, name, cwd, home), model or "", mode or "", turns)
         write_team(home, team)
@@ -126,9 +126,13 @@ def start_command(
     if not resting:
         raise click.UsageError(f"Team {name} is already running ({team.names}). Run `lamina team show {name}` to see it.")
     failed = _start(home, team, resting)
-    _show(home, team, as_json)
+    show_team(home, team, as_json)
     notice(*failed)
     return 1 if failed else 0
+
+
+def is_encodable(text: str) -> bool:
+    return text == text.encode("utf-8", "replace").decode()
 
 
 def _refuse_existing(home: Path, team: Team | None, *, replace: bool) -> None:
@@ -151,7 +155,9 @@ def _read_members(given: tuple[str, ...], team: str, cwd: Path, home: Path) -> t
     catalog = load_types(cwd, home)
     found: list[MemberPlan] = []
     for text in given:
-        name, equals, task = text.partition("=")
+        name, equals, task = text.encode("utf-8", "replace").decode().partition("=")  # a shell may pass half a character
+        if len(task) > MOST_TEXT:
+            raise click.UsageError(f"The prompt of {printable(name)} has more than {MOST_TEXT:,} characters. Put it into a file.")
         if not equals or not task.strip():
             raise click.UsageError(f"--member {printable(shorten(text, 80))!r} is not NAME=PROMPT.")
         address = read_address(f"{name}@{team}")
@@ -190,41 +196,7 @@ def _start(home: Path, team: Team, members: list[MemberPlan]) -> list[str]:
 def show_command(name: str, as_json: bool) -> None:
     """Show the members of a team: state, unread messages and what each is doing."""
     home = need_home()
-    _show(home, read_team(home, name), as_json)
-
-
-def _show(home: Path, team: Team, as_json: bool) -> None:
-    rows = [_row(home, team, one) for one in team.members]
-    if as_json:
-        print_result({"name": team.name, "cwd": team.cwd, "created": team.created, "members": rows}, (), as_json=True)
-        return
-    header = ("member", "state", "since", "turns", "unread", "doing")
-    cells = [
-        (row["name"], row["status"], since_text(row["since"]), str(row["turns"]), str(row["unread"]), row["why"] or row["doing"])
-        for row in rows
-    ]
-    print_table(header, [tuple(shorten(str(cell), MOST_SHOWN) for cell in row) for row in cells], right=("turns", "unread"))
-
-
-def _row(home: Path, team: Team, plan: MemberPlan) -> dict[str, Any]:
-    address = MailboxAddress(plan.name, team.name)
-    seen, unread = see_member(home, address), read_unread(home, address)
-    state = seen.state
-    if unread.invalid:
-        notice(f"The mailbox of {plan.name}@{team.name} has {_unreadable(unread.invalid)}.")
-    return {
-        "name": plan.name,
-        "type": plan.type or None,
-        "status": state.status,
-        "since": state.since,
-        "pid": seen.owner or None,
-        "turns": state.turns,
-        "unread": len(unread.lines),
-        "doing": state.doing,
-        "why": state.why,
-        "session_id": Path(state.transcript).stem or None,
-        "transcript": state.transcript or None,
-    }
+    show_team(home, read_team(home, name), as_json)
 
 
 @team_command.command("mail")
@@ -236,39 +208,12 @@ def mail_command(name: str, member: str | None, as_json: bool) -> None:
     home = need_home()
     team = read_team(home, name)
     members = [team.find(member)] if member is not None else team.members
-    rows = [row for one in members for row in _messages(home, MailboxAddress(one.name, name))]
+    rows = [row for one in members for row in list_messages(home, MailboxAddress(one.name, name))]
     if as_json or not rows:
         print_result(rows, (), as_json=as_json, none="No messages.")
         return
     cells = [(row["to"], row["state"], row["from"], row["id"], shorten(row["text"] or "", MOST_SHOWN)) for row in rows]
     print_table(("to", "state", "from", "message", "text"), cells)
-
-
-def _messages(home: Path, member: MailboxAddress) -> list[dict[str, Any]]:
-    from ..layers.l7_agents.messages import read_message
-
-    unread = read_unread(home, member)
-    found = [message for line in unread.lines if (message := read_message(line)) is not None]
-    if bad := unread.invalid + len(unread.lines) - len(found):
-        notice(f"The mailbox of {member.name}@{member.team} has {_unreadable(bad)}.")
-    rows = [{"to": member.name, "state": "unread", "from": one.sender, "id": one.id, "text": one.text} for one in found]
-    return [*rows, *_read_messages(home, member)]
-
-
-def _read_messages(home: Path, member: MailboxAddress) -> list[dict[str, Any]]:
-    """Return the newest messages that the member has read, as its transcript records them."""
-    from ..core.records import Event
-    from ..disk.transcripts.store import read_transcript
-
-    path = Path(see_member(home, member).state.transcript)
-    if not path.is_file():
-        return []
-    events = [one for one in read_transcript(path) if isinstance(one, Event) and one.name == "mail"]
-    told = [(event.time, row) for event in events for row in event.data.get("messages", ()) if isinstance(row, dict)]
-    return [
-        {"to": member.name, "state": "read", "from": str(row.get("from")), "id": str(row.get("id")), "text": None, "read": time}
-        for time, row in told[-MOST_READ:]
-    ]
 
 
 @team_command.command("send")
@@ -278,7 +223,7 @@ def _read_messages(home: Path, member: MailboxAddress) -> list[dict[str, Any]]:
 @options.reports
 def send_command(name: str, member: str, text: str) -> options.Reported:
     """Send TEXT to MEMBER of a team, or to all of them. One that does not run reads it when it is started again."""
-    from ..layers.l7_agents.messages import MOST_TEXT, AgentMessage, encode_message
+    from ..layers.l7_agents.messages import AgentMessage, encode_message
 
     home = need_home()
     team = read_team(home, name)
@@ -351,7 +296,3 @@ def run_command(name: str, member: str) -> int:
     home = need_home()
     team = read_team(home, name)
     return run_member(home, team, team.find(member))
-
-
-def _unreadable(count: int) -> str:
-    return f"{counted(count, 'unreadable line')}, which {'is' if count == 1 else 'are'} ignored"

@@ -5,7 +5,16 @@ from __future__ import annotations
 import pytest
 
 from lamina.core.policy import CompactPolicy
-from lamina.layers.l4_compact.breaker import BreakerLedger, explanation, failed, filled, read_ledger, turns_since, worked
+from lamina.layers.l4_compact.breaker import (
+    BreakerLedger,
+    explanation,
+    failed,
+    filled,
+    gave_up_on_model,
+    read_ledger,
+    turns_since,
+    worked,
+)
 
 from .made import answer, said, summary
 
@@ -39,6 +48,17 @@ def test_a_window_that_is_full_again_at_once_three_times_stops_it() -> None:
     ledger = filled(ledger, 1, POLICY)
     assert ledger.stopped == "thrashing"
     assert "full again" in explanation(ledger, POLICY)
+
+
+@pytest.mark.spec("C8")
+def test_after_three_compactions_by_rules_in_a_row_the_model_is_not_asked() -> None:
+    ledger, told = BreakerLedger(), []
+    for number in range(5):
+        ledger = worked(ledger, f"b{number}", by_hand=False, by_rules=True)
+        told.append((gave_up_on_model(ledger, POLICY), bool(explanation(ledger, POLICY))))
+    assert told == [(False, False), (False, False), (True, True), (True, False), (True, False)], "and the user is told once"
+    assert not gave_up_on_model(worked(ledger, "b", by_hand=False), POLICY), "a summary of the model resets it"
+    assert not gave_up_on_model(worked(BreakerLedger(), "b", by_hand=True), POLICY)
 
 
 @pytest.mark.spec("B3")

@@ -1,8 +1,8 @@
 """The processes of team members: started, identified and ended.
 
-Each is `lamina` itself in a session of its own, so a closed terminal ends none of them. Invariant: a signal goes only to a process that
-still is the recorded one: it holds its mailbox's lock, which the kernel takes from a dead process, and it started when the record says.
-On Linux a descriptor of the process is opened before this is checked, so its id cannot be reused in between.
+Each runs `lamina` in a separate session of the system, so a closed terminal ends none of them. Invariant: a signal goes only to a
+process that still is the recorded one: it holds its mailbox's lock, which the kernel takes from a dead process, and it started when the
+record says. On Linux a descriptor of the process is opened before this is checked, so its id cannot be reused in between.
 
 On Windows a member cannot be asked to end; it is ended at once.
 """
@@ -66,7 +66,7 @@ def start_member(home: Path, member: MailboxAddress, cwd: str) -> subprocess.Pop
     finally:
         os.close(output)
     # Written here too, so that a process that was just started can be found and ended.
-    write_member(home, member, process_state(process.pid, see_member(home, member).state))
+    write_member(home, member, process_state(process.pid, see_member(home, member).state), first=True)
     return process
 
 
@@ -151,7 +151,7 @@ def _held(pid: int) -> Iterator[int | None]:
 
 
 def _descendants(pid: int) -> Iterator[tuple[int, int | None]]:
-    """Yield the ids and starts of the process's children and of theirs: commands run in sessions of their own, so no group has them."""
+    """Yield the ids and starts of the process's children and of theirs. Commands run in separate sessions, so a group misses them."""
     parents = _parents()
     found = {pid}
     for _ in range(len(parents)):
@@ -163,7 +163,7 @@ def _descendants(pid: int) -> Iterator[tuple[int, int | None]]:
 
 
 def _parents() -> dict[int, int]:
-    """Return the parent of each process, as `ps` of Linux, macOS and BSD lists them; empty where there is none."""
+    """Return the parent of each process, as `ps` lists them; empty if that fails."""
     try:
         listed = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, timeout=_PS_SECONDS, check=False).stdout
     except (OSError, subprocess.SubprocessError):

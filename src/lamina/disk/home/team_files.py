@@ -1,14 +1,15 @@
 """Teams: `<home>/teams/<team>/team.json` names the members, and `member.json` in each member's mailbox directory says how it is.
 
-Owns both files, replaced as a whole, and `output.log`, which holds the errors of a member's process. Only the member's own process writes
-its `member.json`, or whoever ended that process. Invariants: a member is alive while it holds its mailbox's lock, which the kernel
-releases however it dies, so a state left by a killed process is never taken for a running one. A reader sees one state or the next.
-Nothing here is synced: no process survives a power loss.
+Owns both files, replaced as a whole, and `output.log`, which holds the errors of a member's process. A member's process writes its own
+`member.json`; the commands that start or end the process write it too, under its guard. Invariants: a member is alive while it holds its
+mailbox's lock, which the kernel releases however it dies, so a state left by a killed process is never taken for a running one. A reader
+sees one state or the next. Nothing here is synced: no process survives a power loss.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
@@ -18,9 +19,9 @@ import msgspec
 from ...core.errors import DiskError, InputError
 from ..dirfd import OPEN_OR_CREATE, Dir, descend, open_plain
 from ..faults import AbsentIsFine, reporting
-from ..files import read, read_at, replace, replace_at
+from ..files import guard_name, read, read_at, replace, replace_at
 from ..locks.dream_lock_owner import process_lives
-from ..locks.lock_file import live_holder
+from ..locks.lock_file import guard_at, live_holder
 from ..transcripts.jsonl import UNDECODABLE
 from .mailbox import DIRECTORY, INBOX, MOST_UNREAD, OWNER, MailboxAddress, is_name
 
@@ -33,6 +34,8 @@ MOST_OUTPUT = 64 << 10
 
 # dead: its process ended without saying so. joined: another process, a chat of the user, has its mailbox.
 MemberStatus: TypeAlias = Literal["starting", "working", "waiting", "stopped", "ended", "failed", "dead", "joined", "new"]
+# What `lock_file` writes into a lock.
+_HOLDER = re.compile(r"process (?P<pid>\d{1,10}) on (?P<host>.*)")
 _RUNNING = ("starting", "working", "waiting")
 
 
@@ -65,7 +68,7 @@ class Team(msgspec.Struct, frozen=True):
 
 
 class MemberState(msgspec.Struct, frozen=True):
-    """What a member's process said last. `pid` and `start` identify the process; `start` is 0 where the system cannot tell."""
+    """The last recorded state of a member's process. `pid` and `start` identify the process; `start` is 0 where the system cannot tell."""
 
     pid: int = 0
     start: int = 0
@@ -109,10 +112,11 @@ def find_team(home: Path, name: str) -> Team | None:
     data = read(path, MOST_BYTES)
     if data is None:
         return None
-    try:
-        return msgspec.json.decode(data, type=Team)
-    except UNDECODABLE as error:
-        raise DiskError(str(path), "is not a valid team file", "remove it, then start the team again") from error
+    with suppress(*UNDECODABLE):
+        team = msgspec.json.decode(data, type=Team)
+        if all(is_name(member.name) for member in team.members):
+            return msgspec.structs.replace(team, name=name)
+    raise DiskError(str(path), "is not a valid team file", "remove it, then start the team again")
 
 
 def read_team(home: Path, name: str) -> Team:
@@ -124,7 +128,7 @@ def read_team(home: Path, name: str) -> Team:
 
 
 def list_teams(home: Path) -> list[str]:
-    """Return the names of the teams, sorted. A directory that only holds mailboxes is no team."""
+    """Return the names of the teams, sorted. Directories without a team file only hold mailboxes."""
     found: list[str] = []
     with AbsentIsFine(), Dir.open(home / DIRECTORY) as where:
         for entry in where.entries():
@@ -137,18 +141,24 @@ def _place(home: Path, member: MailboxAddress, *, create: bool = False) -> Dir:
     return descend(Dir.open(home, create=create), (DIRECTORY, member.team, member.name), create=create)
 
 
-def write_member(home: Path, member: MailboxAddress, state: MemberState) -> None:
-    with _place(home, member, create=True) as where:
-        replace_at(where, MEMBER, msgspec.json.encode(state), durability="process")
+def write_member(home: Path, member: MailboxAddress, state: MemberState, *, first: bool = False) -> None:
+    """Record a state. With `first`, only if the process has not recorded one itself."""
+    with _place(home, member, create=True) as where, guard_at(where, guard_name(MEMBER)):
+        if not first or _read_state(where).pid != state.pid:
+            replace_at(where, MEMBER, msgspec.json.encode(state), durability="process")
+
+
+def _read_state(where: Dir) -> MemberState:
+    with suppress(*UNDECODABLE):
+        return msgspec.json.decode(read_at(where, MEMBER, MOST_BYTES) or b"{}", type=MemberState)
+    return MemberState()
 
 
 def see_member(home: Path, member: MailboxAddress) -> Seen:
     """Return the member's state, corrected by the kernel's answer whether its process is alive."""
     state, owner = MemberState(), 0
     with AbsentIsFine(), _place(home, member) as where:
-        data = read_at(where, MEMBER, MOST_BYTES)
-        with suppress(*UNDECODABLE):
-            state = msgspec.json.decode(data or b"{}", type=MemberState)
+        state = _read_state(where)
         owner = _owner(where.full(OWNER))
     if not owner and state.status == "starting" and state.start and process_lives(state.pid, state.start):
         owner = state.pid  # it has not opened its mailbox yet
@@ -160,12 +170,13 @@ def see_member(home: Path, member: MailboxAddress) -> Seen:
 
 
 def _owner(lock: str) -> int:
-    """Return the id of the process that holds the lock; -1 if it cannot be told."""
+    """Return the id of the process that holds the lock; 0 if none does, -1 for a process of another machine."""
     held = live_holder(lock)
     if held is None:
         return 0
-    words = held.split()
-    return int(words[1]) if len(words) > 1 and words[0] == "process" and words[1].isdigit() else -1
+    found = _HOLDER.fullmatch(held)
+    here = os.uname().nodename if hasattr(os, "uname") else None
+    return int(found["pid"]) if found is not None and here in (None, found["host"]) else -1
 
 
 def read_unread(home: Path, member: MailboxAddress) -> Unread:

@@ -122,19 +122,20 @@ def _compact_automatically(
     full: bool,
     refused: PromptTooLong | None = None,
     instructions: str = "",
+    needed: bool = True,
 ) -> Flow[Compacted]:
     """Try `quick` first, then a summary, and record the result in the breaker's state. `full` means that nothing more can be sent
-    without it."""
+    without it, `needed` that the threshold is passed, so that rules take over if the model fails."""
     hooks = CompactHooks(c, "auto", instructions, can_veto=not full)
     skip = GIVEN_UP if gave_up_on_model(ledger, c.policy.compact) else ""
     by_notes = None if hooks.instructions else (yield from quick(c, hooks))
-    done = by_notes or (yield from _full(c, hooks, refused=refused, skip_model=skip))
+    done = by_notes or (yield from _full(c, hooks, needed=needed, refused=refused, skip_model=skip))
     if hooks.refused:
         c.notify(f"The conversation was not compacted: {hooks.refused.rstrip('.')}. Lamina tries again after your next message.")
         _write(c, msgspec.structs.replace(ledger, refused=_last_said(c)))
     elif done.done:
         _write(c, worked(ledger, done.boundary, by_hand=False, by_rules=bool(done.instead)))
-    elif done.why != CHANGED:
+    elif needed and done.why != CHANGED:
         _write(c, failed(ledger, c.policy.compact), done.why)
     return done
 
@@ -171,7 +172,7 @@ def for_model(c: Conversation, quick: QuickCompaction) -> Flow[None]:
     ledger = _ledger(c)
     if ledger.stopped or _is_vetoed(c, ledger):
         return
-    done = yield from _compact_automatically(c, ledger, quick, full=False, instructions=instructions)
+    done = yield from _compact_automatically(c, ledger, quick, full=False, instructions=instructions, needed=False)
     if done.done:
         c.notify(f"The model asked for a compaction: {done.tokens_before:,} to {done.tokens_after:,} tokens.")
     else:
@@ -189,7 +190,7 @@ def compact(c: Conversation, quick: QuickCompaction, *, instructions: str = "", 
         return Compacted(why="compaction is turned off (setting lamina.compaction or LAMINA_DISABLE_COMPACT)")
     hooks = CompactHooks(c, "manual", instructions)
     by_notes = None if hooks.instructions or pivot is not None else (yield from quick(c, hooks))
-    done = by_notes or (yield from _full(c, hooks, pivot=pivot))
+    done = by_notes or (yield from _full(c, hooks, needed=False, pivot=pivot))
     if done.done:
         _write(c, worked(BreakerLedger(), done.boundary, by_hand=True))
     return done
@@ -229,6 +230,7 @@ def _full(
     c: Conversation,
     hooks: CompactHooks,
     *,
+    needed: bool,
     pivot: Pivot | None = None,
     refused: PromptTooLong | None = None,
     skip_model: str = "",
@@ -254,9 +256,9 @@ def _full(
         asked = yield from summarise(c, items, made, instructions=hooks.instructions, partial=wanted.partial, too_long=refused)
     now = tuple(c.log.view.items)
     if _is_unchanged(items, now):
-        done = _applied(c, now, SummaryPlan(made.start, made.end, len(now)), asked, how, wanted)
+        done = _applied(c, now, SummaryPlan(made.start, made.end, len(now)), asked, how, wanted, needed=needed)
     elif hooks.trigger == "auto" and c.count.judged >= c.limits.blocking and not (made := _plan(c, now, pivot)).empty:
-        done = _applied(c, now, made, SummaryFailed(CHANGED, asked.usage), how, wanted)
+        done = _applied(c, now, made, SummaryFailed(CHANGED, asked.usage), how, wanted, needed=True)
     else:
         done = Compacted(why=CHANGED)
     if not done.done:
@@ -272,14 +274,16 @@ def _applied(
     asked: SummaryMade | SummaryFailed,
     how: How,
     wanted: CompactionRequest,
+    *,
+    needed: bool,
 ) -> Compacted:
-    """Commit the model's summary. If there is none, or it saves nothing, rules make one, provided that room is needed: a manual
-    compaction below the threshold rather leaves the conversation as it is."""
+    """Commit the model's summary. If there is none, or it saves nothing, rules make one, provided that room is needed: a compaction
+    that somebody asked for below the threshold rather leaves the conversation as it is."""
     if isinstance(asked, SummaryMade):
         done = apply_summary(c, items, made, asked, "rules" if asked.mechanical else how, wanted)
     else:
         done = Compacted(why=asked.why)
-    needed = wanted.trigger == "auto" or c.count.judged >= room(c).at
+    needed = needed or c.count.judged >= room(c).at
     if done.done or not needed or (isinstance(asked, SummaryMade) and asked.mechanical):
         return done
     return apply_summary(c, items, made, without_model(c, items, made, done.why, asked.usage), "rules", wanted)
