@@ -108,8 +108,8 @@ def test_other_programs_find_path_and_text_of_each_memory(project: Path, memory:
         path = agent.session.path
     assert path is not None
     lines = [json.loads(line) for line in path.read_bytes().splitlines()]
-    [written] = [line["attachment"] for line in lines if line.get("attachment", {}).get("type") == "relevant_memories"]
-    [one] = written["memories"]
+    [written] = [line for line in lines if line.get("attachment", {}).get("type") == "relevant_memories"]
+    [one] = written["attachment"]["memories"]
     assert one["path"] == str(memory.path / "testing-db.md")
     assert one["content"].strip() == "No mocks, ever."
     assert one["header"] == "A memory, saved today"

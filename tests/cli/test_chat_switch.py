@@ -107,12 +107,12 @@ def test_a_window_that_was_asked_for_stays_with_another_model(tmp_path: Path) ->
 
 def test_no_window_that_was_asked_for_is_wider_than_the_new_model_takes(tmp_path: Path) -> None:
     with Session("offline", in_memory=True, window=900_000, cwd=tmp_path) as session:
-        session.switch_model(open_provider("anthropic:claude-haiku-4-5", client=object()))
+        session.switch_model(open_provider("anthropic:claude-haiku-4-5", api_key="any"))
         assert window_of(session) == 200_000
         session.switch_model(open_provider("offline"))
         assert window_of(session) == 900_000
         with pytest.raises(InputError, match="too small"):
-            session.switch_model(open_provider("anthropic:claude-haiku-4-5", client=object()), window=10)
+            session.switch_model(open_provider("anthropic:claude-haiku-4-5", api_key="any"), window=10)
         assert session.provider.name == "offline"
         assert window_of(session) == 900_000
 

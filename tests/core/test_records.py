@@ -256,3 +256,45 @@ def test_other_readers_find_the_fields_they_know() -> None:
     summary = json.loads(written(EVERY_KIND[2]))
     assert summary["isCompactSummary"]
     assert summary["isVisibleInTranscriptOnly"]
+
+
+RESTORED = {
+    "type": "attachment",
+    "uuid": "f",
+    "parentUuid": "s",
+    "attachment": {
+        "type": "file",
+        "filename": "/w/a.py",
+        "content": {"type": "text", "file": {"filePath": "/w/a.py", "content": "one\ntwo\n", "numLines": 3, "startLine": 4}},
+    },
+}
+
+
+@pytest.mark.spec("U7")
+def test_a_file_that_another_program_restored_is_read_as_it_was_sent() -> None:
+    sent = ["<system-reminder>\nCalled Read\n</system-reminder>", "<system-reminder>\n4\tone\n</system-reminder>"]
+    record = read_record({**RESTORED, "rendered": [{"content": part} for part in sent], "renderedRole": "user"})
+    assert isinstance(record, Attachment)
+    assert [block.wire["text"] for block in record.blocks] == sent
+
+
+@pytest.mark.spec("U7")
+def test_a_file_that_another_program_restored_without_its_rendering_is_read_from_its_content() -> None:
+    record = read_record(RESTORED)
+    assert isinstance(record, Attachment)
+    [block] = record.blocks
+    assert "/w/a.py was read before the compaction" in block.wire["text"]
+    assert "4\tone\n5\ttwo" in block.wire["text"]
+
+
+def test_what_another_program_says_of_itself_is_left_out() -> None:
+    raw = {**RESTORED, "attachment": {"type": "skill_listing"}, "rendered": [{"content": "skills you do not have"}]}
+    record = read_record(raw)
+    assert isinstance(record, Attachment)
+    assert record.blocks == ()
+
+
+@pytest.mark.parametrize("content", [None, "text", {"type": "image"}, {"file": {"content": 5}}, {"file": None}])
+def test_an_odd_restored_file_is_no_reason_to_fail(content: object) -> None:
+    record = read_record({**RESTORED, "attachment": {"type": "file", "content": content}, "rendered": [{}]})
+    assert isinstance(record, Attachment | Foreign)

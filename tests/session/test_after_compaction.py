@@ -100,7 +100,8 @@ def by_model(session: Session, ids: list[str]) -> Compacted | None:
 
 def automatic(session: Session, ids: list[str]) -> Compacted | None:
     with working(session) as c:
-        c.use_settings(session.settings, c.policy, replace(c.limits, autocompact=c.count.judged - 1_000))
+        at = c.count.judged - 100
+        c.use_settings(session.settings, c.policy, replace(c.limits, autocompact=at, latest=at))
     return None
 
 
@@ -142,7 +143,7 @@ def opened(server: MessagesServer, home: Path, *, notes: bool = False, offline: 
         yield session
 
 
-@pytest.mark.spec("C4", "B2", "P7")
+@pytest.mark.spec("C4", "C6", "P7")
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_model_finds_task_correction_files_last_round_and_way_back(
     messages_server: MessagesServer, tmp_path: Path, kind: str

@@ -152,6 +152,22 @@ def test_a_result_that_nearly_fills_the_window_is_cut_and_shown_instead_of_compa
         assert [notice for notice in session.notices if "was cut" in notice]
 
 
+@pytest.mark.spec("C4", "R6")
+@pytest.mark.parametrize("together", [False, True])
+def test_several_results_that_are_too_large_are_all_shown_and_none_is_compacted_away(together: bool) -> None:
+    big = "some words of a long story\n" * 30_000
+    settings = Settings(session_notes=False, size_clearing=False)
+    with Session("anthropic:a-model", in_memory=True, settings=settings, window=200_000) as session:
+        names = ["a", "b", "c", "d"]
+        asked(session, *(use(name) for name in names))
+        for some in [names] if together else [[name] for name in names]:
+            session._add_results([tool_result(name, big) for name in some])
+        shown = contents(session.before_call())
+        assert list(shown) == names
+        assert all("of its 810,000 characters are left out here" in text for text in shown.values())
+        assert session.window_state.above_autocompact is False
+
+
 def test_a_list_with_a_result_that_was_cut_is_still_in_step_with_the_log() -> None:
     rows = "".join(f"row {number}\n" for number in range(80_000))
     calls: list[Wire] = [{"role": "user", "content": "Go."}, {"role": "assistant", "content": [use("a")]}]

@@ -309,7 +309,8 @@ def test_a_list_longer_than_what_was_kept_of_it_is_still_recognised(tmp_path: Pa
 WRONG: dict[str, Any] = {
     "no object": ["a"],
     "no role": [{"content": "a"}],
-    "another role": [{"role": "system", "content": "a"}],
+    "another role": [{"role": "narrator", "content": "a"}],
+    "a picture in a system message": [{"role": "system", "content": [{"type": "image", "source": {}}]}],
     "no blocks": [{"role": "user", "content": 5}],
     "a block that is no object": [{"role": "user", "content": [5]}],
     "a block without a type": [{"role": "user", "content": [{"text": "a"}]}],
@@ -397,7 +398,7 @@ def test_a_page_and_a_result_that_was_cut_are_known_again_after_a_resume(tmp_pat
 def test_after_another_model_took_over_what_the_list_says_is_said_by_it(tmp_path: Path) -> None:
     with Session("anthropic:claude-sonnet-5-5", home=tmp_path) as session:
         session.sync([user("a"), assistant("b")])
-        session.switch_model(open_provider("anthropic:claude-haiku-4-5", client=object()))
+        session.switch_model(open_provider("anthropic:claude-haiku-4-5", api_key="any"))
         session.sync([user("a"), assistant("b"), user("c"), assistant("d")])
         said_by = [record.model for record in records(session.path) if isinstance(record, Message) and record.role == "assistant"]
     assert said_by == ["claude-sonnet-5-5", "claude-haiku-4-5"]

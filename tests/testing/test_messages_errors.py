@@ -67,6 +67,31 @@ REFUSED: list[tuple[str, Any, str]] = [
         body(HI, {"role": "system", "content": "hi"}, HI),
         "messages.1: a system message must be the last",
     ),
+    (
+        "settings of another kind in a system message",
+        body(HI, {"role": "system", "content": "hi", "output_config": {"format": {}}}),
+        "messages.1.output_config.format: Extra inputs are not permitted",
+    ),
+    (
+        "an unknown effort in a system message",
+        body(HI, {"role": "system", "content": "hi", "output_config": {"effort": "most"}}),
+        "messages.1.output_config.effort: Input should be 'low'",
+    ),
+    (
+        "settings in a user message",
+        body({**HI, "output_config": {"effort": "low"}}),
+        "messages.0.output_config: Extra inputs are not permitted",
+    ),
+    (
+        "a system message that clears at another time",
+        body(HI, {"role": "system", "content": "hi", "clear_at": "noon"}),
+        "messages.1.clear_at: Input should be",
+    ),
+    (
+        "a system message without anything",
+        body(HI, {"role": "system", "output_config": {}}),
+        "messages.1: all messages must have",
+    ),
     ("no message", body("hi"), "messages.0.role: Input should be 'user' or 'assistant'"),
     ("unknown field of a message", body({**HI, "name": "x"}), "messages.0.name: Extra inputs are not permitted"),
     ("empty content", body(user()), "messages.0: all messages must have non-empty content"),
@@ -244,6 +269,14 @@ TAKEN: list[tuple[str, Any]] = [
     ("text behind the results", body(HI, said(CALL), user(RESULT, text("and this")))),
     ("an empty last assistant message", body(HI, said())),
     ("a system message behind a user's", body(HI, {"role": "system", "content": "be brief"})),
+    (
+        "a system message with settings for its turn",
+        body(HI, {"role": "system", "content": "be brief", "output_config": {"effort": "low"}, "clear_at": "next_user_message"}),
+    ),
+    (
+        "a system message with settings only",
+        body(HI, {"role": "system", "output_config": {"effort": "low"}}, said(text("ok")), HI),
+    ),
     (
         "four marks, hours first",
         body(user(*[text("x", cache_control={**MARK, "ttl": "1h"})] * 2, *[text("y", cache_control=MARK)] * 2)),

@@ -119,7 +119,8 @@ def record_answer(c: Conversation, reply: Reply, key: str | None = None) -> Sequ
     records: list[Message] = []
     parts: list[tuple[Block, ...]] = [(block,) for block in reply.blocks] or [()]
     for blocks in parts:
-        records.append(Message(new_id(), parent, time, "assistant", blocks, key, reply.usage, reply.stop_reason, reply.model))
+        said = (key, reply.usage, reply.stop_reason, reply.model)
+        records.append(Message(new_id(), parent, time, "assistant", blocks, *said, request_id=reply.request_id))
         parent = records[-1].uuid
     before = c.count
     c.append(records)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..core.records import Boundary, Revoke, Rewind
 from ..disk.transcripts.store import load_whole
+from .repeated_lines import repeat_after_rewind, repeat_after_undo
 from .state import Conversation
 
 
@@ -16,8 +17,10 @@ def rewind(c: Conversation, target: str | None) -> None:
     if not _in_memory(c, target):
         c.reload(everything=True)
     c.background.abort("extraction")  # reverted messages must not become memories; the next extraction covers the rest
-    uuid, parent, time = c.head()
-    c.append([Rewind(uuid, parent, time, target)], reason="branch")
+    stood = [made for made in c.log.decisions.values() if isinstance(made, Boundary) and made.uuid in c.log.tree.members]
+    uuid, _, time = c.head()
+    c.append([Rewind(uuid, target, time, target)], reason="branch")
+    repeat_after_rewind(c, [made for made in stood if made.uuid not in c.log.tree.members])
 
 
 def _in_memory(c: Conversation, target: str | None) -> bool:
@@ -41,6 +44,12 @@ def undo(c: Conversation, target: str) -> None:
     if target not in c.log.view.pins and c.background.running("summary") is not None:
         c.background.abort("summary")
         c.notify("The summary that was being made in the background was dropped, because the undo changed the conversation.")
-    uuid, parent, time = c.head()
+    made = log.decisions.get(target)
+    uuid, _, time = c.head()
+    parent = log.tree.leaf_without(log.records_of(target))
+    if parent is None and isinstance(made, Boundary):
+        parent = made.logical_parent  # it is known, but not in memory
     c.append([Revoke(uuid, parent, time, target)], reason="undo")
+    if isinstance(made, Boundary):
+        repeat_after_undo(c, made)
     c.record_event("undo", {"decision": target, "count": c.count.to_json()})

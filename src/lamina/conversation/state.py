@@ -229,7 +229,7 @@ class Conversation:
 
     def append(self, records: Sequence[Record], *, reason: Reason | None = None) -> None:
         """Write records, then update log, view and count. Pass a `reason` if they change messages that were already sent."""
-        self.store.append(records)
+        self.store.append(records, self.log.moved)
         view, generation, voided = self.log.view, self.log.view.generation, self.log.view.voided
         extends = True
         for record in records:

@@ -62,7 +62,10 @@ class Log:
         self.last_answer: str | None = None  # message id of the last answer, or the uuid of its record
         self.newer: int | None = None  # the format of a record that this version must not interpret
         self.skipped_kinds: dict[str, int] = {}
-        self._summaries: dict[str, str] = {}  # summary → its boundary, for summaries that do not name it themselves
+        # Summary → the last message that its compaction kept. Other programs put the kept messages after the summary, so for them
+        # that message is the parent of what follows the summary.
+        self.moved: dict[str, str] = {}
+        self._owners: dict[str, str] = {}  # message or attachment → the decision that it belongs to
 
     @classmethod
     def load(cls, read: Callable[[], Iterable[Record]], seed: Callable[[], View] = View) -> Log:
@@ -134,12 +137,13 @@ class Log:
             return True
         if isinstance(record, Grown):
             extends = self.tree.grow(record)
-            self._note_summary(record)
+            self._note_owner(record)
             return extends
         extends = self.tree.hang(record)
         if isinstance(record, Revoke):
             self.revoked.add(record.target)
             self.decisions.pop(record.target, None)
+            self.tree.retreat(self.records_of(record.target))
             return False
         return extends
 
@@ -174,8 +178,9 @@ class Log:
             return False
         match record:
             case Message() | Attachment():
-                boundary = record.by if record.by is not None else self._summaries.get(record.uuid)
-                return boundary not in self.revoked and record.uuid in self.tree.members and self.tree.belongs(record)
+                if self._owners.get(record.uuid) in self.revoked:
+                    return False
+                return record.uuid in self.tree.members and self.tree.belongs(record)
             case Boundary():
                 return record.uuid in self.tree.nodes
             case Snapshot():
@@ -184,13 +189,25 @@ class Log:
             case _:
                 return self.tree.holds(record)
 
-    def _note_summary(self, record: Grown) -> None:
+    def records_of(self, decision: str) -> set[str]:
+        """Return the ids of a decision and of the messages and attachments that belong to it."""
+        return {decision, *(uuid for uuid, owner in self._owners.items() if owner == decision)}
+
+    def _note_owner(self, record: Grown) -> None:
+        if isinstance(record, Boundary):
+            self.moved |= moved_by(record)
+        elif record.by is not None:
+            self._owners[record.uuid] = record.by
+        else:
+            self._note_summary(record)
+
+    def _note_summary(self, record: Message | Attachment) -> None:
         """Find the boundary of a summary by another program, which does not name it: the nearest one above without a summary."""
-        if not isinstance(record, Message) or not record.summary or record.by is not None:
+        if not isinstance(record, Message) or not record.summary:
             return
         above = self.tree.boundary_above(record.uuid)
-        if above is not None and above not in self._summaries.values():
-            self._summaries[record.uuid] = above
+        if above is not None and above not in self._owners.values():
+            self._owners[record.uuid] = above
 
     def check_undo(self, target: str) -> None:
         """Raise if `target` cannot be undone now.
@@ -214,6 +231,12 @@ class Log:
         ]
         if spans and spans[-1] != target:
             raise UndoOrder(target, spans[-1])
+
+
+def moved_by(record: Record) -> dict[str, str]:
+    """Return what a compaction adds to `Log.moved`."""
+    preserved = record.preserved if isinstance(record, Boundary) else None
+    return {preserved.anchor: preserved.uuids[-1]} if preserved is not None and preserved.uuids else {}
 
 
 def checkpoint_state(log: Log, **more: Any) -> Wire:

@@ -10,12 +10,14 @@ rejected, as `Newer`.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
 
-from .blocks import Role, Wire, read_content, scrub
+from .blocks import Block, Role, Text, Wire, read_content, scrub
 from .errors import InputError
+from .fence import Fenced, escape, reminder
 from .records import (
     Attachment,
     Boundary,
@@ -28,6 +30,7 @@ from .records import (
     Message,
     Newer,
     Pin,
+    Preserved,
     Record,
     Revoke,
     Rewind,
@@ -40,6 +43,25 @@ from .usage import read_usage
 # Increase this when the meaning of a record changes for readers of the older format, but not for new optional fields.
 FORMAT = 1
 
+EMPTY: Mapping[str, str] = MappingProxyType({})
+
+# Attachments of Claude Code with content that the model worked with. All others describe Claude Code itself: its tools, its agents,
+# its environment.
+CONTENT = (
+    "file",
+    "compact_file_reference",
+    "plan_file_reference",
+    "edited_text_file",
+    "nested_memory",
+    "relevant_memories",
+    "hook_additional_context",
+    "invoked_skills",
+    "queued_command",
+)
+
+# Marks a line that was written again for other readers.
+REPEATED = "repeated"
+
 # Old clients clear results without recording the replacement text.
 UNRECORDED_MARKER = "[An old tool result stood here; it was cleared to save space.]"
 
@@ -51,6 +73,8 @@ def read_record(raw: Mapping[str, Any]) -> Record:
     version = ours.get("v", FORMAT)
     if isinstance(version, int) and version > FORMAT:
         return Newer(version, _str(raw.get("uuid")), _str(raw.get("parentUuid")), _time(raw))
+    if ours.get(REPEATED):
+        return Foreign(REPEATED, time=_time(raw))
     try:
         return _read(raw, ours)
     except (InputError, KeyError, TypeError, ValueError, OverflowError, AttributeError):
@@ -79,7 +103,7 @@ def _read(raw: Mapping[str, Any], ours: Mapping[str, Any]) -> Record:
 def _message(raw: Mapping[str, Any], ours: Mapping[str, Any], uuid: str, role: Role) -> Message:
     message = raw["message"]
     return Message(
-        *_link(raw, uuid),
+        *_link(raw, uuid, ours),
         role=role,
         blocks=read_content(message.get("content"), where=f"record {uuid}"),
         message_id=_str(message.get("id")),
@@ -97,17 +121,34 @@ def _message(raw: Mapping[str, Any], ours: Mapping[str, Any], uuid: str, role: R
 
 def _attachment(raw: Mapping[str, Any], ours: Mapping[str, Any], uuid: str) -> Attachment:
     attachment = raw["attachment"]
-    rendered = attachment.get("rendered") or []
+    kind = str(attachment.get("type") or "unknown")
+    rendered = attachment.get("rendered") or (_sent(raw) if ours or kind in CONTENT else [])
     rendered = [rendered] if isinstance(rendered, str) else rendered
     content = [{"type": "text", "text": part} if isinstance(part, str) else part for part in rendered]
     return Attachment(
-        *_link(raw, uuid),
-        kind=str(attachment.get("type") or "unknown"),
+        *_link(raw, uuid, ours),
+        kind=kind,
         blocks=read_content(content, where=f"attachment {uuid}"),
         sidechain=bool(raw.get("isSidechain")),
         by=_str(ours.get("by")),
         files=() if ours else _files(attachment.get("memories")),
     )
+
+
+def _sent(raw: Mapping[str, Any]) -> list[Any]:
+    """Return an attachment as it was sent. Older versions of Claude Code record only the file itself."""
+    sent = [part for row in raw.get("rendered") or () for part in _parts(row.get("content")) if part]
+    shown = raw["attachment"].get("content")
+    if sent or not (isinstance(shown, Mapping) and isinstance(file := shown.get("file"), Mapping) and "content" in file):
+        return sent
+    lines = str(file["content"]).splitlines()
+    numbered = "\n".join(f"{number}\t{line}" for number, line in enumerate(lines, int(file.get("startLine") or 1)))
+    head = Fenced(f"{escape(str(file.get('filePath')))} was read before the compaction. This was its content then:")
+    return [reminder([head, escape(numbered)])]
+
+
+def _parts(content: object) -> list[Any]:
+    return content if isinstance(content, list) else [content]
 
 
 def _files(memories: object) -> tuple[str, ...]:
@@ -118,7 +159,8 @@ def _files(memories: object) -> tuple[str, ...]:
 
 def _boundary(raw: Mapping[str, Any], ours: Mapping[str, Any], uuid: str) -> Boundary:
     meta = raw.get("compactMetadata") or {}
-    kept = (meta.get("preservedMessages") or {}).get("uuids") or ()
+    preserved = meta.get("preservedMessages") or {}
+    kept = ours.get("kept") or preserved.get("uuids") or ()
     return Boundary(
         uuid=uuid,
         logical_parent=_str(raw.get("logicalParentUuid")) or _str(raw.get("parentUuid")),
@@ -128,7 +170,12 @@ def _boundary(raw: Mapping[str, Any], ours: Mapping[str, Any], uuid: str) -> Bou
         kept=tuple(str(item) for item in kept),
         receipt=dict(ours.get("receipt") or {}),
         sidechain=bool(raw.get("isSidechain")),
+        preserved=_moved(preserved) if ours and preserved.get("anchorUuid") not in (None, uuid) else None,
     )
+
+
+def _moved(preserved: Mapping[str, Any]) -> Preserved:
+    return Preserved(str(preserved["anchorUuid"]), tuple(str(item) for item in preserved["uuids"]))
 
 
 def _clear(raw: Mapping[str, Any], ours: Mapping[str, Any], uuid: str) -> Clear:
@@ -137,7 +184,7 @@ def _clear(raw: Mapping[str, Any], ours: Mapping[str, Any], uuid: str) -> Clear:
     if not isinstance(markers, Mapping):
         markers = {str(item): UNRECORDED_MARKER for item in meta.get("compactedToolIds") or ()}
     return Clear(
-        *_link(raw, uuid),
+        *_link(raw, uuid, ours),
         markers={str(key): str(value) for key, value in markers.items()},
         attachments=tuple(str(item) for item in meta.get("clearedAttachmentUUIDs") or ()),
         trigger=str(meta.get("trigger") or "size"),
@@ -167,7 +214,8 @@ def _ours(raw: Mapping[str, Any], ours: Mapping[str, Any], uuid: str) -> Record:
     struct = _OURS.get(ours["kind"])
     if struct is None:
         return _foreign(raw)
-    fields = {**(ours.get("data") or {}), "uuid": uuid, "parent": _str(raw.get("parentUuid")), "time": _time(raw)}
+    linked = dict(zip(("uuid", "parent", "time"), _link(raw, uuid, ours), strict=True))
+    fields = {**(ours.get("data") or {}), **linked}
     return msgspec.convert(fields, struct)
 
 
@@ -181,6 +229,17 @@ def _foreign(raw: Mapping[str, Any]) -> Foreign:
     )
 
 
+def repeat_line(raw: Mapping[str, Any]) -> bytes:
+    """Return a record as a line to write again, for other readers. They use the last line with an id; Lamina skips this one."""
+    ours = raw.get("lamina")
+    return msgspec.json.encode({**raw, "lamina": {"v": FORMAT, **(ours if isinstance(ours, Mapping) else {}), REPEATED: True}})
+
+
+def is_repeated(raw: Mapping[str, Any]) -> bool:
+    ours = raw.get("lamina")
+    return isinstance(ours, Mapping) and bool(ours.get(REPEATED))
+
+
 class Envelope(msgspec.Struct, frozen=True):
     """Fields that every record of a session repeats, because other readers of such transcripts expect them."""
 
@@ -192,10 +251,12 @@ class Envelope(msgspec.Struct, frozen=True):
     agent_id: str | None = None
 
 
-def write_record(record: Record, envelope: Envelope) -> bytes:
-    """Return the record as one line, without the newline."""
+def write_record(record: Record, envelope: Envelope, moved: Mapping[str, str] = EMPTY) -> bytes:
+    """Return the record as one line, without the newline. `moved` is that of the log (log.py)."""
+    parent = getattr(record, "parent", None)
+    shown = moved.get(parent or "", parent)
     head: Wire = {
-        "parentUuid": getattr(record, "parent", None),
+        "parentUuid": shown,
         "isSidechain": envelope.sidechain,
         "userType": "external",
         "cwd": envelope.cwd,
@@ -207,6 +268,8 @@ def write_record(record: Record, envelope: Envelope) -> bytes:
         head["agentId"] = envelope.agent_id
     tail: Wire = {"uuid": record.uuid, "timestamp": record.time}
     line = head | _body(record) | tail
+    if shown != parent:
+        line["lamina"]["parent"] = parent
     try:
         return msgspec.json.encode(line)
     except UnicodeEncodeError:  # a lone surrogate in the name of a directory or in an id from a server
@@ -221,17 +284,18 @@ def _body(record: Record) -> Wire:
         case Attachment():
             if record.by is not None:
                 ours["by"] = record.by
-            rendered = [block.wire for block in record.blocks]
             return {
                 "type": "attachment",
-                "attachment": {"type": record.kind, **record.facts, "rendered": rendered, "renderedRole": "user"},
+                "attachment": {"type": record.kind, **record.facts},
+                # Claude Code sends this again as it is; without it, it rejects kinds that it does not know.
+                "rendered": [{"content": _rendered(block)} for block in record.blocks],
+                "renderedRole": "user",
                 "lamina": ours,
             }
         case Boundary():
-            meta: Wire = {"trigger": record.trigger, "preTokens": record.tokens_before}
-            if record.kept:
-                meta["preservedMessages"] = {"uuids": list(record.kept), "allUuids": list(record.kept)}
-                meta["preservedSegment"] = {"headUuid": record.kept[0], "anchorUuid": record.uuid, "tailUuid": record.kept[-1]}
+            meta: Wire = {"trigger": record.trigger, "preTokens": record.tokens_before, **_preserved(record)}
+            if record.preserved is not None and record.preserved.uuids != record.kept:
+                ours["kept"] = record.kept
             if record.receipt:
                 ours["receipt"] = record.receipt
             return {
@@ -262,6 +326,21 @@ def _body(record: Record) -> Wire:
             return {"type": "system", "subtype": "lamina", "lamina": ours | {"kind": _KIND_OF[type(record)], "data": data}}
 
 
+def _rendered(block: Block) -> str | list[Wire]:
+    return block.text if isinstance(block, Text) and len(block.wire) == 2 else [block.wire]
+
+
+def _preserved(record: Boundary) -> Wire:
+    """Name the kept messages as other programs expect it. They move the segment from `head` to `tail` behind the anchor."""
+    anchor, uuids = record.preserved or Preserved(record.uuid, record.kept)
+    if not uuids:
+        return {}
+    return {
+        "preservedSegment": {"headUuid": uuids[0], "anchorUuid": anchor, "tailUuid": uuids[-1]},
+        "preservedMessages": {"anchorUuid": anchor, "uuids": list(uuids), "allUuids": list(uuids)},
+    }
+
+
 def _message_body(record: Message, ours: Wire) -> Wire:
     message: Wire = {"role": record.role, "content": [block.wire for block in record.blocks]}
     if record.role == "assistant":
@@ -275,6 +354,9 @@ def _message_body(record: Message, ours: Wire) -> Wire:
         if record.usage is not None:
             message["usage"] = record.usage.wire()
     body: Wire = {"type": record.role, "message": message}
+    if record.role == "assistant" and (request := record.request_id or record.message_id):
+        # Readers that add up costs count an answer, which is one record per block, once by this and the message id.
+        body["requestId"] = request
     flags = (("isMeta", record.meta), ("isCompactSummary", record.summary), ("isVisibleInTranscriptOnly", record.summary))
     body |= {name: True for name, on in flags if on}
     ours |= {name: True for name, on in (("synthetic", record.synthetic), ("silent", record.silent)) if on}
@@ -284,8 +366,9 @@ def _message_body(record: Message, ours: Wire) -> Wire:
     return body
 
 
-def _link(raw: Mapping[str, Any], uuid: str) -> tuple[str, str | None, str]:
-    return uuid, _str(raw.get("parentUuid")), _time(raw)
+def _link(raw: Mapping[str, Any], uuid: str, ours: Mapping[str, Any]) -> tuple[str, str | None, str]:
+    """Return id, parent and time. If `parentUuid` is meant for other programs, the parent is stored separately."""
+    return uuid, _str(ours.get("parent")) or _str(raw.get("parentUuid")), _time(raw)
 
 
 def _str(value: object) -> str | None:

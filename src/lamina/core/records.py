@@ -11,7 +11,7 @@ The ids of records and sessions are random UUIDs (version 4) as text.
 from __future__ import annotations
 
 from os import urandom
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
@@ -40,6 +40,7 @@ class Message(Linked, frozen=True):
     silent: bool = False  # shown to the user but never sent (an API error displayed as an assistant message)
     synthetic: bool = False  # a placeholder result, made because the real one was missing when the request was sent
     by: str | None = None  # the decision this record belongs to; both are revoked together
+    request_id: str | None = None  # the provider's id of the request; written for other readers but never read back
 
 
 class Attachment(Linked, frozen=True):
@@ -67,6 +68,14 @@ class Boundary(msgspec.Struct, frozen=True):
     kept: tuple[str, ...] = ()
     receipt: Wire = {}
     sidechain: bool = False
+    preserved: Preserved | None = None
+
+
+class Preserved(NamedTuple):
+    """Where other programs put the kept messages of a compaction: after the anchor, which is the summary, and before the rest."""
+
+    anchor: str
+    uuids: tuple[str, ...]
 
 
 class Spill(Linked, frozen=True):

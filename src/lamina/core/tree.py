@@ -160,6 +160,31 @@ class Tree:
         self.leaf = at
         self.members = self._members_of(at) if at is not None else {}
 
+    def leaf_without(self, gone: set[str]) -> str | None:
+        """Return the last record of the path that is not among the revoked ones at its end."""
+        at = self.leaf
+        while at is not None and at in gone:
+            at = self.nodes[at].parent
+        return at
+
+    def retreat(self, gone: set[str]) -> None:
+        """Continue before the revoked records at the end of the path, so that no later message has one of them as its parent.
+
+        Decisions that were attached to them, such as a pin, are attached to the new leaf.
+        """
+        leaf = self.leaf_without(gone)
+        if leaf is None or leaf == self.leaf:
+            return
+        self.leaf, self.members = leaf, self._members_of(leaf)
+        self._hung = {uuid: leaf if node in gone else node for uuid, node in self._hung.items()}
+
+    def first_after(self, gone: set[str]) -> str | None:
+        """Return the record on the path whose parent is among the revoked ones."""
+        at = self.leaf
+        while at is not None and (at in gone or self.nodes[at].parent not in gone):
+            at = self.nodes[at].parent
+        return at
+
     def _learn(self, record: Grown) -> None:
         """Merge a record whose id already exists: its new calls and results count too, its position stays."""
         old, new = self.nodes[record.uuid], self._node(record)

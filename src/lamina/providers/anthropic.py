@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable
 from typing import Any, Self
 
 import msgspec
@@ -55,6 +54,7 @@ class AnthropicProvider(SdkProvider):
     name = "anthropic"
     sync_class = "Anthropic"
     async_class = "AsyncAnthropic"
+    method = "messages.create"
 
     def __init__(self, model: str, **options: Any) -> None:
         """`options` are those of SdkProvider."""
@@ -88,10 +88,6 @@ class AnthropicProvider(SdkProvider):
 
     def read(self, response: object) -> Reply:
         return read_response(response)
-
-    def _create(self, client: Any) -> Callable[..., Any]:
-        create: Callable[..., Any] = client.messages.create
-        return create
 
 
 def capabilities_at(base_url: str | None) -> Capabilities:

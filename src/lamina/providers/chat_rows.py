@@ -30,13 +30,13 @@ class ChatRows:
         self._starts: list[Start] = []
 
     def canonical(self, rows: Sequence[object]) -> list[Wire]:
-        """Convert the rows. System messages are left out, because the session has its own system prompt."""
+        """Convert the rows. System messages keep their places."""
         same = _common(self._rows, rows)
         while self._starts and self._starts[-1].row >= same:
             self._starts.pop()
         row, message = self._starts.pop() if self._starts else Start(0, 0)
         new = [_plain(index, raw) for index, raw in enumerate(rows[row:], start=row)]
-        fresh = [made for made in messages_from_chat(new) if made["role"] != "system"]
+        fresh = messages_from_chat(new)
         answers = [index for index, raw in enumerate(new, start=row) if raw.get("role") == "assistant"]
         made = [index for index, one in enumerate(fresh, start=message) if one["role"] == "assistant"]
         self._starts += map(Start, answers, made)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -53,6 +53,7 @@ class OpenAIProvider(SdkProvider):
     name = "openai"
     sync_class = "OpenAI"
     async_class = "AsyncOpenAI"
+    method = "chat.completions.create"
 
     def __init__(self, model: str, *, send_reasoning: bool = False, **options: Any) -> None:
         """`send_reasoning`: the server accepts thinking as `reasoning_content`. `options` are those of SdkProvider."""
@@ -92,10 +93,6 @@ class OpenAIProvider(SdkProvider):
             return state.reply(request_id=getattr(response, "_request_id", None))
         except StreamBroken as error:
             raise InputError("response", f"the completion is incomplete ({error})", "pass the SDK's response object") from error
-
-    def _create(self, client: Any) -> Callable[..., Any]:
-        create: Callable[..., Any] = client.chat.completions.create
-        return create
 
     def _streamed(self, request: Wire) -> Wire:
         options = {"stream_options": {"include_usage": True}} if self._dialect.usage_in_stream else {}

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import copy
 from functools import partial
+from operator import attrgetter
 from threading import Event
 from typing import Any, Self
 
 from ..core.blocks import Wire, scrub
 from ..core.effects import Ask
-from ..core.errors import BadRequest, SettingError
+from ..core.errors import BadRequest, InputError, SettingError
 from ..core.reply import Reply
 from . import Capabilities, OnEvent
 from .clients import NO_KEY, Clients, load
@@ -26,6 +27,7 @@ class SdkProvider:
     name: str
     sync_class: str
     async_class: str
+    method: str  # of the client, by its path
 
     def __init__(
         self,
@@ -47,6 +49,8 @@ class SdkProvider:
         self.model = model
         # A key is needed only for calls, not for preparing requests and reading responses.
         self.can_call = any(given is not None for given in (client, async_client, api_key, auth_token, base_url))
+        for given in (client, async_client):
+            self._check_client(given)
         self._waits = waits or Waits()
         options: dict[str, Any] = {"base_url": base_url, "max_retries": 0}
         # Pass exactly one credential: with two the SDK raises an error, with none it searches for others.
@@ -65,6 +69,18 @@ class SdkProvider:
         self._address = self._clients.base_url or base_url
         self._key = api_key or auth_token
         self.capabilities = capabilities or self._default_capabilities()
+
+    def _check_client(self, client: object) -> None:
+        """Raise if this is not a client of the provider's SDK, nor an object with the same method."""
+        first = self.method.partition(".")[0]
+        # The attributes of an SDK's client are loaded on first use, which takes a while; its class tells enough.
+        if client is None or hasattr(type(client), first):
+            return
+        try:
+            attrgetter(self.method)(client)
+        except AttributeError:
+            problem = f"{type(client).__module__}.{type(client).__qualname__} has no method {self.method}()"
+            raise InputError("client", problem, f"pass {self.name}.{self.sync_class}(…) to the provider {self.name!r}") from None
 
     def stated_window(self) -> int | None:
         """Return the window that a server of the user's own states for this model; None where it states none."""
@@ -88,7 +104,8 @@ class SdkProvider:
         raise NotImplementedError
 
     def _create(self, client: Any) -> Callable[..., Any]:
-        raise NotImplementedError
+        create: Callable[..., Any] = attrgetter(self.method)(client)
+        return create
 
     def _streamed(self, request: Wire) -> Wire:
         return {**self.render(request), "stream": True}

@@ -70,6 +70,12 @@ class SessionLock:
         self._lock.release()
 
 
+NO_USAGE = (
+    "The server reports no token usage: the size of the conversation is estimated, and these calls are not part of the cost. "
+    "For a stream of Chat Completions, request it with stream_options={'include_usage': True}."
+)
+
+
 class SessionBase(SessionEdits, Inspection):
     """One conversation and its provider: everything that `Session` and `AsyncSession` have in common."""
 
@@ -463,6 +469,8 @@ class SessionBase(SessionEdits, Inspection):
             self._list_sync.note(record)
         if records and reply.usage is not None:
             self._cost += cost(reply.model or self.provider.model, reply.usage)
+        elif records and reply.complete:
+            self._notify_once(NO_USAGE)
         return reply
 
     def _keep_partial(self, error: StreamBroken) -> None:

@@ -1,14 +1,15 @@
 """Keeps the log in step with a message list that the caller owns (Session.sync).
 
 List and log are compared block by block, in order, by digest. The common prefix is kept and the rest is appended. The conversation
-branches at the first block that differs. Messages are compared by identity first, so a list that has only grown costs no more than
-its new messages. An invalid list changes nothing: all new messages are read before the first one is recorded.
+branches at the first block that differs, and the user is notified. Messages are compared by identity first, so a list that has only
+grown costs no more than its new messages. An invalid list changes nothing: all new messages are read before the first one is
+recorded. System messages are explained in system_messages.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from .. import turn
 from ..conversation import revision
@@ -16,10 +17,15 @@ from ..conversation.exchange import record_answer
 from ..conversation.state import Conversation
 from ..core.blocks import Block, RedactedThinking, Thinking, ToolResult, ToolUse, read_content
 from ..core.errors import InputError
-from ..core.records import Message
+from ..core.records import Attachment, Message
 from ..core.reply import Reply, plain
+from ..core.wording import counted, plural
 from ..disk.transcripts.store import load_whole
 from ..layers.l1_results import step as results
+from . import system_messages
+from .system_messages import ROLES
+
+Recorded = TypeVar("Recorded", Message, Attachment)
 
 
 class LoggedBlock(NamedTuple):
@@ -46,6 +52,7 @@ class NewMessage(NamedTuple):
     message: Mapping[str, Any]
     role: str
     blocks: tuple[Block, ...]
+    words: str = ""  # text of a system message
 
 
 class MessageListSync:
@@ -60,6 +67,10 @@ class MessageListSync:
     def sync(self, rows: Sequence[Mapping[str, Any]]) -> None:
         agreed = self._agreed(rows)
         new = [read_message(index, row) for index, row in enumerate(rows[agreed:], start=agreed)]
+        if agreed < (first := system_messages.leading(rows)):
+            new = [*self._without_prompt(rows[:first], new[: first - agreed]), *new[first - agreed :]]
+        if any(row.message.get("output_config") for row in new):
+            self._c.notify_once(system_messages.NOT_SENT)
         position = self._seen[agreed - 1].end if agreed else 0
         self._seen = self._seen[:agreed]
         for message in new:
@@ -67,7 +78,17 @@ class MessageListSync:
         if position < len(self._logged):
             self._branch(position)
 
-    def note(self, record: Message) -> Message:
+    def _without_prompt(self, rows: Sequence[Mapping[str, Any]], new: Sequence[NewMessage]) -> list[NewMessage]:
+        """Take the leading system messages as the system prompt, unless they are recorded as context, or must be sent as such."""
+        logged = self._logged
+        words = "\n\n".join(filter(None, (read_message(index, row).words for index, row in enumerate(rows))))
+        if logged and logged[0].role == "system":
+            return list(new)
+        if words and not system_messages.take_prompt(self._c, words, begun=bool(logged)):
+            return list(new)
+        return [row._replace(blocks=()) for row in new]
+
+    def note(self, record: Recorded) -> Recorded:
         """Note a message that was recorded by another method of the session."""
         if self._loaded is not None:
             self._loaded.extend(_logged_blocks(record))
@@ -110,6 +131,10 @@ class MessageListSync:
             key = last.unit if last is not None and last.role == "assistant" else None
             for record in record_answer(self._c, Reply("", self._c.prompt.model, tuple(blocks), "end_turn"), key):
                 self.note(record)
+        elif role == "system":
+            context = Attachment(*self._c.head(), system_messages.KIND, tuple(blocks))
+            self._c.append([context])
+            self.note(context)
         else:
             # Tool results are accepted even in a full window, and so is text in the same message.
             has_result = any(isinstance(block, ToolResult) for block in blocks)
@@ -122,6 +147,10 @@ class MessageListSync:
         while start and logged[start - 1].unit == logged[position].unit:
             start -= 1
         again = self._blocks_of(logged[start:position])
+        self._c.notify(
+            "The message list no longer matches the recorded conversation, which now branches: "
+            f"{counted(len(logged) - position, 'recorded block')} {plural(len(logged) - position, 'is', 'are')} not part of it."
+        )
         revision.rewind(self._c, logged[start - 1].record if start else None)
         role = logged[position].role
         del logged[start:]
@@ -138,7 +167,9 @@ class MessageListSync:
             return shown
         # The view has changed or dropped some of them; the log has the originals.
         records = {
-            record.uuid: record for record in self._c.store.read() if isinstance(record, Message) and record.uuid in wanted
+            record.uuid: record
+            for record in self._c.store.read()
+            if isinstance(record, Message | Attachment) and record.uuid in wanted
         }
         return [block for record in records.values() for block in record.blocks][: len(logged)]
 
@@ -154,9 +185,7 @@ class MessageListSync:
         return [
             logged
             for record in self._c.store.read()
-            if isinstance(record, Message)
-            and record.uuid in tree.members
-            and not (record.meta or record.summary or record.synthetic or record.silent)
+            if isinstance(record, Message | Attachment) and record.uuid in tree.members and _is_listed(record)
             for logged in _logged_blocks(record)
         ]
 
@@ -166,12 +195,14 @@ def read_message(index: int, message: object) -> NewMessage:
     if not isinstance(message, Mapping):
         raise InputError(where, f"a message must be an object with a role and content, not {type(message).__name__}")
     role, content = message.get("role"), message.get("content")
-    if role not in ("user", "assistant"):
-        raise InputError(where, f"invalid role {role!r}", "use 'user' or 'assistant'")
+    if role not in ("user", "assistant", *ROLES):
+        raise InputError(where, f"invalid role {role!r}", "use 'user', 'assistant' or 'system'")
     if isinstance(content, list | tuple):
         # The content may hold SDK objects: `messages.append({"role": "assistant", "content": response.content})`.
         content = [plain(part) if hasattr(part, "model_dump") else part for part in content]
     blocks = read_content(content, where=f"{where}.content")
+    if role in ROLES:
+        return NewMessage(message, "system", *system_messages.read(blocks, where))
     wrong = ToolUse | Thinking | RedactedThinking if role == "user" else ToolResult
     for block in blocks:
         if isinstance(block, wrong):
@@ -179,6 +210,13 @@ def read_message(index: int, message: object) -> NewMessage:
     return NewMessage(message, role, blocks)
 
 
-def _logged_blocks(record: Message) -> Iterator[LoggedBlock]:
-    unit = record.message_id or record.uuid
-    return (LoggedBlock(record.role, block.digest, record.uuid, unit) for block in record.blocks)
+def _is_listed(record: Message | Attachment) -> bool:
+    """Return whether the caller's list may contain this record."""
+    if isinstance(record, Attachment):
+        return record.kind == system_messages.KIND
+    return not (record.meta or record.summary or record.synthetic or record.silent)
+
+
+def _logged_blocks(record: Message | Attachment) -> Iterator[LoggedBlock]:
+    role, key = ("system", None) if isinstance(record, Attachment) else (record.role, record.message_id)
+    return (LoggedBlock(role, block.digest, record.uuid, key or record.uuid) for block in record.blocks)

@@ -119,7 +119,7 @@ def _without(body: Wire, gone: Sequence[Piece], *, inputs: bool | Sequence[str])
     only = None if isinstance(inputs, bool) else set(inputs)
     messages = []
     for at, message in enumerate(body["messages"]):
-        content = message["content"]
+        content = message.get("content")
         if not isinstance(content, list):
             messages.append(message)
             continue

@@ -32,6 +32,9 @@ _FIELDS: dict[str, frozenset[str]] = {
     "image": frozenset({"type", "source", "cache_control", "transformations"}),
     "document": frozenset({"type", "source", "title", "context", "citations", "cache_control"}),
 }
+_MESSAGE_KEYS = frozenset({"role", "content"})
+_SYSTEM_KEYS = _MESSAGE_KEYS | {"output_config", "clear_at"}
+_EFFORTS = ("low", "medium", "high", "xhigh", "max")
 _USUAL_CALL = frozenset({"type", "id", "name", "input"})
 _USUAL_RESULT = frozenset({"type", "tool_use_id", "content"})
 _NEEDED: dict[str, dict[str, type]] = {
@@ -164,9 +167,13 @@ def _messages(body: Mapping[str, Any]) -> Iterator[Problem]:
         role = message.get("role") if isinstance(message, dict) else None
         if role not in ("user", "assistant"):
             yield from _other_role(role, at, messages, str(body["model"]))
-        if unknown := message.keys() - {"role", "content"}:
+        if unknown := message.keys() - (_SYSTEM_KEYS if role == "system" else _MESSAGE_KEYS):
             yield bad(f"messages.{at}.{min(unknown)}: Extra inputs are not permitted")
         content = message.get("content")
+        if role == "system":
+            yield from _turn_control(message, at)
+            if content is None and message.get("output_config"):
+                continue
         if not content and not (at == last and role == "assistant"):
             yield bad(f"messages.{at}: all messages must have non-empty content except for the optional final assistant message")
         if isinstance(content, str):
@@ -192,6 +199,19 @@ def _other_role(role: object, at: int, messages: Sequence[Any], model: str) -> I
         yield bad(f"messages.{at}: a system message must follow a user message")
     elif at + 1 < len(messages) and messages[at + 1].get("role") == "user":
         yield bad(f"messages.{at}: a system message must be the last one or come before an assistant message")
+
+
+def _turn_control(message: Mapping[str, Any], at: int) -> Iterator[Problem]:
+    """Check the settings that a system message may have for the turn after it."""
+    config = message.get("output_config")
+    if config is not None and not isinstance(config, dict):
+        yield bad(f"messages.{at}.output_config: Input should be an object")
+    elif config and (unknown := config.keys() - {"effort"}):
+        yield bad(f"messages.{at}.output_config.{min(unknown)}: Extra inputs are not permitted")
+    elif config and config.get("effort") not in (None, *_EFFORTS):
+        yield bad(f"messages.{at}.output_config.effort: Input should be {', '.join(map(repr, _EFFORTS))}")
+    if message.get("clear_at") not in (None, "next_user_message", "never"):
+        yield bad(f"messages.{at}.clear_at: Input should be 'next_user_message' or 'never'")
 
 
 def _prefill(message: Mapping[str, Any]) -> Iterator[Problem]:

@@ -20,10 +20,11 @@ from ...core.blocks import ToolUse, Wire, text
 from ...core.errors import DiskError
 from ...core.log import checkpoint_state
 from ...core.receipts import Receipt, Told, open_receipt, write_receipt
-from ...core.records import Attachment, Boundary, Checkpoint, Message, Record, Span
+from ...core.records import Attachment, Boundary, Checkpoint, Message, Preserved, Record, Span
 from ...core.usage import Usage
 from ...core.view import Item
 from ...core.wording import plural
+from ..repeated_lines import repeat_after_compaction
 from ..state import Conversation, seconds_between
 from ..triggers import room
 from .compose import SummaryBudget
@@ -127,9 +128,11 @@ def commit(
         else:
             kept = tuple(item.uuid for item in items if item.uuid not in gone)
             words = Message(new.summary, new.decision, time, "user", (text(new.text),), summary=True, by=new.decision)
-            boundary = Boundary(new.decision, leaf, time, wanted.trigger, wanted.before, kept, data)
+            preserved = Preserved(new.summary, tuple(uuid for uuid in kept if uuid in c.log.tree.nodes))
+            boundary = Boundary(new.decision, leaf, time, wanted.trigger, wanted.before, kept, data, preserved=preserved)
             c.append([boundary, words, *follow], reason="compaction")
             _checkpoint(c, boundary)
+            repeat_after_compaction(c, boundary)
         c.store.append_lines(listed)
     done = Compacted(
         new.decision,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 from uuid import uuid4
 
-from ...core.blocks import Block, Text, ToolUse, text
+from ...core.blocks import Block, Text, ToolUse, Wire, text
 from ...core.errors import DiskError
 from ...core.fence import Fenced, escape, reminder
 from ...core.receipts import Told
@@ -115,8 +115,8 @@ class _Chain:
         self.files: list[str] = []
         self.skipped: list[NotRestored] = []
 
-    def add(self, kind: str, blocks: Sequence[Block], instead_of: str | None = None) -> Attachment:
-        record = Attachment(str(uuid4()), self._parent, self._time, kind, tuple(blocks), by=self._by)
+    def add(self, kind: str, blocks: Sequence[Block], instead_of: str | None = None, *, facts: Wire | None = None) -> Attachment:
+        record = Attachment(str(uuid4()), self._parent, self._time, kind, tuple(blocks), by=self._by, facts=facts or {})
         self._parent = record.uuid
         self.records.append(record)
         if instead_of is not None:
@@ -183,15 +183,25 @@ def _files(c: Conversation, chain: _Chain, kept: Sequence[Item], room: int) -> N
     still = _read_in(kept)
     # Fetch more files than needed, because some are restored in another way.
     recent = [one for one in c.host.reads.recent(policy.files * 4) if not is_ours(one.path, own) and one.path not in still]
+    found = {one.path: _found(one) for one in recent[: policy.files]}
     made = files_back(
-        (_found(one) for one in recent[: policy.files]),
+        found.values(),
         each=limits.scaled(policy.file_tokens),
         total=min(limits.scaled(policy.files_tokens), room),
         tokens=lambda words: tokens_of(c, words),
     )
-    chain.restored += [chain.add("file", (text(one.text),)) for one in made.back]
+    for one in made.back:
+        chain.restored.append(chain.add("file", (text(one.text),), facts=_facts(found[one.key], len(one.text))))
     chain.files += [one.key for one in made.back]
     chain.skipped += [NotRestored(*one) for one in made.skipped]
+
+
+def _facts(one: FoundFile, most: int) -> Wire:
+    """Return the fields without which Claude Code leaves out a restored file. `most` is the number of characters that are shown."""
+    content = (one.text or "")[:most]
+    count = len(content.splitlines())
+    file = {"filePath": one.path, "content": content, "numLines": count, "startLine": one.first, "totalLines": count}
+    return {"filename": one.path, "displayPath": os.path.basename(one.path), "content": {"type": "text", "file": file}}
 
 
 def _read_in(kept: Sequence[Item]) -> set[str]:

@@ -126,8 +126,11 @@ def listed_lines(path: Path, *, title: str, prompt: str, leaf: str | None) -> li
     if prompt:
         newest["last-prompt"] = {"type": "last-prompt", "lastPrompt": prompt[:PROMPT_CHARS]}
     # Marked as ours, because the last line tells which program wrote last.
-    ours = {"sessionId": path.stem, "lamina": {"v": FORMAT}}
-    return [msgspec.json.encode(value | ours) for value in newest.values()]
+    rows = [{**value, "sessionId": path.stem, "lamina": {"v": FORMAT}} for value in newest.values()]
+    for row in rows:
+        if row["type"] == "summary":
+            del row["sessionId"]  # it names the message it belongs to instead, and strict readers reject both
+    return [msgspec.json.encode(row) for row in rows]
 
 
 def _since_ours(path: Path) -> Iterable[bytes]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, islice
 from pathlib import Path
@@ -24,8 +24,8 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 
 from ...core.errors import DiskError, InputError, LockHeld, NewerVersion, UsageError
-from ...core.log import Log, seeded
-from ...core.record_lines import FORMAT, Envelope, read_record, write_record
+from ...core.log import Log, moved_by, seeded
+from ...core.record_lines import EMPTY, FORMAT, Envelope, read_record, write_record
 from ...core.records import Attachment, Boundary, Checkpoint, Forked, Message, Newer, Record
 from ...core.wording import counted, plural
 from ..append import Appender
@@ -59,9 +59,9 @@ class TranscriptStore:
         self.trouble: str | None = None
         self._envelope = envelope
 
-    def append(self, records: Sequence[Record]) -> int:
-        """Add records and return the offset of the first."""
-        return self.append_lines(_encoded(records, self._envelope))
+    def append(self, records: Sequence[Record], moved: Mapping[str, str] = EMPTY) -> int:
+        """Add records and return the offset of the first. `moved` is that of the log they are added to."""
+        return self.append_lines(_encoded(records, self._envelope, moved))
 
     def append_lines(self, lines: Sequence[bytes]) -> int:
         """Add lines. They need not be records: some are meant for programs that list transcripts."""
@@ -333,9 +333,13 @@ def _drop_aborted_copies(project: Path) -> None:
                     remove(left)
 
 
-def _encoded(records: Sequence[Record], envelope: Envelope) -> list[bytes]:
+def _encoded(records: Sequence[Record], envelope: Envelope, parents: Mapping[str, str] = EMPTY) -> list[bytes]:
     """Encode records as lines that every reader accepts."""
-    lines = [write_record(record, envelope) for record in records]
+    parents = dict(parents)
+    lines = []
+    for record in records:
+        parents |= moved_by(record)
+        lines.append(write_record(record, envelope, parents))
     if any(len(line) > MAX_LINE for line in lines):
         raise InputError("record", f"is larger than {MAX_LINE >> 20} MiB", "pass a part of it, or the name of a file")
     return lines

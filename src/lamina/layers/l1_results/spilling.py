@@ -6,7 +6,7 @@ Nothing is appended to the log here. The caller appends the records together wit
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -112,6 +112,7 @@ class Spilling:
         self._state = c.layer_state(ResultsState)
         self._budget = budget
         self._beside = list(kept)
+        self._most: int | None = None  # tokens that these results may take, once that is known
         self._coming = coming
 
     def block(self, block: ToolResult, tool: str, file: str | None = None) -> ToolResult:
@@ -236,7 +237,11 @@ class Spilling:
         c = self._c
         total = tokens_with(c, blocks)
         over = total - limit + 1
-        return max(over, total - c.count.judged - triggers.most_unseen(c)) if c.autocompact else over
+        if not c.autocompact:
+            return over
+        if self._most is None:
+            self._most = triggers.most_unseen(c) - measure_all(unsent_results(c), c.memo).plain
+        return max(over, total - c.count.judged - self._most)
 
 
 def _durability(c: Conversation) -> Durability:
@@ -252,6 +257,15 @@ def most_that_fits(c: Conversation) -> int:
 def tokens_with(c: Conversation, blocks: Sequence[Block]) -> int:
     """Return the token count of the next request with these blocks added."""
     return appended(c.count, measure_all(blocks)).judged
+
+
+def unsent_results(c: Conversation) -> Iterator[ToolResult]:
+    """Yield the results after the last answer, newest first: no request has contained them. Synthetic results are left alone."""
+    for item in reversed(c.log.view.items):
+        if item.role == "assistant":
+            return
+        if not item.synthetic:
+            yield from (block for block in item.blocks if isinstance(block, ToolResult))
 
 
 def is_mixed(block: ToolResult) -> bool:

@@ -11,7 +11,7 @@ a note if it does not. The user is notified once, and again only if writing work
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Any, NamedTuple, assert_never
 
 from ...conversation.state import Conversation
@@ -23,7 +23,7 @@ from .plan import ArrivedResult, ResultBudget, ResultFate, alone, budget_for, em
 from .preview import cut_to_page
 from .reopen import LoggedResults, as_kept, is_nothing
 from .source import is_json, read_small, tape_of
-from .spilling import ResultsState, Spilling, is_mixed, most_that_fits
+from .spilling import ResultsState, Spilling, is_mixed, most_that_fits, unsent_results
 
 # Names that a Read tool may use for its path parameter.
 PATH_KEYS = ("file_path", "path")
@@ -58,7 +58,7 @@ def arriving(c: Conversation, given: Sequence[Block | HandedIn]) -> tuple[list[R
     calls, budget = _calls(c, new), _budget(c)
     arrived = [_arrived(c, budget, block, calls.get(block.tool_use_id), files) for block in results]
     # Results that arrive one by one are checked together once all have arrived (`settle`).
-    fates = [alone(one, budget) for one in arrived] if any(True for _ in _unsent(c)) else plan(arrived, budget)
+    fates = [alone(one, budget) for one in arrived] if any(True for _ in unsent_results(c)) else plan(arrived, budget)
     kept = [block for block, fate in zip(results, fates, strict=True) if fate != "spill"]
     work = Spilling(c, budget, kept=kept, coming=len(results) - len(kept))
     for index, one, fate, block in zip(new.values(), arrived, fates, results, strict=True):
@@ -117,7 +117,7 @@ def _done(
 def settle(c: Conversation) -> None:
     """Check all unsent results together, and spill the largest until the message fits."""
     state, budget = c.layer_state(ResultsState), _budget(c)
-    unsent = list(_unsent(c))[::-1]
+    unsent = list(unsent_results(c))[::-1]
     before, state.settled = state.settled, frozenset(block.tool_use_id for block in unsent)
     if not c.settings.spill or c.directory is None or not _crowded(unsent, budget):
         return
@@ -222,15 +222,6 @@ def _arrived(
         # The block holds only a part of the result; the complete one is over the threshold.
         return one._replace(size=max(one.size, budget.threshold(tool) + 1))
     return one
-
-
-def _unsent(c: Conversation) -> Iterator[ToolResult]:
-    """Yield the results after the last answer, newest first: no request has contained them. Synthetic results are left alone."""
-    for item in reversed(c.log.view.items):
-        if item.role == "assistant":
-            return
-        if not item.synthetic:
-            yield from (block for block in item.blocks if isinstance(block, ToolResult))
 
 
 def _calls(c: Conversation, ids: Iterable[str]) -> dict[str, ToolUse]:

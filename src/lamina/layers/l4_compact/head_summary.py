@@ -13,7 +13,7 @@ from ...core.blocks import text
 from ...core.log import BY_RESUME, Log, checkpoint_state, seeded
 from ...core.policy import CompactPolicy
 from ...core.receipts import Told, write_receipt
-from ...core.records import Boundary, Checkpoint, Message, Record, new_id
+from ...core.records import Boundary, Checkpoint, Message, Preserved, Record, new_id
 from ...disk.transcripts.oversized import Head
 from .offline import mechanical
 
@@ -33,10 +33,10 @@ def fold_head(log: Log, head: Head, *, start: int, transcript: str, cwd: str, ti
     order = [item.uuid for item in log.view.items]
     receipt = write_receipt(boundary, order, {uuid: Told("kept") for uuid in order}).to_json()
     words = _words(head, WayBack(boundary, transcript), cwd)
+    preserved = Preserved(summary, tuple(uuid for uuid in order if uuid in log.tree.nodes))
+    tokens, receipt = head.cut // CHARACTERS_PER_TOKEN, {**receipt, "by": BY_RESUME}
     return [
-        Boundary(
-            boundary, log.tree.leaf, time, "auto", head.cut // CHARACTERS_PER_TOKEN, tuple(order), {**receipt, "by": BY_RESUME}
-        ),
+        Boundary(boundary, log.tree.leaf, time, "auto", tokens, tuple(order), receipt, preserved=preserved),
         Message(summary, boundary, time, "user", (text(words),), summary=True, by=boundary),
         Checkpoint(new_id(), summary, time, boundary, start, {**head.state, **checkpoint_state(log)}),
     ]

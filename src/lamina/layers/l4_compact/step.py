@@ -145,12 +145,12 @@ def answer_request(c: Conversation, instructions: str) -> str:
 
     Nothing is appended here: a tool may run in another thread. A request is turned down if too little was added since the last
     compaction, so a model that keeps asking costs no calls."""
-    count, event = c.count.judged, c.log.events.get("compaction")
-    found = room(c)
-    least = found.base + (found.at - found.base) * LEAST_REQUESTED_PERCENT // 100
+    count, event, found = c.count.judged, c.log.events.get("compaction"), room(c)
+    most = found.at - found.base
+    least = found.base + most * LEAST_REQUESTED_PERCENT // 100
     after = event.data.get("tokens_after") if event is not None else None
     if isinstance(after, int):
-        least = max(least, after + (found.at - found.base) * LEAST_GROWTH_PERCENT // 100)
+        least = max(least, after + most * LEAST_GROWTH_PERCENT // 100)
     if not c.settings.compaction:
         return "Compaction is turned off in this session. Continue without it."
     if _ledger(c).stopped:
@@ -306,19 +306,19 @@ def _plan(c: Conversation, items: Sequence[Item], pivot: Pivot | None, refused: 
         tail_min=min(limits.scaled(policy.tail_min), most),
         tail_max=min(limits.scaled(policy.tail_max), most),
         most_kept=(found.at - found.base) * MOST_KEPT_PERCENT // 100,
-        most_round=_most_round(c, refused),
+        most_round=_most_round(c, found.base, refused),
         open_calls=c.log.view.flat.open_calls,
         pivot=pivot,
     )
 
 
-def _most_round(c: Conversation, refused: PromptTooLong | None) -> int:
+def _most_round(c: Conversation, base: int, refused: PromptTooLong | None) -> int:
     """Return the maximum tokens of an unanswered round that is kept: with a summary before it, it must still fit.
 
     If the server rejected the conversation, its limit counts, with room to spare because our count was wrong."""
     if refused is not None:
         return max(1, (c.count.tokens - (refused.gap or 0)) * MOST_KEPT_PERCENT // 100)
-    return max(1, c.limits.blocking - c.count.before_messages - reserve(c) - c.limits.scaled(c.policy.compact.users_tokens))
+    return max(1, c.limits.blocking - base - reserve(c) - c.limits.scaled(c.policy.compact.users_tokens))
 
 
 def _ledger(c: Conversation) -> BreakerLedger:
