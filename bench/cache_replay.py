@@ -70,7 +70,9 @@ def replay(messages: list[dict[str, Any]], *, sdk: bool) -> dict[str, int]:
     figures = dict.fromkeys(("requests", "refused", "prompt", "read", "ideal", "breaks", "unexplained"), 0)
     with (
         MessagesServer() as server,
-        Session(f"anthropic:{MODEL}", in_memory=True, system=SYSTEM, tools=TOOLS, window=WINDOW) as session,
+        Session(
+            f"anthropic:{MODEL}", in_memory=True, system=SYSTEM, tools=TOOLS, window=WINDOW, instructions=False, memory=False
+        ) as session,
     ):
         server.window = WINDOW
         send = through_sdk(server.url) if sdk else post(server.url)

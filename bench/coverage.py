@@ -119,7 +119,17 @@ def measure(home: Path, policy: str, summariser: str, facts: list[Fact], tokens:
     provider = Beside(summary=SUMMARISERS[summariser])
     settings = Settings(session_notes=False, notes_compaction=False)
     tools = [definition(tool) for tool in builtin_tools()]
-    with Session(provider, home=home, cwd=home, policy=policy, window=WINDOWS[policy], settings=settings, tools=tools) as session:
+    with Session(
+        provider,
+        home=home,
+        cwd=home,
+        policy=policy,
+        window=WINDOWS[policy],
+        settings=settings,
+        tools=tools,
+        instructions=False,
+        memory=False,
+    ) as session:
         messages = play(session, facts, tokens)
         agent = Agent(session, mode="ask")
         before = session.tokens

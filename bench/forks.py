@@ -94,7 +94,17 @@ def opened(size: int, *, notes: bool = False) -> Iterator[tuple[Session, Message
     ):
         server.answer_with(lambda received: answered(received, 0.0))
         place = Path(home)
-        with Session(provider, home=place, cwd=place, policy=policy, settings=chosen, system=SYSTEM, tools=TOOLS) as session:
+        with Session(
+            provider,
+            home=place,
+            cwd=place,
+            policy=policy,
+            settings=chosen,
+            system=SYSTEM,
+            tools=TOOLS,
+            instructions=False,
+            memory=False,
+        ) as session:
             grow(session, server, size)
             yield session, server
 

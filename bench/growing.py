@@ -54,7 +54,16 @@ def growing(home: Path, way: Way, latency: float = 0.0) -> Iterator[tuple[Sessio
         server.answer_with(lambda received: answered(received, latency))
         provider = AnthropicProvider(MODEL, base_url=server.url, api_key="any", max_retries=0)
         with Session(
-            provider, home=home, cwd=home, window=WINDOW, policy=way.policy, settings=way.settings, system=SYSTEM, tools=TOOLS
+            provider,
+            home=home,
+            cwd=home,
+            window=WINDOW,
+            policy=way.policy,
+            settings=way.settings,
+            system=SYSTEM,
+            tools=TOOLS,
+            instructions=False,
+            memory=False,
         ) as session:
             yield session, server
         provider.close()

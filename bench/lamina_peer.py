@@ -87,6 +87,8 @@ class LaminaPeer(common.Adapter):  # type: ignore[misc]  # the harness has no ty
         self.provider = Answering()
         self.session = lamina.Session(
             self.provider,
+            instructions=False,
+            memory=False,
             system=system,
             tools=tools,
             home=Path(workdir),

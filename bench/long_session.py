@@ -118,7 +118,16 @@ class Model:
 def opened(url: str, place: Path, **given: Any) -> Iterator[Session]:
     with closing(AnthropicProvider(MODEL, base_url=url, api_key="any", max_retries=0)) as provider:
         session = Session(
-            provider, home=place, cwd=place, tools=TOOLS, system="Be careful.", max_tokens=1_000, window=WINDOW, **given
+            provider,
+            home=place,
+            cwd=place,
+            tools=TOOLS,
+            system="Be careful.",
+            max_tokens=1_000,
+            window=WINDOW,
+            instructions=False,
+            memory=False,
+            **given,
         )
         with session:
             yield session

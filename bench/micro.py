@@ -55,7 +55,15 @@ def answer(index: int) -> dict[str, Any]:
 def filled(home: Path, messages: int, policy: Policy) -> Session:
     window = 1_000_000_000
     session = Session(
-        "anthropic:claude-sonnet-5-5", home=home, cwd=home, window=window, tools=[TOOL], settings=QUIET, policy=policy
+        "anthropic:claude-sonnet-5-5",
+        home=home,
+        cwd=home,
+        window=window,
+        tools=[TOOL],
+        settings=QUIET,
+        policy=policy,
+        instructions=False,
+        memory=False,
     )
     session.add_user("Fix the failing test.")
     for index in range(messages // 2 - 1):

@@ -119,7 +119,15 @@ def play(messages: list[dict[str, Any]], marks: list[tuple[int, str]], way: str)
     waiting = list(marks)
     with (
         tempfile.TemporaryDirectory() as home,
-        Session(Beside(summary=says_nothing), home=Path(home), cwd=home, window=WINDOW, settings=WAYS[way]) as session,
+        Session(
+            Beside(summary=says_nothing),
+            home=Path(home),
+            cwd=home,
+            window=WINDOW,
+            settings=WAYS[way],
+            instructions=False,
+            memory=False,
+        ) as session,
     ):
         for at, message in enumerate(messages):
             if message["role"] == "user":

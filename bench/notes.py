@@ -46,7 +46,9 @@ def one(home: Path, latency: float, *, with_notes: bool) -> dict[str, Any]:
         server.answer_with(lambda received: answered(received, latency))
         provider = AnthropicProvider("claude-sonnet-5-5", base_url=server.url, api_key="any", max_retries=0)
         settings = Settings(session_notes=with_notes, notes_compaction=with_notes)
-        with Session(provider, home=home, cwd=home, window=WINDOW, settings=settings) as session:
+        with Session(
+            provider, home=home, cwd=home, window=WINDOW, settings=settings, instructions=False, memory=False
+        ) as session:
             told: list[tuple[str, dict[str, Any]]] = []
             session.lend(Host(observer=lambda name, data: told.append((name, data))))
             with working(session) as c:

@@ -62,10 +62,10 @@ def test_a_program_in_the_docs_runs_as_it_is_printed(document: str, number: int,
 def test_a_list_of_ones_own_reads_all_it_repeats_from_the_cache(served: MessagesServer) -> None:
     [listed] = [block for block in blocks("docs/session.md") if "session.sync" in block]
     run(listed.replace("max_tokens=8000", 'max_tokens=8000, system="You teach. " * 900'), "docs/session.md")
-    first, second = served.requests
+    first, second = [received for received in served.requests if not received.fork]
     assert first.use is not None
     assert second.use is not None
-    assert second.use.read == first.use.total
+    assert second.use.read >= first.use.total, "a review after the first turn may have cached its answer too"
 
 
 @pytest.mark.prefix_free("it compacts, which is what is shown")

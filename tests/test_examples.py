@@ -52,3 +52,12 @@ def test_memories_come_to_the_messages_of_the_example_once_each(root: Path) -> N
     brought = [line.partition(": ")[2] for line in said.splitlines() if line.startswith("  in the request")]
     assert brought == ["testing-db.md"] * 3 + ["testing-db.md, deploy-day.md"]
     assert "my list holds 8 messages and none of it: True" in said
+
+
+@pytest.mark.spec("U2")
+def test_every_layer_works_under_the_loop_of_the_readme(root: Path) -> None:
+    said = said_by(root / "examples" / "whole_session.py")
+    fired = dict(line.split() for line in said.splitlines()[2:-1])
+    assert list(fired) == ["spill", "expand", "clearing", "notes", "compaction", "extraction", "recall", "dream"]
+    assert all(int(count) > 0 for count in fired.values()), fired
+    assert said.splitlines()[-1] == "refused requests: 0"

@@ -9,8 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from lamina.session.session import Session
+from tests.session.plain import Session
 
 PATIENCE = 120
 
@@ -48,7 +47,7 @@ TURN = (
     "import asyncio; loop = asyncio.new_event_loop()"
     + HIDE
     + """
-from lamina import AsyncSession, Session
+from tests.session.plain import AsyncSession, Session
 home = sys.argv[1]
 
 def answer(name, words):

@@ -17,6 +17,8 @@ from lamina.providers import open_provider
 from lamina.session.base import working
 from lamina.session.session import Session
 from lamina.testing import MessagesServer
+from lamina.tools.registry import builtin_tools
+from lamina.tools.tool import definition
 
 MARKER = re.compile(r"\[Cleared to save room: the complete result is in (\S+) and can be read there\.\]")
 ONLY_CLEARING = Settings(auto_compact=False, session_notes=False)
@@ -39,7 +41,8 @@ def client(messages_server: MessagesServer) -> Iterator[anthropic.Anthropic]:
 
 def opened(client: anthropic.Anthropic, work: Path, **given: object) -> Session:
     provider = open_provider("anthropic:claude-sonnet-5-5", client=client)
-    options = {"home": work.parent / "home", "cwd": work, "window": 40_000, "settings": ONLY_CLEARING, **given}
+    tools = [definition(tool) for tool in builtin_tools()]
+    options = {"home": work.parent / "home", "cwd": work, "window": 40_000, "settings": ONLY_CLEARING, "tools": tools, **given}
     return Session(provider, **options)  # type: ignore[arg-type]  # a table of options
 
 

@@ -179,7 +179,7 @@ def test_a_file_that_is_too_long_is_cut_and_told(opened: Open, messages_server: 
     agent = opened()
     agent.run("Hello.")
     assert len(reminders(messages_server.requests[0])[0]) < 45_000
-    assert any("40,000" in notice for notice in agent.session.notices)
+    assert any("characters; only 39,9" in notice for notice in agent.session.notices)
 
 
 def test_excluded_files_are_left_out(opened: Open, messages_server: MessagesServer, project: Path) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.session.plain import Session
+
 from lamina.agent.agent import Agent
 from lamina.cli.terminal.commands import undo_turn
 from lamina.session.base import working
-from lamina.session.session import Session
 
 
 def open_agent(tmp_path: Path) -> Agent:

@@ -17,6 +17,7 @@ from lamina.core.settings.table import NUMBERS, VARIABLES
 
 # The defaults of all switches, exactly as in F1.
 ON = {
+    "instructions": True,
     "spill": True,
     "size_clearing": True,
     "idle_clearing": False,

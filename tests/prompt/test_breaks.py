@@ -7,8 +7,8 @@ from typing import Any
 
 import anthropic
 import pytest
+from tests.session.plain import Session
 
-from lamina import Session
 from lamina.core.records import Break, Event
 from lamina.core.usage import Usage
 from lamina.disk.transcripts.store import read_transcript

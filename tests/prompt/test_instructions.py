@@ -318,7 +318,18 @@ def test_a_long_file_is_cut_at_a_lines_end_with_a_warning(place: Place) -> None:
     assert len(body) <= MOST_CHARACTERS
     assert set(map(len, body.split("\n"))) == {99}
     assert "Cut here" in note
-    assert "50,099 characters; only 40,000 are sent" in found.findings[0]
+    assert "50,099 characters; only 39,999 are sent. Shorten" in found.findings[0]
+
+
+@pytest.mark.spec("I3")
+def test_a_long_line_is_cut_inside_at_the_limit(place: Place) -> None:
+    place.project_file("CLAUDE.md", "# A\n" + "word " * 20_000)
+    found = place.load()
+    [file] = found.files
+    body, _, note = file.text.rpartition("\n\n")
+    assert len(body) == MOST_CHARACTERS
+    assert note == "[Cut here: 40,000 of 100,003 characters. The rest is in the file.]"
+    assert "only 40,000 are sent, cut inside a line." in found.findings[0]
 
 
 @pytest.mark.spec("I3")

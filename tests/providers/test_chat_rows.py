@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.session.plain import Session
 
 from lamina.core.errors import InputError
 from lamina.providers.chat_rows import ChatRows
 from lamina.providers.conversion import messages_from_chat
-from lamina.session.session import Session
 
 Row = dict[str, Any]
 

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.session.plain import Session
+
 from lamina.core.blocks import ToolResult
 from lamina.core.log import Log
 from lamina.core.policy import CLASSIC, Policy
@@ -16,7 +18,6 @@ from lamina.providers import Capabilities
 from lamina.providers.anthropic import AnthropicProvider
 from lamina.providers.retry import Waits
 from lamina.session.base import conversation_of
-from lamina.session.session import Session
 from lamina.testing import MessagesServer
 from lamina.testing.received_request import Received
 from lamina.testing.script import Step, make_answer

@@ -7,13 +7,14 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.session.plain import Session
+
 from lamina.core.policy import CLASSIC, Policy
 from lamina.core.receipts import Told, open_receipt, read_receipt
 from lamina.core.records import Boundary, Event, Record, Span
 from lamina.core.settings import Settings
 from lamina.providers.anthropic import AnthropicProvider
 from lamina.session.base import working
-from lamina.session.session import Session
 from lamina.testing import MessagesServer
 from lamina.testing.received_request import Received
 from lamina.testing.script import Step

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+from tests.session.plain import AsyncSession, Session
 
-from lamina import AsyncSession, Session
 from lamina.session.base import conversation_of
 
 

@@ -12,6 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.session.plain import Session
+
 from lamina.conversation.isolate import take_job_results
 from lamina.core.blocks import ToolResult
 from lamina.core.log import Log
@@ -22,7 +24,6 @@ from lamina.disk.transcripts.store import TranscriptReader, read_transcript
 from lamina.layers.l1_results.reopen import open_spill
 from lamina.layers.l4_compact.expand import stands_for
 from lamina.session.base import working
-from lamina.session.session import Session
 from lamina.testing import MessagesServer, Received
 from lamina.testing.script import Step
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.session.hosts import lend
+from tests.session.plain import Session
 
 from lamina.conversation.isolate import take_job_results
 from lamina.core.receipts import Told, open_receipt, read_receipt
@@ -18,7 +19,6 @@ from lamina.layers.l3_notes.sections import Notes, read_notes
 from lamina.layers.l3_notes.template import own_template
 from lamina.providers.anthropic import AnthropicProvider
 from lamina.session.base import conversation_of, working
-from lamina.session.session import Session
 from lamina.testing import MessagesServer, Received
 from lamina.testing.script import Answer, Step
 

@@ -7,11 +7,11 @@ import subprocess
 from pathlib import Path
 
 import claude_agent_sdk as sdk
+from tests.session.plain import Session
 
 from lamina.core.log import Log
 from lamina.core.records import Record, Revoke, Span
 from lamina.session.base import conversation_of
-from lamina.session.session import Session
 from lamina.testing import MessagesServer
 
 from .words import Wire

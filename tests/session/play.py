@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import copy
 
+from tests.session.plain import Session
+
 from lamina.conversation.compaction.commit import CompactionRequest, Replacement, commit
 from lamina.conversation.compaction.restoration import Restoration
 from lamina.core.errors import InputError, NothingToSend
 from lamina.session.base import conversation_of
-from lamina.session.session import Session
 
 from .words import Wire, answer, call, cut_off, text, thinking
 

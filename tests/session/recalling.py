@@ -23,6 +23,10 @@ QUESTION = "What do our integration tests run against?"
 OTHER = "Which day do we deploy the service?"
 
 
+# No other part of memory adds to the requests.
+RECALL_ALONE = {"instructions": False, "extraction": False, "dreaming": False}
+
+
 def remember(memory: Memory) -> None:
     """Three memories: one that QUESTION is about, one for OTHER, and one that fits neither."""
     memory.save(
@@ -34,7 +38,7 @@ def remember(memory: Memory) -> None:
 
 @contextmanager
 def opened(home: Path, **given: Any) -> Iterator[Session]:
-    given = {"tools": [READ], "system": "Be brief.", **given}
+    given = {"tools": [READ], "system": "Be brief.", "settings": Settings(index_in_prompt=False), **RECALL_ALONE, **given}
     with Session("anthropic:a-model", home=home, cwd=home, **given) as session:
         yield session
 

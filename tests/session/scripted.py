@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from msgspec.structs import replace
+from tests.session.plain import Session
 
 from lamina.conversation import forks
 from lamina.core.cache import count_block
@@ -31,7 +32,6 @@ from lamina.core.settings import Settings
 from lamina.fork.fork import run_fork
 from lamina.layers.l4_compact.plan import Pivot
 from lamina.session.base import working
-from lamina.session.session import Session
 
 from .breaking import InHand
 from .long import OUTPUTS, Output, Work, prove_given, records, settle, without_decisions

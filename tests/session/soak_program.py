@@ -167,6 +167,8 @@ def live(life: Life) -> None:
         home=life.home,
         cwd=life.home,
         tools=TOOLS,
+        instructions=False,
+        memory=False,
         system="Be careful.",
         max_tokens=500,
         window=life.window,

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from tests.session.plain import Session
+
 from lamina.core.records import Event, Message, Spill
 from lamina.layers.l1_results import step as results
 from lamina.session.base import working
-from lamina.session.session import Session
 
 from .words import Wire, answer, records
 

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from tests.session.plain import Session
 
 from lamina.conversation.compaction.commit import Compacted
 from lamina.core.settings import Settings
 from lamina.layers.l4_compact.plan import Pivot
 from lamina.session.base import working
-from lamina.session.session import Session
 from lamina.testing import MessagesServer, Received
 from lamina.testing.script import Step
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.session.plain import Session
 
 from lamina.core.errors import InputError, LaminaError
-from lamina.session.session import Session
 
 from .play import turns
 from .words import READ, Wire, answer, call, files_under, objects, refused, result, said, text, thinking, user

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.session.plain import AsyncSession, Session
 
 from lamina.core.effects import Ask
 from lamina.core.errors import Aborted, SessionClosed
@@ -16,7 +17,6 @@ from lamina.core.settings import Settings
 from lamina.fork.model_call import ask_on_loop
 from lamina.layers.l4_compact.plan import Pivot
 from lamina.session.base import conversation_of
-from lamina.session.session import AsyncSession, Session
 from lamina.testing import MessagesServer
 
 from .breaking import InHand

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.core.histories import examples
 from tests.session.hosts import lend
+from tests.session.plain import Session
 
 from lamina.core.errors import (
     Aborted,
@@ -41,7 +42,6 @@ from lamina.layers.l4_compact.breaker import BreakerLedger, failed, filled
 from lamina.layers.l4_compact.offline import answer as by_rules
 from lamina.layers.l4_compact.plan import Pivot
 from lamina.session.base import conversation_of, working
-from lamina.session.session import Session
 
 from . import clearing
 from .breaking import InHand

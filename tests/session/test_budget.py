@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 from tests.session.hosts import lend
+from tests.session.plain import Session
 
 from lamina.core.budget import LedgerLine
 from lamina.core.policy import CLASSIC
@@ -19,7 +20,6 @@ from lamina.disk.transcripts.store import read_transcript
 from lamina.memory.memory import Memory
 from lamina.providers.anthropic import AnthropicProvider
 from lamina.session.base import working
-from lamina.session.session import Session
 from lamina.testing import MessagesServer
 
 from . import compacting, noting, recalling

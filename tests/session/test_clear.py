@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.core.histories import examples
 from tests.session.hosts import lend
+from tests.session.plain import Session
 
 from lamina import turn
 from lamina.conversation import revision
@@ -20,7 +21,6 @@ from lamina.core.policy import CLASSIC, LEAN, Policy
 from lamina.core.records import Attachment, Pin, Spill
 from lamina.core.settings import Settings
 from lamina.session.base import conversation_of
-from lamina.session.session import Session
 
 from .clearing import (
     LONG,

@@ -10,9 +10,9 @@ import pytest
 from msgspec.structs import replace
 from tests.disk.crash.harness import Extent, Fail, Fault, Kill, Run, Say, Short, every
 from tests.disk.processes import needs_fork
+from tests.session.plain import Session
 
 from lamina.core.policy import CLASSIC
-from lamina.session.session import Session
 
 from .clearing import LONG, begun, called, cleared, clearings, numbered, opened, quiet, shown, work
 from .words import Wire, reasons, refused

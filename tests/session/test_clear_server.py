@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 from tests.session.hosts import lend
+from tests.session.plain import AsyncSession, Session
 
 from lamina.conversation import revision
 from lamina.core.errors import ServerFault
@@ -19,7 +20,6 @@ from lamina.core.policy import CLASSIC
 from lamina.core.records import Break
 from lamina.providers import Capabilities
 from lamina.session.base import conversation_of
-from lamina.session.session import AsyncSession, Session
 from lamina.testing import MessagesServer
 from lamina.testing.request_validation import Limits
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.session.hosts import lend
+from tests.session.plain import AsyncSession, Session
 
 from lamina.core.blocks import text as words_block
 from lamina.core.policy import CLASSIC, LEAN
@@ -18,7 +19,6 @@ from lamina.layers.l4_compact import step
 from lamina.layers.l4_compact.plan import Pivot
 from lamina.providers.openai import OpenAIProvider
 from lamina.session.base import working
-from lamina.session.session import AsyncSession, Session
 from lamina.testing import MessagesServer
 from lamina.testing.request_validation import Limits
 from lamina.tools.read_state import ReadRange, ReadState

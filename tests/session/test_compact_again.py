@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 from tests.session.hosts import lend
+from tests.session.plain import AsyncSession, Session
 
 from lamina.core.errors import InputError
 from lamina.core.policy import CLASSIC
@@ -21,12 +22,11 @@ from lamina.fork.host import Restorable
 from lamina.hooks.answers import HookOutcome
 from lamina.layers.l4_compact.plan import Pivot
 from lamina.session.base import conversation_of, working
-from lamina.session.session import AsyncSession, Session
 from lamina.testing import MessagesServer
 from lamina.tools.read_state import ReadRange, ReadState
 
 from .compacting import LONG, boundaries, kinds, opened, quiet, records, rounds, summaries, summarising, told, until_compacted
-from .words import Wire, said
+from .words import EXPAND, READ, Wire, said
 
 
 @contextmanager
@@ -310,7 +310,7 @@ def test_a_pin_larger_than_its_share_is_refused_with_the_size_it_may_have(tmp_pa
 @pytest.mark.spec("B2")
 def test_pins_too_large_for_a_smaller_window_are_cut_in_view_told_once_and_opened_by_their_id(tmp_path: Path) -> None:
     text = " ".join(f"rule{number}" for number in range(5_000))
-    with local(tmp_path) as session:
+    with local(tmp_path, tools=[READ, EXPAND]) as session:
         small = session.pin("Never push to main.")
         message = session.add_user("The message: " + text)
         session.ask()

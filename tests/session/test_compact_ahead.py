@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from tests.session.plain import Session
 
 from lamina.conversation import revision
 from lamina.core.policy import CLASSIC
 from lamina.core.records import Boundary
 from lamina.session.base import working
-from lamina.session.session import Session
 from lamina.testing import MessagesServer
 
 from .compacting import (

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from tests.session.plain import Session
 
 from lamina.core.effects import Ask, drive
 from lamina.core.errors import Aborted, InputError, PromptTooLong, WindowFull
@@ -21,7 +22,6 @@ from lamina.layers.l4_compact.breaker import EVENT, BreakerLedger
 from lamina.layers.l4_compact.expand import page_of, stands_for, text_of
 from lamina.layers.l4_compact.plan import Pivot
 from lamina.session.base import working
-from lamina.session.session import Session
 from lamina.testing import MessagesServer
 from lamina.testing.received_request import Received
 from lamina.testing.script import Status, Step, make_answer

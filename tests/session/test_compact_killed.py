@@ -11,6 +11,7 @@ import pytest
 from tests.disk.crash.harness import Fail, Kill, Say, every
 from tests.disk.processes import needs_fork
 from tests.session.hosts import lend
+from tests.session.plain import Session
 
 from lamina.core.blocks import Text
 from lamina.core.log import Log
@@ -21,7 +22,6 @@ from lamina.core.view import Item
 from lamina.disk.transcripts.store import read_transcript
 from lamina.layers.l4_compact.plan import Pivot
 from lamina.session.base import working
-from lamina.session.session import Session
 from lamina.tools.read_state import ReadRange, ReadState
 
 from .compacting import quiet

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from tests.clocks import FAR_TOO_LONG
+from tests.session.plain import Session
 
 from lamina.core.settings import Settings
-from lamina.session.session import Session
 
 from .compacting import told
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from lamina import Session
+from tests.session.plain import Session
 
 
 def answer(model: str, number: int, **usage: int) -> dict[str, object]:

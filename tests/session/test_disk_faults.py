@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 from tests.disk.crash.harness import Fail, Say, every
 from tests.disk.processes import needs_fork, run_child
+from tests.session.plain import Session
 
 from lamina.core.errors import DiskError
 from lamina.core.records import Message
 from lamina.disk.crash_points import watched
-from lamina.session.session import Session
 
 from .play import turns
 from .words import READ, answer, assistant, call, files_under, records, refused, said, user

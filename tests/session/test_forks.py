@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.fork.test_tool_runner import Talk
 from tests.session import hosts
+from tests.session.plain import Session
 
 from lamina.conversation import forks
 from lamina.core.effects import drive
@@ -19,7 +20,6 @@ from lamina.fork.fork import ForkOutcome, is_fork, run_fork
 from lamina.fork.handover import PLACEHOLDER, PrefixChanged
 from lamina.providers.anthropic import AnthropicProvider
 from lamina.session.base import working
-from lamina.session.session import Session
 from lamina.testing import MessagesServer, Received
 
 from .words import GREP, READ, Wire, call, refused

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from tests.session.plain import Session
 
 from lamina.agent.agent import Agent
 from lamina.core.errors import SettingError
-from lamina.session.session import Session
 from lamina.testing import MessagesServer
 
 MODEL = "anthropic:claude-sonnet-5-5"

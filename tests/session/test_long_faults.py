@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 from tests.sampling import sampled
+from tests.session.plain import Session
 
 from lamina.core.settings import Settings
 from lamina.layers.l3_notes.sections import Misfit, read_notes
 from lamina.layers.l3_notes.template import own_template
-from lamina.session.session import Session
 from lamina.testing import MessagesServer
 
 from .long import Work, check_requests, decisions, events, how, prove

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from tests.disk.crash.harness import Extent, Kill, Say, every
 from tests.disk.processes import needs_fork
+from tests.session.plain import Session
 
 from lamina.core.cache import count_block
 from lamina.core.policy import CLASSIC, LEAN, Policy
@@ -22,7 +23,6 @@ from lamina.core.receipts import open_receipt, read_receipt
 from lamina.core.records import Message
 from lamina.core.settings import Settings
 from lamina.session.base import working
-from lamina.session.session import Session
 
 from .long import TOOLS, Output, called, decisions, how, image, lines, records, settle, stages
 from .words import Wire, answer, refused

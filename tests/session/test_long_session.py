@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 import pytest
 from msgspec.structs import replace
+from tests.session.plain import Session
 
 from lamina.core.errors import UsageError
 from lamina.core.policy import CLASSIC
 from lamina.providers.anthropic import AnthropicProvider
-from lamina.session.session import Session
 from lamina.testing import MessagesServer, check_prefixes
 
 from .long import (

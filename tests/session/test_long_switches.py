@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import pytest
 from tests.sampling import sampled
+from tests.session.plain import Session
 
 from lamina.core.errors import WindowFull
 from lamina.core.settings import Settings
 from lamina.providers.anthropic import AnthropicProvider
-from lamina.session.session import Session
 from lamina.testing import MessagesServer
 
 from .long import OUTPUTS, TOOLS, Work, check_requests, decisions, events, how, playing, prove

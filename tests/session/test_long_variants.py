@@ -11,12 +11,12 @@ from typing import Any, NamedTuple, cast
 
 import pytest
 from tests.sampling import sampled
+from tests.session.plain import AsyncSession, Session
 
 from lamina.core.errors import UsageError
 from lamina.providers import Provider
 from lamina.providers.anthropic import AnthropicProvider
 from lamina.providers.openai import OpenAIProvider
-from lamina.session.session import AsyncSession, Session
 from lamina.testing import Limits, MessagesServer
 
 from .long import TOOLS, Work, blocks_of, check_requests, decisions, events, playing, prove, records, stages, without_decisions

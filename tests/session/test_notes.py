@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.session.hosts import lend
+from tests.session.plain import Session
 
 from lamina.core.policy import CLASSIC
 from lamina.core.settings import Settings
@@ -14,7 +15,6 @@ from lamina.layers.l3_notes.background import state_of
 from lamina.layers.l3_notes.sections import render
 from lamina.layers.l3_notes.template import own_template
 from lamina.session.base import conversation_of
-from lamina.session.session import Session
 from lamina.testing import Answer, MessagesServer, Received, Status
 from lamina.testing.script import Step, make_answer
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.session.plain import Session
 
 from lamina.session.base import conversation_of
-from lamina.session.session import Session
 from lamina.testing import Answer, MessagesServer, Received
 from lamina.testing.script import Step
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 from tests.session.hosts import lend
+from tests.session.plain import AsyncSession, Session
 
 from lamina import turn
 from lamina.conversation import revision
@@ -30,7 +31,6 @@ from lamina.layers.l3_notes.sections import render
 from lamina.layers.l3_notes.template import own_template
 from lamina.providers.anthropic import AnthropicProvider
 from lamina.session.base import conversation_of, working
-from lamina.session.session import AsyncSession, Session
 from lamina.testing import MessagesServer, Received, Status
 from lamina.testing.script import Step
 
@@ -53,7 +53,7 @@ from .noting import (
     talk,
     told,
 )
-from .words import answer, call, reasons, refused, said, text
+from .words import READ, answer, call, reasons, refused, said, text
 
 
 def filled(session: Session) -> None:
@@ -73,7 +73,7 @@ def test_at_the_threshold_the_notes_take_the_place_of_what_they_cover_without_a_
     messages_server: MessagesServer, tmp_path: Path
 ) -> None:
     answering(messages_server)
-    with connected(messages_server, tmp_path) as session:
+    with connected(messages_server, tmp_path, tools=[READ]) as session:
         filled(session)
         before, order = session.tokens, order_of(session)
         requests = len(messages_server.requests)

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from tests.disk.crash.harness import Fail, Kill, Say, every
 from tests.disk.processes import needs_fork
+from tests.session.plain import Session
 
 from lamina.core.settings import Settings
 from lamina.session.base import conversation_of
-from lamina.session.session import Session
 
 from .noting import LONG, WINDOW, boundaries, notes_file
 from .noting import fill as grow

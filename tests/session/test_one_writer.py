@@ -11,19 +11,19 @@ from pathlib import Path
 
 import pytest
 from tests.disk.processes import needs_fork, run_child, together
+from tests.session.plain import Session
 
 from lamina.core.errors import InputError, SessionClosed
 from lamina.core.records import Forked, Message
 from lamina.disk.locks.lock_file import live_holder
 from lamina.disk.transcripts.store import lock_path
-from lamina.session.session import Session
 
 from .play import turns
 from .words import answer, records, refused, said
 
 HOLD = """
 import sys
-from lamina import Session
+from tests.session.plain import Session
 session = Session(home=sys.argv[1], resume=sys.argv[2])
 session.add_user("from the other process")
 print("held", flush=True)

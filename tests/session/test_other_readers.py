@@ -14,6 +14,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.session.hosts import lend
+from tests.session.plain import Session
 
 from lamina.conversation import revision
 from lamina.conversation.compaction.cuts import is_said
@@ -24,7 +25,6 @@ from lamina.core.settings import Settings
 from lamina.layers.l4_compact.plan import Pivot
 from lamina.session.base import conversation_of, working
 from lamina.session.open import AgentOf
-from lamina.session.session import Session
 from lamina.testing import MessagesServer
 from lamina.tools.read_state import ReadRange, ReadState
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
+from tests.session.plain import Session
 
 from lamina.core.blocks import text
 from lamina.core.errors import InputError, UsageError
@@ -18,7 +19,6 @@ from lamina.core.record_lines import Envelope, write_record
 from lamina.core.records import Boundary, Message
 from lamina.disk.transcripts import oversized
 from lamina.session.base import working
-from lamina.session.session import Session
 
 from .words import READ, Wire, answer, call, records, refused, said
 
@@ -205,7 +205,7 @@ def test_what_a_reader_may_miss_is_said_when_a_session_is_resumed(tmp_path: Path
 
 PEAK = """
 import sys, pathlib, resource
-from lamina.session.session import Session
+from tests.session.plain import Session
 path = pathlib.Path(sys.argv[1])
 with Session(resume=path, home=path.parent, window=200_000) as session:
     session.add_user("and now?")

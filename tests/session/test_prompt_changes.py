@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.session.plain import Session
 
-from lamina import Session
 from lamina.core.records import Break
 from lamina.disk.transcripts.store import read_transcript
 

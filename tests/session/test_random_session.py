@@ -9,13 +9,13 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tests.core.histories import examples
+from tests.session.plain import Session
 
 from lamina.core.errors import InputError, NothingToSend
 from lamina.core.policy import LEAN
 from lamina.core.records import Event, Span, Spill
 from lamina.core.settings import Settings
 from lamina.session.base import working
-from lamina.session.session import Session
 
 from .breaking import InHand
 from .compacting import LONG, quiet

@@ -219,7 +219,9 @@ def test_without_memories_nothing_of_it_is_loaded(home: Path) -> None:
         "print(*sorted(name for name in sys.modules if name.startswith('lamina.memory.') or name == 'lamina.layers.recall.step'))"
     )
     done = subprocess.run([sys.executable, "-c", program, str(home)], capture_output=True, text=True, check=True, timeout=120)
-    assert done.stdout.split() == ["lamina.memory.store", "lamina.memory.store.scopes"]
+    loaded = done.stdout.split()
+    assert "lamina.memory.instructions" in loaded
+    assert not {"lamina.layers.recall.step", "lamina.memory.memory", "lamina.memory.recall.library"} & {*loaded}
 
 
 @pytest.mark.spec("Q6")

@@ -75,7 +75,7 @@ def test_no_text_of_a_memory_leaves_its_fence_or_breaks_a_request(home: Path, me
         assert "ab[31mc\nde" in control
         [long] = sent(session, "Where is the copper kettle now?", 4)
         assert len(long.encode()) < 5_000
-        assert "Read the file to see the rest" in long
+        assert "The rest is in the file" in long
 
 
 @pytest.mark.spec("S11", "Q6")

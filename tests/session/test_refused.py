@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.session.plain import AsyncSession, Session
 
 from lamina.core.errors import BadRequest
 from lamina.providers.anthropic import AnthropicProvider
-from lamina.session.session import AsyncSession, Session
 from lamina.testing import MessagesServer
 
 from .words import answer, reasons, text, thinking

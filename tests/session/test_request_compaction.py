@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.session.plain import Session
 
 from lamina.core.records import Boundary
 from lamina.hooks.answers import HookOutcome
-from lamina.session.session import Session
 from lamina.testing import MessagesServer
 
 from .compacting import boundaries, opened, quiet, rounds, summaries, summarising, told

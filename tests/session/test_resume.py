@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.session.plain import Session
 
 from lamina.conversation import revision
 from lamina.core.blocks import read_content
@@ -21,7 +22,6 @@ from lamina.disk.transcripts.jsonl import BOM, raw_lines_back
 from lamina.disk.transcripts.resume import find_resume_point
 from lamina.disk.transcripts.store import read_transcript
 from lamina.session.base import conversation_of
-from lamina.session.session import Session
 
 from .foreign import SESSION, TEXTS, foreign_rows, foreign_transcript
 from .play import Play, compact, turns

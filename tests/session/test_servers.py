@@ -8,8 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-from lamina.session.session import Session
+from tests.session.plain import Session
 
 from .play import turns
 from .words import READ, files_under, refused, said, user

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 from tests.session.hosts import lend
+from tests.session.plain import AsyncSession, Session
 
 from lamina.core.errors import InputError, UndoOrder, UsageError
 from lamina.core.receipts import open_receipt, read_receipt
 from lamina.core.records import Span
 from lamina.core.settings import Settings
 from lamina.session.base import conversation_of
-from lamina.session.session import AsyncSession, Session
 
 from .play import turns
-from .words import READ, answer, call
+from .words import EXPAND, READ, answer, call
 
 
 def reported(session: Session) -> dict[str, int]:
@@ -65,7 +65,7 @@ def test_a_snip_leaves_a_marker_opens_again_and_is_undone_byte_for_byte(tmp_path
 @pytest.mark.spec("C10")
 def test_a_full_window_collapses_its_oldest_turns_and_does_not_compact(tmp_path: Path) -> None:
     settings = Settings(collapse=True)
-    with Session(home=tmp_path, tools=[READ], window=8_000, settings=settings) as session:
+    with Session(home=tmp_path, tools=[READ, EXPAND], window=8_000, settings=settings) as session:
         told: list[str] = []
         lend(session, observer=lambda name, data: told.append(name))
         for number in range(40):

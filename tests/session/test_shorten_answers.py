@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.session.plain import Session
 
 from lamina.core.records import Clear
 from lamina.layers.l4_compact.plan import Pivot
 from lamina.session.base import working
-from lamina.session.session import Session
 
 from .clearing import WINDOW, opened, quiet
-from .words import Wire, answer, extends, reasons, refused
+from .words import EXPAND, Wire, answer, extends, reasons, refused
 
 WRITE: Wire = {"name": "Write", "description": "Writes a file.", "input_schema": {"type": "object"}}
 # About 45 KB at a full window; everything shrinks to a quarter here.
@@ -30,7 +30,7 @@ def write(session: Session, number: int, *, tool: str = "Write", failed: bool = 
 
 
 def begun(home: Path, **options: Any) -> Session:
-    session = opened(home, tools=[WRITE], **options)
+    session = opened(home, tools=[WRITE, EXPAND], **options)
     session.add_user("Write all the files.")
     session.before_call()
     return session

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from tests.disk.crash.harness import Extent, Fail, Kill, Say, Short, every
 from tests.disk.processes import needs_fork
+from tests.session.plain import Session
 
 from lamina.core.blocks import tool_result
 from lamina.core.records import Spill
 from lamina.disk.temp_files import is_temp
 from lamina.layers.l1_results.reopen import open_spill
 from lamina.session.base import conversation_of
-from lamina.session.session import Session
 
 from .spills import LINES, asked, contents, directory, spills, use
 from .words import Wire, answer, refused, unmarked

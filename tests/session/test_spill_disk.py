@@ -11,6 +11,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
+from tests.session.plain import Session
 
 from lamina.core.blocks import tool_result
 from lamina.core.errors import DiskError, WindowFull
@@ -20,7 +21,6 @@ from lamina.disk.crash_points import watched
 from lamina.layers.l1_results.plan import budget_for
 from lamina.layers.l1_results.reopen import open_spill
 from lamina.session.base import conversation_of
-from lamina.session.session import Session
 from lamina.testing import MessagesServer
 
 from .compacting import provider_at

@@ -6,8 +6,7 @@ import io
 from pathlib import Path
 
 import pytest
-
-from lamina.session.session import Session
+from tests.session.plain import Session
 
 from .spills import LINES, contents, directory, spills, use
 from .words import Wire, answer, assistant, result, user

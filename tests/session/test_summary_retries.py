@@ -9,13 +9,13 @@ from typing import Any
 import anthropic
 import openai
 import pytest
+from tests.session.plain import AsyncSession, Session
 
 from lamina.core.errors import Overloaded
 from lamina.core.policy import CLASSIC
 from lamina.providers.anthropic import AnthropicProvider
 from lamina.providers.openai import OpenAIProvider
 from lamina.providers.retry import Waits
-from lamina.session.session import AsyncSession, Session
 from lamina.testing import MessagesServer
 from lamina.testing.script import Status, make_answer
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.session.plain import Session
 
 from lamina.core.blocks import read_content
 from lamina.core.errors import InputError
@@ -17,7 +18,6 @@ from lamina.core.records import Message
 from lamina.core.settings import Settings
 from lamina.providers import open_provider
 from lamina.session.base import conversation_of
-from lamina.session.session import Session
 
 from .play import compact
 from .words import (

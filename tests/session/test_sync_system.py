@@ -9,11 +9,11 @@ import openai
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.session.plain import Session
 
 import lamina
 from lamina.core.errors import InputError
 from lamina.session.base import conversation_of
-from lamina.session.session import Session
 
 from .play import compact
 from .words import Wire, answer, assistant, extends, reasons, records, refused, said, unmarked, user

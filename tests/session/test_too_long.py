@@ -8,13 +8,13 @@ from pathlib import Path
 
 import anthropic
 import pytest
+from tests.session.plain import AsyncSession, Session
 
 from lamina.agent.agent import Agent
 from lamina.core.errors import PromptTooLong
 from lamina.core.settings import Settings
 from lamina.providers.anthropic import AnthropicProvider
 from lamina.session.base import conversation_of
-from lamina.session.session import AsyncSession, Session
 from lamina.testing import MessagesServer
 
 NUMBERS = "prompt is too long: 201000 tokens > 200000 maximum"

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.session.plain import AsyncSession, Session
 
 from lamina.conversation import revision
 from lamina.core.errors import AuthFailed, InputError, NothingToSend, SessionClosed, StreamBroken
 from lamina.core.records import Message
 from lamina.session.base import conversation_of
-from lamina.session.session import AsyncSession, Session
 from lamina.testing import MessagesServer
 from lamina.testing.script import make_answer
 

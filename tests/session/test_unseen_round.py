@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.session.plain import Session
 
 from lamina.core.errors import PromptTooLong
 from lamina.layers.l4_compact.plan import Pivot
-from lamina.session.session import Session
 from lamina.testing import MessagesServer
 
 from .compacting import kinds, opened, quiet, rounds, summaries, summarising

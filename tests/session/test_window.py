@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.session.plain import Session
 
 from lamina.conversation import revision
 from lamina.core.errors import WindowFull
 from lamina.core.settings import Settings
 from lamina.session.base import conversation_of
-from lamina.session.session import Session
 
 from .play import compact, turns
 from .words import answer, call, objects, said

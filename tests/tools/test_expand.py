@@ -44,6 +44,11 @@ def test_a_search_that_finds_too_much_is_bounded_and_says_so() -> None:
     assert len(find_paragraphs("word " + "y" * 100_000, "word")) <= MOST_FOUND
 
 
+def test_of_a_long_output_the_matching_lines_are_shown() -> None:
+    output = "".join(f"file_{number}.py: a hit\n" for number in range(9_000))
+    assert find_paragraphs(output, "file_8999.py HIT") == "file_8999.py: a hit"
+
+
 @pytest.mark.parametrize("given", [{}, {"node": "x"}, {"node": "ab12", "page": 0}, {"node": "zz99"}])
 def test_what_cannot_be_opened_is_an_error_the_model_can_act_on(tmp_path: Path, given: dict[str, object]) -> None:
     output = tool().run(given, context(tmp_path))

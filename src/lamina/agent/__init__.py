@@ -1,9 +1,8 @@
-"""Agent: the tool loop on top of a session, with subagents, messages and reminders.
+"""Agent: the tool loop on top of a session, with subagents and messages.
 
 agent.py        Agent itself                              agent_tool.py  forks, subagents and background agents
 driver.py       the conversation as the loop drives it    agent_run.py   one agent, from its call to its report
-reminders.py    first reminder, nested rules, hooks       subagent.py    opening a subagent, and its memory
-messaging.py    messages between agents                   memory_binding.py  memory of the main agent
+messaging.py    messages between agents                   subagent.py    opening a subagent, and its memory
 agent_hooks.py  the hooks of an agent
 manual_dream.py a dream started by hand                   progress.py    what background agents are doing
 """

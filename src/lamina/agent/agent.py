@@ -34,16 +34,17 @@ from ..fork.tool_runner import AskPermission, CompletedCall, DenialWithWords, Pe
 from ..hooks.answers import HookOutcome
 from ..hooks.events import Event as HookEvent
 from ..hooks.run import HookRunner
-from ..layers.l6_dream.trigger import recover_dreams
 from ..layers.l7_agents.tools import agent_tool, send_tool
 from ..layers.l7_agents.types import Catalog, load_agent_types
 from ..permissions.request import AskUser as Question
 from ..permissions.request import Mode, read_mode
 from ..permissions.rules import PermissionRule, PermissionRules, read_rules
 from ..prompt.instruction_files import Approved
-from ..prompt.system import system_prompt, with_section
+from ..prompt.system import system_prompt
 from ..providers import OnEvent, Provider
 from ..session.base import working
+from ..session.memory_binding import MemoryBinding
+from ..session.reminders import Reminders
 from ..session.session import Session
 from ..tools.registry import builtin_tools
 from ..tools.todo import render_todos
@@ -52,9 +53,7 @@ from .agent_hooks import hook_runner_for
 from .agent_run import AgentRun
 from .agent_tool import AgentPool
 from .driver import Driver, result_event
-from .memory_binding import MemoryBinding
 from .messaging import Messaging
-from .reminders import Reminders
 
 if TYPE_CHECKING:
     from ..conversation.compaction.commit import Compacted
@@ -135,18 +134,17 @@ class Agent:
         self.rounds = rounds
         # Hooks and commands see the user's own environment and the variables of the settings, never ours.
         self.environ = {**(os.environ if environ is None else environ), **session.settings.env}
-        self.memory = memory or MemoryBinding(session)
+        self.memory = memory or session._binding
         self.hooks: HookRunner = hook_runner_for(self, under)
         self.tool_runner: ToolRunner = self._make_tool_runner(ask)
         self.context = self.tool_runner.context
-        self.reminders = Reminders(session, self.memory, self.environ)
+        self.reminders = Reminders(session, self.memory, self.environ, session._selection)
+        session._bind(self.memory, self.reminders)
         self._run_calls = self.agents.run if self.agents is not None else self.tool_runner.run
         self._driver = Driver(self)
         for rule in self.memory.rules:
             self.allow(rule)
         session.lend(self._make_host(interactive, bridge))
-        with working(session) as conversation:
-            recover_dreams(conversation)
 
     def _make_tool_runner(self, ask: AskPermission | None) -> ToolRunner:
         session, under = self.session, self._under
@@ -250,9 +248,8 @@ class Agent:
             )
             agent._given = {name: session[name] for name in HANDED_ON if name in session}
             opened._notify(*(catalog.notices if catalog is not None else ()))
-            section = agent.memory.section([tool.name for tool in chosen])
-            opened._give_prompt(with_section(prompt, section), [definition(tool) for tool in chosen])
-            agent.reminders.start(agent._hook, resumed=resume is not None, approved=approved)
+            opened._give_prompt(prompt, [definition(tool) for tool in chosen])
+            opened._begin(hook=agent._hook, approved=approved)
             if agent.mail is not None:
                 agent.mail.open()
         except BaseException:
@@ -358,7 +355,8 @@ class Agent:
         for one in ran:
             for text in one.context:
                 self.reminders.add("hook", text)
-        self.reminders.add_nested([one for one in ran if one.call.name == "Read" and not one.output.is_error])
+        read = [one.output.facts.get("path") for one in ran if one.call.name == "Read" and not one.output.is_error]
+        self.reminders.add_nested([str(path) for path in read if path is not None])  # None: a Read tool that is not ours
         self._take_news()
 
     def _take_news(self) -> None:

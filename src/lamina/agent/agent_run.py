@@ -321,7 +321,7 @@ def _spill_report(
     one = ArrivedResult(AGENT, len(said), weigh(said, most))
     if not c.settings.spill or c.directory is None or not (one.size > most or budget.exceeds(one)):
         return None, []
-    room = PreviewRoom(budget.preview_of(AGENT), budget.preview_weight)
+    room = PreviewRoom(budget.preview_of(AGENT), budget.preview_weight, c.prompt.reach)
     durability: Durability = "full" if c.settings.transcript_durability == "full" else "process"
     try:
         made = spill(

@@ -17,7 +17,6 @@ from threading import Event
 
 from msgspec.structs import replace
 
-from ..conversation.request import Prompt
 from ..core.effects import Ask
 from ..core.errors import PathRefused
 from ..core.reply import Reply
@@ -26,22 +25,16 @@ from ..disk.paths.project import slug
 from ..disk.settings_files import lamina_home, user_home
 from ..fork.handover import Handover
 from ..fork.model_call import ask_until
-from ..fork.tool_runner import tool_runner_for
 from ..hooks.run import HookRunner
 from ..layers.l6_dream.gates import check_empty, find_stop, searchable_places
+from ..layers.l6_dream.own_prompt import own_handover, own_tool_runner
 from ..layers.l6_dream.run import DreamOrder, DreamOutcome, Heard, run_dream
 from ..layers.l6_dream.step import dream_tool_runner
-from ..memory.instructions import memory_instructions
 from ..memory.store.scopes import MemoryLocation, locate_memory, project_root
-from ..permissions.rules import read_rules
-from ..prompt.system import system_prompt, with_section
+from ..prompt.system import system_prompt
 from ..providers import Provider
 from ..session.provider import offline, provider_for
 from ..tools.registry import builtin_tools
-from ..tools.tool import definition
-
-# Fits a long memory, and every known model can produce that much.
-MAX_TOKENS = 8_000
 
 
 def run_by_hand(
@@ -66,20 +59,10 @@ def run_by_hand(
         return DreamOutcome(None, stop)
     answers = provider_for(provider, None)
     side = offline() if answers.name == "offline" else answers
-    rules = read_rules(chosen.permissions)
     notices: list[str] = []
-    variables = environ if environ is not None else os.environ
-    tool_runner = tool_runner_for(
-        builtin_tools(),
-        cwd=where,
-        environ=variables,
-        home=own,
-        memory_dir=place.path,
-        mode=lambda: "read-only",  # a fork's permissions apply: nobody is asked
-        rules=lambda: rules,
-        readable=(place.team,) if place.team is not None else (),
-    )
-    tool_runner = replace(tool_runner, hooks=_hooks(chosen, where, variables, notices))
+    given = environ if environ is not None else os.environ
+    runner = own_tool_runner(builtin_tools(), cwd=where, environ=given, home=own, place=place, settings=chosen)
+    tool_runner = replace(runner, hooks=_hooks(chosen, where, given, notices))
 
     def ask(asked: Ask, ended: Event) -> Reply:
         return ask_until(ended, side, asked)
@@ -113,17 +96,6 @@ def _hooks(settings: Settings, cwd: Path, environ: Mapping[str, str], notices: l
 def _handover(provider: Provider, place: MemoryLocation, cwd: Path, settings: Settings) -> Handover:
     """Return the prompt that an agent has here: system text, tools and the memory section."""
     tools = builtin_tools()
-    names = [tool.name for tool in tools]
-    section = memory_instructions(
-        place=place,
-        mode=settings.memory_mode["private"],
-        tools=names,
-        index=False,
-        past=settings.past_search,
-        transcripts=None,
-        extra=settings.extra_guidelines,
-    )
-    system = with_section(system_prompt(base=None, cwd=cwd, tools=names, platform=sys.platform), section)
+    system = system_prompt(base=None, cwd=cwd, tools=[tool.name for tool in tools], platform=sys.platform)
     ttl = "5m" if provider.capabilities.wire == "messages" else None
-    prompt = Prompt(provider.model, MAX_TOKENS, system, [definition(tool) for tool in tools], {}, ttl)
-    return Handover(prompt.head, (), {}, prompt.base, 0, b"", ttl)
+    return replace(own_handover(provider.model, ttl, tools, place, settings, system), broken=None)

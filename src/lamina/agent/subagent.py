@@ -28,15 +28,14 @@ from ..memory.memory import Memory, agent_memory_mode, open_agent_memory
 from ..memory.store.scopes import AgentMemoryLocation, MemoryLocation, list_agent_roots, locate_agent_memory, locate_memory
 from ..memory.tool_writes import find_memory_file
 from ..prompt.reminder import IndexText
-from ..prompt.system import system_prompt, with_section
+from ..prompt.system import system_prompt
 from ..providers import Provider, read_spec
-from ..session.base import working
+from ..session.memory_binding import MemoryBinding
 from ..session.open import AGENT_FILE, AgentOf
 from ..session.session import Session
 from ..tools.tool import FileChange, KeeperVerdict, Tool, definition
 from .agent import Agent
 from .agent_run import AgentRun
-from .memory_binding import MemoryBinding
 
 # A conversation, its subagent, and a subagent of that.
 DEEPEST = 2
@@ -62,11 +61,8 @@ def open_subagent(run: AgentRun, kind: AgentType) -> Agent:
             under=run,
             memory=SubagentMemory(session, kind),
         )
-        section = agent.memory.section([tool.name for tool in tools])
-        with working(session) as c:
-            session._give_prompt(with_section(c.prompt.system, section), c.prompt.tools)
         agent._given = parent._given
-        agent.reminders.start(agent._hook, resumed=False, approved=parent.reminders.approved)
+        session._begin(hook=agent._hook, approved=parent.reminders.approved)
     except BaseException:
         session.close(0.0)
         raise
@@ -143,7 +139,7 @@ class SubagentMemory(MemoryBinding):
             return agents
         return (*agents, main.path, *((main.team,) if main.team is not None else ()))
 
-    def _open(self) -> Memory:
+    def open(self) -> Memory:
         assert self._own is not None, "only called if there is a memory"
         return open_agent_memory(self._own, settings=self._session.settings, cwd=self._session.cwd)
 
@@ -152,7 +148,7 @@ class SubagentMemory(MemoryBinding):
         if self._own is None:
             return ""
         try:
-            with self._open() as memory:
+            with self.open() as memory:
                 self._session._notify(*memory.notices)
                 index = memory.store("private").index()
         except DiskError as error:

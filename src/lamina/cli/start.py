@@ -21,6 +21,7 @@ from ..disk.settings_files import user_home
 from ..disk.transcripts.resume import last_model
 from ..disk.transcripts.search import find_transcript, newest_transcript
 from ..session.base import working
+from .selection import read_selection
 
 if TYPE_CHECKING:
     from ..agent.agent import Agent
@@ -152,6 +153,7 @@ def open_agent(
     from ..maintenance.start_checks import run_start_checks
 
     approvals, problem = read_approvals(options.cwd, home)
+    selection = read_selection(os.environ)
     agent = Agent.open(
         provider,
         cwd=options.cwd,
@@ -160,9 +162,11 @@ def open_agent(
         resume=resume,
         approved=approvals.answer,
         mode=options.mode,
+        selection=selection.text,
         **listeners,
     )
-    agent.notify(*(found.text for found in agent.rules.findings), *([problem] if problem else ()))
+    problems = [sentence for sentence in (problem, selection.problem) if sentence]
+    agent.notify(*(found.text for found in agent.rules.findings), *problems)
     agent.notify(*run_start_checks(options.cwd, home, settings, environ=os.environ), *_warn_of_small_window(agent))
     if options.rounds is not None:
         agent.rounds = options.rounds

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from ..core.blocks import Wire, canonical
 from ..core.log import Log, seeded
 from ..core.prefix import Reason, Sent, base_chain
+from ..core.reach import reach_of
 from ..core.records import Boundary, Message, Record
 from ..disk.transcripts.store import LiveTranscript, TranscriptStore
 from ..prompt.break_causes import CacheBreak
@@ -42,6 +43,7 @@ class Prompt:
         self.ttl = ttl  # of the cache marks; None: no marks
         self.base = base_chain(tools, system)
         self.keys = cache_keys(model, options)
+        self.reach = reach_of(tools)
         self.head: Wire = {"model": model, "max_tokens": max_tokens}
         for name, blocks in (("system", system), ("tools", tools)):
             if blocks:

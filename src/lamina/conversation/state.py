@@ -180,16 +180,17 @@ class Conversation:
 
     # The prompt and the count
 
-    def replace_prompt(self, system: list[Wire], tools: list[Wire], *, model: str | None = None) -> None:
+    def replace_prompt(self, system: list[Wire], tools: list[Wire]) -> None:
         """Change the system prompt and the tools. The next request breaks the cache and is recorded as a break."""
         old = self.prompt
-        ttl = (old.ttl or DEFAULT_TTL) if self.capabilities.wire == "messages" else None
-        self.prompt = Prompt(model or old.model, old.max_tokens, system, tools, old.options, ttl)
+        self.prompt = Prompt(old.model, old.max_tokens, system, tools, old.options, old.ttl)
 
     def switch_model(self, model: str, capabilities: Capabilities, limits: Thresholds) -> None:
         """Continue with another model. The token counts that the old one reported are dropped."""
         self.capabilities, self.limits = capabilities, limits
-        self.replace_prompt(self.prompt.system, self.prompt.tools, model=model)
+        old = self.prompt
+        ttl = (old.ttl or DEFAULT_TTL) if capabilities.wire == "messages" else None
+        self.prompt = Prompt(model, old.max_tokens, old.system, old.tools, old.options, ttl)
         self.count = replaced(self.count, self.count.view)
 
     def count_answer(self, before: Count, usage: Usage, blocks: Sequence[Block], *, final: bool) -> None:

@@ -52,6 +52,7 @@ class Host(msgspec.Struct, frozen=True, kw_only=True):
     subagent: bool = False  # a subagent's conversation: no recall and no extraction
     tool_runner: ToolRunner | None = None  # runs a fork's tools; None: forks call none
     reads: ReadState | None = None  # which files were read
+    read_tool: str = ""  # name of the host's own tool that reads files, besides Read
     todos: Callable[[], str | None] | None = None
     restorable: Callable[[], Sequence[Restorable]] | None = None  # for texts that change; fixed ones are registered
     pre_compact: Callable[[str, str], HookOutcome] | None = None  # trigger, instructions

@@ -13,11 +13,15 @@ from pathlib import Path
 
 from ..core.fence import fence
 from ..core.prompt_files import prompt_sections
+from ..core.reach import MEMORY_SAVE, MEMORY_SEARCH
 from ..core.settings import Mode
 from .store.daily_logs import LOGS, MOST_CHARACTERS, PATTERN
 from .store.index import load_index
 from .store.scopes import AgentMemoryLocation, MemoryLocation, path_text
 from .store.topic import KINDS
+
+# Our tools that can open a memory file. Another program's tool may work on another machine.
+OPENERS = frozenset({"Read", "Grep", "Bash"})
 
 
 def memory_instructions(
@@ -30,11 +34,15 @@ def memory_instructions(
     transcripts: Path | None = None,
     extra: str | None = None,
     assistant: bool = False,
+    recall: bool = True,
+    extracts: bool = False,
 ) -> str:
     """Return the section; empty if memory is off. `transcripts` is the directory of this project's transcripts. With
-    `assistant`, notes go to daily logs."""
+    `assistant`, notes go to daily logs. `recall` and `extracts` tell which layers work for a model that cannot open files."""
     if mode == "off":
         return ""
+    if OPENERS.isdisjoint(tools):
+        return _without_files(mode, tools, index=index, recall=recall, extracts=extracts, extra=extra)
     texts = prompt_sections(__file__, "memory")
     daily = prompt_sections(__file__, "daily") if assistant else {}
     # The pattern of the path, never a date: the prompt must not change when the day changes.
@@ -54,6 +62,36 @@ def memory_instructions(
         (extra or "").strip(),
     ]
     return "\n\n".join(filter(None, parts))
+
+
+def _without_files(mode: Mode, tools: Sequence[str], *, index: bool, recall: bool, extracts: bool, extra: str | None) -> str:
+    """Return the section for a model that cannot open the files: it names no file and no tool that is not there."""
+    texts, shared = prompt_sections(__file__, "host"), prompt_sections(__file__, "memory")
+    saves = MEMORY_SAVE in tools and mode != "read-only"
+    told = {
+        "recall": recall,
+        "index": index,
+        "search": MEMORY_SEARCH in tools,
+        "saving": saves,
+        "extraction": extracts and not saves,
+        "read-only": not (saves or extracts),
+        "confirm": mode == "confirm" and (saves or extracts),
+        "ignoring": True,
+    }
+    parts = [
+        texts["opening"],
+        "\n".join(texts[name] for name, true in told.items() if true),
+        *((shared["types"], *_type_sections(team=False), shared["not saved"]) if saves else ()),
+        shared["recommending"],
+        (extra or "").strip(),
+    ]
+    return "\n\n".join(filter(None, parts))
+
+
+def what_to_save(*, team: bool) -> str:
+    """Return what is worth keeping, of which type, and what is never saved, for a review without the section above."""
+    texts = prompt_sections(__file__, "memory")
+    return "\n\n".join([texts["types"], *_type_sections(team=team), texts["not saved"]])
 
 
 def _type_sections(*, team: bool) -> list[str]:

@@ -220,12 +220,16 @@ class InstructionLoader:
             self._find(f"{shown(path)} contains invisible characters; they are removed.")
         if len(text) <= MOST_CHARACTERS:
             return text, False
-        self._find(
-            f"{shown(path)} has {len(text):,} characters; only {MOST_CHARACTERS:,} are sent. Shorten it or split it into rules."
-        )
         head = text[:MOST_CHARACTERS]
-        cut = head[: head.rfind("\n") + 1 or MOST_CHARACTERS].rstrip()
-        return f"{cut}\n\n[Cut here: {len(cut):,} of {len(text):,} characters. Read the file for the rest.]", True
+        end = head.rfind("\n")
+        # At a line end, unless that would lose most of the text: a long last line is cut inside.
+        inside = end <= MOST_CHARACTERS // 2
+        cut = (head if inside else head[:end]).rstrip()
+        where = ", cut inside a line" if inside else ""
+        self._find(
+            f"{shown(path)} has {len(text):,} characters; only {len(cut):,} are sent{where}. Shorten it or split it into rules."
+        )
+        return f"{cut}\n\n[Cut here: {len(cut):,} of {len(text):,} characters. The rest is in the file.]", True
 
     def _include(self, wanted: WantedFile, text: str) -> None:
         """Load the includes of a file. The user's own file may include anything; once the chain enters the project, the

@@ -78,6 +78,7 @@ def play(stage: ReplayStage, settings: Settings, *, index: str | None = None, en
         session_id="replay",
         cache_ttl=stage.script.ttl,
     )
+    session._begin_bare()
     try:
         with working(session) as conversation:
             played = _Player(stage, session, provider, conversation, window).run(index)

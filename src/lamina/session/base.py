@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from .. import turn
 from ..conversation.isolate import take_job_results
@@ -17,10 +17,10 @@ from ..conversation.request import Prompt
 from ..conversation.state import Conversation
 from ..conversation.window.thresholds import Thresholds
 from ..core.blocks import RedactedThinking, Text, Thinking, ToolResult, ToolUse, Wire, read_content
-from ..core.effects import Ask
-from ..core.errors import InputError, ProviderError, SessionClosed, SettingError, StreamBroken
+from ..core.errors import InputError, SessionClosed, StreamBroken
 from ..core.inputs import Given, read_given
 from ..core.policy import Policy, named_policy
+from ..core.reach import OWN_NAMES, tool_names
 from ..core.reply import Reply
 from ..core.settings import Settings
 from ..core.wording import counted
@@ -30,13 +30,14 @@ from ..layers.l1_results import step as results
 from ..layers.l1_results.step import HandedIn
 from ..layers.l2_micro import step as micro
 from ..layers.recall.state import SELECT
-from ..providers import Provider, open_provider
+from ..providers import Provider
 from ..providers.models import Cost, cost
-from ..providers.offline import DEFAULT_TABLE
 from .edits import SessionEdits
 from .inspect import Inspection
 from .open import AgentOf, OpenedTranscript, SessionPlace, open_again, open_new
-from .provider import limits_for, no_wider, offline, provider_for
+from .provider import limits_for, no_wider, provider_for
+from .side_calls import SideCalls
+from .start import SessionStart
 from .sync import MessageListSync
 
 if TYPE_CHECKING:
@@ -76,10 +77,8 @@ NO_USAGE = (
 )
 
 
-class SessionBase(SessionEdits, Inspection):
+class SessionBase(SessionStart, SessionEdits, Inspection, SideCalls):
     """One conversation and its provider: everything that `Session` and `AsyncSession` have in common."""
-
-    _awaits: ClassVar[bool] = False  # whether an async-only client can be used
 
     def __init__(
         self,
@@ -99,6 +98,15 @@ class SessionBase(SessionEdits, Inspection):
         session_id: str | None = None,
         options: Mapping[str, Any] | None = None,
         cache_ttl: str | None = "5m",
+        instructions: bool | None = None,
+        memory: bool | None = None,
+        recall: bool | None = None,
+        extraction: bool | None = None,
+        dreaming: bool | None = None,
+        interactive: bool = True,
+        offer_tools: bool = False,
+        read_tool: str | None = None,
+        selection: str | None = None,
         agent_of: AgentOf | None = None,
     ) -> None:
         """Open a new session, or resume one.
@@ -122,6 +130,18 @@ class SessionBase(SessionEdits, Inspection):
             session_id: Id for a new session. Defaults to a random one.
             options: Further request fields, such as `temperature` or `thinking`.
             cache_ttl: Lifetime of the prompt cache, `"5m"` or `"1h"`; `None` sends no cache marks.
+            instructions: Whether to send instruction files, git status and the date before the first message. None, here and in the
+                next four arguments, means what the settings say; they say yes by default.
+            memory: Whether to use memory at all: its section in the system prompt, its index, and the next three.
+            recall: Whether to add memories that match a message.
+            extraction: Whether to save what the user stated, in the background after a turn.
+            dreaming: Whether to consolidate memories in the background, about once a day.
+            interactive: Whether a user is present. Without one, memories are not written in the background, unless the settings say
+                so.
+            offer_tools: Add Lamina's own tools to `tools`: Expand, MemorySearch and MemorySave. Pass their calls to `answer_tool`.
+            read_tool: Name of your own tool that reads local files, such as `"read_file"`. The files it read last are shown again
+                after a compaction. Do not name a tool that reads files of another machine or container.
+            selection: Text that the user has selected in their editor, sent once before the first message.
             agent_of: Marks this session as the subagent of another one.
 
         A resumed session keeps the system prompt, tools, options and `max_tokens` it had, unless you pass new ones.
@@ -135,12 +155,15 @@ class SessionBase(SessionEdits, Inspection):
         self._lock = threading.RLock()
         self._closed = False
         self._aborted = threading.Event()
-        loaded = settings if settings is not None else Settings.load(cwd, home=home)
+        switches = {"instructions": instructions, "memory": memory, "recall": recall, "extraction": extraction, "dream": dreaming}
+        loaded = (settings if settings is not None else Settings.load(cwd, home=home)).with_arguments(**switches)
         self._looked = time.monotonic()
         self.provider = provider_for(provider, client)
         self._opened_providers = [self.provider] if isinstance(provider, str) else []
         # Validate all arguments first, so that a session that cannot be opened leaves no file and no lock behind.
         given = read_given(system=system, tools=tools, options=options, max_tokens=max_tokens, cache_ttl=cache_ttl)
+        if offer_tools and (taken := sorted(OWN_NAMES & set(tool_names(given.tools or ())))):
+            raise InputError("tools", f"{', '.join(taken)}: Lamina's own tools have this name", "rename your tool")
         notices: list[str] = []
         chosen = named_policy(policy) if isinstance(policy, str) else policy or loaded.policy
         self._policy = None if policy is None else chosen
@@ -176,6 +199,14 @@ class SessionBase(SessionEdits, Inspection):
         self._list_sync = MessageListSync(self._c, resumed=resume is not None)
         self._cost = Cost()
         self._chat_rows: ChatRows | None = None
+        self._prepare(
+            given,
+            resumed=resume is not None,
+            interactive=interactive,
+            offer_tools=offer_tools,
+            read_tool=read_tool,
+            selection=selection,
+        )
 
     def _prompt(self, opened: OpenedTranscript, given: Given, settings: Settings, policy: Policy, limits: Thresholds) -> Prompt:
         """Return the fixed part of each request. Arguments that were not given keep the resumed session's values."""
@@ -258,54 +289,12 @@ class SessionBase(SessionEdits, Inspection):
         """Give the layers access to your loop: a tool runner, the files read so far, hooks, an event observer.
 
         Args:
-            host: What your loop offers. It replaces any host given before.
+            host: What your loop offers. It replaces any host given before. The session fills in what it can offer by itself.
         """
         with self._open():
             self._c.lend(host)
-
-    @property
-    def _side(self) -> Provider:
-        """The provider for side calls (summaries, notes).
-
-        This is the session's own provider if it has a client, else one opened with a key from the environment, else the offline
-        provider; the last case adds a notice, once.
-        """
-        if self._answers_side is None:
-            if self.provider.name == "offline":
-                self._answers_side = offline(getattr(self.provider, "table", DEFAULT_TABLE))
-            else:
-                self._answers_side = self.provider if getattr(self.provider, "can_call", True) else self._found()
-            if not self._awaits and getattr(self._answers_side, "only_async", False):
-                self._c.notify(
-                    "Summaries and notes are written by local rules instead of a model, because the client is async. "
-                    "Use AsyncSession, or pass a sync client."
-                )
-                self._answers_side = offline()
-        return self._answers_side
-
-    def _found(self) -> Provider:
-        try:
-            return open_provider(f"{self.provider.name}:{self.provider.model}")
-        except SettingError:
-            self._c.notify(
-                "Summaries and notes are written by local rules instead of a model, because no API key was found. Pass a client or "
-                "set the key."
-            )
-            return offline()
-
-    def _ask_side(self, ask: Ask, abort: threading.Event) -> Reply:
-        """Make a side call, from any thread. An abort returns at once and abandons the call."""
-        from ..fork.model_call import ask_until
-
-        return ask_until(abort, self._side, ask)
-
-    def _typed(self, error: BaseException) -> ProviderError:
-        """Convert an SDK's exception to a `ProviderError`."""
-        if isinstance(error, ProviderError):
-            return error
-        from ..providers.faults import read_fault, typed_error
-
-        return typed_error(read_fault(error), who=self.provider.name, now=0.0)
+            if self._begun:
+                self._complete_host()
 
     @property
     def notices(self) -> list[str]:
@@ -346,6 +335,7 @@ class SessionBase(SessionEdits, Inspection):
                 raise InputError("add_user", "user messages cannot contain tool blocks", "use add_tool_result() for results")
             if any(isinstance(block, Thinking | RedactedThinking) for block in blocks):
                 raise InputError("add_user", "user messages cannot contain thinking blocks", "remove them")
+            self._begin()
             return self._list_sync.note(turn.add_user(self._c, blocks)).uuid
 
     def add_tool_result(self, tool_use_id: str, output: object, *, is_error: bool = False) -> str:
@@ -403,6 +393,7 @@ class SessionBase(SessionEdits, Inspection):
 
                     self._chat_rows = ChatRows()
                 rows = self._chat_rows.canonical(rows)
+            self._begin()
             self._list_sync.sync(rows)
 
     # Closing

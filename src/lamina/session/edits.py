@@ -229,7 +229,8 @@ class SessionEdits:
     def compact_tool() -> Wire:
         """Return the definition of a tool with which the model can ask for a compaction.
 
-        Pass it among the `tools` of the session. When the model calls it, send back the text that `request_compaction` returns.
+        Pass it among the `tools` of the session. When the model calls it, pass the call to `answer_tool`, or send
+        back the text that `request_compaction` returns.
         """
         from ..tools.compact import tool
         from ..tools.tool import definition

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ..conversation.compaction.user_messages import words_of
 from ..conversation.state import Conversation
+from ..core.blocks import ToolResult
 from ..core.log import Log
 from ..core.receipts import read_receipt
 from ..core.records import Clear, Message, Spill
@@ -40,6 +41,8 @@ class Expansion:
             return pinned
         if (spill := self._spill(node)) is not None:
             return spilled_text(spill, self._c.directory)
+        if (call := self._cleared(node)) is not None:
+            return call
         if self._node != node:
             self._text, self._node = text_of(stands_for(self._c.store, node)), node
         return self._text
@@ -53,6 +56,16 @@ class Expansion:
             return matching[0].text
         records = (one for one in self._c.store.read() if isinstance(one, Message) and one.uuid == matching[0].target)
         return words_of([block for record in records for block in record.blocks])
+
+    def _cleared(self, call: str) -> str | None:
+        """Return the result of a call that was cleared. Its marker names the call if the model cannot open files."""
+        found = cleared_in(self._c.log, call)
+        if found is None and self._c.start and find_decision(self._c.store, call) is None:
+            found = cleared_in(load_whole(self._c.store), call)
+        if found is None:
+            return None
+        blocks = (block for item in stands_for(self._c.store, found.uuid) for block in item.blocks)
+        return next((block.text for block in blocks if isinstance(block, ToolResult) and block.tool_use_id == call), None)
 
     def _spill(self, node: str) -> Spill | None:
         """Look for the spill in memory, then in the whole log: a compaction drops the record from memory but keeps the file."""
@@ -69,6 +82,11 @@ def find_result(c: Conversation, name: str) -> Path:
     saved = (part.where for one in cleared for part in read_receipt(one.uuid, one.receipt).ranges if part.fate == "cleared")
     elsewhere = (Path(where).with_name(name) for where in saved if where)
     return next((path for path in (own, *elsewhere) if path.is_file()), own)
+
+
+def cleared_in(log: Log, call: str) -> Clear | None:
+    clears = (one for one in log.decisions.values() if isinstance(one, Clear))
+    return next((one for one in clears if call in one.markers), None)
 
 
 def spill_in(log: Log, node: str) -> Spill | None:

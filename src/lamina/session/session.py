@@ -58,6 +58,7 @@ class Session(SessionBase):
             SessionClosed: The session is closed.
         """
         with self._open():
+            self._bring_context()
             return self.provider.render(drive(turn.before_call(self._c), self._perform))
 
     def after_call(self, response: object) -> Reply:
@@ -116,6 +117,7 @@ class Session(SessionBase):
             return drive(turn.recover(self._c, self._typed(error)), self._perform)
 
     def _exchange(self, on_event: OnEvent | None) -> Reply:
+        self._bring_context()
         request = drive(turn.before_call(self._c), self._perform)
         try:
             return self._record(self.provider.ask(request, on_event=on_event, abort=self._aborted))
@@ -192,6 +194,8 @@ class AsyncSession(SessionBase):
     async def before_call(self) -> Wire:
         """Prepare the conversation and return the next request. See `Session.before_call`."""
         async with self._alone():
+            with self._open():
+                self._bring_context()
             return self.provider.render(await self._run(turn.before_call(self._c)))
 
     async def after_call(self, response: object) -> Reply:
@@ -216,6 +220,8 @@ class AsyncSession(SessionBase):
             return await self._run(turn.recover(self._c, self._typed(error)))
 
     async def _exchange(self, on_event: OnEvent | None) -> Reply:
+        with self._open():
+            self._bring_context()
         request = await self._run(turn.before_call(self._c))
         try:
             response = await self.provider.ask_async(request, on_event=on_event)

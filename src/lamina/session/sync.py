@@ -151,11 +151,17 @@ class MessageListSync:
             "The message list no longer matches the recorded conversation, which now branches: "
             f"{counted(len(logged) - position, 'recorded block')} {plural(len(logged) - position, 'is', 'are')} not part of it."
         )
-        revision.rewind(self._c, logged[start - 1].record if start else None)
+        revision.rewind(self._c, logged[start - 1].record if start else self._before_first())
         role = logged[position].role
         del logged[start:]
         if again:
             self._append(role, again)
+
+    def _before_first(self) -> str | None:
+        """Return the context before the caller's first message, which a new beginning keeps: instruction files, the date."""
+        first = self._logged[0].record
+        records = (record for record in self._c.store.read() if isinstance(record, Message) and record.uuid == first)
+        return next((record.parent for record in records), None)
 
     def _blocks_of(self, logged: Sequence[LoggedBlock]) -> list[Block]:
         """Return the original blocks. They must be the first ones of their unit."""

@@ -67,10 +67,20 @@ def find_paragraphs(text: str, wanted: str) -> str:
     shown: list[str] = []
     room = MOST_FOUND
     for part in parts:
-        short = part if len(part) <= MOST_FOUND // 4 else f"{part[: MOST_FOUND // 4]} …"
+        short = _shortened(part, words)
         room -= len(short)
         if room < 0:
             shown.append(f"[{counted(len(parts) - len(shown), 'more paragraph')} found; use narrower words.]")
             break
         shown.append(short)
     return "\n\n".join(shown)
+
+
+def _shortened(part: str, words: list[str]) -> str:
+    """Shorten a long paragraph, such as a tool's output without blank lines, to its matching lines, or to its beginning."""
+    most = MOST_FOUND // 4
+    if len(part) <= most:
+        return part
+    lines = [line for line in part.splitlines() if all(word in line.casefold() for word in words)]
+    found = "\n".join(lines) or part
+    return found if len(found) <= most else f"{found[:most]} …"

@@ -16,7 +16,7 @@ def test_a_file_longer_than_its_budget_is_cut_with_a_note() -> None:
     [back] = made.back
     assert tokens(back.text) < 250
     assert "1\tline 1 of the file" in back.text
-    assert "Read the file with offset=" in back.text
+    assert "The rest is in the file, from line " in back.text
 
 
 @pytest.mark.spec("C4")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.session.foreign import SESSION, TEXTS, foreign_transcript
+from tests.session.plain import Session
 from tests.session.play import compact, turns
 from tests.session.words import READ, answer, call, refused, said
 
@@ -15,7 +16,6 @@ from lamina.core.records import Forked
 from lamina.disk.transcripts.search import find_transcript, list_transcripts, newest_transcript
 from lamina.disk.transcripts.store import read_transcript
 from lamina.session.base import conversation_of
-from lamina.session.session import Session
 
 from ..processes import needs_fork
 from .harness import Act, Kill, Say, every

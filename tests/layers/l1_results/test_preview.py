@@ -9,12 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lamina.core.fence import TAGS
-from lamina.layers.l1_results.preview import Head, cut, cut_to_page, head_of, parts_of, persisted
+from lamina.core.reach import Reach
+from lamina.layers.l1_results.preview import Head, cut, cut_to_page, head_of, parts_of, persisted, rest_of
+
+READ = rest_of("a", Reach(read=True))
 
 
-def preview(text: str, most: int = 2_000) -> str:
+def preview(text: str, most: int = 2_000, rest: str = READ) -> str:
     data = text.encode()
-    return persisted(head_of(data, most, whole=True), most=most, size=len(data), path="/p/tool-results/a.txt")
+    return persisted(head_of(data, most, whole=True), most=most, size=len(data), path="/p/tool-results/a.txt", rest=rest)
 
 
 def shown(made: str) -> str:
@@ -67,12 +70,20 @@ def test_a_result_cannot_close_its_fence_or_open_another(tag: str) -> None:
     assert f"</{tag}>" not in shown(made)
 
 
+@pytest.mark.spec("R2", "U2")
+@pytest.mark.parametrize("reach", [Reach(), Reach(expand=True), Reach(read=True), Reach(search=True), Reach(True, True, True)])
+def test_a_preview_names_what_the_model_can_open_and_nothing_else(reach: Reach) -> None:
+    made = preview("x" * 60_000, rest=rest_of("toolu_1", reach))
+    assert ("/p/tool-results" in made) == ("Read that file" in made) == reach.files
+    assert ("Expand with node=toolu_1" in made) == (reach.expand and not reach.files)
+
+
 @pytest.mark.spec("R6")
 @pytest.mark.parametrize(
     "data", [b"\xff\xfe\x00\x01" * 20_000, b"GIF89a\0" + b"x" * 60_000, b"ok " * 10 + b"\xc3(" + b"x" * 60_000]
 )
 def test_a_preview_of_binary_data_says_so_and_shows_what_is_text(data: bytes) -> None:
-    made = persisted(head_of(data, 2_000, whole=True), most=2_000, size=len(data), path="/p")
+    made = persisted(head_of(data, 2_000, whole=True), most=2_000, size=len(data), path="/p", rest=READ)
     assert "binary" in made
     made.encode()
 

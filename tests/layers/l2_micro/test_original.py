@@ -7,6 +7,7 @@ import json
 import pytest
 
 from lamina.core.blocks import tool_result
+from lamina.core.reach import Reach
 from lamina.core.record_lines import UNRECORDED_MARKER
 from lamina.layers.l2_micro.registry import is_marker, marker, original
 
@@ -34,8 +35,18 @@ def test_what_holds_an_image_is_saved_with_it() -> None:
 
 @pytest.mark.spec("M2")
 def test_a_marker_carries_the_path_and_is_the_same_every_time() -> None:
-    assert marker("/home/x/tool-results/t1.txt") == marker("/home/x/tool-results/t1.txt")
-    assert "/home/x/tool-results/t1.txt" in marker("/home/x/tool-results/t1.txt")
-    assert is_marker(marker("/x"))
+    path = "/home/x/tool-results/t1.txt"
+    assert marker("t1", path, Reach(read=True)) == marker("t1", path, Reach(read=True))
+    assert path in marker("t1", path, Reach(read=True))
+
+
+@pytest.mark.spec("M2", "U2")
+@pytest.mark.parametrize("reach", [Reach(), Reach(expand=True), Reach(read=True), Reach(search=True), Reach(True, True, True)])
+def test_a_marker_names_what_the_model_can_open_and_nothing_else(reach: Reach) -> None:
+    made = marker("t1", "/home/x/tool-results/t1.txt", reach)
+    assert ("/home/x" in made) == reach.files
+    assert ("Expand with node=t1" in made) == (reach.expand and not reach.files)
+    assert made != marker("t2", "/home/x/tool-results/t2.txt", reach)
+    assert is_marker(made)
     assert is_marker(UNRECORDED_MARKER)
     assert not is_marker("<persisted-output> the first lines")

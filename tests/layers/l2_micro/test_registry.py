@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lamina.core.blocks import Block, ToolResult, ToolUse
+from lamina.core.reach import Reach
 from lamina.core.records import Clear, Pin, Placed, Revoke, Span, Spill
 from lamina.core.view import View
 from lamina.layers.l2_micro.registry import Registry, Rules, marker
@@ -59,7 +60,7 @@ def _records(kind: str, number: int, much: int, view: View) -> list[Placed]:
         case "say":
             return [said(f"said-{name}", "w" * much)]
         case "clear" if call:
-            return [Clear(f"clear-{name}", None, "", {call: marker(f"/tmp/{call}.txt")})]
+            return [Clear(f"clear-{name}", None, "", {call: marker(call, f"/tmp/{call}.txt", Reach(read=True))})]
         case "spill" if call:
             return [Spill(f"spill-{name}", None, "", call, "preview", "/tmp/x")]
         case "snip" if call:
@@ -148,7 +149,7 @@ def test_growth_is_the_mean_between_the_last_answers() -> None:
 
 def test_what_was_undone_is_registered_again() -> None:
     view, registry = view_of([100]), Registry()
-    view.add(Clear("c", None, "", {"0": marker("/tmp/0.txt")}))
+    view.add(Clear("c", None, "", {"0": marker("0", "/tmp/0.txt", Reach(read=True))}))
     registry.follow(view, RULES, size)
     assert len(registry) == 0
     view = view_of([100])

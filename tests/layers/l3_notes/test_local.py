@@ -13,6 +13,7 @@ from lamina.conversation.compaction import compose
 from lamina.core.blocks import Wire
 from lamina.core.message_list import MISSING_RESULT
 from lamina.core.prompt_files import prompt_sections
+from lamina.core.reach import Reach
 from lamina.core.record_lines import UNRECORDED_MARKER
 from lamina.fork.fork import tagged
 from lamina.fork.handover import PLACEHOLDER
@@ -153,7 +154,7 @@ OURS = [
 NO_RESULTS = [
     MISSING_RESULT,
     PLACEHOLDER,
-    marker("/s/tool-results/t1.txt"),
+    marker("t1", "/s/tool-results/t1.txt", Reach(read=True)),
     UNRECORDED_MARKER,
 ]
 

@@ -264,7 +264,7 @@ def test_a_long_memory_is_cut_by_lines_or_bytes_and_says_how_to_read_the_rest() 
         memory("\n".join(map(str, range(500)))), Path("/m/a.md"), age=0, evidence=UNKNOWN, lines=200, size=4_096
     )
     assert "\n197\n</recalled-memory>" in by_lines
-    assert "Only its first 200 lines are shown here. Read the file" in by_lines
+    assert "Only its first 200 lines are shown here. The rest is in the file" in by_lines
     by_bytes = cut_text("字" * 2_000, lines=200, size=4_096)
     assert (by_bytes.text, by_bytes.whole) == ("字" * 1_365, False)
     assert cut_text("a\n" * 200, lines=200, size=4_096).whole is False

@@ -124,8 +124,9 @@ class WayBack(NamedTuple):
     """The location of the original messages."""
 
     node: str  # id of the decision
-    transcript: str = ""  # empty for a session in memory
+    transcript: str = ""  # empty for a session in memory, and if the model cannot open files
     results: str = ""  # the directory of spilled results, if there are any
+    expand: bool = False  # the model has the tool that shows the originals
 
 
 class SummaryBudget(msgspec.Struct, frozen=True):
@@ -182,6 +183,8 @@ def users_section(users: Users) -> str:
 
 def _way_back(way: WayBack) -> list[str]:
     texts = prompt_sections(__file__, "framed")
+    if not way.transcript and way.expand:
+        return [texts["back expand"].format(node=way.node)]
     if not way.transcript:
         return [texts["back in memory"].format(node=way.node)]
     back = texts["back"].format(transcript=way.transcript, node=way.node)

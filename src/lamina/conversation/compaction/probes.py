@@ -159,11 +159,6 @@ def _places(count: int, most: int) -> list[int]:
     return list(range(count)) if count <= most else [index * count // most for index in range(most)]
 
 
-EXPAND = "Expand"
-# Common names of tools that can read a file.
-READERS = frozenset({"Read", "Grep", "Bash", "read_file", "grep", "bash", "shell", "run_command"})
-
-
 def fidelity(c: Conversation, before: Sequence[Item]) -> Fidelity:
     """Measure the facts of the items that were in the view `before` and are no longer."""
     now = c.log.view.items
@@ -173,5 +168,5 @@ def fidelity(c: Conversation, before: Sequence[Item]) -> Fidelity:
 
 
 def reachable(c: Conversation) -> bool:
-    tools = {str(tool.get("name") or (tool.get("function") or {}).get("name")) for tool in c.prompt.tools}
-    return EXPAND in tools or (c.store.path is not None and not tools.isdisjoint(READERS))
+    reach = c.prompt.reach
+    return reach.expand or (c.store.path is not None and reach.files)

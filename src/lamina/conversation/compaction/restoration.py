@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 from uuid import uuid4
 
 from ...core.blocks import Block, Text, ToolUse, Wire, text
 from ...core.errors import DiskError
 from ...core.fence import Fenced, escape, reminder
+from ...core.reach import path_in
 from ...core.receipts import Told
 from ...core.records import Attachment
 from ...core.view import Item
@@ -37,7 +39,8 @@ INSTRUCTIONS = "instructions"
 NESTED = "nested_memory"
 PIN = "pin:"
 PINNED = "The user pinned this text. It applies word for word:"
-PINNED_CUT = "The user pinned this text. It is shortened to fit the window; expand {pin} to see all of it:"
+PINNED_CUT = "The user pinned this text. It is shortened to fit the window:"
+PINNED_EXPAND = "The user pinned this text. It is shortened to fit the window; expand {pin} to see all of it:"
 NOBODY = Item("", "user", (), "said")
 HOOK = "hook"
 TODOS = "The current to-do list:"
@@ -170,7 +173,7 @@ def _pinned(words: str, head: str = PINNED) -> str:
 
 def _shortened(c: Conversation, pin: str, words: str, budget: int) -> str:
     shown = shortened(words, budget, lambda one: tokens_of(c, one), least=LEAST_CHARACTERS)
-    return _pinned(shown, PINNED_CUT.format(pin=pin))
+    return _pinned(shown, PINNED_EXPAND.format(pin=pin) if c.prompt.reach.expand else PINNED_CUT)
 
 
 def _files(c: Conversation, chain: _Chain, kept: Sequence[Item], room: int) -> None:
@@ -180,7 +183,7 @@ def _files(c: Conversation, chain: _Chain, kept: Sequence[Item], room: int) -> N
     own = [str(path) for path in (c.store.path, c.directory) if path is not None]
     # A plan that is a file is restored as the plan.
     own += [os.path.realpath(key) for kind, key in c.restorables if kind == "plan" and os.path.isabs(key)]
-    still = _read_in(kept)
+    still = _read_in(kept, ("Read", c.host.read_tool), c.cwd)
     # Fetch more files than needed, because some are restored in another way.
     recent = [one for one in c.host.reads.recent(policy.files * 4) if not is_ours(one.path, own) and one.path not in still]
     found = {one.path: _found(one) for one in recent[: policy.files]}
@@ -204,10 +207,10 @@ def _facts(one: FoundFile, most: int) -> Wire:
     return {"filename": one.path, "displayPath": os.path.basename(one.path), "content": {"type": "text", "file": file}}
 
 
-def _read_in(kept: Sequence[Item]) -> set[str]:
+def _read_in(kept: Sequence[Item], names: Sequence[str], cwd: Path) -> set[str]:
     """Return the files whose text is still in view, in results of kept calls."""
-    calls = (block for item in kept for block in item.blocks if isinstance(block, ToolUse) and block.name == "Read")
-    return {os.path.realpath(str(path)) for call in calls if (path := call.input.get("file_path") or call.input.get("path"))}
+    calls = (block for item in kept for block in item.blocks if isinstance(block, ToolUse) and block.name in names)
+    return {os.path.realpath(cwd / path) for call in calls if (path := path_in(call.input)) is not None}
 
 
 def _found(one: ReadFile) -> FoundFile:

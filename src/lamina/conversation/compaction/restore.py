@@ -15,8 +15,8 @@ from .user_messages import Tokens
 
 # Instruction files are restored with their reminder, not as files.
 INSTRUCTIONS = ("CLAUDE.md", "AGENTS.md", "CLAUDE.local.md", "AGENTS.local.md", "MEMORY.md")
-CUT = "[Cut after line {last:,}: Read the file with offset={next} for the rest.]"
-CUT_IN_LINE = "[Cut inside line {line:,}: search the file, or print a part of the line, for the rest.]"
+CUT = "[Cut after line {last:,}. The rest is in the file, from line {next} on.]"
+CUT_IN_LINE = "[Cut inside line {line:,}. The rest is in the file.]"
 CUT_TEXT = "[Cut here: {shown:,} of {whole:,} characters are shown.]"
 # Kinds that are cut only if they alone exceed all the room: half a plan is worse than none of the files.
 WHOLE_KINDS = ("plan", "todos")

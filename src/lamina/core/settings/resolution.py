@@ -93,6 +93,23 @@ class Settings(Table):
             return self
         return _fill(object.__new__(Settings), self._levels, remote, trusted=self.trusted, refresh=self._refresh)
 
+    def with_arguments(self, **arguments: Any) -> Settings:
+        """Return these settings with some set in code. None leaves a setting as it is. The result follows the same files."""
+        given = {name: value for name, value in arguments.items() if value is not None}
+        if not given:
+            return self
+        Settings(**given)  # a wrong name or value is an error here
+        level = LevelReader("argument", names=True).document(given)
+        before = next((one for one in self._levels if one.source == "argument"), level)
+        merged = Level("argument", {**before.values, **level.values}, before.findings)
+
+        def refresh(settings: Settings) -> Settings:
+            now = self.refreshed()
+            return settings if now is self else now.with_arguments(**given)
+
+        levels = (merged, *(one for one in self._levels if one.source != "argument"))
+        return _fill(object.__new__(Settings), levels, self._remote, trusted=self.trusted, refresh=refresh)
+
     def resolved(self, name: str) -> Resolved:
         """Return the value and source of a setting, found by its key, its Python name or the name of a variable."""
         row = find(name)

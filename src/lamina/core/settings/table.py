@@ -297,6 +297,9 @@ class Table:
     )
     budget_dollars = Setting(2.0, real(), "Maximum background cost per day in US dollars.", "B9", "less")
     extra_guidelines = unset(free_text(), "Text added to the memory instructions.", "F4", "trusted")
+    instructions = switch(
+        True, "Send instruction files, git status and the date at the start of a session.", "I4", "less", remote=True
+    )
     instruction_excludes: Setting[tuple[str, ...]] = Setting(
         (), collection.UNION, "Glob patterns of instruction files to skip.", "I1", "trusted"
     )

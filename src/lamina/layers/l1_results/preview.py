@@ -11,6 +11,7 @@ import re
 from typing import NamedTuple
 
 from ...core.fence import escape
+from ...core.reach import EXPAND, Reach
 
 # A preview is cut at a line end in its second half; an earlier one would leave too little text.
 _SECOND_HALF = 2
@@ -60,15 +61,25 @@ def line_end(text: str, most: int) -> str:
     return text[:end] if end > most // _SECOND_HALF else text[:most]
 
 
-def persisted(head: Head, *, most: int, size: int, path: str, most_bytes: int | None = None) -> str:
-    """Return the preview with the size and path of the whole result. `most_bytes` limits it further in a small window."""
+def rest_of(call: str, reach: Reach) -> str:
+    """Tell the model how to see the rest of a result, in terms of the tools it has; empty if it has none."""
+    if reach.files:
+        return "Read that file in parts or search it to see the rest.\n"
+    return f"{EXPAND} with node={call} shows the rest, page by page.\n" if reach.expand else ""
+
+
+def persisted(head: Head, *, most: int, size: int, path: str, rest: str, most_bytes: int | None = None) -> str:
+    """Return the preview with the size and path of the whole result. `most_bytes` limits it further in a small window, and `rest`
+    tells how to see the rest."""
     fitting = head.text if most_bytes is None else head.text.encode()[:most_bytes].decode("utf-8", "ignore")
     beginning = line_end(head.text, min(most, len(fitting)))
+    # The path helps only a model that can open it.
+    where = "Only its beginning is shown." if not rest or rest.startswith(EXPAND) else f"The complete result is in {escape(path)}"
     kind = "It contains binary or non-UTF-8 data; bytes that cannot be decoded are shown as \ufffd.\n" if head.binary else ""
     return (
         "<persisted-output>\n"
-        f"This result has {size:,} bytes, too many to show at once. The complete result is in {escape(path)}\n"
-        f"Read that file in parts or search it to see the rest.\n{kind}"
+        f"This result has {size:,} bytes, too many to show at once. {where}\n"
+        f"{escape(rest)}{kind}"
         f"\nIt begins:\n{escape(beginning)}\n"
         "</persisted-output>"
     )

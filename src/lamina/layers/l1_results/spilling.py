@@ -16,13 +16,14 @@ from ...conversation.window.count import appended
 from ...conversation.window.features import measure_all
 from ...core.blocks import Block, ToolResult, Wire, tool_result
 from ...core.errors import DiskError
+from ...core.reach import Reach
 from ...core.records import Event, Record, Spill
 from ...disk.faults import reporting
 from ...disk.files import read_head
 from ...disk.session_files.spills import WrittenResult, open_result, open_spills, sweep_results, take_over
 from ...disk.temp_files import Durability
 from .plan import ResultBudget
-from .preview import cut, head_of, persisted
+from .preview import cut, head_of, persisted, rest_of
 from .reopen import LoggedResults
 from .source import CHUNK, Tape, is_json, tape_of
 
@@ -31,10 +32,11 @@ SCANNED = 16 << 10
 
 
 class PreviewRoom(NamedTuple):
-    """The maximum size of a preview."""
+    """The maximum size of a preview, and what the model can open by itself."""
 
     characters: int
     bytes: int
+    reach: Reach
 
 
 class SpilledResult(NamedTuple):
@@ -51,7 +53,7 @@ def spill(
     """Write a result to its file. On DiskError nothing was written, and the tape still has the beginning."""
     with open_spills(session) as spills:
         written = spills.write(tool_use_id, tape, suffix=".json" if json else ".txt", durability=durability)
-    return _spilled(written, tape.head, preview)
+    return _spilled(tool_use_id, written, tape.head, preview)
 
 
 def adopt(session: Path, tool_use_id: str, file: str, *, preview: PreviewRoom) -> SpilledResult:
@@ -63,13 +65,20 @@ def adopt(session: Path, tool_use_id: str, file: str, *, preview: PreviewRoom) -
             head = read_head(fd, CHUNK)
     finally:
         os.close(fd)
-    return _spilled(written, head, preview)
+    return _spilled(tool_use_id, written, head, preview)
 
 
-def _spilled(written: WrittenResult, head: bytes, preview: PreviewRoom) -> SpilledResult:
+def _spilled(call: str, written: WrittenResult, head: bytes, preview: PreviewRoom) -> SpilledResult:
     beginning = head_of(head, preview.characters, whole=len(head) == written.size)
     path = os.fspath(written.path)
-    shown = persisted(beginning, most=preview.characters, most_bytes=preview.bytes, size=written.size, path=path)
+    shown = persisted(
+        beginning,
+        most=preview.characters,
+        most_bytes=preview.bytes,
+        size=written.size,
+        path=path,
+        rest=rest_of(call, preview.reach),
+    )
     return SpilledResult(path, written.size, written.sha256, shown, _secrets(head))
 
 
@@ -182,7 +191,7 @@ class Spilling:
         self.records.append(Event(uuid, parent, time, name, data))
 
     def _room(self, tool: str) -> PreviewRoom:
-        return PreviewRoom(self._budget.preview_of(tool), self._budget.preview_weight)
+        return PreviewRoom(self._budget.preview_of(tool), self._budget.preview_weight, self._c.prompt.reach)
 
     def _sweep(self) -> None:
         """Delete the leftovers of crashed writers, once, before the first spill of the session."""

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Container, Iterable, Sequence
-from typing import Any, NamedTuple, assert_never
+from typing import NamedTuple, assert_never
 
 from ...conversation.state import Conversation
 from ...core.blocks import Block, ToolResult, ToolUse, Wire, tool_result
 from ...core.inputs import result_output
+from ...core.reach import path_in
 from ...core.records import Record, Revoke, Spill
 from ...disk.session_files.spills import DIRECTORY, named_by
 from .plan import ArrivedResult, ResultBudget, ResultFate, alone, budget_for, empty_marker, plan, together, weigh
@@ -25,8 +26,6 @@ from .reopen import LoggedResults, as_kept, is_nothing
 from .source import is_json, read_small, tape_of
 from .spilling import ResultsState, Spilling, is_mixed, most_that_fits, unsent_results
 
-# Names that a Read tool may use for its path parameter.
-PATH_KEYS = ("file_path", "path")
 # Results shorter than this are never spilled or cut, however small the window, so the log is not read to find out.
 SHORTEST_CUT = 500
 
@@ -237,7 +236,7 @@ def _calls(c: Conversation, ids: Iterable[str]) -> dict[str, ToolUse]:
 
 def reads_a_spill(c: Conversation, call: ToolUse) -> bool:
     """Return whether a call reads a spilled result, of this session or of the one it continues."""
-    path = _path(call.input) if call.name == "Read" else None
+    path = path_in(call.input) if call.name in ("Read", c.host.read_tool) else None
     if path is None:
         return False
     if named_by(path) is not None:
@@ -245,10 +244,6 @@ def reads_a_spill(c: Conversation, call: ToolUse) -> bool:
     full = os.path.normpath(os.path.join(c.cwd, path))
     own = c.directory is not None and os.path.dirname(full) == os.path.join(c.directory, DIRECTORY)
     return own or any(isinstance(made, Spill) and made.path == full for made in c.log.decisions.values())
-
-
-def _path(given: Any) -> str | None:
-    return next((given[key] for key in PATH_KEYS if isinstance(given.get(key), str)), None) if isinstance(given, dict) else None
 
 
 def _offset(call: ToolUse | None) -> int:

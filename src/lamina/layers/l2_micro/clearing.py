@@ -66,7 +66,7 @@ def _begin(c: Conversation, state: MicroState) -> None:
     )
     state.spared = frozenset(_names(known.get("spared")))
     path = str((c.directory or Path()) / DIRECTORY / f"{USUAL_ID}.txt")
-    state.marker_tokens = tokens_of(c, tool_result(USUAL_ID, marker(_shown(c, path))))
+    state.marker_tokens = tokens_of(c, tool_result(USUAL_ID, marker(USUAL_ID, _shown(c, path), c.prompt.reach)))
     c.checkpoint_with("micro", lambda: {"spared": sorted(state.spared), "edits": list(c.cache_edits.marked)})
 
 
@@ -90,8 +90,8 @@ def tokens_of(c: Conversation, block: Block) -> int:
 def carry_out(c: Conversation, state: MicroState, rows: Sequence[Clearable], *, trigger: str, at_least: int) -> bool:
     """Save the originals, then append the decision. Return False if the clearing would free too few tokens."""
     paths = _save(c, state, rows)
-    calls = (row.block.tool_use_id for row in rows)
-    markers = {call: marker(_shown(c, paths[call])) for call in calls if call in paths}
+    calls = [row.block.tool_use_id for row in rows if row.block.tool_use_id in paths]
+    markers = {call: marker(call, _shown(c, paths[call]), c.prompt.reach) for call in calls}
     done = [row for row in rows if row.block.tool_use_id in markers]
     left = sum(tokens_of(c, tool_result(call, words)) for call, words in markers.items())
     saved = sum(row.tokens for row in done) - left

@@ -25,8 +25,9 @@ WORTH_IT = 3
 # Tools whose successful calls leave the text in a file.
 WRITERS = ("Write", "Edit", "MultiEdit", "NotebookEdit")
 
-GONE = "[{count:,} more characters were cleared from this {what} to save room. {where}Expand {node} shows them.]"
-IN_FILE = "The file has them, unless it was changed since. "
+GONE = "[{count:,} more characters were cleared from this {what} to save room.{where}{again}]"
+IN_FILE = " The file has them, unless it was changed since."
+AGAIN = " Expand {node} shows them."
 
 
 class LongAnswer(NamedTuple):
@@ -85,7 +86,7 @@ def plan_answers(
 ) -> list[ShortenedAnswer]:
     """Return the oldest long answers to shorten until the rest holds at most `keep_tokens`; nothing if that saves too little.
 
-    `found` are the long answers among the items, and `node` is the start of the decision's id."""
+    `found` are the long answers among the items. `node` is the start of the decision's id, or empty if the model cannot expand it."""
     sizes = [sum(measure(block) for block in one.item.blocks if is_long(block, tools)) for one in found]
     total = sum(sizes)
     if total < keep_tokens + save_at_least:
@@ -140,4 +141,5 @@ def _short_value(value: Any, where: str, node: str) -> Any:
 
 
 def _cut(value: str, head: int, what: str, where: str, node: str) -> str:
-    return f"{value[:head]}\n" + GONE.format(count=len(value) - head, what=what, where=where, node=node)
+    again = AGAIN.format(node=node) if node else ""
+    return f"{value[:head]}\n" + GONE.format(count=len(value) - head, what=what, where=where, again=again)

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ...core.blocks import Block, ToolResult, ToolUse, canonical
+from ...core.reach import EXPAND, Reach
 from ...core.record_lines import UNRECORDED_MARKER
 from ...core.view import Item, View
 from .old_answers import LongAnswer, is_clearable, is_long
@@ -33,9 +34,13 @@ def original(block: ToolResult) -> tuple[str, bytes]:
 _BEGINNING = "[Cleared to save room: "
 
 
-def marker(path: str) -> str:
-    """Return the text that replaces a cleared result. The path contains the call id, so two results never share a marker."""
-    return f"{_BEGINNING}the complete result is in {path} and can be read there.]"
+def marker(call: str, path: str, reach: Reach) -> str:
+    """Return the text that replaces a cleared result. It names the call or its file, so two results never share a marker."""
+    if reach.files:
+        return f"{_BEGINNING}the complete result is in {path} and can be read there.]"
+    if reach.expand:
+        return f"{_BEGINNING}{EXPAND} with node={call} shows the complete result.]"
+    return f"{_BEGINNING}the result of {call} is no longer shown. Repeat the call if you need it.]"
 
 
 def is_marker(shown: str) -> bool:

@@ -154,7 +154,7 @@ def _shorten_answers(c: Conversation, state: MicroState) -> None:
     answers = plan_answers(
         c.log.view.items,
         updated_state(c).registry.long_answers,
-        node=uuid[:SHORT_ID],
+        node=uuid[:SHORT_ID] if c.prompt.reach.expand else "",
         tools=micro.clearable,
         keep_tokens=c.limits.scaled(micro.keep_tokens),
         keep_last=micro.keep_last,

@@ -49,7 +49,7 @@ _INJECTED = (
     "[Request interrupted",
     _LATE,
 )
-_FOLDED = re.compile(r"\[(?:A finished turn|A part of the conversation)\b.*\. Expand \S+ shows it again\.\]", re.DOTALL)
+_FOLDED = re.compile(r"\[(?:A finished turn|A part of the conversation)\b.*\.(?: Expand \S+ shows it again\.)?\]", re.DOTALL)
 # How results begin that tell nothing about the call.
 _NO_ERRORS = (MISSING_RESULT, PLACEHOLDER, "[Cleared to save room: ", UNRECORDED_MARKER, "<persisted-output>")
 # Where a long sentence can be cut without losing its sense.

@@ -19,6 +19,7 @@ from ...core.blocks import Block, Text, ToolResult, ToolUse
 from ...core.fence import escape, reminder
 from ...core.policy import NotesPolicy
 from ...core.prompt_files import prompt_sections
+from ...core.reach import Reach
 from ...core.view import Item
 from .sections import Notes, render
 
@@ -182,8 +183,9 @@ def covered_after(tail: NotesTail, covered: str, summary: str) -> str:
     return covered if covered in tail.kept else summary
 
 
-def summary_text(notes: Notes, *, path: str, transcript: str, node: str) -> str:
+def summary_text(notes: Notes, *, path: str, transcript: str, node: str, reach: Reach) -> str:
     """Return the first message after the boundary: the notes as data, and where to find the whole conversation."""
     prompt = prompt_sections(__file__, "summary")
-    whole = prompt["whole"].format(path=path, transcript=transcript, node=node)
+    way = "whole" if reach.files else "expand" if reach.expand else "kept"
+    whole = prompt[way].format(path=path, transcript=transcript, node=node)
     return "\n\n".join([prompt["opening"], whole, reminder([escape(render(notes).rstrip("\n"))])])

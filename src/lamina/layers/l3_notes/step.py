@@ -163,7 +163,8 @@ def _tail(c: Conversation, covered: str) -> NotesTail | None:
 def _summary(c: Conversation, notes: Notes, tail: NotesTail, node: str) -> str:
     assert c.directory is not None
     shown = cut(notes, lambda words: tokens_of(c, words), limits_of(c).section, prompt_sections(__file__, "summary")["cut"])
-    summary = escaped(summary_text(shown, path=str(notes_path(c.directory)), transcript=str(c.store.path), node=node))
+    places = {"path": str(notes_path(c.directory)), "transcript": str(c.store.path), "node": node}
+    summary = escaped(summary_text(shown, **places, reach=c.prompt.reach))
     return "\n\n".join([summary, *_sections_from_log(c, tail, summary)])
 
 

@@ -71,9 +71,12 @@ def put_together(
 
 
 def _way(c: Conversation, node: str) -> WayBack:
+    reach = c.prompt.reach
+    if not reach.files:
+        return WayBack(node, expand=reach.expand)
     results = c.directory / DIRECTORY if c.directory is not None else None
     spilled = str(results) if results is not None and results.is_dir() else ""
-    return WayBack(node, str(c.store.path or ""), spilled)
+    return WayBack(node, str(c.store.path or ""), spilled, reach.expand)
 
 
 def apply_summary(

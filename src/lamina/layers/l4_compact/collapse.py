@@ -69,7 +69,7 @@ def _enter(c: Conversation, kind: str, fate: Fate, found: Folded) -> Span:
     fates = {item.uuid: Told(fate, uuid) if item.uuid in gone else Told("kept") for item in items}
     receipt = write_receipt(uuid, [item.uuid for item in items], fates)
     _, parent, time = c.head()
-    text = render_fold(kind, found, len(ids), uuid[:SHORT])
+    text = render_fold(kind, found, len(ids), uuid[:SHORT] if c.prompt.reach.expand else "")
     span = Span(uuid, parent, time, kind, ids, text, found.tokens, receipt.to_json())
     c.append([span], reason="collapse" if kind == "collapse" else "snip")
     return span
@@ -142,12 +142,14 @@ def plan_collapse(items: Sequence[Item], *, free: int, keep: int, size: Size, pi
 
 
 def render_fold(kind: str, folded: Folded, count: int, node: str) -> str:
-    """Return the line that replaces a run of messages. The quoted words are escaped, so they cannot pass as ours."""
+    """Return the line that replaces a run of messages. The quoted words are escaped, so they cannot pass as ours. Without `node`, it
+    does not say how to see them again."""
     words = f' that began with "{escape(folded.words)}"' if folded.words else ""
     what = "A finished turn" if kind == "collapse" else "A part of the conversation"
     how = "was folded to make room" if kind == "collapse" else "was removed"
     size = f"{counted(count, 'message')}, about {counted(folded.tokens, 'token')}"
-    return f"[{what}{words} {how}: {size}. Expand {node} shows it again.]"
+    again = f" Expand {node} shows it again." if node else ""
+    return f"[{what}{words} {how}: {size}.{again}]"
 
 
 def _folded(items: Sequence[Item], start: int, end: int, size: Size) -> Folded:

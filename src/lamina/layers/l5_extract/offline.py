@@ -8,6 +8,7 @@ too. A memory with the same meaning is left alone, also if its wording differs; 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
@@ -24,9 +25,14 @@ from ...providers.offline.memory_note import Note, named, noted
 from ...providers.offline.remember_command import alike, text_of
 from ...providers.offline.sentence_rules import no_memory, says_instead
 from ...providers.offline.turn_context import Done, title
+from .answer import CLOSING, OPENING
 from .phrases import CONFIRMATION, DAY, DID, EVENT, FRAME, NEGATIVE, ONCE, POINTER, PREFERENCE, QUESTION, ROLE, SAME, TASK
 from .plan import FIRST_CHARS, ExtractDirective, read_directive
 from .trigger import EXTRACTION
+
+# The private directory of a review that names no directories, and how its directive names the team's.
+HERE = "memory"
+TEAM_FILES = "begin with `team/`"
 
 Signal: TypeAlias = Literal["role", "preference", "confirmation", "deadline", "pointer"]
 
@@ -47,6 +53,7 @@ _TYPES: Mapping[Signal, str] = {
     "pointer": "reference",
 }
 _LINE = re.compile(r"^- \[(?P<type>\w+)\] (?P<file>.+?\.md) \(\d{4}-[\d:TZ.+-]+\): (?P<about>.*)$", re.MULTILINE)
+_SHOWN = re.compile(r"^(?P<file>\S.*\.md):\n<recalled-memory>\n(?P<text>.*?)\n</recalled-memory>$", re.MULTILINE | re.DOTALL)
 _NOT_SAID = ("<system-reminder>", "<fork ")
 _BEGINS = re.compile(r'^- New since .*? begins with "(?P<first>.*)", and what was answered to', re.MULTILINE)
 _ISO = re.compile(r"\b\d{4}-\d\d-\d\d\b")
@@ -113,7 +120,12 @@ class PlannedMemory(NamedTuple):
 def answer(request: Wire) -> list[Wire]:
     run = run_so_far(request)
     asked, begins = read_directive(run.directive), _BEGINS.search(run.directive)
+    if OPENING in run.directive:  # one answer, without file tools
+        asked = asked._replace(memory=HERE, team="team" if TEAM_FILES in run.directive else "")
     plans = plan_memories(asked, user_texts(request["messages"][: run.at + 1], asked.messages, begins["first"] if begins else ""))
+    if OPENING in run.directive:
+        shown = {found["file"]: found["text"] for found in _SHOWN.finditer(run.directive)}
+        return [{"type": "text", "text": _listed(plans, shown)}]
     if reads := [plan for plan in plans if plan.there and plan.path not in run.read]:
         return [tool_call(EXTRACTION, "Read", number, file_path=plan.path) for number, plan in enumerate(reads)]
     if writes := [plan for plan in plans if plan.path not in run.wrote]:
@@ -122,6 +134,19 @@ def answer(request: Wire) -> list[Wire]:
             for number, plan in enumerate(writes)
         ]
     return [{"type": "text", "text": "Saved." if run.wrote else "There is nothing to keep."}]
+
+
+def _listed(plans: Sequence[PlannedMemory], shown: Mapping[str, str]) -> str:
+    rows: list[Wire] = []
+    for plan in plans:
+        file = plan.path.removeprefix(f"{HERE}/")
+        if plan.there and file not in shown:
+            continue  # what cannot be seen is not replaced
+        read = Done("Read", {}, shown[file], False) if plan.there else None
+        body = text_of(plan.note, plan.path, read).partition("\n---\n")[2].strip()
+        about = plan.note.description
+        rows.append({"file": file, "type": plan.note.type, "description": about, "body": body, "said": plan.quote})
+    return f"{OPENING}\n{json.dumps(rows, ensure_ascii=False)}\n{CLOSING}"
 
 
 def _render_file(plan: PlannedMemory, read: Done | None) -> str:

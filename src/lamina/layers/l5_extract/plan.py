@@ -13,8 +13,10 @@ from typing import NamedTuple
 from ...core.blocks import ToolResult, ToolUse
 from ...core.fence import escape, fence
 from ...core.prompt_files import prompt_sections
+from ...core.reach import MEMORY_SAVE
 from ...core.settings.kinds import printable
 from ...core.view import Item
+from ...memory.instructions import what_to_save
 from ...memory.recall.plan import user_words
 from ...memory.store.scopes import MemoryLocation
 from ...prompt.instruction_files import shown
@@ -27,6 +29,8 @@ FINAL = frozenset({"end_turn", "stop_sequence"})
 MOST_FAILURES = 3
 
 _WRITERS = frozenset({"Write", "Edit"})
+# A review calls these. If the model has other tools, it is asked for one answer instead.
+NEEDED = frozenset({"Read", "Write"})
 
 WROTE = "the conversation wrote to memory itself"
 UNSAID = "the user wrote nothing new"
@@ -66,11 +70,13 @@ def range_start(items: Sequence[Item], cursor: str | None) -> int:
 
 
 def wrote_memory(items: Sequence[Item], is_memory: Callable[[str], bool]) -> bool:
-    """Whether a Write or Edit of a memory file succeeded."""
+    """Whether a Write or Edit of a memory file, or a MemorySave, succeeded."""
     wrote: set[str] = set()
     for item in items:
         for block in item.blocks:
-            if isinstance(block, ToolUse) and block.name in _WRITERS and isinstance(block.input, dict):
+            if isinstance(block, ToolUse) and block.name == MEMORY_SAVE:
+                wrote.add(block.id)
+            elif isinstance(block, ToolUse) and block.name in _WRITERS and isinstance(block.input, dict):
                 path = block.input.get("file_path")
                 if isinstance(path, str) and path and is_memory(path):
                     wrote.add(block.id)
@@ -108,6 +114,24 @@ def render_directive(said: Sequence[UserWords], manifest: Sequence[str], place: 
         team=team,
         manifest=fence("memory-index", "\n".join(manifest)) if manifest else texts["nothing"],
         rounds=ROUNDS,
+        files=MOST_FILES,
+    )
+
+
+def render_answer_directive(
+    said: Sequence[UserWords], manifest: Sequence[str], place: MemoryLocation, *, today: str, shown: str
+) -> str:
+    """Render the directive of a review that is one answer, for a model without file tools."""
+    texts, own = prompt_sections(__file__, "extract"), prompt_sections(__file__, "answer")
+    first = escape(printable(said[0].words, FIRST_CHARS)) if said else ""
+    span = texts["range one" if len(said) == 1 else "range last"].format(count=len(said), first=first)
+    return own["directive"].format(
+        range=span,
+        today=today,
+        team=own["team"] + "\n" if place.team is not None else "",
+        manifest=fence("memory-index", "\n".join(manifest)) if manifest else texts["nothing"],
+        shown=f"{shown}\n\n" if shown else "",
+        types=what_to_save(team=place.team is not None),
         files=MOST_FILES,
     )
 

@@ -10,7 +10,7 @@ running job takes the turn, or `put` returns False and the caller starts another
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from threading import Event, Lock
 from typing import NamedTuple, TypeAlias
@@ -28,9 +28,10 @@ from ...memory.recall.selection import best_of, manifest_line
 from ...memory.store.scopes import MemoryLocation
 from ...memory.store.topic_files import choose_manifest
 from ...memory.tool_writes import find_memory_file
+from .answer import memories_shown, read_memories, render_shown, write_answered
 from .guard import ExistingMemory
-from .plan import ROUNDS, WROTE, range_start, render_directive, skip_reason
-from .sources import read_sources
+from .plan import ROUNDS, WROTE, range_start, render_answer_directive, render_directive, skip_reason
+from .sources import UserWords, read_sources
 from .trigger import EXTRACTION
 from .writer import MemoriesWritten, ReviewWriter, Store
 
@@ -47,6 +48,7 @@ class ExtractionOrder(msgspec.Struct, frozen=True, kw_only=True):
     session: str
     today: str
     store: Store
+    calls_tools: bool = True  # False: the model has no file tools, and the review is one answer
 
     @property
     def last(self) -> str:
@@ -99,9 +101,13 @@ def run_review(order: ExtractionOrder, cursor: str | None, perform: Performs) ->
             headers = memory.headers()
             # If there are many memories, list the newest and the ones closest to the user's words.
             listed = choose_manifest(headers, lambda rest, room: best_of(memory, headers, rest, words, room))
+            shown = memories_shown(memory, words) if not order.calls_tools else {}
         there = [ExistingMemory(header.file, header.description) for header in headers]
         writer = ReviewWriter(order.place, order.store, order.session, heard, there, order.cwd)
-        asked = render_directive(heard.said, [manifest_line(header) for header in listed], order.place, today=order.today)
+        manifest = [manifest_line(header) for header in listed]
+        if not order.calls_tools:
+            return _review_answer(order, cursor, perform, writer, heard.said, manifest, shown)
+        asked = render_directive(heard.said, manifest, order.place, today=order.today)
         outcome = perform(run_fork(order.handover, asked, purpose=EXTRACTION, rounds=ROUNDS), writer)
     except Exception as error:  # noqa: BLE001  # a failed review must not disturb the conversation
         changed, stopped = error if isinstance(error, PrefixChanged) else None, isinstance(error, Aborted)
@@ -109,6 +115,27 @@ def run_review(order: ExtractionOrder, cursor: str | None, perform: Performs) ->
         return ReviewFailed(cursor, why, written=writer.outcome if writer is not None else None, error=changed, stopped=stopped)
     if not outcome.done and outcome.rounds < ROUNDS:
         return ReviewFailed(cursor, "the answer was cut off or declined", outcome, writer.outcome)
+    return Reviewed(order.last, outcome, writer.outcome)
+
+
+def _review_answer(
+    order: ExtractionOrder,
+    cursor: str | None,
+    perform: Performs,
+    writer: ReviewWriter,
+    said: Sequence[UserWords],
+    manifest: Sequence[str],
+    shown: Mapping[str, str],
+) -> ReviewResult:
+    """Ask for one answer, and write the memories it lists."""
+    asked = render_answer_directive(said, manifest, order.place, today=order.today, shown=render_shown(shown))
+    outcome = perform(run_fork(order.handover, asked, purpose=EXTRACTION), writer)
+    if not outcome.done:
+        return ReviewFailed(cursor, "the answer was cut off or declined", outcome, writer.outcome)
+    wanted = read_memories(outcome.reply.text)
+    if isinstance(wanted, str):
+        return ReviewFailed(cursor, wanted, outcome, writer.outcome)
+    write_answered(wanted, order.place, shown, writer)
     return Reviewed(order.last, outcome, writer.outcome)
 
 

@@ -22,6 +22,7 @@ from ...conversation.isolate import take_job_results
 from ...conversation.state import Conversation
 from ...core.blocks import ToolUse, Wire
 from ...core.effects import Flow, drive
+from ...core.reach import tool_names
 from ...fork.background import AskSide, JobResult
 from ...fork.fork import ForkOutcome
 from ...fork.host import MemoryAccess
@@ -31,7 +32,7 @@ from ...memory.store.modes import plan_write
 from ...permissions.decision import decide
 from ...permissions.request import Allow, Deny
 from ...tools.tool import FileChange, KeeperVerdict
-from .plan import MOST_FAILURES, is_final, stop_reason
+from .plan import MOST_FAILURES, NEEDED, is_final, stop_reason
 from .review import ExtractionOrder, Reviewed, ReviewFailed, ReviewResult, ReviewSkipped, ReviewSlot, find_skip, run_review
 from .trigger import EXTRACTION
 from .writer import MemoriesWritten, ReviewWriter
@@ -114,7 +115,14 @@ def _make_order(c: Conversation, lent: MemoryAccess) -> ExtractionOrder:
         session=lent.session,
         today=datetime.fromisoformat(c.clock()).astimezone().date().isoformat(),  # local time, as the user means "tomorrow"
         store=lent.write,
+        calls_tools=_calls_tools(c),
     )
+
+
+def _calls_tools(c: Conversation) -> bool:
+    """Whether the fork can call what a review needs: the tools are in the prompt, and there is a runner for them."""
+    runner = c.host.tool_runner
+    return runner is not None and {tool.name for tool in runner.tools} & set(tool_names(c.prompt.tools)) >= NEEDED
 
 
 def _start(c: Conversation, state: ExtractState, order: ExtractionOrder, cursor: str | None) -> None:
@@ -130,7 +138,6 @@ def _make_job(
 ) -> Callable[[Abort], tuple[ReviewResult, ...]]:
     """Return a job that runs a review, and then one for the turn that ended in the meantime."""
     ask, tool_runner = c.ask_side, c.host.tool_runner
-    assert tool_runner is not None
 
     def job(abort: Abort) -> tuple[ReviewResult, ...]:
         ran: list[ReviewResult] = []
@@ -138,7 +145,7 @@ def _make_job(
         slot.watch(abort)
         try:
             while order is not None:
-                perform = partial(_perform, ask, abort, _restrict_tools(tool_runner, order, abort))
+                perform = partial(_perform, ask, abort, _runner_for(tool_runner, order, abort))
                 ran.append(run_review(order, ran[-1].cursor if ran else cursor, perform))
                 order = slot.take(ran[-1].cursor)
         finally:
@@ -148,7 +155,16 @@ def _make_job(
     return job
 
 
-def _perform(ask: AskSide, abort: Abort, tool_runner: ToolRunner, flow: Flow[ForkOutcome], writer: ReviewWriter) -> ForkOutcome:
+def _runner_for(tool_runner: ToolRunner | None, order: ExtractionOrder, abort: Abort) -> ToolRunner | None:
+    return _restrict_tools(tool_runner, order, abort) if tool_runner is not None and order.calls_tools else None
+
+
+def _perform(
+    ask: AskSide, abort: Abort, tool_runner: ToolRunner | None, flow: Flow[ForkOutcome], writer: ReviewWriter
+) -> ForkOutcome:
+    if tool_runner is None:
+        return drive(flow, ForkDriver(ask, abort))
+
     def keep(change: FileChange) -> KeeperVerdict:
         return KeeperVerdict(STOPPED, is_error=True) if abort.is_set() else writer(change)
 

@@ -13,7 +13,7 @@ EXTRACTION: Literal["extraction"] = "extraction"  # the background job, the purp
 def begin_extraction(c: Conversation) -> None:
     """Start a review at the end of a turn. The layer is loaded only if one may be made."""
     lent = c.host.memory
-    if lent is None or c.host.tool_runner is None or not c.settings.extraction:
+    if lent is None or not c.settings.extraction:
         return
     if lent.interactive or c.settings.extraction_non_interactive:
         from .step import after_turn

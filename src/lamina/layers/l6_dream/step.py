@@ -21,6 +21,7 @@ from ...conversation.forks import ForkDriver, cache_figures, ended, failed, hand
 from ...conversation.state import Conversation, seconds_between
 from ...core.blocks import ToolUse, Wire
 from ...core.budget import limits_of
+from ...core.reach import tool_names
 from ...core.wording import plural
 from ...disk.locks.dream_lock import DreamLock
 from ...disk.trees.rootdir import RootDir
@@ -46,6 +47,7 @@ from .gates import (
     searchable_places,
     transcript_places,
 )
+from .own_prompt import file_tools, own_handover, own_tool_runner
 from .record import DreamRecord
 from .run import DreamOrder, DreamOutcome, PerformWith, run_dream
 from .trigger import DREAM, ENDING_SECONDS, DreamState, tell_once
@@ -54,6 +56,8 @@ PAUSED = f"Dreams are off for the rest of this session: they failed {MOST_FAILUR
 HALF = (
     "The dream failed while changing memories ({why}). The next session restores them, or run `lamina dream --kill` to do it now."
 )
+# The tools a dream calls.
+NEEDED = frozenset({"Read", "Write"})
 # Number of files named in an event; the record names them all.
 MOST_TOLD = 20
 
@@ -64,13 +68,21 @@ def after_turn(c: Conversation, lent: MemoryAccess) -> None:
         if stop.gate != "throttle":
             tell_once(c, stop)
         return
-    tool_runner = c.host.tool_runner
-    assert tool_runner is not None
-    order = _make_order(c, lent)
-    perform_with = dream_tool_runner(tool_runner, c.ask_side, order.cwd)
+    shared = _shared_runner(c)
+    order = _make_order(c, lent, shares=shared is not None)
+    runner = shared or own_tool_runner(file_tools(), cwd=c.cwd, environ={}, home=c.home, place=lent.place, settings=c.settings)
+    perform_with = dream_tool_runner(runner, c.ask_side, order.cwd)
     c.background.start(
         DREAM, lambda abort: run_dream(order, perform_with, abort), partial(_take_result, c), settles=ENDING_SECONDS
     )
+
+
+def _shared_runner(c: Conversation) -> ToolRunner | None:
+    """Return the conversation's tools if they are those a dream needs, and are in its prompt; None: the dream brings its own."""
+    runner = c.host.tool_runner
+    if runner is None or not {tool.name for tool in runner.tools} & set(tool_names(c.prompt.tools)) >= NEEDED:
+        return None
+    return runner
 
 
 def _find_gate(c: Conversation, lent: MemoryAccess) -> DreamStop | None:
@@ -106,7 +118,7 @@ def _own_transcripts(c: Conversation) -> Path | None:
     return c.store.path.parent if c.store.path is not None else None
 
 
-def _make_order(c: Conversation, lent: MemoryAccess) -> DreamOrder:
+def _make_order(c: Conversation, lent: MemoryAccess, *, shares: bool) -> DreamOrder:
     """Copy everything a dream needs. The job gets no reference to the conversation."""
     meter, limits, settings, now = c.ask_side, limits_of(c.settings), c.settings, datetime.fromisoformat(c.clock())
     local = c.prompt.model == LOCAL
@@ -121,7 +133,9 @@ def _make_order(c: Conversation, lent: MemoryAccess) -> DreamOrder:
     return DreamOrder(
         # Send the tools and the system prompt, which are cached, but no messages: a dream does not need them, would pay for them with
         # every answer, and must not be influenced by tool results in them.
-        handover=altered(hand_over(c), (), "branch"),
+        handover=altered(hand_over(c), (), "branch")
+        if shares
+        else own_handover(c.prompt.model, c.prompt.ttl, file_tools(), lent.place, settings),
         place=lent.place,
         settings=settings,
         home=c.home,

@@ -33,7 +33,7 @@ class DreamState:
 def begin_dream(c: Conversation) -> None:
     """Start a dream if one is due, at the end of a main agent's turn. The layer is loaded only if it may be."""
     lent = c.host.memory
-    if lent is None or c.host.tool_runner is None or not c.settings.dream:
+    if lent is None or not c.settings.dream:
         return
     run_behind_turn(c, LAYER, lambda: _check(c, lent))
 

@@ -1,4 +1,4 @@
-"""Context for an agent's model besides messages: the first reminder, nested instruction files, output of hooks.
+"""Context for the model besides messages: the first reminder, nested instruction files, output of hooks.
 
 The first reminder comes once, before everything else, and stays unchanged. After a compaction it is rebuilt from the current files. All
 later context is appended after everything already sent. That includes the date: the view shows which date the model knows, so a change
@@ -9,48 +9,58 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import turn
 from ..core.blocks import Block, Text
 from ..core.view import Item
 from ..disk.settings_files import user_home
-from ..fork.tool_runner import CompletedCall
 from ..hooks.answers import HookOutcome
 from ..prompt.git_status import git_status
 from ..prompt.instruction_files import Approved, Instructions
 from ..prompt.instructions import load_instructions, nested_for
 from ..prompt.reminder import LaterKind, date_change, date_said, first_reminder, in_view, later_context, nested_context
-from ..session.base import working
-from ..session.session import Session
 from .memory_binding import MemoryBinding
+
+if TYPE_CHECKING:
+    from .base import SessionBase
 
 # The kinds of context that contain the date.
 _DATED = ("attachment:instructions", "attachment:date")
+# Length of a time up to its minute, as records have it.
+MINUTE = len("2026-11-16T15:00")
 
 
 class Reminders:
-    def __init__(self, session: Session, memory: MemoryBinding, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self, session: SessionBase, memory: MemoryBinding, environ: Mapping[str, str], selection: str | None = None
+    ) -> None:
         self.instructions = Instructions()
         self._session = session
         self._memory = memory
         self._environ = environ
+        self._selection = selection
         self.approved: Approved | None = None
         self._known: tuple[int, str | None] | None = None  # the view's generation, and the date in it
+        self._looked: tuple[str, int] | None = None  # when the date was last compared, and the view's generation then
 
-    def start(self, hook: Callable[..., HookOutcome], *, resumed: bool, approved: Approved | None) -> None:
-        source = "resume" if resumed else "startup"
-        started = hook("SessionStart", source=source, matching=source)
-        refusal = [f"A SessionStart hook blocked: {started.block}"] if started.block is not None else []
-        self._session._notify(*started.messages, *started.faults, *refusal)
+    def start(self, *, resumed: bool, approved: Approved | None, hook: Callable[..., HookOutcome] | None = None) -> None:
+        """Add the first reminder, unless it is in view, and what the user's hooks add to the start of a session."""
+        started = self._run_hook(hook, "resume" if resumed else "startup") if hook is not None else ()
         self.approved = approved
         self._load()
         if not any(item.kind == "attachment:instructions" for item, _ in self._view()):
             text = self._first()
             if text is not None:
                 self._enter("instructions", text)
-        for said in started.context:
+        for said in started:
             self.add("hook", said)
+
+    def _run_hook(self, hook: Callable[..., HookOutcome], source: str) -> Sequence[str]:
+        started = hook("SessionStart", source=source, matching=source)
+        refusal = [f"A SessionStart hook blocked: {started.block}"] if started.block is not None else []
+        self._session._notify(*started.messages, *started.faults, *refusal)
+        return started.context
 
     def first_reminder(self) -> str | None:
         """Rebuild the reminder from the current files."""
@@ -58,15 +68,20 @@ class Reminders:
         return self._first()
 
     def _load(self) -> None:
+        if not self._session.settings.instructions:
+            self.instructions = Instructions()
+            return
         self.instructions = load_instructions(cwd=self._session.cwd, home=self._session.home, **self._sources())
         self._session._notify_once(*self.instructions.findings)
 
     def _first(self) -> str | None:
+        own = self._session.settings.instructions
         return first_reminder(
             instructions=self.instructions,
             memory_index=self._memory.indexes(),
-            git_status=git_status(self._session.cwd, environ=self._environ),
-            date=self._today(),
+            git_status=git_status(self._session.cwd, environ=self._environ) if own else None,
+            date=self._today() if own else None,
+            editor_selection=self._selection,
         )
 
     def _today(self) -> str:
@@ -74,6 +89,12 @@ class Reminders:
 
     def new_day(self) -> None:
         """Announce the date if it has changed since the model last saw one. A model that was never given a date gets none."""
+        c = self._session._c
+        # A local midnight is on a full minute, so one look a minute is enough.
+        moment = (c.clock()[:MINUTE], c.log.view.generation)
+        if moment == self._looked:
+            return
+        self._looked = moment
         today, known = self._today(), self._date_in_view()
         if known is not None and known != today:
             self._enter("date", date_change(known, today))
@@ -81,8 +102,8 @@ class Reminders:
 
     def _date_in_view(self) -> str | None:
         """Return the date in view. It is searched again only if the view was changed, not if it grew, since only this class adds dates."""
-        with working(self._session) as conversation:
-            view = conversation.log.view
+        with self._session._open():
+            view = self._session._c.log.view
             if self._known is None or self._known[0] != view.generation:
                 said = (date_said(block.text) for item, block in view.blocks() if item.kind in _DATED and isinstance(block, Text))
                 dates = [each for each in said if each is not None]
@@ -96,16 +117,14 @@ class Reminders:
             "approved": self.approved or (),
         }
 
-    def add_nested(self, reads: Sequence[CompletedCall]) -> None:
-        """Add instruction files next to a file that was read after its result, each once."""
-        for one in reads:
-            if (path := one.output.facts.get("path")) is None:
-                continue  # a Read tool that is not ours
+    def add_nested(self, paths: Sequence[str | Path]) -> None:
+        """Add instruction files next to the files that were read, each once, after the results."""
+        for path in paths if self._session.settings.instructions else ():
             seen = in_view(
                 block.text for item, block in self._view() if item.kind.startswith("attachment:") and isinstance(block, Text)
             )
             rules = self.instructions.scoped
-            nested = nested_for(Path(str(path)), cwd=self._session.cwd, rules=rules, already=seen, **self._sources())
+            nested = nested_for(Path(path), cwd=self._session.cwd, rules=rules, already=seen, **self._sources())
             self._session._notify_once(*nested.findings)
             if (text := nested_context(nested)) is not None:
                 self._enter("nested_memory", text)
@@ -120,9 +139,9 @@ class Reminders:
             self._enter(kind, text)
 
     def _enter(self, kind: str, text: str) -> None:
-        with working(self._session) as conversation:
-            turn.add_context(conversation, kind, text)
+        with self._session._open():
+            turn.add_context(self._session._c, kind, text)
 
     def _view(self) -> list[tuple[Item, Block]]:
-        with working(self._session) as conversation:
-            return list(conversation.log.view.blocks())
+        with self._session._open():
+            return list(self._session._c.log.view.blocks())

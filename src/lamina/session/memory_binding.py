@@ -1,6 +1,6 @@
 """A session's memory: its location, its part of the prompt, and how the tools' writes to it are handled.
 
-Owns what an agent needs from memory between opening and closing; it holds no file open. Invariants: an unusable memory costs one sentence
+Owns what a session needs from memory between opening and closing; it holds no file open. Invariants: an unusable memory costs one sentence
 and never keeps a session from starting; every Write and Edit in the memory directory goes through the store, with the requester, the
 session and the message.
 """
@@ -11,7 +11,7 @@ import os
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core.errors import DiskError
 from ..core.memory_requests import asks_for_memory
@@ -19,13 +19,15 @@ from ..core.settings import Mode
 from ..disk.settings_files import user_home
 from ..fork.host import MemoryAccess
 from ..memory.instructions import memory_instructions
-from ..memory.memory import Memory
-from ..memory.store.contract import ChangeReason
 from ..memory.store.scopes import MemoryLocation, locate_memory, project_root
-from ..memory.tool_writes import RequestedWrite, WriteOutcome, find_memory_file, write_memory_file
 from ..prompt.reminder import IndexText
-from ..session.session import Session
-from ..tools.tool import FileChange, KeeperVerdict
+
+if TYPE_CHECKING:  # a session without memories loads none of these
+    from ..memory.memory import Memory
+    from ..memory.store.contract import ChangeReason
+    from ..memory.tool_writes import WriteOutcome
+    from ..tools.tool import FileChange, KeeperVerdict
+    from .base import SessionBase
 
 # Reasons in the journal for writes of the main conversation.
 ASKED = "asked for"
@@ -33,7 +35,7 @@ JUDGED = "found worth keeping"
 
 
 class MemoryBinding:
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: SessionBase) -> None:
         self._session = session
         self._asked: str | None = None  # the current user message
         self._reason = JUDGED
@@ -63,7 +65,9 @@ class MemoryBinding:
     def _disable(self, error: DiskError) -> None:
         self._session._notify(f"{error} This session continues without memory.")
 
-    def _open(self) -> Memory:
+    def open(self) -> Memory:
+        from ..memory.memory import Memory
+
         return Memory.open(self._session.cwd, home=self._session.home, settings=self._session.settings)
 
     # For the prompt and the permissions
@@ -82,19 +86,26 @@ class MemoryBinding:
             transcripts=self.transcripts,
             extra=settings.extra_guidelines,
             assistant=settings.assistant,
+            recall=settings.recall,
+            extracts=settings.extraction,
         )
 
     def indexes(self) -> list[IndexText]:
         """Return the memory indexes, the last part of the instructions. An unreadable memory is reported and left out."""
-        if self.place is None or not self._session.settings.index_in_prompt:
+        if not (self._exists() and self._session.settings.index_in_prompt):
             return []
         try:
-            with self._open() as memory:
+            with self.open() as memory:
                 self._session._notify(*memory.notices)
                 return [IndexText(str(index.path), index.text) for index in memory.indexes()]
         except DiskError as error:
             self._disable(error)
             return []
+
+    def _exists(self) -> bool:
+        """Whether there is a memory directory yet. A session that never saves anything makes none."""
+        place = self.place
+        return place is not None and any(path is not None and os.path.lexists(path) for path in (place.path, place.team))
 
     @property
     def directory(self) -> Path | None:
@@ -132,6 +143,9 @@ class MemoryBinding:
 
     def keep(self, change: FileChange) -> KeeperVerdict | None:
         """Decide about a file that Write or Edit is about to change."""
+        from ..memory.store.contract import ChangeReason
+        from ..tools.tool import KeeperVerdict
+
         done = self.write(change, ChangeReason("agent", self._reason, self._session.id, self._asked))
         if done is None:
             return None
@@ -141,12 +155,14 @@ class MemoryBinding:
 
     def write(self, change: FileChange, why: ChangeReason) -> WriteOutcome | None:
         """Write through the store; callable from any thread. None if it is not a memory file."""
+        from ..memory.tool_writes import RequestedWrite, WriteOutcome, find_memory_file, write_memory_file
+
         found = find_memory_file(self.place, change.path) if self.place is not None else None
         if found is None:
             return None
         wish = RequestedWrite(change.path, change.data.decode("utf-8", "replace"), change.before, change.unread)
         try:
-            with self._open() as memory:
+            with self.open() as memory:
                 return write_memory_file(memory, found, wish, why=why, now=self._log_time())
         except DiskError as error:
             return WriteOutcome(str(error), is_error=True)

@@ -1,0 +1,56 @@
+"""What the model can open by itself, read from the tools in its prompt. Pure.
+
+Texts that stand for something else (a preview, a marker, a summary) name a tool only if the model has it. They are decided once, so a
+marker that was sent keeps its bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+EXPAND = "Expand"
+MEMORY_SEARCH = "MemorySearch"
+MEMORY_SAVE = "MemorySave"
+OWN_NAMES = frozenset({EXPAND, MEMORY_SEARCH, MEMORY_SAVE})
+# Common names of tools that can read a file, and of those that can search files.
+READERS = frozenset({"Read", "Bash", "read_file", "bash", "shell", "run_command"})
+SEARCHERS = frozenset({"Grep", "Bash", "grep", "bash", "shell", "run_command"})
+# Argument names under which a tool that reads a file may take its path.
+PATH_KEYS = ("file_path", "path", "filename", "file", "target_file")
+
+
+class Reach(NamedTuple):
+    expand: bool = False  # by Lamina's own tool
+    read: bool = False
+    search: bool = False
+
+    @property
+    def files(self) -> bool:
+        """Whether the model can open a file whose path it is given."""
+        return self.read or self.search
+
+
+def tool_names(tools: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the names of tool definitions, in the form of either API."""
+    return [str(tool.get("name") or (tool.get("function") or {}).get("name") or "") for tool in tools]
+
+
+def reach_of(tools: Sequence[Mapping[str, Any]]) -> Reach:
+    names = set(tool_names(tools))
+    expand = any(_is_expand(tool) for tool in tools)
+    return Reach(expand, not names.isdisjoint(READERS), not names.isdisjoint(SEARCHERS))
+
+
+def _is_expand(tool: Mapping[str, Any]) -> bool:
+    """Whether it is our tool, not another one of the same name."""
+    inner = tool.get("function") or tool
+    schema = inner.get("input_schema") or inner.get("parameters") or {}
+    return inner.get("name") == EXPAND and "node" in (schema.get("properties") or {})
+
+
+def path_in(given: object) -> str | None:
+    """Return the path in the input of a call that reads a file."""
+    if not isinstance(given, Mapping):
+        return None
+    return next((given[key] for key in PATH_KEYS if isinstance(given.get(key), str) and given[key]), None)

@@ -1,0 +1,141 @@
+"""The tools that a session can offer to a host's model: Expand, MemorySearch and MemorySave.
+
+They run in the session, under its lock. Invariants: a memory is saved through the store like any other, with its mode, its redaction and
+its journal; a memory that the model has not seen in full is not replaced; bad input is an error result with one sentence.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from ..core.blocks import Wire
+from ..core.errors import LaminaError
+from ..core.fence import escape, fence
+from ..core.memory_requests import asks_for_memory
+from ..core.reach import MEMORY_SAVE, MEMORY_SEARCH
+from ..core.view import Item
+from ..memory.recall.plan import user_words
+from ..memory.recall.render import age_text, cut_text, strip_controls
+from ..memory.store.contract import ChangeReason, Proposed
+from ..memory.store.topic import Topic
+from ..tools import compact, expand
+from ..tools.memory_tools import SAVE_SCHEMA, SEARCH_SCHEMA, description_of
+from ..tools.tool import Builtin, Context, Tool, ToolOutput, definition, failure
+from .memory_binding import ASKED, JUDGED, MemoryBinding
+
+if TYPE_CHECKING:
+    from .base import SessionBase
+
+# Memories shown by default, and how much of each: a memory is a paragraph or two.
+SHOWN = 5
+MOST_LINES = 200
+MOST_BYTES = 8_000
+NOT_SEEN = "A memory named {name} exists and was not shown in full. Find it with MemorySearch, then save the complete new text."
+
+
+class Called(Protocol):
+    """A tool call: one of ours, or the block of an SDK."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def input(self) -> object: ...
+
+
+def own_tools(session: SessionBase, memory: MemoryBinding) -> tuple[Tool, ...]:
+    """Return the tools of a session. Without memory, or if it may not be written, those that need it are left out."""
+    if memory.place is None or memory.mode == "off":
+        return (expand.tool(),)
+    tools = _MemoryTools(session, memory)
+    if memory.mode == "read-only":
+        return (expand.tool(), tools.search_tool)
+    return (expand.tool(), tools.search_tool, tools.save_tool)
+
+
+def find_own(session: SessionBase, name: str) -> Tool | None:
+    """Return the tool that answers a call: one that the session offers, or Compact if the host passed its definition."""
+    compact_tool = compact.tool()
+    if name == compact_tool.name and definition(compact_tool) in session._c.prompt.tools:
+        return compact_tool
+    return next((tool for tool in session._own_tools if tool.name == name), None)
+
+
+def run_own(session: SessionBase, tool: Tool, call: Called) -> ToolOutput:
+    if not isinstance(call.input, dict):
+        return failure(f"{tool.name}: the input must be a JSON object. Send the call again.")
+    context = Context(cwd=session.cwd, expand=session._opened, compact=session._answer_request)
+    return tool.run(call.input, context)
+
+
+class _MemoryTools:
+    def __init__(self, session: SessionBase, memory: MemoryBinding) -> None:
+        self._session = session
+        self._memory = memory
+        self._seen: dict[str, str] = {}  # by file: the body of memories shown in full
+
+    @property
+    def search_tool(self) -> Tool:
+        return Builtin(
+            name=MEMORY_SEARCH,
+            description=description_of(MEMORY_SEARCH),
+            schema=SEARCH_SCHEMA,
+            read_only=True,
+            act=lambda given, _: self._search(given),
+        )
+
+    @property
+    def save_tool(self) -> Tool:
+        return Builtin(
+            name=MEMORY_SAVE,
+            description=description_of(MEMORY_SAVE),
+            schema=SAVE_SCHEMA,
+            read_only=False,
+            act=lambda given, _: self._save(given),
+        )
+
+    def _search(self, given: Wire) -> ToolOutput:
+        try:
+            with self._memory.open() as memory:
+                found = memory.recall(str(given["query"]), k=int(given.get("count", SHOWN)))
+        except LaminaError as error:
+            return failure(str(error))
+        if not found:
+            return ToolOutput("No memory matches. Try other words.")
+        return ToolOutput("\n\n".join(self._shown(one.topic, one.age) for one in found))
+
+    def _shown(self, topic: Topic, age: float) -> str:
+        part = cut_text(strip_controls(topic.body), lines=MOST_LINES, size=MOST_BYTES)
+        if part.whole:
+            self._seen[topic.file] = topic.body
+        head = f"{topic.name} ({topic.type or 'no type'}, saved {age_text(age)}): {topic.description}"
+        return f"{escape(head)}\n{fence('recalled-memory', part.text)}"
+
+    def _save(self, given: Wire) -> ToolOutput:
+        name = str(given["name"])
+        try:
+            with self._memory.open() as memory:
+                known = memory.get(name)
+                if known is not None and self._seen.get(known.file) != known.body:
+                    return failure(NOT_SEEN.format(name=known.name))
+                done = memory.save(
+                    name, type=given["type"], description=str(given["description"]), body=str(given["body"]), why=self._why()
+                )
+        except LaminaError as error:
+            return failure(str(error))
+        if isinstance(done, Proposed):
+            self._session._notify(f"A memory change needs your approval. Run `lamina inbox accept {done.id}`.")
+            return ToolOutput(f"The change waits for the user's approval. Tell them: lamina inbox accept {done.id}")
+        self._seen[done.topic.file] = done.topic.body
+        self._session._notify(f"Saved memory: {done.topic.name}")
+        secret = f" A secret was left out ({', '.join(done.redacted)})." if done.redacted else ""
+        return ToolOutput(f"Saved as {done.topic.name}.{secret}")
+
+    def _why(self) -> ChangeReason:
+        """Return the journal's reason: the user's last message, and whether it asked for a memory."""
+        items = self._session._c.log.view.items
+        last: Item | None = next((item for item in reversed(items) if user_words(item)), None)
+        words = user_words(last) if last is not None else ""
+        reason = ASKED if asks_for_memory(words) else JUDGED
+        return ChangeReason("agent", reason, self._session.id, last.uuid if last is not None else None)

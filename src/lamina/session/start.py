@@ -1,0 +1,230 @@
+"""What a session adds to a conversation by itself: the memory section, the first reminder, its own tools, and access to memory for the
+layers that write it.
+
+All of it is added once, when the first message arrives, and before that message: so an agent loop on top can bring its own reminders
+first, and a session that is opened and closed again leaves no record. Invariant: nothing is added twice. A resumed session finds its
+prompt in the snapshot and its reminder in view.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from msgspec.structs import replace
+
+from ..conversation.state import Conversation
+from ..core.blocks import ToolResult, ToolUse, Wire, text
+from ..core.errors import DiskError
+from ..core.inputs import Given
+from ..core.reach import path_in, tool_names
+from ..layers.l6_dream.trigger import recover_dreams
+from ..tools.read_state import ReadRange, ReadState
+
+if TYPE_CHECKING:
+    from ..hooks.answers import HookOutcome
+    from ..prompt.instruction_files import Approved
+    from ..tools.tool import Tool
+    from .base import SessionBase
+    from .memory_binding import MemoryBinding
+    from .own_tools import Called
+    from .reminders import Reminders
+
+
+class SessionStart:
+    """The parts of a session that memory and instruction files need."""
+
+    id: str
+    home: Path | None
+    cwd: Path
+    _c: Conversation
+    _open: Callable[[], AbstractContextManager[None]]
+    _opened: Callable[..., Any]
+    add_tool_result: Callable[..., str]
+
+    _begun = False
+    _memory: MemoryBinding | None = None
+    _reminders: Reminders | None = None
+    _own_tools: tuple[Tool, ...] = ()
+
+    def _prepare(
+        self,
+        given: Given,
+        *,
+        resumed: bool,
+        interactive: bool,
+        offer_tools: bool,
+        read_tool: str | None,
+        selection: str | None,
+    ) -> None:
+        """Keep the arguments until the first message."""
+        self._resumed = resumed
+        self._interactive = interactive
+        self._offers = offer_tools
+        self._read_tool = read_tool
+        self._selection = selection
+        # What a resumed session was sent before stays as it was.
+        new = self._c.log.view.snapshot is None
+        self._new_system, self._new_tools = new or given.system is not None, new or given.tools is not None
+        self._reads = ReadState()
+        self._nested: list[Path] = []  # files that were read, and may bring instruction files in
+
+    @property
+    def _binding(self) -> MemoryBinding:
+        if self._memory is None:
+            from .memory_binding import MemoryBinding
+
+            self._memory = MemoryBinding(cast("SessionBase", self))
+        return self._memory
+
+    def _bind(self, memory: MemoryBinding, reminders: Reminders) -> None:
+        """Use the memory and the reminders of an agent loop."""
+        self._memory, self._reminders = memory, reminders
+
+    # The beginning
+
+    def _begin_bare(self) -> None:
+        """Add nothing: the caller plays a conversation that brings its own context."""
+        self._begun = True
+
+    def _begin(self, *, hook: Callable[..., HookOutcome] | None = None, approved: Approved | None = None) -> None:
+        """Add the prompt's own parts and the first reminder, once. `hook` runs the user's hooks for an agent loop."""
+        if self._begun:
+            return
+        self._begun = True
+        self._extend_prompt()
+        self._complete_host()
+        if hook is None and not (self._c.settings.instructions or self._c.settings.memory or self._selection):
+            return
+        recover_dreams(self._c)
+        if self._reminders is None:
+            from .reminders import Reminders
+
+            self._reminders = Reminders(cast("SessionBase", self), self._binding, os.environ, self._selection)
+        known = approved if hook is not None or approved is not None else self._approvals()
+        self._reminders.start(resumed=self._resumed, approved=known, hook=hook)
+
+    def _extend_prompt(self) -> None:
+        """Add the memory section and the session's own tools to a prompt that was not sent yet."""
+        prompt = self._c.prompt
+        tools = self._with_own_tools(prompt.tools) if self._offers else prompt.tools
+        section = self._binding.section(tool_names(tools)) if self._new_system and self._c.settings.memory else ""
+        if section.strip() or tools is not prompt.tools:
+            system = [*prompt.system, text(section).wire] if section.strip() else prompt.system
+            self._c.replace_prompt(system, tools)
+
+    def _with_own_tools(self, tools: list[Wire]) -> list[Wire]:
+        from ..tools.tool import definition
+        from .own_tools import own_tools
+
+        self._own_tools = own_tools(cast("SessionBase", self), self._binding)
+        ours = [definition(tool) for tool in self._own_tools]
+        if not self._new_tools or all(row in tools for row in ours):
+            return tools
+        return [*tools, *ours]
+
+    def _complete_host(self) -> None:
+        """Fill in what the loop did not lend. A subagent's conversation has no memory but its own."""
+        host = self._c.host
+        if host.subagent:
+            return
+        memory = self._binding.access(interactive=self._interactive) if self._c.settings.memory else None
+        self._c.lend(
+            replace(
+                host,
+                memory=host.memory or memory,
+                reads=host.reads or self._reads,
+                reminder=host.reminder or self._first_reminder,
+                read_tool=host.read_tool or self._read_tool or "",
+            )
+        )
+
+    def _first_reminder(self) -> str | None:
+        return self._reminders.first_reminder() if self._reminders is not None else None
+
+    def _approvals(self) -> Approved | None:
+        """Return the user's answers about included files outside the project, as the command line keeps them."""
+        if self.home is None or not self._c.settings.instructions:
+            return None
+        from ..disk.home.approvals import load_approvals
+        from ..disk.settings_files import user_home
+        from ..prompt.instructions import project_of
+
+        try:
+            return load_approvals(self.home, project_of(Path(os.path.realpath(self.cwd)), user_home(os.environ))).answer
+        except DiskError as error:
+            self._c.notify(str(error))
+            return None
+
+    # Before each request
+
+    def _bring_context(self) -> None:
+        """Add what the model needs besides messages: a new date, and instruction files next to files that were read."""
+        if not self._begun:
+            self._begin()
+        if self._reminders is None:
+            return
+        if self._read_tool:
+            self._note_results()
+        if self._nested:
+            nested, self._nested = self._nested, []
+            self._reminders.add_nested(nested)
+        self._reminders.new_day()
+
+    def _note_results(self) -> None:
+        """Note the files that the host's read tool showed since the last answer."""
+        done: set[str] = set()
+        answer = False  # its records were reached: one for each block
+        for item in reversed(self._c.log.view.items):
+            if item.role == "assistant":
+                answer = True
+                for call in (block for block in item.blocks if isinstance(block, ToolUse)):
+                    path = path_in(call.input) if call.id in done and call.name == self._read_tool else None
+                    if path is not None:
+                        self._note(path, call.input)
+            elif answer:
+                return
+            elif not item.synthetic:
+                done |= {block.tool_use_id for block in item.blocks if isinstance(block, ToolResult) and not block.is_error}
+
+    def note_read(self, path: str | Path) -> None:
+        """Tell the session that the model has seen a file.
+
+        The files seen last are shown again after a compaction, with their content at that time, and instruction files next to them are
+        added to the conversation. If you name your read tool in `read_tool`, this happens by itself.
+
+        Args:
+            path: The file. A relative path starts at the session's working directory.
+        """
+        with self._open():
+            self._note(str(path), {})
+
+    def _note(self, path: str, given: Any) -> None:
+        full = self.cwd / os.path.expanduser(path)
+        whole = {name: given.get(name) for name in ("offset", "limit") if isinstance(given.get(name), int)}
+        self._reads.note(full, ReadRange(b"", max(0, whole.get("offset", 0)), whole.get("limit")))
+        self._nested.append(full)
+
+    # The session's own tools
+
+    def answer_tool(self, call: Called) -> bool:
+        """Run a call of one of Lamina's own tools and record its result. Pass `offer_tools=True` to offer them to the model.
+
+        Args:
+            call: A call from `reply.tool_uses`.
+
+        Returns:
+            Whether the call was for one of these tools. If not, run it yourself and call `add_tool_result`.
+        """
+        with self._open():
+            from .own_tools import find_own, run_own
+
+            found = find_own(cast("SessionBase", self), call.name)
+            if found is None:
+                return False
+            output = run_own(cast("SessionBase", self), found, call)
+            self.add_tool_result(call.id, output.content, is_error=output.is_error)
+            return True
