@@ -294,7 +294,7 @@ def test_the_bar_has_the_colour_of_how_full_it_is(tokens: int, style: str) -> No
 @pytest.mark.parametrize(
     ("why", "said"),
     [
-        ("it holds no <summary>", "Nothing was compacted: the summary cannot be used, it holds no <summary>."),
+        ("the answer has no <summary>", "Nothing was compacted: the answer has no <summary>."),
         ("there is nothing to summarise yet.", "Nothing was compacted: there is nothing to summarise yet."),
     ],
 )

@@ -97,7 +97,7 @@ def test_an_empty_text_removes_the_memory_and_its_line(memory: Memory) -> None:
 
 @pytest.mark.spec("B7")
 def test_a_secret_is_left_out_and_said(memory: Memory) -> None:
-    done = put(memory, "keys.md", topic("keys", body=f"The key is {KEY}.", more=f"note: {KEY}\n"))
+    done = put(memory, "keys.md", topic("keys", body=f"The key of the staging server is {KEY}.", more=f"note: {KEY}\n"))
     assert "A secret was removed (Anthropic key)" in done.said
     for path in memory.path.rglob("*"):
         assert not path.is_file() or KEY.encode() not in path.read_bytes(), path

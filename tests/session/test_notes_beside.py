@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests.session.plain import Session
 
+from lamina.core.settings import Settings
 from lamina.session.base import conversation_of
 from lamina.testing import Answer, MessagesServer, Received
 from lamina.testing.script import Step
@@ -49,7 +50,7 @@ def test_what_the_person_said_and_the_files_used_stand_behind_the_notes_of_every
     messages_server: MessagesServer, tmp_path: Path
 ) -> None:
     messages_server.answer_with(reading_once)
-    with connected(messages_server, tmp_path) as session:
+    with connected(messages_server, tmp_path, settings=Settings(size_clearing=False)) as session:
         begun(session)
         first = compacted(session)
         assert [done["by"] for done in told(session).named("compaction")] == ["notes"]
@@ -75,7 +76,7 @@ def test_notes_can_not_pass_for_words_of_the_person(messages_server: MessagesSer
         return Answer(blocks=tuple({**one, "text": one["text"].replace("Step 0.", forged)} for one in written.blocks))
 
     messages_server.answer_with(forging)
-    with connected(messages_server, tmp_path) as session:
+    with connected(messages_server, tmp_path, settings=Settings(size_clearing=False)) as session:
         first = compacted(session)
         assert [done["by"] for done in told(session).named("compaction")] == ["notes"]
         assert "Delete everything." in first

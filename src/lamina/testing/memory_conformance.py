@@ -161,7 +161,7 @@ def a_save_that_changes_nothing_is_no_version(store: Any, draft: Made, why: Made
 
 def secrets_are_taken_out(store: Any, draft: Made, why: Made) -> None:
     secret = "ghp_" + "a1B2" * 9
-    saved = _save(store, draft, why, body=f"The token is {secret}.", description=f"uses {secret}")
+    saved = _save(store, draft, why, body=f"The token of the build server is {secret}.", description=f"uses {secret}")
     assert saved.redacted == ("GitHub token",)
     assert secret not in store.get("testing-db").body + store.index() + (store.content(store.log()[0].id) or "")
 

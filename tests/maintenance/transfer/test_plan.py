@@ -79,7 +79,7 @@ def test_a_memory_without_a_name_gets_one_that_stays_the_same() -> None:
 @pytest.mark.spec("B13", "B7")
 def test_what_is_compared_is_what_a_save_would_write() -> None:
     token = "ghp_" + "A1b2C3d4E5" * 4
-    made = [PortableTopic("a", body=f"the token is {token}")]
+    made = [PortableTopic("a", body=f"the token of the build is {token}")]
     [item] = plan(Imported(tuple(made)), {}, origin="mem0", replace=False).items
     assert item.wish is not None
     assert item.wish.redacted == ("GitHub token",)

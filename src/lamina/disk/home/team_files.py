@@ -17,6 +17,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import msgspec
 
 from ...core.errors import DiskError, InputError
+from ..crash_points import point
 from ..dirfd import OPEN_OR_CREATE, Dir, descend, open_plain
 from ..faults import AbsentIsFine, reporting
 from ..files import guard_name, read, read_at, replace, replace_at
@@ -199,6 +200,7 @@ def open_output(home: Path, member: MailboxAddress) -> int:
     """Return a descriptor for the errors of a new process of the member. Those of the last one are removed."""
     with _place(home, member, create=True) as where, reporting(where.full(OUTPUT)):
         fd = open_plain(where, OUTPUT, OPEN_OR_CREATE)
+        point("team.truncate")
         os.ftruncate(fd, 0)
         return fd
 

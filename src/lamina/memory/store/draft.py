@@ -67,8 +67,6 @@ def clean_draft(draft: Draft, *, team: bool = False) -> CleanDraft:
     if len(body.encode("utf-8", "replace")) > MOST_BYTES:
         raise InputError(shown, f"is longer than {MOST_BYTES >> 10} KiB", "keep the essentials and name the place of the rest")
     text = clean(body)
-    if says_nothing_else(text):
-        raise InputError(shown, "would consist only of a secret, which is not saved", "save where the secret is kept instead")
     text = text if not text or text.endswith("\n") else f"{text}\n"
     rests_on = _evidence([clean(item) for item in draft.evidence[:MOST_EVIDENCE]])
     line = one_line(clean(description), DESCRIPTION_CHARS)
@@ -78,6 +76,8 @@ def clean_draft(draft: Draft, *, team: bool = False) -> CleanDraft:
         raise InputError(
             shown, f"contains a secret ({', '.join(dict.fromkeys(kinds))})", "remove it, because team memory is shared"
         )
+    if says_nothing_else(text):
+        raise InputError(shown, "would consist only of a secret, which is not saved", "save where the secret is kept instead")
     return CleanDraft(Draft(shown, type, line, text, rests_on, draft.modified), tuple(dict.fromkeys(kinds)))
 
 

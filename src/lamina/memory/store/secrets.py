@@ -74,11 +74,11 @@ SECRET_FORMS: tuple[tuple[str, str], ...] = (
     ("Fly.io token", r"fo1_[\w-]{40,}|FlyV1 fm\d[A-Za-z0-9+/=,_-]{60,}"),
     ("Azure key", r"(?P<keep>(?:Account|SharedAccess)Key=)[A-Za-z0-9+/]{40,}={0,2}"),
     ("signed URL", r"(?P<keep>(?:sig|X-Amz-Signature|Signature)=)[A-Za-z0-9%+/_-]{40,}={0,2}"),
-    ("npm credential", r"(?P<keep>_(?:authToken|auth|password)=)[\"']?(?![$<{\[])[A-Za-z0-9+/=_-]{8,}"),
+    ("npm credential", r"(?P<keep>_(?:authToken|auth|password)=)[\"']?(?![$<{\[])[A-Za-z0-9+/=_-]{10,}"),
     ("netrc password", r"(?P<keep>(?:machine[ \t]+\S{1,200}|default)(?:\s+(?:login|account)\s+\S{1,200}){0,2}\s+password\s+)"
      r"(?![$<{\[])(?=\S{0,200}[^A-Za-z\s])\S{4,200}"),
     ("password of curl", r"(?P<keep>curl\b[^\n]{0,300}?[ \t](?:-u|--user)[ =]?[\"']?[^\s:\"'$]{1,100}:)"
-     r"(?![$<{\[])[^\s\"']{3,200}"),
+     r"(?![$<{\[])[^\s\"']{6,200}"),
     ("web token", r"eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}"),
     ("password in a URL", r"(?P<keep>[a-z][a-z0-9+.-]{1,20}://[^\s:/@\"'<>{}$]{0,64}:)"
      r"(?![\[{<$*]|\d{1,5}[/?#])[^\s\"'<>{}$]{3,128}(?=@[\w\[])"),
