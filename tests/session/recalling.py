@@ -79,6 +79,7 @@ def at(
     server: MessagesServer, home: Path, settings: Settings | None = None, policy: Policy = PATIENT, **given: Any
 ) -> Iterator[Session]:
     provider = AnthropicProvider("claude-sonnet-5-5", api_key="any", base_url=server.url, max_retries=0)
+    given = {**RECALL_ALONE, **given}
     with (
         closing(provider),
         Session(provider, home=home, cwd=home, tools=[READ], settings=settings or choosing(), policy=policy, **given) as session,

@@ -14,17 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import DiskError
-from ..core.memory_requests import asks_for_memory
 from ..core.settings import Mode
 from ..disk.settings_files import user_home
 from ..fork.host import MemoryAccess
-from ..memory.instructions import memory_instructions
-from ..memory.store.scopes import MemoryLocation, locate_memory, project_root
 from ..prompt.reminder import IndexText
 
 if TYPE_CHECKING:  # a session without memories loads none of these
     from ..memory.memory import Memory
     from ..memory.store.contract import ChangeReason
+    from ..memory.store.scopes import MemoryLocation
     from ..memory.tool_writes import WriteOutcome
     from ..tools.tool import FileChange, KeeperVerdict
     from .base import SessionBase
@@ -59,6 +57,8 @@ class MemoryBinding:
         return settings.memory_mode["private"] if settings.memory else "off"
 
     def _find(self, **base: Any) -> MemoryLocation | None:
+        from ..memory.store.scopes import locate_memory
+
         place = locate_memory(**base)
         return place._replace(team=None) if self._session.settings.memory_mode["team"] == "off" else place
 
@@ -76,6 +76,8 @@ class MemoryBinding:
         """Return the memory section of the system prompt, empty without memory."""
         if self.place is None:
             return ""
+        from ..memory.instructions import memory_instructions
+
         settings = self._session.settings
         return memory_instructions(
             place=self.place,
@@ -138,6 +140,8 @@ class MemoryBinding:
 
     def note_message(self, message: str, words: str) -> None:
         """Note the user message that the following changes are made for."""
+        from ..core.memory_requests import asks_for_memory
+
         self._asked = message
         self._reason = ASKED if asks_for_memory(words) else JUDGED
 
@@ -175,6 +179,8 @@ class MemoryBinding:
         """Return the access for background work that writes memories, or None without memory."""
         if self.place is None:
             return None
+        from ..memory.store.scopes import project_root
+
         session = self._session
         return MemoryAccess(self.place, project_root(session.cwd), session.id, self.write, interactive)
 

@@ -15,14 +15,13 @@ from .. import turn
 from ..core.blocks import Block, Text
 from ..core.view import Item
 from ..disk.settings_files import user_home
-from ..hooks.answers import HookOutcome
-from ..prompt.git_status import git_status
 from ..prompt.instruction_files import Approved, Instructions
 from ..prompt.instructions import load_instructions, nested_for
 from ..prompt.reminder import LaterKind, date_change, date_said, first_reminder, in_view, later_context, nested_context
 from .memory_binding import MemoryBinding
 
 if TYPE_CHECKING:
+    from ..hooks.answers import HookOutcome
     from .base import SessionBase
 
 # The kinds of context that contain the date.
@@ -79,10 +78,18 @@ class Reminders:
         return first_reminder(
             instructions=self.instructions,
             memory_index=self._memory.indexes(),
-            git_status=git_status(self._session.cwd, environ=self._environ) if own else None,
+            git_status=self._git_status() if own else None,
             date=self._today() if own else None,
             editor_selection=self._selection,
         )
+
+    def _git_status(self) -> str | None:
+        cwd = self._session.cwd
+        if not any((directory / ".git").exists() for directory in (cwd, *cwd.parents)):
+            return None  # nothing of git is loaded
+        from ..prompt.git_status import git_status
+
+        return git_status(cwd, environ=self._environ)
 
     def _today(self) -> str:
         return self._session._local_time().date().isoformat()
