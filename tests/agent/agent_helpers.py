@@ -12,11 +12,11 @@ from typing import Any, TypeAlias
 
 from lamina.agent.agent import Agent
 from lamina.core.records import Attachment, Message, Record
-from lamina.disk.transcripts.store import read_transcript
 from lamina.providers import Provider
 from lamina.providers.anthropic import AnthropicProvider
 from lamina.providers.openai import OpenAIProvider
 from lamina.providers.retry import Waits
+from lamina.session.base import working
 from lamina.testing import MessagesServer, Received
 from lamina.testing.api_json import event
 from lamina.testing.request_handler import respond
@@ -90,8 +90,9 @@ def accepted(server: MessagesServer) -> list[Received]:
 
 
 def records(agent: Agent) -> list[Record]:
-    assert agent.session.path is not None
-    return list(read_transcript(agent.session.path))
+    """Return all records of the session, also of a fork that has written nothing yet."""
+    with working(agent.session) as conversation:
+        return list(conversation.store.read())
 
 
 def answers(agent: Agent) -> list[tuple[str | None, list[str]]]:

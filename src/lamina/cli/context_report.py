@@ -112,7 +112,9 @@ def report_on(
     system = estimate_prompt(view.snapshot.system, view.snapshot.tools, count) if view.snapshot is not None else 0
     if count.reported:
         tokens = count.tokens
-        system = max(tokens - parts.total, min(system, tokens))
+        estimated = system + parts.total
+        # Estimates that exceed the report shrink in the same proportion, so that no row disappears.
+        system = tokens - parts.total if estimated <= tokens else tokens * system // estimated
         parts = parts.fitted(tokens - system)
     else:
         tokens = parts.total + system
