@@ -16,7 +16,7 @@ from lamina.providers import Provider
 from lamina.providers.anthropic import AnthropicProvider
 from lamina.providers.openai import OpenAIProvider
 from lamina.providers.retry import Waits
-from lamina.session.base import working
+from lamina.session.base import conversation_of
 from lamina.testing import MessagesServer, Received
 from lamina.testing.api_json import event
 from lamina.testing.request_handler import respond
@@ -91,8 +91,7 @@ def accepted(server: MessagesServer) -> list[Received]:
 
 def records(agent: Agent) -> list[Record]:
     """Return all records of the session, also of a fork that has written nothing yet."""
-    with working(agent.session) as conversation:
-        return list(conversation.store.read())
+    return list(conversation_of(agent.session).store.read())
 
 
 def answers(agent: Agent) -> list[tuple[str | None, list[str]]]:
