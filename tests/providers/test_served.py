@@ -43,7 +43,7 @@ class Server:
                 return
 
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._thread = threading.Thread(target=self._http.serve_forever, daemon=True)
+        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         self._thread.start()
         self.url = f"http://127.0.0.1:{self._http.server_port}/v1"
 
