@@ -110,4 +110,4 @@ def test_off_means_no_new_decisions_and_what_was_frozen_stays(
         if switch == "auto_compact":
             assert session.compact().done, "by hand it still works"
         if switch == "compaction":
-            assert "switched off" in session.compact().why
+            assert "turned off" in session.compact().why
