@@ -345,7 +345,7 @@ class Script(Work):
         name = SWITCHES[pick % len(SWITCHES)]
         self.switches[name] = not getattr(Settings(**self.switches), name)
         with working(self.session) as c:
-            c.settings = Settings(**self.switches)
+            c.settings = Settings(**self.switches, instructions=False, memory=False)
 
     def do_fault(self, pick: int) -> None:
         faults = (None, None, Overloaded("busy"), ServerFault("broken"))

@@ -517,7 +517,7 @@ class Random:
     def switch(self, pick: int) -> None:
         name = SWITCHES[pick % len(SWITCHES)]
         self.switches[name] = not getattr(Settings(**self.switches), name)
-        conversation_of(self.session).settings = Settings(**self.switches)
+        conversation_of(self.session).settings = Settings(**self.switches, instructions=False, memory=False)
 
 
 @pytest.mark.spec("B1", "K3", "R4")
