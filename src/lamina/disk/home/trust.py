@@ -59,7 +59,10 @@ _WHERE = "read .claude/settings.json and .claude/settings.local.json before you 
 
 def trusted(home: Somewhere, project: Somewhere) -> bool:
     """Return whether the user trusts `project` (a working directory) with its current content."""
-    return _digest(project) in _answers(home).get(_key(project), ())
+    # The tree is read only if there is an answer to compare with: most users trust few trees.
+    answers = _answers(home)
+    known = answers.get(_key(project)) if answers else None
+    return known is not None and _digest(project) in known
 
 
 def trust(home: Somewhere, project: Somewhere) -> None:
