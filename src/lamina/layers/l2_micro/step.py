@@ -150,10 +150,13 @@ def _shorten_answers(c: Conversation, state: MicroState) -> None:
     """Shorten the inputs of old calls and old texts of the model, if the results alone could not free enough room."""
     if c.count.judged < c.limits.warning:
         return
+    long_answers = updated_state(c).registry.long_answers
+    if not long_answers:
+        return
     micro, uuid = c.policy.micro, new_id()
     answers = plan_answers(
         c.log.view.items,
-        updated_state(c).registry.long_answers,
+        long_answers,
         node=uuid[:SHORT_ID] if c.prompt.reach.expand else "",
         tools=micro.clearable,
         keep_tokens=c.limits.scaled(micro.keep_tokens),
