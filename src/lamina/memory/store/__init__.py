@@ -5,5 +5,5 @@ topic.py      one memory as a file                  topic_files.py  finding, rea
 draft.py      validation of new memories            secrets.py      redaction                   evidence.py   files it relies on
 journal.py, history.py, git.py  every change        recovery.py     crash recovery, rollback    journal_check.py  damage
 scopes.py, project_identity.py  memory locations    modes.py        off, read-only, confirm     daily_logs.py assistant mode
-lint.py       faults in memories and the index
+lint.py       faults in memories and the index      turn_changes.py what a turn changed, taken back
 """

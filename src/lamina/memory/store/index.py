@@ -97,12 +97,13 @@ def _cut(text: str, longest: int) -> str:
     return f"{text[: longest - 1].rstrip()}…" if longest > 1 else ""
 
 
-def put_entry(text: str, entry: IndexEntry) -> str:
-    """Return the index with this entry: its line is replaced in place, or inserted next to related entries."""
-    line, key = entry_line(entry), fold_name(entry.file)
+def put_entry(text: str, entry: IndexEntry, *, was: str = "") -> str:
+    """Return the index with this entry: its line is replaced in place, or inserted next to related entries. `was` is the
+    former file, whose line it replaces."""
+    line, key, former = entry_line(entry), fold_name(entry.file), fold_name(was)
     lines = text.split("\n")
     places = [(number, fold_name(found.file)) for number, old in enumerate(lines) if (found := _entry(old)) is not None]
-    mine = [number for number, file in places if file == key]
+    mine = [number for number, file in places if file in (key, former)]
     if mine:
         old, ending = lines[mine[0]], "\r" if lines[mine[0]].endswith("\r") else ""
         if _entry(old) != _entry(line):
@@ -247,8 +248,8 @@ class IndexFile:
         rows = (row.rstrip("\r") for row in self.text().split("\n") if "](" in row)
         return next((row for row in rows if any(fold_name(entry.file) == key for entry in read_entries(row))), None)
 
-    def add(self, topic: Topic) -> None:
-        self.edit(lambda text: put_entry(text, entry_of(topic)))
+    def add(self, topic: Topic, *, was: str = "") -> None:
+        self.edit(lambda text: put_entry(text, entry_of(topic), was=was))
 
     def drop(self, file: str) -> None:
         self.edit(lambda text: drop_entry(text, file))
