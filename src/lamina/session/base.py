@@ -37,8 +37,8 @@ from .inspect import Inspection
 from .open import AgentOf, OpenedTranscript, SessionPlace, open_again, open_new
 from .provider import limits_for, no_wider, provider_for
 from .side_calls import SideCalls
-from .start import SessionStart
 from .sync import MessageListSync
+from .turn_undo import TurnUndo
 
 if TYPE_CHECKING:
     from ..providers.chat_rows import ChatRows
@@ -77,7 +77,7 @@ NO_USAGE = (
 )
 
 
-class SessionBase(SessionStart, SessionEdits, Inspection, SideCalls):
+class SessionBase(TurnUndo, SessionEdits, Inspection, SideCalls):
     """One conversation and its provider: everything that `Session` and `AsyncSession` have in common."""
 
     def __init__(
