@@ -267,7 +267,7 @@ class TestFindings:
             ({"lamina": {"spill": 1}}, "must be true or false, not 1"),
             ({"lamina": {"notes": {"firstAt": -1}}}, "must be a whole number of at least 0"),
             ({"lamina": {"notes": {"firstAt": 1.5}}}, "not 1.5"),
-            ({"lamina": {"policy": "fast"}}, "must be one of classic, lean"),
+            ({"lamina": {"policy": "fast"}}, "must be one of balanced, thrifty, classic, lean"),
             ({"lamina": {"durability": "none"}}, "must be one of full, process"),
             ({"lamina": {"memoryMode": {"team": "maybe"}}}, 'entry "team"'),
             ({"lamina": {"memoryMode": {"everybody": "auto"}}}, 'unknown scope "everybody"'),

@@ -123,7 +123,7 @@ class SessionBase(SessionStart, SessionEdits, Inspection, SideCalls):
             home: Directory for transcripts and memory. Defaults to `LAMINA_HOME` or `~/.lamina`.
             in_memory: Keep the session in memory only: no transcript is written.
             settings: The settings to use. Defaults to `Settings.load(cwd)`, which reads the settings files and the environment.
-            policy: The thresholds and budgets of all layers: a `Policy` or its name, `"classic"` or `"lean"`.
+            policy: The thresholds and budgets of all layers: a `Policy` or its name, such as `"balanced"`.
             window: Size of the context window in tokens. Defaults to the model's own.
             resume: The session to continue: its id, the start of its id, or its transcript file. A session that is open in another
                 process, or was last written by another program, is forked instead; `notices` says so.
