@@ -23,7 +23,7 @@ from .store.directory import DirectoryStore
 from .store.draft import Draft
 from .store.history import GUARD
 from .store.history import HISTORY_DIRECTORY as HISTORY
-from .store.index import INDEX, load_index
+from .store.index import INDEX, is_full, load_index, note_rest, read_entries
 from .store.journal import BlamedLine, blame
 from .store.modes import INBOX, GatedStore, Proposal
 from .store.project_identity import identify
@@ -174,7 +174,7 @@ class Memory:
 
     def indexes(self) -> list[LoadedIndex]:
         """Return the indexes a session receives: each non-empty one, within its limits."""
-        found = [LoadedIndex(scope.store.root.path / INDEX, load_index(scope.index())) for scope in self._stores.values()]
+        found = [LoadedIndex(scope.store.root.path / INDEX, _sent_index(scope)) for scope in self._stores.values()]
         return [index for index in found if index.text]
 
     def log(self, name: str | None = None) -> list[MemoryVersion]:
@@ -245,6 +245,13 @@ class Memory:
         if name.startswith(f"{TEAM}/") and TEAM in self._stores:
             return [("team", name.removeprefix(f"{TEAM}/"))]
         return [(scope, name) for scope in self._stores]
+
+
+def _sent_index(scope: GatedStore) -> str:
+    """Return the part of an index that a session receives. A full index tells how many memories it leaves out."""
+    text = scope.index()
+    left = len(scope.store.topic_files.files()) - len(read_entries(text)) if text and is_full(text) else 0
+    return note_rest(load_index(text), left)
 
 
 def _place(cwd: StrPath, path: StrPath | None, home: Path | None, settings: Settings) -> MemoryLocation:

@@ -32,7 +32,8 @@ from ...disk.trees.rootdir import RootDir
 from .contract import MOST_READ, ChangeReason, MemoryVersion, Saved
 from .draft import CleanDraft, Draft, apply_draft, clean_draft, read_draft
 from .history import MemoryHistory, hold_guard
-from .index import IndexFile, RewrittenIndex, add_entries, rewrite_index
+from .index import RewrittenIndex, add_entries, rewrite_index
+from .index_file import IndexFile
 from .journal import MemoryChange, concerns, digest_of
 from .recovery import needs_repair, repair
 from .secrets import redact

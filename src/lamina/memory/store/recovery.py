@@ -19,7 +19,8 @@ from ...core.errors import DiskError
 from ...core.wording import counted
 from .contract import MOST_READ, ChangeReason
 from .history import MemoryHistory, hold_guard
-from .index import INDEX, IndexFile, entry_line, entry_of
+from .index import INDEX, entry_line, entry_of
+from .index_file import IndexFile
 from .journal import JournalHead, MemoryChange, digest_of
 from .topic import Topic, read_topic
 from .topic_files import TopicFiles, decode_text
@@ -35,7 +36,7 @@ _Newest: TypeAlias = tuple[JournalHead, bytes | None]
 def needs_repair(files: TopicFiles, index: IndexFile, history: MemoryHistory) -> bool:
     if not index.there():
         return bool(files.files())
-    newest = _looked_at(files, history.newest())
+    newest = _looked_at(files, history.newest()) if not index.is_too_long() else None
     return newest is not None and _unlisted(newest, files, index, history) is not None
 
 
@@ -52,7 +53,7 @@ def repair(files: TopicFiles, index: IndexFile, history: MemoryHistory, *, now: 
         if headers := files.headers():
             index.rebuild(headers)
             notices = (f"{path} was missing and was rebuilt from {counted(len(headers), 'memory')}.",)
-    elif newest is not None and (topic := _unlisted(newest, files, index, history)) is not None:
+    elif newest is not None and not index.is_too_long() and (topic := _unlisted(newest, files, index, history)) is not None:
         index.add(topic, was=newest[0].was)
         notices = (f"{path} lacked the line of {topic.file} after an interrupted change; the line was added.",)
     # Do this last: the line above was found through the journal's newest change.
