@@ -204,7 +204,18 @@ LEAN = Policy(
     compact=CompactPolicy(tail_min=25_000, tail_max=45_000, ahead_tokens=10_000),
 )
 
-POLICIES = {policy.name: policy for policy in (CLASSIC, LEAN)}
+# The money of a long session goes into reads of its context, then into what a pause makes the provider write again.
+BALANCED = Policy(
+    "balanced",
+    micro=MicroPolicy(must_pay=True),
+    notes=NotesPolicy(first_at=200_000, growth=40_000),
+    compact=CompactPolicy(tail_min=30_000, tail_max=45_000, ahead_tokens=10_000, files_tokens=10_000),
+)
+
+# The same, and most tool results are shown once.
+THRIFTY = msgspec.structs.replace(BALANCED, name="thrifty")
+
+POLICIES = {policy.name: policy for policy in (BALANCED, THRIFTY, CLASSIC, LEAN)}
 
 
 def named_policy(name: str) -> Policy:

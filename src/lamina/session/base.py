@@ -123,7 +123,7 @@ class SessionBase(SessionStart, SessionEdits, Inspection, SideCalls):
             home: Directory for transcripts and memory. Defaults to `LAMINA_HOME` or `~/.lamina`.
             in_memory: Keep the session in memory only: no transcript is written.
             settings: The settings to use. Defaults to `Settings.load(cwd)`, which reads the settings files and the environment.
-            policy: The thresholds and budgets of all layers: a `Policy` or its name, `"classic"` or `"lean"`.
+            policy: The thresholds and budgets of all layers: a `Policy` or its name, such as `"balanced"`.
             window: Size of the context window in tokens. Defaults to the model's own.
             resume: The session to continue: its id, the start of its id, or its transcript file. A session that is open in another
                 process, or was last written by another program, is forked instead; `notices` says so.
@@ -436,10 +436,12 @@ class SessionBase(SessionStart, SessionEdits, Inspection, SideCalls):
 
     def _own_providers(self) -> list[SdkProvider]:
         """Return the providers that this session opened; one that was passed in is the caller's to close."""
+        side = self._answers_side
+        opened = [*self._opened_providers, *([side] if side is not None and side is not self.provider else [])]
+        if all(one.name == "offline" for one in opened):
+            return []  # most sessions of a few calls: nothing that speaks to a server is loaded
         from ..providers.sdk import SdkProvider
 
-        side = self._answers_side
-        opened: list[object] = [*self._opened_providers, *([side] if side is not self.provider else [])]
         return [one for one in opened if isinstance(one, SdkProvider)]
 
     def _open(self) -> SessionLock:
