@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..core.records import Boundary, Revoke, Rewind
 from ..disk.transcripts.store import load_whole
+from .price import last_item
 from .repeated_lines import repeat_after_rewind, repeat_after_undo
 from .state import Conversation
 
@@ -52,4 +53,4 @@ def undo(c: Conversation, target: str) -> None:
     c.append([Revoke(uuid, parent, time, target)], reason="undo")
     if isinstance(made, Boundary):
         repeat_after_undo(c, made)
-    c.record_event("undo", {"decision": target, "count": c.count.to_json()})
+    c.record_event("undo", {"decision": target, "count": c.count.to_json(), "since": last_item(c)})
