@@ -12,16 +12,18 @@ the whole account. Every update costs what is new in the view.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..core.records import Boundary
 from ..core.view import Item, View
-from ..providers.models import Ratios, price_ratios
 from .state import Conversation
 from .triggers import FIRST_REMINDER
 from .triggers import base as base_now
 from .window.estimate import estimate, unreported_estimate
 from .window.features import EMPTY, Features, measure_all
+
+if TYPE_CHECKING:  # prices are loaded when a compaction could pay
+    from ..providers.models import Ratios
 
 NAME = "price"
 # The share of a summary that the model writes; the rest is quoted from the log.
@@ -143,6 +145,8 @@ def _tail(c: Conversation) -> int:
 
 
 def balance(c: Conversation) -> Balance:
+    from ..providers.models import price_ratios
+
     account = account_of(c)
     account.update(c)
     context = c.count.judged
@@ -156,19 +160,22 @@ def balance(c: Conversation) -> Balance:
     )
 
 
-def is_on(c: Conversation) -> bool:
-    return bool(c.policy.price.factor) and c.autocompact and not c.settings.collapse
+def _could_pay(c: Conversation) -> bool:
+    """Return whether the account is worth a look. The first calls of a session end here."""
+    if not c.policy.price.factor or not c.autocompact or c.settings.collapse:
+        return False
+    return c.count.judged - _tail(c) >= c.limits.scaled(c.policy.price.least_gain)
 
 
 def due(c: Conversation) -> Balance | None:
     """Return the balance if a compaction pays now."""
-    found = balance(c) if is_on(c) else None
+    found = balance(c) if _could_pay(c) else None
     return found if found is not None and _is_due(c, found) else None
 
 
 def is_near(c: Conversation) -> bool:
     """Return whether a compaction pays now, or so soon that its summary should be written ahead."""
-    return is_on(c) and _is_due(c, balance(c), calls=c.policy.price.ahead_calls)
+    return _could_pay(c) and _is_due(c, balance(c), calls=c.policy.price.ahead_calls)
 
 
 def _is_due(c: Conversation, found: Balance, *, calls: int = 0) -> bool:

@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..fork.background import LOCAL
-from ..providers.models import is_free
 from .state import Conversation
 from .window.estimate import estimate
 from .window.features import measure_all
@@ -51,7 +50,11 @@ def notes(c: Conversation) -> bool:
 
 def notes_pay(c: Conversation) -> bool:
     """Return whether updates of the notes are worth their calls: one costs as much as the summary that the notes replace."""
-    return not c.policy.notes.must_pay or c.prompt.model == LOCAL or is_free(c.prompt.model)
+    if not c.policy.notes.must_pay or c.prompt.model == LOCAL:
+        return True
+    from ..providers.models import is_free
+
+    return is_free(c.prompt.model)
 
 
 def base(c: Conversation) -> int:
