@@ -1,9 +1,9 @@
 """A recorded conversation as a script: its inputs and answers in order, with the usage each answer reported.
 
-Reads one transcript of Lamina or Claude Code. Invariant: the script is the conversation as if nothing had ever been removed
-from it, and spilled results are read back from their files. What the recorded program removed is kept apart (`gone`), for the
-"recorded" row. Its summaries, what it restored after them and the memories it recalled are left out: those are decisions, and a
-replay makes its own.
+Reads one transcript of Lamina, Claude Code, Codex or pi. Invariant: the script is the conversation as if nothing had ever been
+removed from it, and spilled results are read back from their files. What the recorded program removed is kept apart (`gone`), for
+the "recorded" row. Its summaries, what it restored after them and the memories it recalled are left out: those are decisions, and
+a replay makes its own.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
+from .. import sources
 from ..conversation.compaction.probes import Fact, drawn, judged, texts_of
 from ..core.blocks import Block, Text, ToolResult, ToolUse, Wire, text, tool_result
 from ..core.errors import InputError
@@ -28,7 +29,6 @@ from ..core.view import Item
 from ..disk.files import read
 from ..disk.session_files.spills import DIRECTORY
 from ..disk.transcripts.jsonl import Health
-from ..disk.transcripts.store import read_transcript
 from .figures import ReplayFigures
 from .repeated_reads import path_of
 
@@ -111,7 +111,7 @@ class ReplayScript(NamedTuple):
 def read_script(path: Path) -> ReplayScript:
     """Read the script of a transcript; InputError if it is not a recorded conversation."""
     health = Health()
-    records = _own([record for record in read_transcript(path, health=health) if not isinstance(record, Foreign)])
+    records = _own([record for record in sources.read(path, health=health) if not isinstance(record, Foreign)])
     originals = _originals(path, records)
     whole = list(_whole(records, originals))
     log = Log.load(lambda: whole)
@@ -122,7 +122,7 @@ def read_script(path: Path) -> ReplayScript:
         made.add(item)
     answers = [step for step in made.steps if isinstance(step, RecordedAnswer) and step.sent]
     if not answers:
-        raise InputError(str(path), NO_CONVERSATION, "pass a transcript of Lamina or Claude Code")
+        raise InputError(str(path), NO_CONVERSATION, "pass a transcript of Lamina, Claude Code, Codex or pi")
     snapshot = next((record for record in reversed(records) if isinstance(record, Snapshot)), None)
     return ReplayScript(
         model=_mostly([answer.model for answer in answers]),
