@@ -436,10 +436,12 @@ class SessionBase(SessionStart, SessionEdits, Inspection, SideCalls):
 
     def _own_providers(self) -> list[SdkProvider]:
         """Return the providers that this session opened; one that was passed in is the caller's to close."""
+        side = self._answers_side
+        opened = [*self._opened_providers, *([side] if side is not None and side is not self.provider else [])]
+        if all(one.name == "offline" for one in opened):
+            return []  # most sessions of a few calls: nothing that speaks to a server is loaded
         from ..providers.sdk import SdkProvider
 
-        side = self._answers_side
-        opened: list[object] = [*self._opened_providers, *([side] if side is not self.provider else [])]
         return [one for one in opened if isinstance(one, SdkProvider)]
 
     def _open(self) -> SessionLock:
