@@ -7,7 +7,8 @@ summaries and once with notes, and compacted where the recorded one was, or afte
 are left out of the conversation. Ours is a text that names no file, as of a model that thinks of none; notes are those of the offline
 function. Then the next request is searched for every path that tool calls named before and later ones name again, as an argument or as a
 word of a shell command: by its last component, as the figures of others were made, and by its whole path. `list` looks in our own list
-alone, which has at most 1,500 tokens and leaves out what the calls of kept messages name. Beside it: the summary that was written when the session was recorded, and the last 50 names alone.
+alone, which has at most 1,500 tokens and leaves out what the calls of kept messages name. Beside it: the summary that was written when the
+session was recorded, and the last 50 names alone.
 Nothing of the transcripts is written outside a temporary directory.
 """
 
