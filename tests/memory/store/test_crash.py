@@ -201,7 +201,7 @@ def test_a_save_that_failed_is_not_told_as_one_that_happened(tmp_path: Path) -> 
             if not (memory / "new.md").exists():
                 assert told in ([], ["undone", "save"]), run
                 failed += len(told)
-    assert failed
+    assert failed or not Extent.every
 
 
 @pytest.mark.spec("S6", "Z12")
