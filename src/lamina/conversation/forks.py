@@ -57,6 +57,8 @@ def hand_over(c: Conversation) -> Handover:
         open_calls=open_calls,
         readable=0 if coming or c.idle() >= TTL_SECONDS.get(prompt.ttl or "5m", 300) else c.last.readable,
         broken=coming.reason if coming else None,
+        once=frozenset(c.log.view.once),
+        unseen=frozenset(flat.unseen),
     )
 
 

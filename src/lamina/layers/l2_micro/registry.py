@@ -143,7 +143,7 @@ class Registry:
             self._view, self._key, self._marker_tokens = view, key, rules.marker_tokens
         if self._at < len(view.items):
             for item in view.items[self._at :]:
-                self._take(item, rules, measure, view.replaced, pinned=item.uuid in pinned)
+                self._take(view.as_settled(item), rules, measure, view.replaced, pinned=item.uuid in pinned)
             self._at = len(view.items)
         return anew
 
