@@ -83,7 +83,7 @@ class TestTable:
         assert {row.key for row in SETTINGS if row.remote} == switches | set(REMOTE_NUMBERS)
 
     def test_every_number_of_the_policy_is_a_setting(self) -> None:
-        names = ("window", "results", "micro", "notes", "compact", "surfacing", "agents")
+        names = ("window", "results", "once", "micro", "notes", "compact", "surfacing", "agents")
         groups = {name: getattr(CLASSIC, name) for name in names}
         assert [*groups] == [field for field in CLASSIC.__struct_fields__ if field != "name"]
         assert {(name, field) for name, group in groups.items() for field in group.__struct_fields__} == set(NUMBERS)

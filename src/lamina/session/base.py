@@ -457,6 +457,7 @@ class SessionBase(SessionStart, SessionEdits, Inspection, SideCalls):
 
     def _record(self, response: object) -> Reply:
         reply = response if isinstance(response, Reply) else self.provider.read(response)
+        self._c.use_capabilities(self.provider.capabilities)
         records = turn.after_call(self._c, reply)
         for record in records:
             self._list_sync.note(record)
