@@ -67,7 +67,7 @@ class View:
         self.replaced: dict[str, str] = {}
         # Previews by tool_use id of results that are shown once: whole until the first complete answer after them.
         self.once: dict[str, str] = {}
-        # What the last records turned into previews, whole and preview. Whoever counts the view empties it.
+        # What the last complete answer turned into previews. Whoever counts the view empties it.
         self.settled: list[Settled] = []
         # Answers by record: the blocks that the model sees instead of the original ones. Decided once and never changed.
         self.shortened: dict[str, list[Wire]] = {}
@@ -158,6 +158,7 @@ class View:
 
         No request repeats what changes here, so nothing else in the view moves. Only usage reported between result and answer is void.
         """
+        self.settled.clear()
         previews = {call: self.once[call] for call in self.flat.unseen}
         changed = self._put(previews, once=True)
         if not changed.in_place:
