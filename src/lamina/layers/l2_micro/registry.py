@@ -162,7 +162,7 @@ class Registry:
             self._view, self._key, self._marker_tokens = view, key, rules.marker_tokens
         if self._at < len(view.items):
             for item in view.items[self._at :]:
-                self._take(item, rules, measure, view, pinned=item.uuid in pinned)
+                self._take(view.as_settled(item), rules, measure, view, pinned=item.uuid in pinned)
             self._at = len(view.items)
         return anew
 
@@ -178,7 +178,8 @@ class Registry:
                 if is_clearable(block.name, rules.clearable):
                     self._calls[block.id] = read_call(block, self.answers)
             elif isinstance(block, ToolResult) and not item.synthetic and not pinned:
-                self._register(block, item.uuid, tokens, rules, view.replaced.get(block.tool_use_id))
+                shown = view.replaced.get(block.tool_use_id) or view.once.get(block.tool_use_id)
+                self._register(block, item.uuid, tokens, rules, shown)
             self.tokens += tokens
         if item.role == "assistant" and not pinned and item.uuid not in rules.spared:
             if any(is_long(block, rules.clearable) for block in item.blocks):
