@@ -173,8 +173,9 @@ def _why(item: Item | None, block: Block, decided: dict[str, Spill | Clear], log
     if isinstance(block, ToolResult):
         return _why_result(item, block, decided)
     if item.kind == "summary":
-        boundary = next((uuid for uuid, one in reversed(log.decisions.items()) if isinstance(one, Boundary)), "")
-        return f"replaces the messages removed by compaction {boundary[:8]}"
+        boundary = next((one for one in reversed(log.decisions.values()) if isinstance(one, Boundary)), None)
+        because = f" ({boundary.receipt['because']})" if boundary is not None and boundary.receipt.get("because") else ""
+        return f"replaces the messages removed by compaction {boundary.uuid[:8] if boundary is not None else ''}{because}"
     if item.kind in ("snip", "collapse", "partial"):
         span = log.decisions.get(item.uuid)
         return f"replaces {counted(len(span.ids), 'record')}" if isinstance(span, Span) else "replaces a range of messages"
@@ -182,7 +183,10 @@ def _why(item: Item | None, block: Block, decided: dict[str, Spill | Clear], log
         return f"context added to the conversation ({item.kind.removeprefix('attachment:')})"
     if item.kind == "meta":
         return "inserted by a program"
-    return "written by the model" if item.role == "assistant" else "written by the user"
+    if item.role == "user":
+        return "written by the user"
+    cut = next((one for one in log.decisions.values() if isinstance(one, Clear) and item.uuid in one.shortened), None)
+    return "written by the model" + (f"; shortened ({cut.trigger}) by {cut.uuid[:8]}" if cut is not None else "")
 
 
 def _why_result(item: Item, block: ToolResult, decided: dict[str, Spill | Clear]) -> str:

@@ -10,7 +10,6 @@ is a pure, idempotent function of the text, so the same text gives the same byte
 from __future__ import annotations
 
 import re
-import string
 import unicodedata
 from collections.abc import Iterable
 from functools import cache, lru_cache
@@ -106,13 +105,16 @@ def _unseen(char: str) -> bool:
 # A name without its dashes, and the places where they were: there, dashes and spaces may stand or be missing.
 _NAMES = {tag.replace("-", ""): frozenset(at - n for n, at in enumerate(_places(tag))) for tag in TAGS}
 # Most openers of ordinary markup are ruled out here, by a plain letter that no name begins with.
-_OTHER = "".join(letter for letter in string.ascii_lowercase if letter not in {tag[0] for tag in TAGS})
-_TAG_STARTS = re.compile(rf"[{re.escape(_OPENERS)}](?!\s*+/?\s*+[{_OTHER}{_OTHER.upper()}])")
+_OTHER = "".join(letter for letter in "abcdefghijklmnopqrstuvwxyz" if letter not in {tag[0] for tag in TAGS})
+_TAG_START = rf"[{re.escape(_OPENERS)}](?!\s*+/?\s*+[{_OTHER}{_OTHER.upper()}])"
 _CONTROL = r"[\x00-\x08\x0e-\x1f\x7f]*+"
-_ASCII_TAG = re.compile(
-    rf"<(?=[\s/\\\x00-\x1f]*+(?:{'|'.join(''.join('[-_ ]*+' if char == '-' else char + _CONTROL for char in tag) for tag in TAGS)}))",
-    re.IGNORECASE,
-)
+
+
+@cache
+def _ascii_tag() -> re.Pattern[str]:
+    """Compiling takes as long as a small request's preparation, so it waits for the first `<`."""
+    names = "|".join("".join("[-_ ]*+" if char == "-" else char + _CONTROL for char in tag) for tag in TAGS)
+    return re.compile(rf"<(?=[\s/\\\x00-\x1f]*+(?:{names}))", re.IGNORECASE)
 
 
 def _opens_tag(text: str, start: int) -> bool:
@@ -136,10 +138,10 @@ def _opens_tag(text: str, start: int) -> bool:
 def escape(text: str) -> Fenced:
     """Escape the text so that it cannot open or close a fence."""
     if text.isascii():
-        return Fenced(_ASCII_TAG.sub("&lt;", text) if "<" in text else text)
-    if not _TAG_STARTS.search(text):
+        return Fenced(_ascii_tag().sub("&lt;", text) if "<" in text else text)
+    if not re.search(_TAG_START, text):
         return Fenced(text)
-    return Fenced(_TAG_STARTS.sub(lambda found: "&lt;" if _opens_tag(text, found.end()) else found[0], text))
+    return Fenced(re.sub(_TAG_START, lambda found: "&lt;" if _opens_tag(text, found.end()) else found[0], text))
 
 
 def fence(tag: Tag, text: str) -> Fenced:

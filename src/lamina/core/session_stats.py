@@ -53,6 +53,7 @@ class SessionStats(msgspec.Struct, frozen=True):
     usage: dict[str, Usage] = {}  # by model
     side: dict[str, SideCost] = {}  # by purpose
     compactions: dict[str, int] = {}  # by method: notes, summary, ahead, rules
+    compactions_by_price: int = 0  # of these, how many ran before the window was full because they paid
     compaction_failures: int = 0
     compactions_refused: int = 0  # by a hook
     fidelity: dict[str, int] = {}  # probe facts by their fate: in_context, one_call, lost
@@ -146,6 +147,7 @@ class _Fold:
                 self.side[purpose] = self.side.get(purpose, SideCost()) + SideCost.of_event(data)
             case "compaction":
                 self.named["compactions"][str(data.get("by") or "summary")] += 1
+                self.counts["compactions_by_price"] += bool(data.get("because"))
                 self.named["saved"]["compaction"] += max(0, _int(data, "tokens_before") - _int(data, "tokens_after"))
                 found = data.get("fidelity")
                 if isinstance(found, dict):

@@ -91,6 +91,9 @@ _ROWS: dict[str, tuple[Severity, str, str]] = {
     "unfinished-forget": (
         "error", "Unfinished forgets", "Close open sessions and run `lamina forget --resume`, or use --fix."),
     "not-looked-at": ("info", "Not checked", "Run `lamina sessions show ID` to check a session."),
+    "source": ("info", "Sessions of other agents", "`lamina sessions list` shows them. Turn them off with LAMINA_SOURCES=0."),
+    "source-unread": ("warning", "Directories of other agents that cannot be read", "Check the permissions of the directory."),
+    "source-damaged": ("info", "Damaged sessions of other agents", "Nothing to do: Lamina reads the other lines and changes nothing."),
     # the machine
     "disk-full": ("error", "The disk is full or almost full", "Free some space: memories and sessions cannot be saved without it."),
     "missing-tool": ("info", "Programs that are not installed", ""),

@@ -20,13 +20,15 @@ from pathlib import Path
 import msgspec
 
 from ...core.errors import DiskError
+from ...core.settings import Settings
 from ...disk.files import read, remove, replace
 from ...disk.home.loading import settings_in_force
 from ...disk.settings_files import user_home
 from ...disk.temp_files import sweep_temps
 from ...memory.store.scopes import project_root
+from ...sources.sessions import sessions
 from ..kept_files import FORGET, KeptFiles, directories_with_temps, kept_files
-from .forget import REBUILT, ForgetReport, LeftFile, forget, remains, why_not
+from .forget import REBUILT, ForgetReport, LeftFile, forget, held_by_others, remains, why_not
 from .memories import copied_lines
 from .subject import Subject, fold
 
@@ -74,7 +76,7 @@ def read_job(path: Path) -> ForgetJob | None:
 
 def plan_job(home: Path, path: Path, job: ForgetJob, environ: Mapping[str, str]) -> tuple[ForgetJob, ForgetReport]:
     """Return the job with everything there is to do, including what is left of an earlier run, and a report of it."""
-    kept, earlier = _kept(home, job, environ), read_job(path) or job
+    kept, earlier = _kept(home, job, _settings(home, job, environ), environ), read_job(path) or job
     also = {line for root in kept.roots for line in copied_lines(root, job.matcher())}
     job = msgspec.structs.replace(job, also=tuple(sorted({*also, *earlier.also})), rebuilt=earlier.rebuilt)
     report = forget(kept, job.matcher(), do=False, rebuilt=job.rebuilt)
@@ -84,18 +86,21 @@ def plan_job(home: Path, path: Path, job: ForgetJob, environ: Mapping[str, str])
 
 def run_job(home: Path, path: Path, job: ForgetJob, planned: ForgetReport, environ: Mapping[str, str]) -> ForgetReport:
     """Do what was planned, and report what was done and what is left. The job's file stays until nothing is left to do."""
-    kept, report = _kept(home, job, environ), ForgetReport()
-    if planned.done or planned.skipped:
+    subject, settings = Subject(job.subject, anywhere=job.anywhere), _settings(home, job, environ)
+    if planned.done or planned.skipped or settings.sources:
         # Names and lines may contain bytes that are no text; only this encoder keeps them.
         replace(path, json.dumps(msgspec.to_builtins(job)).encode())
-        report = forget(kept, job.matcher(), do=True, rebuilt=job.rebuilt)
+    # Looked for before anything is removed: this makes an index of all sessions, which is removed with the rest.
+    theirs = _held_by_others(home, job, subject, settings, environ)
+    kept = _kept(home, job, settings, environ)
+    report = forget(kept, job.matcher(), do=True, rebuilt=job.rebuilt)
     tops = [home, *(root.path for root in kept.roots)]
     _sweep(tops, report)
     mine = {root.path for root in kept.roots} | {part for one in kept.sessions for part in (one.transcript, one.directory)}
     others = {*kept.others, *list_jobs(home)}
-    report.left = remains(
+    report.left = theirs + remains(
         tops,
-        Subject(job.subject, anywhere=job.anywhere),
+        subject,
         inside=lambda file: file in others or file in mine or not mine.isdisjoint(file.parents) or file.parent == home,
         skip=path,
     )
@@ -115,10 +120,21 @@ def resume_job(home: Path, path: Path, environ: Mapping[str, str]) -> tuple[Forg
     return job, run_job(home, path, job, planned, environ)
 
 
-def _kept(home: Path, job: ForgetJob, environ: Mapping[str, str]) -> KeptFiles:
-    cwd = Path(job.cwd)
-    settings = settings_in_force(cwd, home=home, environ=environ)
-    return kept_files(home, cwd, settings, person=user_home(environ), everywhere=job.everywhere)
+def _settings(home: Path, job: ForgetJob, environ: Mapping[str, str]) -> Settings:
+    return settings_in_force(job.cwd, home=home, environ=environ)
+
+
+def _kept(home: Path, job: ForgetJob, settings: Settings, environ: Mapping[str, str]) -> KeptFiles:
+    return kept_files(home, Path(job.cwd), settings, person=user_home(environ), everywhere=job.everywhere)
+
+
+def _held_by_others(
+    home: Path, job: ForgetJob, subject: Subject, settings: Settings, environ: Mapping[str, str]
+) -> list[LeftFile]:
+    if not settings.sources:
+        return []
+    found = sessions(settings, None if job.everywhere else job.cwd, environ={**environ, "LAMINA_HOME": str(home)})
+    return held_by_others(found, home, subject)
 
 
 def _sweep(tops: list[Path], report: ForgetReport) -> None:

@@ -242,9 +242,14 @@ class GatedStore:
     def _may(self, why: ChangeReason) -> bool:
         verdict = plan_write(self.mode, why.who)
         if verdict == "refuse":
-            problem = f"{self.store.scope} memory is {self.mode}, so it cannot be changed"
-            raise SettingError("memoryMode", self.store.scope, problem, "set it to auto or confirm")
+            raise not_allowed(self.store.scope, self.mode, "changed")
         return verdict == "write"
+
+
+def not_allowed(scope: str, mode: Mode, what: str) -> SettingError:
+    """Return the error for memory that cannot be read or changed. Memory is also off if `autoMemoryEnabled` is false."""
+    remedy = "set it to auto or confirm" + (", and autoMemoryEnabled to true" if mode == "off" else "")
+    return SettingError("lamina.memoryMode", scope, f"{scope} memory is {mode}, so it cannot be {what}", remedy)
 
 
 def _path(proposal_id: str) -> str:
