@@ -461,6 +461,7 @@ class SessionBase(TurnUndo, SessionEdits, Inspection, SideCalls):
 
     def _record(self, response: object) -> Reply:
         reply = response if isinstance(response, Reply) else self.provider.read(response)
+        self._c.use_capabilities(self.provider.capabilities)
         records = turn.after_call(self._c, reply)
         for record in records:
             self._list_sync.note(record)
