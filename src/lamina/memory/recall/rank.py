@@ -33,11 +33,11 @@ BODY_WEIGHT = 1.0
 # The constants of BM25: how soon repetition stops to count, and how much a long body is penalised. Memories are short, so
 # length tells less about them than about web pages: half of the usual share finds more on LoCoMo.
 SATURATION = 1.2
-LENGTH_SHARE = 0.4
+LENGTH_SHARE = 0.75
 # A question that contains a memory's whole name asks for that memory, so it counts half as much again.
 TITLE_BONUS = 1.5
 # Matching all of a question is worth more than matching one word many times.
-COVERAGE = 0.8
+COVERAGE = 0.3
 # A longer question is a document, or contains one: its beginning and end give the subject. Each term costs a search.
 MOST_TERMS = 48
 MOST_CHARS = 8_000
@@ -83,7 +83,8 @@ class Corpus:
     __slots__ = ("_asked", "_files", "_held", "_index", "_names", "_starts", "_text")
 
     def __init__(self, documents: Iterable[SearchDocument]) -> None:
-        parts, starts, self._files, self._names, lengths = list[str](), list[int](), list[str](), list[str](), list[int]()
+        parts, starts, self._files, self._names = list[str](), list[int](), list[str](), list[str]()
+        described, bodies = list[int](), list[int]()
         at = 0
         for file, name, description, body in documents:
             name, description, body = normal(name), normal(description), normal(body)
@@ -92,14 +93,13 @@ class Corpus:
             starts += (at, second, third)
             at = third + len(body) + 1
             parts += (name, _FIELD, description, _FIELD, body, _END)
-            lengths.append(at - third)
+            described.append(third - second)
+            bodies.append(at - third)
             self._files.append(file)
             self._names.append(name)
         self._text = "".join(parts)
         self._starts = [*starts, at]
-        average = sum(lengths) / len(lengths) if lengths else 1.0
-        # The length penalty of each body.
-        self._held = [1 - LENGTH_SHARE + LENGTH_SHARE * length / average for length in lengths]
+        self._held = (_penalties(described), _penalties(bodies))
         self._index = _Index()
         self._asked = False
 
@@ -162,21 +162,29 @@ class Corpus:
             at, left = end, left - 1
 
     def _often(self, places: dict[int, int]) -> dict[int, float]:
-        """Return how often the term occurs in each memory, weighted by field; a long body weighs less."""
+        """Return how often the term occurs in each memory, weighted by field; a long description or body weighs less."""
         often: dict[int, float] = {}
-        held, get = self._held, often.get
+        (described, bodies), get = self._held, often.get
         for field, count in places.items():
             at = field // 3
             kind = field - 3 * at
             if kind == 2:
-                often[at] = get(at, 0.0) + BODY_WEIGHT * count / held[at]
+                often[at] = get(at, 0.0) + BODY_WEIGHT * count / bodies[at]
+            elif kind:
+                often[at] = get(at, 0.0) + DESCRIPTION_WEIGHT * count / described[at]
             else:
-                often[at] = get(at, 0.0) + (DESCRIPTION_WEIGHT if kind else NAME_WEIGHT) * count
+                often[at] = get(at, 0.0) + NAME_WEIGHT * count
         return often
 
     def _found(self, at: int, counts: dict[str, dict[int, int]]) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
         name, description, body = (tuple(term for term, places in counts.items() if 3 * at + kind in places) for kind in range(3))
         return name, description, body
+
+
+def _penalties(lengths: Sequence[int]) -> list[float]:
+    """Return by how much each text's matches are divided: more for a text longer than the average."""
+    average = sum(lengths) / len(lengths) if lengths else 1.0
+    return [1 - LENGTH_SHARE + LENGTH_SHARE * length / average for length in lengths]
 
 
 class _Index:
