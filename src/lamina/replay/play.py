@@ -22,6 +22,7 @@ from ..conversation.state import Conversation
 from ..core.blocks import Block, Text, Thinking, ToolResult, ToolUse, Wire, text, tool_result, tool_use
 from ..core.cache import BREAK_HEADER
 from ..core.errors import NothingToSend, WindowFull
+from ..core.inputs import AUTO
 from ..core.records import Clear, Spill
 from ..core.reply import Reply
 from ..core.settings import Settings
@@ -87,7 +88,7 @@ def play(
         settings=settings,
         window=ENDLESS if endless else stage.window,
         session_id="replay",
-        cache_ttl=ttl or (stage.script.ttl if endless else "auto"),
+        cache_ttl=ttl or (stage.script.ttl if endless else AUTO),
     )
     session._begin_bare()
     try:
