@@ -131,7 +131,9 @@ def _warm_answer(provider: RecordedProvider, request: Wire) -> None:
     last = max((at for at, message in enumerate(messages) if message["role"] == "assistant"), default=-1)
     content = messages[last]["content"] if last >= 0 else []
     if content and content[-1]["type"] not in UNMARKABLE and "cache_control" not in content[-1]:
-        last_mark = next((block["cache_control"] for block in reversed(messages[-1]["content"]) if "cache_control" in block), None)
+        last_mark = next(
+            (block["cache_control"] for block in reversed(messages[-1]["content"]) if "cache_control" in block), None
+        )
         marked = {**messages[last], "content": [*content[:-1], {**content[-1], "cache_control": last_mark}]}
         provider.bill({**request, "messages": [*messages[:last], marked]}, 0)
 
