@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from .conversation import repair, triggers
+from .conversation import price, repair, triggers
 from .conversation.exchange import announce_break, is_handed_in_again, record_answer, remember_prompt
 from .conversation.isolate import isolate, take_job_results
 from .conversation.state import Conversation
@@ -81,7 +81,7 @@ def before_call(c: Conversation) -> Flow[Wire]:
             from .layers.l4_compact import collapse as fold
 
             fold.collapse(c)
-        if c.requested is not None or triggers.compaction(c):
+        if c.requested is not None or triggers.compaction(c) or price.is_near(c):
             from .layers.l3_notes import step as notes
             from .layers.l4_compact import step as compact
 

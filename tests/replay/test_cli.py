@@ -98,7 +98,11 @@ def test_where_nothing_is_taken_out_every_fact_is_kept_though_the_index_of_then_
     [
         ((), 2, "Missing argument"),
         (("missing.jsonl",), 2, "file or directory missing.jsonl not found"),
-        (("bad.jsonl",), 2, "bad.jsonl skipped: the file has no model answer; pass transcripts of Lamina or Claude Code.\n"),
+        (
+            ("bad.jsonl",),
+            2,
+            "bad.jsonl skipped: the file has no model answer; pass transcripts of Lamina, Claude Code, Codex or pi.\n",
+        ),
         (("empty",), 2, "no transcripts found in empty"),
         (("bad.jsonl", "--policy", "cheapest"), 2, "'cheapest' is not one of"),
         (("bad.jsonl", "--without", "dreams"), 2, "'dreams' is not one of"),

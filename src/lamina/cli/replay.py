@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..core.errors import InputError
+from ..core.errors import InputError, NoSuchSession
 from ..core.policy import POLICIES
 from ..replay.variants import ALL, LAYERS
 from . import options
@@ -33,7 +33,7 @@ NARROWER = 96
 
 
 @click.command("replay")
-@click.argument("recordings", metavar="FILE|DIR...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("recordings", metavar="FILE|DIR|SESSION...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "--policy", "policies", multiple=True, type=click.Choice(tuple(POLICIES)), help="Also replay with this policy. Repeatable."
 )
@@ -73,15 +73,13 @@ def replay_command(
 ) -> None:
     """Replay recorded sessions to compare tokens, cache hits and cost under different policies.
 
-    Sessions are transcripts of Lamina or Claude Code. They are not changed, and without --ask no model is called.
+    Sessions are transcripts of Lamina, Claude Code, Codex or pi, given by file, directory or id. They are not changed, and without
+    --ask no model is called.
     """
     from ..replay.run import replay, transcripts
     from ..replay.variants import variants
 
-    for path in recordings:
-        if not path.exists():
-            problem = f"file or directory {path} not found"
-            raise InputError("replay", problem, "pass transcript files or a directory of transcripts")
+    recordings = [path if path.exists() else _by_id(path, cwd) for path in recordings]
     _page_before(page)
     files = transcripts(recordings)
     with ProgressLine(line_seconds=LINE_SECONDS) as progress:
@@ -100,7 +98,7 @@ def replay_command(
         )
         report = replay(files, wanted, on_session=on_session)
     if not report.sessions:
-        raise InputError("replay", _why_none(recordings, files, report), "pass transcripts of Lamina or Claude Code")
+        raise InputError("replay", _why_none(recordings, files, report), "pass transcripts of Lamina, Claude Code, Codex or pi")
     if wanted.comparison_model is not None and wanted.comparison_model.trouble is not None:
         notice(wanted.comparison_model.trouble)
     if not as_json:
@@ -110,6 +108,17 @@ def replay_command(
         _write(page, report)
         if not as_json:
             click.echo(f"Wrote the report to {sentence(str(page))}.")
+
+
+def _by_id(path: Path, cwd: Path) -> Path:
+    """Return the transcript of a session given by its id."""
+    from .transcripts import locate
+
+    try:
+        return locate(str(path), cwd)
+    except (InputError, NoSuchSession):
+        problem = f"file or directory {path} not found"
+        raise InputError("replay", problem, "pass transcript files, a directory of transcripts or a session id") from None
 
 
 def _wanted(cwd: Path, memory: Path | None, window: int | None) -> ReplayOptions:

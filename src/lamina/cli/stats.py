@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .. import sources
 from ..core.budget import LedgerLine, Limits, Spent, left, limits_of, ran_out, spent_in
 from ..core.errors import InputError
 from ..core.session_stats import AGENT_PURPOSES
@@ -18,11 +19,12 @@ from ..disk.home.loading import settings_in_force
 from . import completion, options
 from .console import print_result, print_table, terminal_width, waiting
 from .output import FREE, price
-from .transcripts import find_sessions, list_homes, locate
+from .sessions import SOURCES
+from .transcripts import find_sessions, locate
 
 if TYPE_CHECKING:
     from ..core.session_stats import SessionStats, SideCost
-    from ..disk.transcripts.session_list import SessionInfo
+    from ..sources.sessions import SourceSession
 
 # Rows printed; --json has all.
 MOST_ROWS = 20
@@ -37,17 +39,24 @@ LedgerRow = tuple[tuple[str, str, str], Spent]
 @click.command("stats")
 @click.argument("session", metavar="[SESSION|FILE]", required=False, shell_complete=completion.sessions)
 @click.option("--all", "everywhere", is_flag=True, help="Include the sessions of all directories.")
+@click.option("--source", type=click.Choice(SOURCES), default="all", show_default=True, help="Program that wrote the sessions.")
 @click.option("--days", type=click.FloatRange(min=0, min_open=True), help="Include only sessions used in the last DAYS days.")
 @click.option("-n", "--limit", type=click.IntRange(min=1), default=100, show_default=True, help="Maximum number of sessions.")
 @click.option("--ledger", is_flag=True, help="Show how much of its budget background work has used, over all projects.")
 @options.cwd("Use the sessions of this directory.")
 @options.as_json
 def stats_command(
-    session: str | None, everywhere: bool, days: float | None, limit: int, ledger: bool, cwd: Path, as_json: bool
+    session: str | None,
+    everywhere: bool,
+    source: str,
+    days: float | None,
+    limit: int,
+    ledger: bool,
+    cwd: Path,
+    as_json: bool,
 ) -> None:
     """Show what sessions cost and what the layers saved."""
     from ..core.session_stats import SessionStats, session_stats
-    from ..disk.transcripts.store import read_transcript
     from ..maintenance.doctor.examination import pollution
     from .dream_status import describe_last, read_dreams, summarise
 
@@ -58,7 +67,7 @@ def stats_command(
         return
     if session is not None:
         path = locate(session, cwd)
-        found = session_stats(read_transcript(path))
+        found = session_stats(sources.read(path))
         if not (found.turns or found.calls):
             problem = f"{session} has no readable messages"
             raise InputError("session", problem, "run `lamina sessions list` to see the sessions")
@@ -66,14 +75,16 @@ def stats_command(
         return
     since = time.time() - days * 86_400 if days is not None else 0.0
     with waiting("Reading the sessions"):
-        infos = [info for info in find_sessions(None if everywhere else cwd, "lamina") if info.modified >= since][:limit]
-        rows = [(info, session_stats(read_transcript(Path(info.path)))) for info in infos]
+        infos = [info for info in find_sessions(None if everywhere else cwd, source) if info.modified >= since][:limit]
+        rows = [(info, session_stats(sources.read(info))) for info in infos]
     if not rows and not as_json:
         click.echo("No sessions found." + ("" if everywhere else " Use --all to include all directories."), err=True)
         return
     total = sum((figures for _, figures in rows), SessionStats())
     memory, dreams = pollution(cwd=cwd, environ=os.environ, now=time.time()), read_dreams(cwd)
-    shown = [{"session_id": info.id, "modified": info.modified, **to_json(figures)} for info, figures in rows]
+    shown = [
+        {"session_id": info.id, "source": info.origin, "modified": info.modified, **to_json(figures)} for info, figures in rows
+    ]
     told = {"sessions": shown, "total": to_json(total), "memory": memory.to_json(), "dreams": summarise(dreams)}
     if not as_json:
         _print_sessions(rows)
@@ -189,13 +200,14 @@ def _some(count: int, noun: str, rest: str = "", many: str = "") -> list[str]:
     return [f"{counted(count, noun, many)} {rest}".rstrip()] if count else []
 
 
-def _print_sessions(rows: list[tuple[SessionInfo, SessionStats]]) -> None:
+def _print_sessions(rows: list[tuple[SourceSession, SessionStats]]) -> None:
     width = terminal_width()
     # A narrow terminal keeps the cost and the title.
     left_out = ("turns", "compactions") if width is not None and width < NARROW else ()
     shown = []
     for info, figures in rows[:MOST_ROWS]:
         usd = price_all(figures)
+        usd = info.cost_usd if usd is None else usd  # some agents record what they paid
         cells = {
             "id": info.id[:8],
             "turns": str(figures.turns),
@@ -203,6 +215,7 @@ def _print_sessions(rows: list[tuple[SessionInfo, SessionStats]]) -> None:
             "tokens sent": f"{figures.total.prompt:,}",
             "cached": f"{figures.hit_ratio:.0%}",
             "cost": f"${usd:.4f}" if usd is not None else "?",
+            "from": info.origin,
             "compactions": str(sum(figures.compactions.values())),
             "about": info.title,
         }
@@ -222,7 +235,7 @@ def print_ledger(where: Path, days: float | None, *, as_json: bool) -> None:
     today, since = day_of(now), day_of(now - (days or 0) * 86_400)
     lines = [
         (day, line)
-        for home in list_homes("lamina")
+        for home in filter(None, [options.find_home()])
         for day in list_ledger_days(home)
         if since <= day <= today
         for line in read_ledger_day(home, day)

@@ -173,8 +173,9 @@ def _why(item: Item | None, block: Block, decided: dict[str, Spill | Clear], log
     if isinstance(block, ToolResult):
         return _why_result(item, block, decided)
     if item.kind == "summary":
-        boundary = next((uuid for uuid, one in reversed(log.decisions.items()) if isinstance(one, Boundary)), "")
-        return f"replaces the messages removed by compaction {boundary[:8]}"
+        boundary = next((one for one in reversed(log.decisions.values()) if isinstance(one, Boundary)), None)
+        because = f" ({boundary.receipt['because']})" if boundary is not None and boundary.receipt.get("because") else ""
+        return f"replaces the messages removed by compaction {boundary.uuid[:8] if boundary is not None else ''}{because}"
     if item.kind in ("snip", "collapse", "partial"):
         span = log.decisions.get(item.uuid)
         return f"replaces {counted(len(span.ids), 'record')}" if isinstance(span, Span) else "replaces a range of messages"

@@ -117,6 +117,8 @@ class NotesPolicy(msgspec.Struct, frozen=True):
     stale_seconds: Annotated[float, Number("Age in seconds after which an unfinished update of the notes is ignored.", "N7")] = (
         60.0
     )
+    # One update costs as much as the summary that it replaces, so notes pay only if calls are free.
+    must_pay: Annotated[bool, Number("Update the notes only if calls of the model cost nothing.", "P4")] = False
 
 
 class CompactPolicy(msgspec.Struct, frozen=True):
@@ -134,6 +136,9 @@ class CompactPolicy(msgspec.Struct, frozen=True):
     files_tokens: Annotated[int, Number("Maximum tokens of all restored files.", "C4")] = 50_000
     skill_tokens: Annotated[int, Number("Maximum tokens of one restored skill.", "C4")] = 5_000
     skills_tokens: Annotated[int, Number("Maximum tokens of all restored skills.", "C4")] = 25_000
+    restored_tokens: Annotated[
+        int, Number("Maximum tokens of all files, skills and texts restored after a compaction; 0 means no limit.", "P4")
+    ] = 0
     too_long_tries: Annotated[
         int, Number("Number of attempts to shorten a summary request that is too long.", "C7", high=MOST)
     ] = 3
@@ -154,6 +159,22 @@ class CompactPolicy(msgspec.Struct, frozen=True):
         int, Number("Percentage of the effective window that collapsing turns aims for.", "C10", 1, 100)
     ] = 60
     collapse_keep: Annotated[int, Number("Newest tokens that are never collapsed.", "C10")] = 20_000
+
+
+class PricePolicy(msgspec.Struct, frozen=True):
+    """When a compaction pays before the window is full (P4)."""
+
+    factor: Annotated[
+        float,
+        Number("Compact once reading the older messages again cost this many compactions; 0 disables this.", "P4", high=MOST),
+    ] = 0.0
+    least_gain: Annotated[int, Number("Minimum tokens that a compaction by price must be able to summarise.", "P4")] = 25_000
+    summary_tokens: Annotated[int, Number("Expected tokens of the first summary and the context restored after it.", "P4")] = (
+        5_000
+    )
+    ahead_calls: Annotated[
+        int, Number("A summary starts in the background this many calls before it pays; 0 disables this.", "P4", high=MOST)
+    ] = 2
 
 
 class SurfacingPolicy(msgspec.Struct, frozen=True):
@@ -185,6 +206,7 @@ class Policy(msgspec.Struct, frozen=True):
     micro: MicroPolicy = MicroPolicy()
     notes: NotesPolicy = NotesPolicy()
     compact: CompactPolicy = CompactPolicy()
+    price: PricePolicy = PricePolicy()
     surfacing: SurfacingPolicy = SurfacingPolicy()
     agents: AgentPolicy = AgentPolicy()
 
@@ -204,12 +226,14 @@ LEAN = Policy(
     compact=CompactPolicy(tail_min=25_000, tail_max=45_000, ahead_tokens=10_000),
 )
 
-# The money of a long session goes into reads of its context, then into what a pause makes the provider write again.
+# Most of the money goes into reading old messages again. This policy keeps count of that and compacts as soon as it has cost more
+# than a compaction, whatever the size of the window: a session that ends soon is left alone, a long one is kept small.
 BALANCED = Policy(
     "balanced",
     micro=MicroPolicy(must_pay=True),
-    notes=NotesPolicy(first_at=200_000, growth=40_000),
-    compact=CompactPolicy(tail_min=30_000, tail_max=45_000, ahead_tokens=10_000, files_tokens=10_000),
+    notes=NotesPolicy(must_pay=True),
+    compact=CompactPolicy(tail_min=30_000, tail_max=40_000, ahead_tokens=10_000, restored_tokens=10_000),
+    price=PricePolicy(factor=2.0),
 )
 
 # The same, and most tool results are shown once.

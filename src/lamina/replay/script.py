@@ -1,6 +1,6 @@
 """A recorded conversation as a script: its inputs and answers in order, with the usage each answer reported.
 
-Reads one transcript of Lamina or Claude Code. Invariant: the script is the conversation as if nothing had ever been removed
+Reads one transcript of Lamina, Claude Code, Codex or pi. Invariant: the script is the conversation as if nothing had ever been removed
 from it. What the recorded program removed is kept apart (`gone`), for the "recorded" row. Its summaries, what it restored after
 them and the memories it recalled are left out: those are decisions, and a replay makes its own.
 """
@@ -23,7 +23,7 @@ from ..core.records import Attachment, Boundary, Clear, Event, Foreign, Message,
 from ..core.usage import Usage
 from ..core.view import Item
 from ..disk.transcripts.jsonl import Health
-from ..disk.transcripts.store import read_transcript
+from ..sources import read
 from .figures import ReplayFigures
 from .repeated_reads import path_of
 
@@ -97,7 +97,7 @@ class ReplayScript(NamedTuple):
 def read_script(path: Path) -> ReplayScript:
     """Read the script of a transcript; InputError if it is not a recorded conversation."""
     health = Health()
-    records = _own([record for record in read_transcript(path, health=health) if not isinstance(record, Foreign)])
+    records = _own([record for record in read(path, health=health) if not isinstance(record, Foreign)])
     whole = list(_whole(records))
     log = Log.load(lambda: whole)
     if log.newer is not None:
@@ -107,7 +107,7 @@ def read_script(path: Path) -> ReplayScript:
         made.add(item)
     answers = [step for step in made.steps if isinstance(step, RecordedAnswer)]
     if not answers:
-        raise InputError(str(path), NO_CONVERSATION, "pass a transcript of Lamina or Claude Code")
+        raise InputError(str(path), NO_CONVERSATION, "pass a transcript of Lamina, Claude Code, Codex or pi")
     snapshot = next((record for record in reversed(records) if isinstance(record, Snapshot)), None)
     return ReplayScript(
         model=_mostly([answer.model for answer in answers]),
