@@ -19,7 +19,7 @@ from ..memory.memory import Memory
 from ..memory.recall.render import age_text, cut_text, strip_controls
 from ..memory.store.contract import ChangeReason, Proposed, Saved
 from ..memory.store.draft import MOST_BYTES
-from ..memory.store.topic import Topic
+from ..memory.store.topic import Topic, evidence_of
 from ..tools.tool import Builtin, Context, ToolOutput, failure
 from .project import ServedProject
 
@@ -67,24 +67,25 @@ class MemoryTools:
         fields = {"type": _TYPE, "description": _DESCRIPTION, "body": _BODY}
         query: Wire = {"type": "string", "minLength": 1, "maxLength": 10_000}
         return (
-            make_tool("memory_search", {"query": query, "k": _K}, ("query",), self._search, read_only=True),
-            make_tool("memory_read", {"name": _NAME}, ("name",), self._read, read_only=True),
+            make_tool("memory_search", {"query": query, "k": _K}, ("query",), self.search, read_only=True),
+            make_tool("memory_read", {"name": _NAME}, ("name",), self.read, read_only=True),
             make_tool("memory_save", {"name": _NAME, **fields}, ("name", *fields), self._save, read_only=False),
             make_tool("memory_update", {"name": _NAME, **fields}, ("name",), self._update, read_only=False),
             make_tool("memory_remove", {"name": _NAME}, ("name",), self._remove, read_only=False),
             make_tool("memory_list", {"type": _TYPE, "k": _K}, (), self._list, read_only=True),
         )
 
-    def _search(self, given: Wire) -> str:
+    def search(self, given: Wire) -> str:
         with self._project.open_memory() as memory:
             found = memory.recall(str(given["query"]), k=int(given.get("k", 5)))
         return "\n\n".join(shown(one.topic, one.age) for one in found) or "No memory matches. Try other words."
 
-    def _read(self, given: Wire) -> str:
+    def read(self, given: Wire) -> str:
         with self._project.open_memory() as memory:
             topic = known(memory, str(given["name"]))
             author = next((version.why for version in memory.log(topic.file) if version.why is not None), None)
-        evidence = f"\nEvidence: {', '.join(topic.evidence)}" if topic.evidence else ""
+        relied = evidence_of(topic)
+        evidence = f"\nEvidence: {', '.join(relied)}" if relied else ""
         by = f"\nLast changed by: {author.who}{f' ({author.why})' if author.why else ''}" if author is not None else ""
         return shown(topic, _age(topic), whole=True) + escape(evidence + by)
 
@@ -98,7 +99,7 @@ class MemoryTools:
         with self._project.open_memory() as memory:
             topic = known(memory, str(given["name"]))
             old = {"type": topic.type, "description": topic.description, "body": topic.body}
-            return self._write(memory, topic.file, {**old, **given}, evidence=topic.evidence)
+            return self._write(memory, topic.file, {**old, **given}, evidence=evidence_of(topic))
 
     def _write(self, memory: Memory, name: str, given: Wire, evidence: tuple[str, ...] = ()) -> str:
         self._project.count_change()
