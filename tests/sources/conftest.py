@@ -16,7 +16,7 @@ class Agents(NamedTuple):
     claude: Path
     codex: Path
     pi: Path
-    index: Path
+    database: Path
 
 
 @pytest.fixture

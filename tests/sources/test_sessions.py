@@ -155,7 +155,7 @@ def test_only_sessions_of_the_project_are_its_own(agents: Agents, tmp_path: Path
 
 def test_turn_numbers_agree_between_the_index_and_the_records(agents: Agents) -> None:
     for session in sources.sessions(Settings()):
-        database = sqlite3.connect(agents.index)
+        database = sqlite3.connect(agents.database)
         rows = database.execute(
             "SELECT number, text FROM texts JOIN files ON files.id = file WHERE path = ? ORDER BY place",
             (os.fsencode(session.path),),
@@ -175,7 +175,7 @@ def test_turn_numbers_agree_between_the_index_and_the_records(agents: Agents) ->
 
 def test_the_index_is_private_and_follows_appended_bytes(agents: Agents) -> None:
     sources.sessions(Settings())
-    assert stat.S_IMODE(agents.index.stat().st_mode) == 0o600
+    assert stat.S_IMODE(agents.database.stat().st_mode) == 0o600
     with open(agents.codex, "a") as file:
         file.write(json.dumps(codex_message("user", "One more question.", 40)) + "\n" + '{"type": "response_item", "payl')
     [session] = [one for one in sources.sessions(Settings()) if one.id == CODEX]
@@ -195,7 +195,7 @@ def test_a_rewritten_file_is_read_anew_and_a_removed_one_is_gone(agents: Agents)
     found = {session.id: session for session in sources.sessions(Settings())}
     assert found[CODEX].messages == 1
     assert PI not in found
-    held = sqlite3.connect(agents.index).execute("SELECT count(*) FROM words WHERE words MATCH 'teal OR tablegen'").fetchone()
+    held = sqlite3.connect(agents.database).execute("SELECT count(*) FROM words WHERE words MATCH 'teal OR tablegen'").fetchone()
     assert held == (0,)
 
 
@@ -204,15 +204,15 @@ def test_a_damaged_index_is_made_anew(agents: Agents, damage: str) -> None:
     before = sources.sessions(Settings())
     match damage:
         case "removed":
-            agents.index.unlink()
+            agents.database.unlink()
         case "garbage":
-            agents.index.write_bytes(b"not a database" * 1_000)
+            agents.database.write_bytes(b"not a database" * 1_000)
         case "empty":
-            agents.index.write_bytes(b"")
+            agents.database.write_bytes(b"")
         case "older":
-            sqlite3.connect(agents.index).execute("PRAGMA user_version=999")
+            sqlite3.connect(agents.database).execute("PRAGMA user_version=999")
         case _:
-            sqlite3.connect(agents.index).execute("DROP TABLE texts")
+            sqlite3.connect(agents.database).execute("DROP TABLE texts")
     if damage == "no table":
         write(agents.pi, json.loads(f"[{','.join(agents.pi.read_text().splitlines())}]")[:4])
         assert PI in {session.id for session in sources.sessions(Settings())}
@@ -222,8 +222,8 @@ def test_a_damaged_index_is_made_anew(agents: Agents, damage: str) -> None:
 
 def test_an_index_removed_while_it_is_open_loses_nothing(agents: Agents) -> None:
     sources.sessions(Settings())
-    catalogue = Catalogue(agents.index.parent.parent)
-    agents.index.unlink()
+    catalogue = Catalogue(agents.database.parent.parent)
+    agents.database.unlink()
     assert len(sources.sessions(Settings())) == 5
     with open(agents.pi, "a") as file:
         file.write("\n")
@@ -235,8 +235,8 @@ def test_an_index_removed_while_it_is_open_loses_nothing(agents: Agents) -> None
 
 
 def test_without_a_writable_home_the_index_lives_in_memory(agents: Agents) -> None:
-    agents.index.parent.parent.mkdir(parents=True)
-    agents.index.parent.write_text("a file in place of the directory")
+    agents.database.parent.parent.mkdir(parents=True)
+    agents.database.parent.write_text("a file in place of the directory")
     assert len(sources.sessions(Settings())) == 5
 
 

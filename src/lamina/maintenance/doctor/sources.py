@@ -6,11 +6,12 @@ Reads the newest files up to a budget, into an index in memory. Nothing is writt
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 from ...core.settings import Settings
 from ...core.wording import counted
 from ...sources.catalogue import Catalogue
-from ...sources.places import NAMES, SourceFile, session_files
+from ...sources.places import NAMES, Origin, SourceFile, session_files
 from ...sources.sessions import homes_of
 from .finding import Finding
 
@@ -20,7 +21,7 @@ MOST_READ = 64 << 20
 
 def check_sources(settings: Settings, environ: Mapping[str, str]) -> Iterator[Finding]:
     unread: list[str] = []
-    homes = {origin: home for origin, home in homes_of(settings, environ).items() if origin != "lamina"}
+    homes: dict[Origin, Path] = {origin: home for origin, home in homes_of(settings, environ).items() if origin != "lamina"}
     files = list(session_files(homes, unread))
     for sentence in unread:
         yield Finding("sessions", "source-unread", sentence)
