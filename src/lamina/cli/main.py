@@ -34,6 +34,7 @@ COMMANDS = {
     "forget": "Permanently remove a subject from memories, history, transcripts and all other stored files.",
     "import": "Import memories from SOURCE, a file or directory of another program.",
     "inbox": "Review pending memory changes, shown as diffs.",
+    "mcp": "Serve memory and past sessions to other agents over the Model Context Protocol.",
     "memory": "List, search, save and restore memories, and see their history.",
     "migrate": "Move the memory and sessions of a project to its new directory.",
     "replay": "Replay recorded sessions to compare tokens, cache hits and cost under different policies.",

@@ -124,7 +124,10 @@ class MemoryTools:
             found = [header for header in memory.headers() if kind in (None, header.type)]
         lines = [escape(f"{header.name} ({header.type or 'no type'}): {header.description}") for header in found[:most]]
         rest = len(found) - len(lines)
-        return "\n".join([*lines, *([f"… and {counted(rest, 'more memory', 'more memories')}"] if rest else [])]) or "No memories yet."
+        return (
+            "\n".join([*lines, *([f"… and {counted(rest, 'more memory', 'more memories')}"] if rest else [])])
+            or "No memories yet."
+        )
 
     def _why(self) -> ChangeReason:
         return ChangeReason("agent", f"saved by {self._client} over MCP")
@@ -156,4 +159,6 @@ def _age(topic: Topic) -> float:
 
 def _outcome(done: Saved) -> str:
     secret = f" A secret was left out ({', '.join(done.redacted)})." if done.redacted else ""
-    return f"{'Saved' if done.created else 'Updated'} {done.topic.name}.{secret}{f' {done.unfinished}' if done.unfinished else ''}"
+    return (
+        f"{'Saved' if done.created else 'Updated'} {done.topic.name}.{secret}{f' {done.unfinished}' if done.unfinished else ''}"
+    )

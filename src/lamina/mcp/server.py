@@ -7,7 +7,7 @@ content, because clients show a model only the structured half if there is one.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
 from threading import Event
 from typing import Any, Literal, TypeAlias
@@ -109,7 +109,9 @@ class LaminaServer:
             ]
         )
 
-    async def _read_resource(self, ctx: ServerRequestContext[Any], params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+    async def _read_resource(
+        self, ctx: ServerRequestContext[Any], params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
         uri = str(params.uri)
         text = await _threaded(self._resource, uri)
         return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, mime_type="text/plain", text=text)])
