@@ -42,8 +42,8 @@ COMMANDS = {
     "stats": "Show what sessions cost and what the layers saved.",
     "team": "Run agents that work together, each in its own process, and list the teams.",
 }
-# Commands that are not in a module of their own name.
-MODULES = {"export": "portable", "import": "portable", "inbox": "memory"}
+# Commands that are not in a module of their own name, or belong to another surface.
+MODULES = {"export": "portable", "import": "portable", "inbox": "memory", "mcp": ".mcp.command"}
 
 
 class ReaderGone(Exception):

@@ -1,4 +1,7 @@
-"""`lamina mcp`: serve memory and past sessions to other agents over the Model Context Protocol."""
+"""`lamina mcp`: serve memory and past sessions to other agents over the Model Context Protocol.
+
+It stands here and not in cli/, because the surfaces do not import each other; the command line finds it by its name.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,6 @@ from typing import Literal
 import click
 
 from ..core.errors import MissingExtra
-from .console import notice
 
 
 @click.command("mcp")
@@ -42,10 +44,10 @@ def mcp_command(http: bool, port: int, token: str | None, tool_set: Literal["lam
             raise
         raise MissingExtra("mcp", "mcp") from None
     if http:
-        from ..mcp.http import serve_http
+        from .http import serve_http
 
-        serve_http(cwd, port=port, token=token, tool_set=tool_set, tell=notice)
+        serve_http(cwd, port=port, token=token, tool_set=tool_set, tell=lambda line: click.echo(line, err=True))
     else:
-        from ..mcp.server import serve_stdio
+        from .server import serve_stdio
 
         serve_stdio(cwd, tool_set)
