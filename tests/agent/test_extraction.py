@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from lamina.agent.agent import Agent
-from lamina.cli.terminal.commands import undo_turn
 from lamina.conversation.isolate import take_job_results
 from lamina.core.errors import Aborted
 from lamina.core.settings import Settings
@@ -114,6 +113,21 @@ def test_what_the_person_said_is_remembered_and_announced(
     assert (why.who, why.session) == ("extraction", one.agent.session.id)
     assert why.why == "the user said: run integration tests against a real database"
     assert why.message in {record.uuid for record in records(one.agent) if getattr(record, "role", "") == "user"}
+
+
+@pytest.mark.spec("X1", "B4")
+@pytest.mark.parametrize("text", [RULE, topic("The release is planned for 2027-01-15.", type="project", name="release")])
+def test_undoing_a_turn_finds_what_its_review_saved(
+    watched: Callable[..., Watched], messages_server: MessagesServer, text: str
+) -> None:
+    one = watched()
+    writes(messages_server, one.memory / "new.md", text)
+    one.run(WORDS)
+    assert one.files == ["MEMORY.md", "new.md"]
+    turn = one.agent.session.undo_turn()
+    assert [change.did for change in turn.memories] == ["saved"]
+    assert len(one.agent.session.undo_memories(turn).back) == 1
+    assert one.files == ["MEMORY.md"]
 
 
 @pytest.mark.spec("X1")
@@ -447,8 +461,8 @@ def test_when_the_last_reviewed_message_is_gone_all_that_is_visible_counts(
     one = watched()
     for words in ("First message.", "Second message.", "Third message."):
         one.run(words)
+    one.agent.session.undo_turn()
     with working(one.agent.session) as c:
-        assert undo_turn(c) is not None
         assert one.events[-1]["cursor"] not in {item.uuid for item in c.log.view.items}
     one.run("Fourth message.")
     asked = directive_in(forks(messages_server)[-1].body) or ""

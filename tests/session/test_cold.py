@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from tests.session.plain import Session
 
 from lamina.conversation import revision
-from lamina.conversation.cache_life import is_cold
+from lamina.conversation.cache_life import CacheLife, is_cold
 from lamina.conversation.forks import ended, hand_over, side
 from lamina.core.effects import drive
 from lamina.core.explanation import explain
@@ -292,21 +292,47 @@ def test_a_file_read_again_leaves_with_the_next_compaction_and_breaks_nothing_of
 
 
 @pytest.mark.spec("P6")
+def test_the_evidence_survives_a_compaction_and_a_resume(messages_server: MessagesServer, tmp_path: Path) -> None:
+    work = Working(messages_server, tmp_path, AUTO)
+    messages_server.answer_with(lambda received: make_answer(text=SUMMARY if is_summary(received) else "Yes. " * 500))
+    for _ in range(3):
+        work.session.add_user("Is it?")
+        work.session.ask()
+        work.wait(minutes=20)
+    assert work.session.compact().boundary
+    work.session.add_user("Is it now?")
+    work.session.ask()
+    seen = conversation_of(work.session).layer_state(CacheLife).seen
+    assert (seen.answers, seen.pauses) == (4, 3)
+    path = work.session.path
+    work.session.close()
+    resumed = work.at_this_time(connected(work.server, work.home, policy=AUTO, window=200_000, resume=path, capabilities=ABLE))
+    is_cold(conversation_of(resumed))
+    assert conversation_of(resumed).layer_state(CacheLife).seen == seen
+    resumed.close()
+
+
+@pytest.mark.spec("P6")
 def test_the_lifetime_follows_the_evidence_and_each_change_is_recorded(messages_server: MessagesServer, tmp_path: Path) -> None:
     work = Working(messages_server, tmp_path, AUTO)
-    work.turn("Be careful. " * 4_000)
-    assert marks_of(work.server.requests[0].body) == {None}
+    messages_server.answer_with(lambda received: make_answer(text="Yes."))
+    for pause in (0, 1, 1, 20, 1, 1):
+        work.wait(minutes=pause)
+        work.session.add_user("Is it? " * (1 if work.server.requests else 9_000))
+        work.session.ask()
+    used = ["1h" if marks_of(received.body) == {"1h"} else "5m" for received in work.server.requests]
+    assert used == ["5m"] * 4 + ["1h"] * 2, "the request behind the pause is all new"
     changes = events(work.session.path, "cache_ttl")
-    assert [one["ttl"] for one in changes][:1] == ["5m"]
-    used = ["1h" if "1h" in marks_of(received.body) else "5m" for received in work.server.requests]
-    assert [one for at, one in enumerate(used) if at == 0 or used[at - 1] != one] == [one["ttl"] for one in changes]
-    for _ in range(4):
-        work.wait(minutes=20)
-        work.turn()
-    assert marks_of(work.server.requests[-1].body) == {"1h"}
-    assert events(work.session.path, "cache_ttl")[-1]["pauses"] > 0
+    assert [one["ttl"] for one in changes] == ["5m", "1h"]
+    assert (changes[1]["pauses"], changes[1]["answers"]) == (1, 4)
     assert all(refused(received.body) == [] for received in work.server.requests)
-    assert set(reasons(work.session.path)) <= {"clearing"}, "marks are not part of the prefix"
+    work.wait(minutes=40)
+    work.session.add_user("And now?")
+    work.session.ask()
+    use = work.server.requests[-1].use
+    assert use is not None
+    assert use.read > 10_000
+    assert reasons(work.session.path) == [], "marks are not part of the prefix"
 
 
 def marks_of(request: Wire) -> set[str | None]:

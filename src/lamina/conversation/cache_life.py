@@ -1,23 +1,26 @@
-"""How long the provider's cache keeps the conversation, by the log's times; and the lifetime of the next request's cache marks.
+"""Tracks how long the provider's cache keeps the conversation, and sets the lifetime of the next request's cache marks.
 
-Every answer to a request with this prefix renews it: the conversation's own calls, forks and keep-alive requests. `is_cold` is False
-if a time is unknown or went backwards, or if there is no cache. A resumed session computes the same from its log.
+All times are the log's. Every answer to a request with this prefix renews it: the conversation's own calls, forks and keep-alive
+requests. With an unknown time, a clock that went back or a provider without a cache, the cache is never cold. A resumed session
+computes the same from its log.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 import msgspec
 
 from ..core.blocks import Wire
+from ..core.inputs import AUTO
 from ..core.records import Event, new_id
 from ..core.usage import Usage
 from ..core.view import Item
 from ..prompt.break_causes import TTL_SECONDS, readable_after
-from ..prompt.cache_ttl import AUTO, LONG, SHORT, PauseEvidence, choose_ttl, is_long_pause, written_ttl
+from ..prompt.cache_ttl import LONG, SHORT, PauseEvidence, choose_ttl, is_long_pause, written_ttl
 from .state import Conversation, seconds_between
 
 FORK_EVENT = "fork"
@@ -81,7 +84,7 @@ def settle_ttl(c: Conversation) -> None:
 def _chosen(c: Conversation) -> str:
     life, context = _life(c), c.count.tokens
     new = context if c.last.announced or is_cold(c) else max(0, context - life.readable)
-    ttl = choose_ttl(life.seen, context=context, new=new, pause_calls=c.policy.cache.pause_calls)
+    ttl = choose_ttl(life.seen, context=context, new=new)
     life.chosen = {"ttl": ttl, "context": context, "new": new, **msgspec.to_builtins(life.seen)}
     return ttl
 
@@ -105,13 +108,9 @@ def _begin(c: Conversation, life: CacheLife) -> None:
     """Read the answers in view. A checkpoint has the evidence of those before it."""
     life.begun = True
     known = c.resumed.get("cache")
-    upto = ""
-    if isinstance(known, dict):
-        upto = str(known.get("upto") or "")
-        try:
-            life.seen = msgspec.convert(known.get("seen"), PauseEvidence)
-        except msgspec.ValidationError:
-            life.seen = PauseEvidence()
+    upto = life.answered = str(known.get("upto") or "") if isinstance(known, dict) else ""
+    with suppress(msgspec.ValidationError):
+        life.seen = msgspec.convert(known.get("seen") if isinstance(known, dict) else {}, PauseEvidence)
     for one in _exchanged(c.log.view.items):
         before = life.seen
         _take(c, life, one, broken=False)

@@ -68,6 +68,17 @@ class ResultPolicy(msgspec.Struct, frozen=True):
     preview: Annotated[int, Number("Characters of the preview that replaces a spilled result.", "R2", 1)] = 2_000
 
 
+class OncePolicy(msgspec.Struct, frozen=True):
+    """Which tool results are shown once: whole to the next answer, then as a preview (P3)."""
+
+    from_chars: Annotated[int, Number("Show results of at least this many characters once; 0 disables this.", "P3")] = 0
+    preview: Annotated[int, Number("Characters of the preview that replaces a result shown once.", "P3", 1)] = 2_000
+    # What the model reads deliberately it works with for longer: files, originals that it opened again, instructions of a skill.
+    kept_tools: Annotated[frozenset[str], Number("Tools whose results are never shown once.", "P3")] = frozenset(
+        {"Read", "NotebookRead", "read_file", "Expand", "Skill"}
+    )
+
+
 class MicroPolicy(msgspec.Struct, frozen=True):
     """Numbers for clearing old tool results (M1–M7)."""
 
@@ -118,10 +129,6 @@ class CachePolicy(msgspec.Struct, frozen=True):
     ttl: Annotated[
         str, Number("Lifetime of cache entries; auto decides for each request.", "P6", options=("5m", "1h", "auto"))
     ] = "5m"
-    # Less than one pause in a hundred calls, as in recorded sessions. It matters until the session has pauses of its own.
-    pause_calls: Annotated[
-        int, Number("Assumed number of calls between two pauses of 5 to 60 minutes, until the session shows its own.", "P6", 1)
-    ] = 100
     # Providers of automatic caches guarantee no lifetime: an unused entry expires after an hour at the latest.
     automatic_seconds: Annotated[int, Number("Seconds after which an automatic cache counts as expired.", "P2", 1)] = 3_600
     keep_alive: Annotated[
@@ -240,6 +247,7 @@ class Policy(msgspec.Struct, frozen=True):
     name: str
     window: WindowPolicy = WindowPolicy()
     results: ResultPolicy = ResultPolicy()
+    once: OncePolicy = OncePolicy()
     micro: MicroPolicy = MicroPolicy()
     cold: ColdPolicy = ColdPolicy()
     cache: CachePolicy = CachePolicy()
@@ -269,6 +277,7 @@ LEAN = Policy(
 # than a compaction, whatever the size of the window: a session that ends soon is left alone, a long one is kept small.
 BALANCED = Policy(
     "balanced",
+    once=OncePolicy(from_chars=20_000),
     micro=MicroPolicy(must_pay=True),
     cold=ColdPolicy(clear=True, repeated=True),
     cache=CachePolicy(ttl="auto"),
@@ -278,7 +287,7 @@ BALANCED = Policy(
 )
 
 # The same, and most tool results are shown once.
-THRIFTY = msgspec.structs.replace(BALANCED, name="thrifty")
+THRIFTY = msgspec.structs.replace(BALANCED, name="thrifty", once=OncePolicy(from_chars=1_500, preview=500))
 
 POLICIES = {policy.name: policy for policy in (BALANCED, THRIFTY, CLASSIC, LEAN)}
 

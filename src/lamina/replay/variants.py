@@ -10,7 +10,14 @@ RECORDED, APPEND, LAMINA = "recorded", "append", "lamina"
 # Each layer and the settings that turn it off. Extraction, dreams and agents do not affect the conversation's requests.
 LAYERS: Mapping[str, Mapping[str, bool]] = {
     "results": {"spill": False},
-    "clearing": {"size_clearing": False, "idle_clearing": False, "cache_edits": False, "api_clearing": False},
+    "clearing": {
+        "size_clearing": False,
+        "idle_clearing": False,
+        "cache_edits": False,
+        "api_clearing": False,
+        "cold_clear": False,
+        "cold_repeated": False,
+    },
     "notes": {"session_notes": False, "notes_compaction": False},
     "compaction": {"compaction": False, "auto_compact": False, "collapse": False},
     "memory": {"memory": False},
@@ -19,8 +26,10 @@ ALL = "all"
 # Lifetimes of cache entries that a row can be replayed with.
 TTLS = ("5m", "1h")
 
-# Settings of every replay: no memories are written, no disk syncs, and no daily budget, since days pass in seconds.
+# Settings of every replay: no memories or counts of their use are written, no disk syncs, and no daily budget, since days pass in
+# seconds.
 ALWAYS: Mapping[str, Any] = {
+    "memory_mode": {"private": "read-only", "team": "read-only"},
     "extraction": False,
     "dream": False,
     "durability": "process",
