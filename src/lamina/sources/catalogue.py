@@ -22,7 +22,7 @@ from ..disk.transcripts.jsonl import MAX_LINE, decode_object
 from . import claude_code, codex, pi
 from .memories import scan_memory
 from .places import Origin, SourceFile
-from .scan import BEFORE_CHARS, Scan, Turn
+from .scan import Scan, Turn
 
 Kind: TypeAlias = Literal["session", "memory"]
 
@@ -161,7 +161,7 @@ class Catalogue:
     def _add_texts(self, file: int, turns: list[Turn]) -> None:
         last = self.database.execute("SELECT max(place) FROM texts WHERE file = ?", (file,)).fetchone()[0]
         for place, turn in enumerate(turns, (last or 0) + 1):
-            given = (file, place, turn.number, turn.speaker, turn.time, turn.text, turn.before[:BEFORE_CHARS])
+            given = (file, place, turn.number, turn.speaker, turn.time, turn.text, turn.before)
             text = self.database.execute("INSERT INTO texts VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", given).lastrowid
             words = indexed_words(turn.text, turn.before, turn.time)
             self.database.execute("INSERT INTO words (rowid, text, head, day) VALUES (?, ?, ?, ?)", (text, *words))

@@ -20,8 +20,8 @@ NAMES: dict[Origin, str] = {"lamina": "Lamina", "claude-code": "Claude Code", "c
 
 # Codex nests sessions by year, month and day; nobody nests deeper.
 MOST_DEPTH = 4
-# An agent that ran every hour for twenty years has fewer sessions.
-MOST_FILES = 200_000
+# A memory directory has the team's inside, which may have directories of its own.
+MEMORY_DEPTH = 2
 SUBAGENTS = "subagents"
 MEMORY = "memory"
 
@@ -133,22 +133,23 @@ def memory_files(homes: Mapping[Origin, Path], unread: list[str]) -> Iterator[tu
         match origin:
             case "lamina" | "claude-code":
                 for project in _directories(home / "projects", unread):
-                    for path in _markdown(os.path.join(project, MEMORY), unread, 2):
+                    for path in markdown_files(os.path.join(project, MEMORY), unread):
                         yield origin, path, os.path.basename(project)
             case "codex":
                 for name in ("memories", "memories/extensions/ad_hoc/notes"):
-                    for path in _markdown(home / name, unread, 0):
+                    for path in markdown_files(home / name, unread, 0):
                         yield origin, path, ""
             case "pi":
                 pass  # pi keeps no memories
 
 
-def _markdown(directory: Path | str, unread: list[str], depth: int) -> Iterator[str]:
+def markdown_files(directory: Path | str, unread: list[str], depth: int = MEMORY_DEPTH) -> Iterator[str]:
+    """Yield the markdown files of a memory directory, without logs and hidden directories."""
     for entry in _entries(directory, unread):
         if entry.name.startswith("."):
             continue
         if entry.is_dir(follow_symlinks=False):
             if depth > 0 and entry.name != "logs":
-                yield from _markdown(entry.path, unread, depth - 1)
+                yield from markdown_files(entry.path, unread, depth - 1)
         elif entry.name.endswith(".md") and entry.is_file(follow_symlinks=False):
             yield entry.path

@@ -80,6 +80,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     keeper: Callable[[FileChange], KeeperVerdict | None] | None = None
     expand: ExpandNode | None = None  # reads what was removed from the conversation, page by page
     compact: Callable[[str], str] | None = None  # asks for a compaction before the next call; returns what to tell the model
+    past: Callable[[str, int, bool], str] | None = None  # searches earlier conversations; returns what to tell the model
     hand_over: frozenset[str] = frozenset()  # secret variables that commands may see anyway
     call: str = ""  # the id of the call this context is for
 

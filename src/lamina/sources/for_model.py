@@ -1,0 +1,72 @@
+"""What a model sees of the past: this project's memories and sessions only, without secrets, between fences.
+
+Pure but for the search. Invariants: no text leaves without redaction and a fence; the size is bounded; memories that belong to no
+project and the session that asks are left out.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping, Sequence
+
+from ..core.fence import escape, fence
+from ..core.settings import Settings
+from ..memory.recall.render import cut_text, strip_controls
+from ..memory.store.secrets import redact
+from .places import NAMES
+from .query import SearchResult, search
+from .scan import one_line
+
+# A result is a paragraph or two; the messages around it say what it is about.
+MOST_LINES = 40
+MOST_BYTES = 2_000
+AROUND_BYTES = 200
+NOTHING = "Nothing was found. Try other words, or fewer."
+
+
+def search_for_model(
+    query: str,
+    *,
+    cwd: str | os.PathLike[str],
+    count: int,
+    exact: bool,
+    settings: Settings,
+    environ: Mapping[str, str],
+    skip: Collection[str] = (),
+) -> str:
+    """Search this project and return the results as text for a model. `skip` are paths of sessions to leave out."""
+    told: list[str] = []
+    found = search(
+        query,
+        cwd,
+        count,
+        exact=exact,
+        settings=settings,
+        environ=environ,
+        notices=told,
+        skip=skip,
+        of_project_only=True,
+        redacted=True,
+    )
+    return render_results(found) if found else " ".join([*(escape(one) for one in told), NOTHING])
+
+
+def render_results(found: Sequence[SearchResult]) -> str:
+    return "\n\n".join(_rendered(one) for one in found)
+
+
+def _rendered(found: SearchResult) -> str:
+    if found.kind == "memory":
+        head = f"Memory {found.title} of {NAMES[found.origin]}"
+    else:
+        place = f"session {found.session_id} of {NAMES[found.origin]}, turn {found.turn}"
+        head = f"{found.speaker}, {found.time[:16].replace('T', ' ')}, {place}"
+    parts = [("Before", found.before, AROUND_BYTES), ("", found.text, MOST_BYTES), ("After", found.after, AROUND_BYTES)]
+    texts = [f"{name}: {_clean(text, size)}" if name else _clean(text, size) for name, text, size in parts if text]
+    return f"{escape(one_line(redact(head).text))}\n{fence('past-session', chr(10).join(texts))}"
+
+
+def _clean(text: str, size: int) -> str:
+    """Redact first: a cut could leave half of a secret that no longer looks like one."""
+    part = cut_text(strip_controls(redact(text).text), lines=MOST_LINES, size=size)
+    return part.text if part.whole else f"{part.text} …"
