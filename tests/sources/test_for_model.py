@@ -52,6 +52,8 @@ def test_other_projects_and_memories_of_no_project_are_left_out(agents: Agents, 
     other.mkdir()
     assert told(agents, "tablegen", exact=exact).count("<past-session>") == 1  # without Codex's common memory
     assert told(agents, "tablegen", exact=exact, cwd=other).endswith(NOTHING)
+    everything = Settings(search_all_projects=True)
+    assert told(agents, "tablegen", exact=exact, cwd=other, settings=everything).count("<past-session>") == 2
 
 
 def test_a_session_finds_the_past_but_not_itself(agents: Agents) -> None:

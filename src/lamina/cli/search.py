@@ -47,12 +47,9 @@ def to_json(found: SearchResult) -> dict[str, Any]:
 
 
 def _lines(number: int, found: SearchResult, words: list[str], *, context: bool) -> list[str]:
-    about = f"“{sentence(found.title)}”" if found.title else ""
-    when = found.time[:16].replace("T", " ")
-    head = "  ".join(
-        filter(None, [f"{number}.", found.origin, found.kind if found.kind == "memory" else found.speaker, when, about])
-    )
-    shown = [click.style(sentence(head), bold=True)]
+    about = f"“{found.title}”" if found.title else ""
+    parts = [f"{number}.", found.origin, found.speaker, found.time[:16].replace("T", " "), about]
+    shown = ["  ".join(sentence(part) for part in parts if part)]
     if context and found.before:
         shown.append(f"   before: {_cut(found.before, CONTEXT_CHARS)}")
     shown.append(f"   {sentence(excerpt(found.text, words))}")

@@ -10,12 +10,14 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, NamedTuple, TypeAlias
+from typing import Any, BinaryIO, Literal, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
+from ..core.errors import DiskError
 from ..core.terms import unstemmed
 from ..disk.database import open_database, remove_database
 from ..disk.transcripts.jsonl import MAX_LINE, decode_object
@@ -63,6 +65,13 @@ MONTHS = (
 )
 
 
+T = TypeVar("T")
+
+
+def index_path(home: Path) -> Path:
+    return home / "cache" / FILE_NAME
+
+
 class IndexedFile(NamedTuple):
     """A row of the index."""
 
@@ -85,8 +94,7 @@ class IndexedFile(NamedTuple):
 class Catalogue:
     def __init__(self, home: Path | None) -> None:
         """`home` is Lamina's; without one the index lives in memory."""
-        self._path = home / "cache" / FILE_NAME if home is not None else None
-        self.database = open_database(self._path, SCHEMA, VERSION)
+        self.database = open_database(index_path(home) if home is not None else None, SCHEMA, VERSION)
 
     def close(self) -> None:
         self.database.close()
@@ -97,21 +105,11 @@ class Catalogue:
     def follow(
         self, kind: Kind, files: Iterable[SourceFile], tell: Callable[[int, int], None] = lambda done, of: None
     ) -> list[IndexedFile]:
-        """Bring the index up to date with these files, and return their rows. An index that fails is made anew, once.
+        """Bring the index up to date with these files, and return their rows.
 
         `files` are all files of their kind: what else the index holds of that kind is gone.
         """
         wanted = list(files)
-        try:
-            return self._follow(kind, wanted, tell)
-        except sqlite3.Error:
-            self.close()
-            if self._path is not None:
-                remove_database(self._path)
-            self.database = open_database(self._path, SCHEMA, VERSION)
-            return self._follow(kind, wanted, tell)
-
-    def _follow(self, kind: Kind, wanted: list[SourceFile], tell: Callable[[int, int], None]) -> list[IndexedFile]:
         known = {row.path: row for row in self.rows(kind)}
         names = {file.path for file in wanted}
         gone = [row for path, row in known.items() if path not in names]
@@ -178,6 +176,25 @@ class Catalogue:
         self.database.execute("DELETE FROM files WHERE id = ?", (file,))
 
 
+def with_catalogue(home: Path | None, work: Callable[[Catalogue], T]) -> T:
+    """Return what `work` makes of the index. An index that fails is made anew, and then held in memory."""
+    for where in (home, home):
+        catalogue = Catalogue(where)
+        try:
+            return work(catalogue)
+        except sqlite3.Error as error:
+            if where is not None and error.sqlite_errorcode not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                with suppress(DiskError):
+                    remove_database(index_path(where))
+        finally:
+            catalogue.close()
+    catalogue = Catalogue(None)
+    try:
+        return work(catalogue)
+    finally:
+        catalogue.close()
+
+
 class _Transaction:
     def __init__(self, database: sqlite3.Connection) -> None:
         self._database = database
@@ -186,7 +203,10 @@ class _Transaction:
         self._database.execute("BEGIN IMMEDIATE")
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self._database.execute("COMMIT" if kind is None else "ROLLBACK")
+        if kind is None:
+            self._database.execute("COMMIT")
+        elif self._database.in_transaction:  # some errors end the transaction themselves
+            self._database.execute("ROLLBACK")
 
 
 def _row(found: tuple[Any, ...]) -> IndexedFile:

@@ -1,7 +1,7 @@
 """What a model sees of the past: this project's memories and sessions only, without secrets, between fences.
 
 Pure but for the search. Invariants: no text leaves without redaction and a fence; the size is bounded; memories that belong to no
-project and the session that asks are left out.
+project and the session that asks are left out. Only the user's own settings can widen this to all projects.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ def search_for_model(
     environ: Mapping[str, str],
     skip: Collection[str] = (),
 ) -> str:
-    """Search this project and return the results as text for a model. `skip` are paths of sessions to leave out."""
+    """Search this project, or all if the user allows it, and return the results as text for a model.
+
+    `skip` are paths of sessions to leave out.
+    """
     told: list[str] = []
     found = search(
         query,
@@ -45,7 +48,8 @@ def search_for_model(
         environ=environ,
         notices=told,
         skip=skip,
-        of_project_only=True,
+        everywhere=settings.search_all_projects,
+        of_project_only=not settings.search_all_projects,
         redacted=True,
     )
     return render_results(found) if found else " ".join([*(escape(one) for one in told), NOTHING])

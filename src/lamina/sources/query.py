@@ -23,7 +23,7 @@ from ..disk.paths.project import slug
 from ..disk.settings_files import lamina_home
 from ..memory.store.scopes import project_root
 from ..memory.store.secrets import redact
-from .catalogue import Catalogue, IndexedFile
+from .catalogue import Catalogue, IndexedFile, with_catalogue
 from .exact import around, search_exact
 from .places import Origin
 from .scan import cut_words
@@ -108,13 +108,13 @@ def search(
     if not words:
         told.append(NO_WORDS)
         return []
-    catalogue = Catalogue(lamina_home(variables))
-    try:
+
+    def found(catalogue: Catalogue) -> list[SearchResult]:
         places = _places(catalogue, chosen, variables, where, told)
         places = {number: place for number, place in places.items() if _wanted(place, skip, of_project_only)}
         return _ranked(catalogue.database, words, places, k) if places and k > 0 else []
-    finally:
-        catalogue.close()
+
+    return with_catalogue(lamina_home(variables), found)
 
 
 def _wanted(found: _Place | SearchResult, skip: Collection[str], of_project_only: bool) -> bool:

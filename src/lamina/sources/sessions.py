@@ -21,7 +21,7 @@ from ..disk.settings_files import lamina_home, user_home
 from ..disk.transcripts.jsonl import Health, decode_object, raw_lines
 from ..disk.transcripts.store import read_transcript
 from ..memory.store.scopes import locate_memory, project_root
-from .catalogue import Catalogue, IndexedFile
+from .catalogue import Catalogue, IndexedFile, with_catalogue
 from .claude_code import with_spills
 from .codex import CodexReader
 from .memories import SourceMemory, read_memories
@@ -69,11 +69,10 @@ def sessions(
 ) -> list[SourceSession]:
     """Return the sessions of the project of `cwd`, or of all, newest first. Directories that cannot be read go to `unread`."""
     variables = os.environ if environ is None else environ
-    catalogue = Catalogue(lamina_home(variables))
-    try:
-        rows = follow_sessions(catalogue, settings, variables, [] if unread is None else unread, tell)
-    finally:
-        catalogue.close()
+    trouble = [] if unread is None else unread
+    rows = with_catalogue(
+        lamina_home(variables), lambda catalogue: follow_sessions(catalogue, settings, variables, trouble, tell)
+    )
     found = [session for row in rows if (session := session_of(row)).messages or session.tokens]
     if cwd is not None:
         inside = project_filter(cwd)
