@@ -113,12 +113,13 @@ def make(person: Path, sessions: int, size: int) -> Path:
     return path
 
 
-def run(person: Path, *arguments: str) -> tuple[float, float, int]:
-    """Run a command; return its seconds, its peak memory in MB and the lines it printed."""
+def run(person: Path, *arguments: str) -> tuple[float, float, float, int]:
+    """Run a command; return its seconds, its seconds of CPU, its peak memory in MB and the lines it printed."""
     environ = {**os.environ, "HOME": str(person), "LAMINA_HOME": str(person / ".lamina")}
     for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "PI_CODING_AGENT_DIR"):
         environ.pop(name, None)
-    peak = "import resource, sys; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)"
+    used = "import resource, sys; u = resource.getrusage(resource.RUSAGE_SELF)"
+    peak = f"{used}; print(u.ru_utime + u.ru_stime, u.ru_maxrss, file=sys.stderr)"
     program = f"import atexit; atexit.register(lambda: exec({peak!r})); {MODULE}"
     began = time.perf_counter()
     done = subprocess.run(
@@ -127,7 +128,8 @@ def run(person: Path, *arguments: str) -> tuple[float, float, int]:
     seconds = time.perf_counter() - began
     if done.returncode:
         sys.exit(done.stderr)
-    return seconds, int(done.stderr.split()[-1]) / 1_000, len(done.stdout.splitlines())
+    busy, memory = done.stderr.split()[-2:]
+    return seconds, float(busy), int(memory) / 1_000, len(done.stdout.splitlines())
 
 
 def main() -> None:
@@ -143,7 +145,7 @@ def main() -> None:
         shutil.rmtree(person / ".lamina", ignore_errors=True)
         files = list(person.rglob("*.jsonl"))
         print(f"{len(files):,} sessions, {sum(file.stat().st_size for file in files) / 1e9:.2f} GB")
-        print(f"{'':44}{'s':>8}{'MB':>8}{'lines':>8}")
+        print(f"{'':44}{'s':>8}{'CPU s':>8}{'MB':>8}{'lines':>8}")
         listing = ("sessions", "list", "--all", "-n", "5000")
         steps: list[tuple[str, tuple[str, ...]]] = [
             ("list, first look", listing),
@@ -158,7 +160,7 @@ def main() -> None:
             if "grew" in name:
                 with open(files[0], "a", encoding="utf-8") as file:
                     file.write("\n")
-            print("{:44}{:>8.2f}{:>8.0f}{:>8}".format(name, *run(person, *command)))
+            print("{:44}{:>8.2f}{:>8.2f}{:>8.0f}{:>8}".format(name, *run(person, *command)))
         index = person / ".lamina/cache/sessions.sqlite"
         print(f"index: {index.stat().st_size / 1e6:.0f} MB, mode {index.stat().st_mode & 0o777:o}")
     finally:

@@ -17,13 +17,13 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from ..core.settings import Settings
-from ..core.terms import unstemmed
+from ..core.terms import stem, terms, unstemmed
 from ..disk.home.loading import settings_in_force
 from ..disk.paths.project import slug
 from ..disk.settings_files import lamina_home
 from ..memory.store.scopes import project_root
 from ..memory.store.secrets import redact
-from .catalogue import Catalogue, IndexedFile, with_catalogue
+from .catalogue import Catalogue, IndexedFile, day_words, with_catalogue
 from .exact import around, search_exact
 from .places import Origin
 from .scan import cut_words
@@ -33,8 +33,11 @@ from .sessions import SourceSession, follow_memories, follow_sessions, memories,
 WEIGHTS = (1.0, 0.6, 1.0)
 # A memory was kept on purpose, so it comes first among equals, but not before a clearly better turn.
 MEMORY_BONUS = 1.3
-# Candidates per result: some are the same text in another session.
+# A document with all words of the question counts this much more than one with a single word, many times.
+COVERAGE = 0.3
+# Candidates: a few per result, since some are the same text in another session, and at least so many.
 DEPTH = 4
+LEAST = 40
 # A longer question is a document; its beginning and end give the subject. Each term costs a search.
 MOST_TERMS = 48
 MOST_CHARS = 8_000
@@ -75,6 +78,17 @@ class _Place(NamedTuple):
     path: str
     title: str
     session_id: str
+
+
+class _Candidate(NamedTuple):
+    file: int
+    place: int
+    number: int
+    speaker: str
+    time: str
+    text: str
+    head: str
+    score: float
 
 
 def search(
@@ -151,43 +165,55 @@ def _memory_place(row: IndexedFile, place: str) -> _Place:
 
 
 def _ranked(database: sqlite3.Connection, words: list[str], places: dict[int, _Place], k: int) -> list[SearchResult]:
+    stems = {stem(word) for word in words}
+    scored = [(_score(one, stems), one) for one in _candidates(database, words, places, k)]
+    results: dict[str, SearchResult] = {}
+    for score, one in sorted(scored, key=lambda pair: -pair[0]):
+        if len(results) == k:
+            break
+        if one.text not in results:
+            results[one.text] = _result(database, places[one.file], one, score)
+    return list(results.values())
+
+
+def _candidates(database: sqlite3.Connection, words: list[str], places: dict[int, _Place], k: int) -> list[_Candidate]:
+    """Return more than `k` documents of these files, the best by BM25 first."""
     database.execute("CREATE TEMP TABLE IF NOT EXISTS searched (file INTEGER PRIMARY KEY, bonus REAL NOT NULL)")
     database.execute("DELETE FROM searched")
     rows = [(number, MEMORY_BONUS if place.kind == "memory" else 1.0) for number, place in places.items()]
     database.executemany("INSERT INTO searched VALUES (?, ?)", rows)
-    wanted = " OR ".join(f'"{word}"' for word in words)
     found = database.execute(
-        "SELECT texts.file, place, number, speaker, time, texts.text, texts.head, bm25(words, ?, ?, ?) * bonus AS rank_of"
+        "SELECT texts.file, place, number, speaker, time, texts.text, texts.head, -bm25(words, ?, ?, ?) * bonus AS score"
         " FROM words JOIN texts ON texts.id = words.rowid JOIN searched ON searched.file = texts.file"
-        " WHERE words MATCH ? ORDER BY rank_of, texts.time DESC, texts.id LIMIT ?",
-        (*WEIGHTS, wanted, k * DEPTH + DEPTH),
-    ).fetchall()
-    results: dict[str, SearchResult] = {}
-    for file, place, number, speaker, time, text, head, rank in found:
-        if len(results) == k:
-            break
-        if text not in results:
-            after = database.execute("SELECT text FROM texts WHERE file = ? AND place = ?", (file, place + 1)).fetchone()
-            results[text] = _result(places[file], -rank, number, speaker, time, text, head, after[0] if after else "")
-    return list(results.values())
+        " WHERE words MATCH ? ORDER BY score DESC, texts.time DESC, texts.id LIMIT ?",
+        (*WEIGHTS, " OR ".join(f'"{word}"' for word in words), DEPTH * k + LEAST),
+    )
+    return [_Candidate(*row) for row in found]
 
 
-def _result(place: _Place, score: float, number: int, speaker: str, time: str, text: str, head: str, after: str) -> SearchResult:
+def _score(found: _Candidate, stems: set[str]) -> float:
+    """Return BM25's score, less for a document with few of the question's words."""
+    has = stems.intersection(terms(f"{found.text}\n{found.head}\n{day_words(found.time)}"))
+    return found.score * (1 - COVERAGE + COVERAGE * len(has) / len(stems))
+
+
+def _result(database: sqlite3.Connection, place: _Place, found: _Candidate, score: float) -> SearchResult:
     memory = place.kind == "memory"
+    after = database.execute("SELECT text FROM texts WHERE file = ? AND place = ?", (found.file, found.place + 1)).fetchone()
     return SearchResult(
         kind=place.kind,
         origin=place.origin,
         score=round(score, 4),
-        text=text,
-        speaker=speaker,
-        time=time,
+        text=found.text,
+        speaker=found.speaker,
+        time=found.time,
         project=place.project,
         path=place.path,
-        title=head.partition("\n")[0] if memory else place.title,
+        title=found.head.partition("\n")[0] if memory else place.title,
         session_id=place.session_id,
-        turn=0 if memory else number,
-        before="" if memory else cut_words(head, AROUND_CHARS),
-        after="" if memory else cut_words(after, AROUND_CHARS),
+        turn=0 if memory else found.number,
+        before="" if memory else cut_words(found.head, AROUND_CHARS),
+        after="" if memory or after is None else cut_words(after[0], AROUND_CHARS),
     )
 
 
