@@ -71,7 +71,12 @@ def stats_command(
         if not (found.turns or found.calls):
             problem = f"{session} has no readable messages"
             raise InputError("session", problem, "run `lamina sessions list` to see the sessions")
-        print_result({"session_id": path.stem, **to_json(found)}, format_figures(found), as_json=as_json)
+        policy = _policy(cwd)
+        print_result(
+            {"session_id": path.stem, **to_json(found), "policy": policy},
+            [*format_figures(found), _policy_line(policy)],
+            as_json=as_json,
+        )
         return
     since = time.time() - days * 86_400 if days is not None else 0.0
     with waiting("Reading the sessions"):
@@ -85,12 +90,25 @@ def stats_command(
     shown = [
         {"session_id": info.id, "source": info.origin, "modified": info.modified, **to_json(figures)} for info, figures in rows
     ]
-    told = {"sessions": shown, "total": to_json(total), "memory": memory.to_json(), "dreams": summarise(dreams)}
+    policy = _policy(cwd)
+    told = {"sessions": shown, "total": to_json(total), "memory": memory.to_json(), "dreams": summarise(dreams), "policy": policy}
     if not as_json:
         _print_sessions(rows)
         click.echo(f"\nTotal of {len(rows)} sessions:" if len(rows) > 1 else "")
     last = describe_last(dreams)
-    print_result(told, [*format_figures(total), *memory.lines(), *([last] if last is not None else ())], as_json=as_json)
+    lines = [*format_figures(total), _policy_line(policy), *memory.lines(), *([last] if last is not None else ())]
+    print_result(told, lines, as_json=as_json)
+
+
+def _policy(cwd: Path) -> dict[str, str]:
+    """Return the policy of new calls in this directory, and where it is set."""
+    found = settings_in_force(cwd).resolved("lamina.policy")
+    return {"name": found.value, "source": found.source, "detail": found.detail}
+
+
+def _policy_line(policy: dict[str, str]) -> str:
+    source = f"{policy['source']}, {policy['detail']}" if policy["detail"] else policy["source"]
+    return f"  policy in this directory: {policy['name']} ({source})"
 
 
 def price_figures(figures: SessionStats) -> float | None:
@@ -126,10 +144,10 @@ def to_json(figures: SessionStats) -> dict[str, Any]:
         "side_usage": figures.side_total().usage.wire(),
         "side_cost_usd": price_side(figures, figures.side_total()),
         "total_cost_usd": price_all(figures),
-        **as_is("compactions", "compaction_failures", "compactions_refused"),
+        **as_is("compactions", "compactions_by_price", "compaction_failures", "compactions_refused"),
         "fidelity": fidelity,
         "summaries_per_100_turns": round(figures.summaries_per_100_turns, 2),
-        **as_is("breaker_trips", "clearings", "spills", "collapses", "undos"),
+        **as_is("breaker_trips", "clearings", "spills", "shown_once", "collapses", "undos"),
         "tokens_saved": figures.saved,
         "breaks": figures.breaks,
         "cache_missed": figures.missed,
@@ -168,8 +186,10 @@ def format_figures(figures: SessionStats) -> list[str]:
         shown.append(f"  total cost: {_dollars(price_all(figures))}")
     did = [
         *(f"{counted(count, 'compaction')} by {how}" for how, count in sorted(figures.compactions.items())),
+        *_some(figures.compactions_by_price, "of them", "before the window was full, because it paid", many="of them"),
         *(f"{counted(count, 'clearing')} ({trigger})" for trigger, count in sorted(figures.clearings.items())),
         *_some(figures.spills, "result", "stored in files"),
+        *_some(figures.shown_once, "result", "shown once"),
         *_some(figures.collapses, "collapse"),
         *_some(figures.undos, "undo", many="undos"),
     ]

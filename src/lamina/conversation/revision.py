@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..core.records import Boundary, Revoke, Rewind
 from ..disk.transcripts.store import load_whole
+from .price import last_item
 from .state import Conversation
 
 
@@ -55,4 +56,4 @@ def undo(c: Conversation, target: str) -> None:
         from .repeated_lines import repeat_after_undo
 
         repeat_after_undo(c, made)
-    c.record_event("undo", {"decision": target, "count": c.count.to_json()})
+    c.record_event("undo", {"decision": target, "count": c.count.to_json(), "since": last_item(c)})
