@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from ..core.fence import escape, fence
 from ..core.settings import Settings
-from ..memory.recall.render import cut_text, strip_controls
+from ..memory.recall.render import cut_text, readable_text
 from ..memory.store.secrets import redact
 from .places import NAMES
 from .query import SearchResult, search
@@ -72,5 +72,5 @@ def _rendered(found: SearchResult) -> str:
 
 def _clean(text: str, size: int) -> str:
     """Redact first: a cut could leave half of a secret that no longer looks like one."""
-    part = cut_text(strip_controls(redact(text).text), lines=MOST_LINES, size=size)
+    part = cut_text(readable_text(redact(text).text), lines=MOST_LINES, size=size)
     return part.text if part.whole else f"{part.text} …"
