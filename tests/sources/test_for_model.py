@@ -12,6 +12,7 @@ import pytest
 from lamina import Session, Settings
 from lamina.agent.agent import Agent
 from lamina.core.blocks import ToolUse
+from lamina.core.errors import Aborted
 from lamina.sources.for_model import NOTHING, search_for_model
 from lamina.tools.registry import run_call
 
@@ -89,3 +90,9 @@ def test_a_session_with_a_home_of_its_own_sees_that_home_alone(agents: Agents, t
 def test_a_query_without_words_is_answered_with_a_sentence(agents: Agents) -> None:
     assert told(agents, "🦓").endswith(NOTHING)
     assert "\n" not in told(agents, "🦓")
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_a_search_stops_with_the_turn(agents: Agents, exact: bool) -> None:
+    with pytest.raises(Aborted):
+        told(agents, "redis", exact=exact, stopped=lambda: True)

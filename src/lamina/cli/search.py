@@ -35,7 +35,7 @@ def search_command(query: str, count: int, exact: bool, everywhere: bool, contex
     told: list[str] = []
     with waiting("Searching"):
         found = search(query, cwd, count, exact=exact, everywhere=everywhere, notices=told)
-    notice(*told)
+    notice(*dict.fromkeys(told))
     words = [query] if exact else query_words(query)
     lines = (line for number, one in enumerate(found, 1) for line in _lines(number, one, words, context=context))
     where = "" if everywhere else " Use --all to search all directories."

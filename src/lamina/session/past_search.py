@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from .base import SessionBase
 
 
-def search_past(session: SessionBase, query: str, count: int, exact: bool) -> str:
-    """Return the results as text for the model, without the session itself."""
+def search_past(session: SessionBase, query: str, count: int, exact: bool, stopped: Callable[[], bool]) -> str:
+    """Return the results as text for the model, without the session itself. Raises Aborted once `stopped` returns True."""
     from ..sources.for_model import search_for_model
 
     return search_for_model(
@@ -25,6 +25,7 @@ def search_past(session: SessionBase, query: str, count: int, exact: bool) -> st
         settings=session.settings,
         environ=_environ(session.home),
         skip=(str(session.path),) if session.path is not None else (),
+        stopped=stopped,
     )
 
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from ..core.errors import LaminaError
 from ..disk.transcripts.jsonl import Health, objects_in, raw_lines
 from ..memory.store.secrets import redact
-from .catalogue import scan_any
+from .catalogue import Tell, scan_any
 from .scan import Scan, Turn
 from .sessions import SourceSession, format_of
 
@@ -41,14 +41,18 @@ class ExactMatch(NamedTuple):
     text: str
 
 
-def search_exact(term: str, found: Iterable[SourceSession], unread: list[str], *, redacted: bool = False) -> Iterator[ExactMatch]:
+def search_exact(
+    term: str, found: Iterable[SourceSession], unread: list[str], *, redacted: bool = False, tell: Tell = lambda done, of: None
+) -> Iterator[ExactMatch]:
     """Yield the messages that contain the term, newest session and newest message first. `redacted` removes secrets from them."""
 
     def shown(text: str) -> str:
         # Before the cut: half of a secret would no longer be recognised.
         return around(redact(text).text if redacted else text, term)
 
-    for session in found:
+    listed = list(found)
+    for at, session in enumerate(listed):
+        tell(at, len(listed))
         try:
             if _holds(Path(session.path), term):
                 yield from reversed(list(_matches(session, term, shown)))

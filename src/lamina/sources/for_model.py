@@ -7,8 +7,9 @@ project and the session that asks are left out. Only the user's own settings can
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
+from ..core.errors import Aborted
 from ..core.fence import escape, fence
 from ..core.settings import Settings
 from ..memory.recall.render import cut_text, readable_text
@@ -33,12 +34,18 @@ def search_for_model(
     settings: Settings,
     environ: Mapping[str, str],
     skip: Collection[str] = (),
+    stopped: Callable[[], bool] = lambda: False,
 ) -> str:
     """Search this project, or all if the user allows it, and return the results as text for a model.
 
-    `skip` are paths of sessions to leave out.
+    `skip` are paths of sessions to leave out. Raises Aborted once `stopped` returns True.
     """
     told: list[str] = []
+
+    def tell(done: int, of: int) -> None:
+        if stopped():
+            raise Aborted
+
     found = search(
         query,
         cwd,
@@ -51,6 +58,7 @@ def search_for_model(
         everywhere=settings.search_all_projects,
         of_project_only=not settings.search_all_projects,
         redacted=True,
+        tell=tell,
     )
     return render_results(found) if found else " ".join([*(escape(one) for one in told), NOTHING])
 

@@ -7,10 +7,12 @@ where Lamina writes.
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeAlias
+from typing import BinaryIO, Literal, NamedTuple, TypeAlias
 
 from ..disk.settings_files import lamina_home, user_home
 
@@ -56,6 +58,16 @@ def _named(environ: Mapping[str, str], variable: str, person: Path | None, usual
     if given:
         return Path(given)
     return person / usual if person is not None else None
+
+
+def open_plain(path: str) -> BinaryIO:
+    """Open a file that was listed. What has become a link, a pipe or a device since then is refused."""
+    flags = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY", "O_CLOEXEC"))
+    fd = os.open(path, flags)
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), path)
+    return os.fdopen(fd, "rb")
 
 
 def session_files(homes: Mapping[Origin, Path], unread: list[str]) -> Iterator[SourceFile]:

@@ -23,7 +23,7 @@ from ..disk.paths.project import slug
 from ..disk.settings_files import lamina_home
 from ..memory.store.scopes import project_root
 from ..memory.store.secrets import redact
-from .catalogue import Catalogue, IndexedFile, day_words, with_catalogue
+from .catalogue import Catalogue, IndexedFile, Tell, day_words, with_catalogue
 from .exact import around, search_exact
 from .places import Origin
 from .scan import cut_words
@@ -104,19 +104,20 @@ def search(
     skip: Collection[str] = (),
     of_project_only: bool = False,
     redacted: bool = False,
+    tell: Tell = lambda done, of: None,
 ) -> list[SearchResult]:
     """Return the best `k` memories and messages of this project, or of all, from every agent.
 
     `exact` finds the literal text instead, newest first. Sentences about what could not be searched are appended to `notices`.
     `skip` are paths of sessions to leave out; with `of_project_only`, memories that belong to no project are left out too.
-    `redacted` removes secrets from literal matches before they are cut.
+    `redacted` removes secrets from literal matches before they are cut. `tell` is called while new files are read, with their number.
     """
     told = [] if notices is None else notices
     variables = os.environ if environ is None else environ
     chosen = settings_in_force(cwd, environ=environ) if settings is None else settings
     where = None if everywhere else cwd
     if exact:
-        literal = _literal(query, where, chosen, variables, told, redacted=redacted)
+        literal = _literal(query, where, chosen, variables, told, redacted=redacted, tell=tell)
         return list(islice((one for one in literal if _wanted(one, skip, of_project_only)), max(0, k)))
     words = query_words(query)
     if not words:
@@ -124,7 +125,7 @@ def search(
         return []
 
     def found(catalogue: Catalogue) -> list[SearchResult]:
-        places = _places(catalogue, chosen, variables, where, told)
+        places = _places(catalogue, chosen, variables, where, told, tell)
         places = {number: place for number, place in places.items() if _wanted(place, skip, of_project_only)}
         return _ranked(catalogue.database, words, places, k) if places and k > 0 else []
 
@@ -144,12 +145,17 @@ def query_words(question: str) -> list[str]:
 
 
 def _places(
-    catalogue: Catalogue, settings: Settings, environ: Mapping[str, str], cwd: str | os.PathLike[str] | None, told: list[str]
+    catalogue: Catalogue,
+    settings: Settings,
+    environ: Mapping[str, str],
+    cwd: str | os.PathLike[str] | None,
+    told: list[str],
+    tell: Tell,
 ) -> dict[int, _Place]:
     """Bring the index up to date, and return the files to search by their number in it."""
     found: dict[int, _Place] = {}
     inside = project_filter(cwd) if cwd is not None else None
-    for row in follow_sessions(catalogue, settings, environ, told):
+    for row in follow_sessions(catalogue, settings, environ, told, tell):
         session = session_of(row)
         if inside is None or inside(session):
             found[row.id] = _Place("turn", session.origin, session.project, row.path, session.title, session.id)
@@ -225,6 +231,7 @@ def _literal(
     told: list[str],
     *,
     redacted: bool,
+    tell: Tell,
 ) -> Iterator[SearchResult]:
     """Yield the memories and messages that contain the term, memories first."""
     if not term.strip():
@@ -237,7 +244,8 @@ def _literal(
             yield SearchResult(
                 "memory", memory.origin, 1.0, around(text, term), "memory", "", memory.place, memory.path, memory.name
             )
-    for hit in search_exact(term, sessions(settings, cwd, environ=environ, unread=told), told, redacted=redacted):
+    found = sessions(settings, cwd, environ=environ, unread=told, tell=tell)
+    for hit in search_exact(term, found, told, redacted=redacted, tell=tell):
         yield _literal_result(hit.session, hit.turn, hit.time, hit.role, hit.text)
 
 

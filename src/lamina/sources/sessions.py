@@ -21,12 +21,12 @@ from ..disk.settings_files import lamina_home, user_home
 from ..disk.transcripts.jsonl import Health, decode_object, raw_lines
 from ..disk.transcripts.store import read_transcript
 from ..memory.store.scopes import locate_memory, project_root
-from .catalogue import Catalogue, IndexedFile, with_catalogue
+from .catalogue import Catalogue, IndexedFile, Tell, with_catalogue
 from .claude_code import with_spills
 from .codex import CodexReader
 from .memories import SourceMemory, read_memories
 from .pi import PiReader
-from .places import Origin, SourceFile, agent_homes, markdown_files, memory_files, session_files
+from .places import Origin, SourceFile, agent_homes, markdown_files, memory_files, open_plain, session_files
 
 # A file tells its format in its first lines.
 HEAD_BYTES = 64 << 10
@@ -65,7 +65,7 @@ def sessions(
     *,
     environ: Mapping[str, str] | None = None,
     unread: list[str] | None = None,
-    tell: Callable[[int, int], None] = lambda done, of: None,
+    tell: Tell = lambda done, of: None,
 ) -> list[SourceSession]:
     """Return the sessions of the project of `cwd`, or of all, newest first. Directories that cannot be read go to `unread`."""
     variables = os.environ if environ is None else environ
@@ -85,7 +85,7 @@ def follow_sessions(
     settings: Settings,
     environ: Mapping[str, str],
     unread: list[str],
-    tell: Callable[[int, int], None] = lambda done, of: None,
+    tell: Tell = lambda done, of: None,
 ) -> list[IndexedFile]:
     return catalogue.follow("session", session_files(homes_of(settings, environ), unread), tell)
 
@@ -207,7 +207,7 @@ def memories(
         if wanted is not None and place not in wanted:
             continue
         try:
-            with open(path, "rb") as file:
+            with open_plain(path) as file:
                 data, modified = file.read(MOST_MEMORY), os.fstat(file.fileno()).st_mtime
         except OSError as error:
             trouble.append(f"{path} could not be read: {os.strerror(error.errno or 0).lower()}.")

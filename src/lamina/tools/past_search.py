@@ -5,11 +5,17 @@ This tool decides nothing: the session searches, and shows what it found redacte
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 from ..core.blocks import Wire
-from ..core.errors import LaminaError
+from ..core.errors import Aborted, LaminaError
 from ..core.prompt_files import prompt_text
 from ..core.reach import PAST_SEARCH
-from .tool import Builtin, Context, ToolOutput, failure
+from .tool import STOPPED, Builtin, Context, ToolOutput, failure
+
+# Takes a query, the number of results, whether it is literal, and whether to stop; returns the text for the model.
+SearchPast: TypeAlias = Callable[[str, int, bool, Callable[[], bool]], str]
 
 NOT_HERE = "Earlier conversations cannot be searched here. Continue without them."
 USUAL = 5
@@ -34,6 +40,8 @@ def _act(arguments: Wire, context: Context) -> ToolOutput:
         return failure(NOT_HERE)
     try:
         query, exact = str(arguments["query"]), bool(arguments.get("exact", False))
-        return ToolOutput(context.past(query, int(arguments.get("count", USUAL)), exact))
+        return ToolOutput(context.past(query, int(arguments.get("count", USUAL)), exact, context.abort.is_set))
+    except Aborted:
+        return failure(STOPPED)
     except LaminaError as error:
         return failure(str(error))
