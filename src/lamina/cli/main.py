@@ -41,6 +41,7 @@ COMMANDS = {
     "memory": "List, search, save and restore memories, and see their history.",
     "migrate": "Move the memory and sessions of a project to its new directory.",
     "replay": "Replay recorded sessions to compare tokens, cache hits and cost under different policies.",
+    "search": "Search memories and sessions of Lamina, Claude Code, Codex and pi for QUERY, best match first.",
     "sessions": "List, show, search, edit and clean up recorded sessions.",
     "stats": "Show what sessions cost and what the layers saved.",
     "team": "Run agents that work together, each in its own process, and list the teams.",
