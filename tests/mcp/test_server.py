@@ -129,6 +129,35 @@ def test_the_reference_server_s_tools_work_over_our_store(project: Path) -> None
     talk(project, run, "--tools", "reference")
 
 
+@pytest.mark.spec("U4", "U3")
+def test_past_sessions_of_the_project_are_searched_and_read_without_secrets(project: Path, tmp_path: Path) -> None:
+    key = "sk-ant-api03-" + "Ab3" * 30
+    with lamina.Session(cwd=project) as session:
+        session.add_user(f"Why did we drop redis? My key is {key}")
+        session.before_call()
+        session.after_call({"role": "assistant", "content": [{"type": "text", "text": "Redis lost writes in the audit."}]})
+        name = session.id
+    (tmp_path / "other").mkdir()
+    with lamina.Session(cwd=tmp_path / "other") as session:
+        session.add_user("Redis of another project")
+
+    async def run(client: Client) -> None:
+        found = await call(client, "sessions_search", query="why was redis dropped")
+        assert "Redis lost writes" in found
+        assert "another project" not in found
+        whole = await call(client, "session_read", session_id=name[:8])
+        assert "Why did we drop redis?" in whole
+        assert key not in whole
+        assert "tokens" in await call(client, "context_report", session_id=name)
+        assert "tokens" in await call(client, "context_report")
+        assert (await call(client, "session_read", session_id="0000")).startswith(
+            "error: session_read: session_id: no session '0000'"
+        )
+        assert "turn 9 does not exist" in await call(client, "session_read", session_id=name, turn=9)
+
+    talk(project, run)
+
+
 @pytest.mark.spec("U4", "U1")
 def test_a_mode_that_changes_holds_at_the_next_call(project: Path) -> None:
     settings = Path(os.environ["LAMINA_HOME"]) / "settings.json"

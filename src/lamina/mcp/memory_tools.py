@@ -16,7 +16,7 @@ from ..core.fence import escape, fence
 from ..core.prompt_files import prompt_sections
 from ..core.wording import counted
 from ..memory.memory import Memory
-from ..memory.recall.render import age_text, cut_text, strip_controls
+from ..memory.recall.render import age_text, cut_text, readable_text
 from ..memory.store.contract import ChangeReason, Proposed, Saved
 from ..memory.store.draft import MOST_BYTES
 from ..memory.store.topic import Topic, evidence_of
@@ -34,7 +34,8 @@ _NAME: Wire = {"type": "string", "minLength": 1, "maxLength": 200}
 _TYPE: Wire = {"type": "string", "enum": list(TYPES)}
 _DESCRIPTION: Wire = {"type": "string", "minLength": 1, "maxLength": 2_000, "description": "One line, by which it is found"}
 _BODY: Wire = {"type": "string", "minLength": 1, "maxLength": MOST_BYTES}
-_K: Wire = {"type": "integer", "minimum": 1, "maximum": 50}
+QUERY: Wire = {"type": "string", "minLength": 1, "maxLength": 10_000}
+K: Wire = {"type": "integer", "minimum": 1, "maximum": 50}
 
 
 def description_of(name: str) -> str:
@@ -65,14 +66,13 @@ class MemoryTools:
 
     def tools(self) -> tuple[Builtin, ...]:
         fields = {"type": _TYPE, "description": _DESCRIPTION, "body": _BODY}
-        query: Wire = {"type": "string", "minLength": 1, "maxLength": 10_000}
         return (
-            make_tool("memory_search", {"query": query, "k": _K}, ("query",), self.search, read_only=True),
+            make_tool("memory_search", {"query": QUERY, "k": K}, ("query",), self.search, read_only=True),
             make_tool("memory_read", {"name": _NAME}, ("name",), self.read, read_only=True),
             make_tool("memory_save", {"name": _NAME, **fields}, ("name", *fields), self._save, read_only=False),
             make_tool("memory_update", {"name": _NAME, **fields}, ("name",), self._update, read_only=False),
             make_tool("memory_remove", {"name": _NAME}, ("name",), self._remove, read_only=False),
-            make_tool("memory_list", {"type": _TYPE, "k": _K}, (), self._list, read_only=True),
+            make_tool("memory_list", {"type": _TYPE, "k": K}, (), self._list, read_only=True),
         )
 
     def search(self, given: Wire) -> str:
@@ -142,7 +142,7 @@ def known(memory: Memory, name: str) -> Topic:
 
 def shown(topic: Topic, age: float, *, whole: bool = False) -> str:
     """Return a memory as text: a heading, and its body between fences."""
-    body = strip_controls(topic.body)
+    body = readable_text(topic.body)
     part = body if whole else cut_text(body, lines=MOST_LINES, size=MOST_SHOWN).text
     more = "" if len(part) == len(body) else "\n(Cut here. memory_read shows the rest.)"
     head = f"{topic.name} ({topic.type or 'no type'}, saved {age_text(age)}): {topic.description}"
