@@ -24,6 +24,8 @@ NAMES: dict[Origin, str] = {"lamina": "Lamina", "claude-code": "Claude Code", "c
 MOST_DEPTH = 4
 # A memory directory has the team's inside, which may have directories of its own.
 MEMORY_DEPTH = 2
+# Neither a link nor a pipe is followed or waited for; what a system lacks is left out.
+_PLAIN = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY", "O_CLOEXEC"))
 SUBAGENTS = "subagents"
 MEMORY = "memory"
 
@@ -62,8 +64,7 @@ def _named(environ: Mapping[str, str], variable: str, person: Path | None, usual
 
 def open_plain(path: str) -> BinaryIO:
     """Open a file that was listed. What has become a link, a pipe or a device since then is refused."""
-    flags = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY", "O_CLOEXEC"))
-    fd = os.open(path, flags)
+    fd = os.open(path, os.O_RDONLY | _PLAIN)
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)
         raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), path)
