@@ -4,7 +4,8 @@ Text from memory, files, tools or other agents is put between an opening and a c
 open or close one of Lamina's tags, not even in a lookalike spelling: different case, spaces, invisible characters, combining marks,
 or letters and brackets of other scripts that look the same.
 The first character of such a tag becomes `&lt;` and everything else stays unchanged, so ordinary markup remains readable. Escaping
-is a pure, idempotent function of the text, so the same text gives the same bytes on every call.
+is a pure, idempotent function of the text, so the same text gives the same bytes on every call. Tool results are escaped as a whole when
+they arrive. Edit and Write find a line by the text that was shown (`find_shown`, `unescape_lines`), so files keep their own spelling.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ from __future__ import annotations
 import re
 import string
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
-from typing import Literal, NewType, TypeAlias, get_args
+from typing import Any, Literal, NamedTuple, NewType, TypeAlias, get_args
+
+from .blocks import ToolResult, tool_result
 
 Tag: TypeAlias = Literal[
     "system-reminder",
@@ -103,6 +106,9 @@ def _unseen(char: str) -> bool:
     return char in _BLANKS or (unicodedata.category(char) in ("Cf", "Cc", "Mn", "Me") and char not in "\t\n\r\f\v")
 
 
+# Longer than any tag's name, with what may stand in it.
+LONGEST_TAG = 80
+_ESCAPED = re.compile("&lt;")
 # A name without its dashes, and the places where they were: there, dashes and spaces may stand or be missing.
 _NAMES = {tag.replace("-", ""): frozenset(at - n for n, at in enumerate(_places(tag))) for tag in TAGS}
 # Most openers of ordinary markup are ruled out here, by a plain letter that no name begins with.
@@ -140,6 +146,78 @@ def escape(text: str) -> Fenced:
     if not _TAG_STARTS.search(text):
         return Fenced(text)
     return Fenced(_TAG_STARTS.sub(lambda found: "&lt;" if _opens_tag(text, found.end()) else found[0], text))
+
+
+def escape_result(block: ToolResult) -> ToolResult:
+    """Return a tool result with every text in it escaped; the same object if nothing has to be."""
+    content = _escape_value(block.content)
+    return block if content is block.content else tool_result(block.tool_use_id, content, is_error=block.is_error)
+
+
+def _escape_value(value: Any) -> Any:
+    """Escape all strings in a JSON value. Unchanged values stay the same objects."""
+    if isinstance(value, str):
+        escaped = escape(value)
+        return value if escaped == value else str(escaped)
+    if isinstance(value, dict):
+        parts = {key: _escape_value(item) for key, item in value.items()}
+        return parts if any(parts[key] is not item for key, item in value.items()) else value
+    if isinstance(value, list):
+        items = [_escape_value(item) for item in value]
+        return items if any(new is not old for new, old in zip(items, value, strict=True)) else value
+    return value
+
+
+class Unescaped(NamedTuple):
+    """A part of a text that was shown escaped: where it is, and what it reads as."""
+
+    start: int
+    end: int
+
+
+def find_shown(text: str, shown: str) -> list[Unescaped]:
+    """Find what was shown as `shown` in the text it was escaped from, left to right, without overlaps."""
+    escaped = escape(text)
+    if len(escaped) == len(text):
+        return []
+    places = [found.start() for found in _TAG_STARTS.finditer(text) if _is_escaped(text, found)]
+    spans, start = list[Unescaped](), escaped.find(shown)
+    while start >= 0:
+        spans.append(Unescaped(_original(start, places), _original(start + len(shown), places)))
+        start = escaped.find(shown, start + len(shown))
+    return spans
+
+
+def _is_escaped(text: str, found: re.Match[str]) -> bool:
+    return _ASCII_TAG.match(text, found.start()) is not None if text.isascii() else _opens_tag(text, found.end())
+
+
+def _original(place: int, opened: Sequence[int]) -> int:
+    """Return the place in the original text: each escaped opener before it is three characters longer."""
+    before = 0
+    for count, opener in enumerate(opened):
+        if opener + 3 * count >= place:
+            break
+        before = count + 1
+    return place - 3 * before
+
+
+def unescape(text: str) -> str:
+    """Return a text with the tags that `escape` has changed as they were."""
+
+    def original(found: re.Match[str]) -> str:
+        tag = f"<{text[found.end() : found.end() + LONGEST_TAG]}"
+        return "<" if escape(tag) != tag else found[0]
+
+    return _ESCAPED.sub(original, text)
+
+
+def unescape_lines(text: str, before: str) -> str:
+    """Return a text in which lines that were shown escaped are again as in the text `before`."""
+    if "&lt;" not in text:
+        return text
+    shown = {str(escape(line)): line for line in before.splitlines() if escape(line) != line}
+    return re.sub(r"[^\r\n]+", lambda found: shown.get(found[0], found[0]), text) if shown else text
 
 
 def fence(tag: Tag, text: str) -> Fenced:

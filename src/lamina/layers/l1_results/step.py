@@ -16,6 +16,7 @@ from typing import NamedTuple, assert_never
 
 from ...conversation.state import Conversation
 from ...core.blocks import Block, ToolResult, ToolUse, Wire, tool_result
+from ...core.fence import escape_result
 from ...core.inputs import result_output
 from ...core.reach import path_in
 from ...core.records import Record, Revoke, Spill
@@ -36,12 +37,14 @@ class HandedIn(NamedTuple):
     block: ToolResult
     file: str | None = None  # a file of the session that already holds the complete result (Bash output); not written again
     spilled: tuple[Record, ...] | None = None  # the records of a result that was spilled while it was read
+    ours: bool = False  # a text of Lamina's own, with fences around the data in it
 
 
 def arriving(c: Conversation, given: Sequence[Block | HandedIn]) -> tuple[list[Record], list[Block]]:
     """Return the records to append before the message, and the message's blocks as they are logged."""
     state, blocks = c.layer_state(ResultsState), [block_of(one) for one in given]
-    shown = list(blocks)
+    shown = [_escaped(one) for one in given]
+    state.entered |= {block.digest: new for block, new in zip(blocks, shown, strict=True) if new is not block}
     handed = {one.block.tool_use_id: one for one in given if isinstance(one, HandedIn)}
     done = {call: one.spilled for call, one in handed.items() if one.spilled is not None}
     files = {call: one.file for call, one in handed.items() if one.file is not None}
@@ -62,10 +65,18 @@ def arriving(c: Conversation, given: Sequence[Block | HandedIn]) -> tuple[list[R
     work = Spilling(c, budget, kept=kept, coming=len(results) - len(kept))
     for index, one, fate, block in zip(new.values(), arrived, fates, results, strict=True):
         call = block.tool_use_id
-        shown[index] = _done(work, budget, block, one, fate, calls.get(call), files.get(call))
+        if fate != "keep":
+            shown[index] = _done(work, budget, block, one, fate, calls.get(call), files.get(call))
         if shown[index] is not block:
             state.entered[block.digest] = shown[index]
     return records + work.records, shown
+
+
+def _escaped(one: Block | HandedIn) -> Block:
+    """Return the block as it is logged: no tool result can open or close one of Lamina's tags."""
+    block = block_of(one)
+    ours = isinstance(one, HandedIn) and (one.ours or one.spilled is not None)
+    return escape_result(block) if isinstance(block, ToolResult) and not ours else block
 
 
 def _frozen(c: Conversation, tool_use_id: str) -> bool:
@@ -106,7 +117,9 @@ def _done(
         case "mark":
             return tool_result(block.tool_use_id, empty_marker(one.tool))
         case "page":
-            return tool_result(block.tool_use_id, cut_to_page(block.text, budget.page_of(one), offset=_offset(call)))
+            return escape_result(
+                tool_result(block.tool_use_id, cut_to_page(block.text, budget.page_of(one), offset=_offset(call)))
+            )
         case "spill":
             return work.block(block, one.tool, file)
         case _:
@@ -180,6 +193,13 @@ def kept_as(c: Conversation, block: Block) -> Block:
         return block
     if (entered := c.layer_state(ResultsState).entered.get(block.digest)) is not None:
         return entered
+    # A result that was spilled later was logged before, escaped.
+    shown = escape_result(block)
+    kept = _kept_as(c, block)
+    return kept if kept is not block or shown is block else _kept_as(c, shown)
+
+
+def _kept_as(c: Conversation, block: ToolResult) -> Block:
     call = block.tool_use_id
     name = c.log.view.flat.tool_name(call)
     if name is None and is_nothing(block):
