@@ -143,3 +143,23 @@ def test_a_model_neither_invents_nor_removes_an_origin(
     [topic] = memory.topics()
     assert "on Mondays" in topic.body
     assert topic.fields["origin"] == "tool Read"
+
+
+@pytest.mark.spec("B8", "S9")
+def test_a_model_is_told_to_name_evidence_and_its_files_get_digests(
+    opened: Open, messages_server: MessagesServer, memory: Memory, project: Path
+) -> None:
+    (project / "db.py").write_text("class Pool: ...\n")
+    text = TOPIC.format(name="pool", about="The pool connects lazily.", kind="project").replace(
+        "type:", "evidence: [db.py#Pool, gone.py]\ntype:"
+    )
+    messages_server.reply(tool_use=("Write", {"file_path": str(memory.path / "pool.md"), "content": text}, "w1"))
+    messages_server.reply(text="Saved.")
+    opened(mode="ask").run("Remember that the pool connects lazily.")
+    assert "evidence: [src/db.py#Pool.connect, docs/oncall.md]" in str(messages_server.requests[0].body["system"])
+    [topic] = memory.topics()
+    first, second = topic.fields["evidence"]
+    assert first.startswith("db.py#Pool@")
+    assert second == "gone.py"
+    [found] = memory.recall("pool connects")
+    assert found.evidence.state == "stale"

@@ -130,3 +130,24 @@ def test_each_line_has_its_change(tmp_path: Path) -> None:
     assert rows(tmp_path, "diff", "testing-db")["id"] == newest["id"]
     assert here("memory", "diff", "--version", "nothing", "--cwd", str(tmp_path)).returncode == 2
     assert rows(tmp_path, "index")[0]["text"].startswith("- [testing-db]")
+
+
+@pytest.mark.spec("B8")
+def test_evidence_is_recorded_with_a_digest_and_its_state_is_shown(tmp_path: Path) -> None:
+    source = tmp_path / "db.py"
+    source.write_text("class Pool:\n    def connect(self): ...\n")
+    save = ("save", "pool", "--type", "project", "--description", "The pool connects lazily", "It connects at first use.")
+    run(tmp_path, *save, "--evidence", "db.py#Pool.connect", "--evidence", "db.py")
+    shown = rows(tmp_path, "show", "pool")
+    assert shown["evidence"]["state"] == "fresh"
+    assert [entry.partition("@")[0] for entry in shown["evidence"]["entries"]] == ["db.py#Pool.connect", "db.py"]
+    assert all(len(entry.partition("@")[2]) == 16 for entry in shown["evidence"]["entries"])
+    assert "Evidence: fresh (Pool.connect is still in db.py; db.py is unchanged)" in run(tmp_path, "show", "pool")
+    source.write_text("class Pool: ...\n")
+    assert "Evidence: stale (Pool.connect is no longer in db.py; db.py has changed)" in run(tmp_path, "show", "pool")
+    done = here("memory", *save, "--evidence", "nowhere.py", "--cwd", str(tmp_path))
+    assert done.returncode == 0
+    assert "The evidence nowhere.py is not a file of this project" in done.stderr
+    assert rows(tmp_path, "show", "pool")["evidence"]["state"] == "stale"
+    run(tmp_path, "save", "plain", "--type", "project", "--description", "No file", "Nothing.")
+    assert rows(tmp_path, "show", "plain")["evidence"] is None

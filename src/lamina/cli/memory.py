@@ -46,9 +46,18 @@ def list_command(memory: Memory) -> Reported:
 def show_command(memory: Memory, name: str) -> Reported:
     """Show the memory NAME, given by name or file."""
     topic = _known(memory, name)
+    from ..memory.store.topic import evidence_of, origin_of
+
     kind = f" [{topic.type}]" if topic.type else ""
-    text = f"{topic.name}{kind}\n{topic.description}\n{memory.where(topic.file)}\n\n{topic.body}"
-    return _row(topic, memory) | {"body": topic.body}, text
+    origin, checked = origin_of(topic), memory.evidence(topic)
+    facts = [f"Origin: {origin}"] if origin else []
+    facts += [f"Evidence: {checked.state} ({checked.why})", *(f"  {entry}" for entry in evidence_of(topic))] if checked else []
+    text = "\n".join(
+        [f"{topic.name}{kind}", topic.description, str(memory.where(topic.file)), *map(printable, facts), "", topic.body]
+    )
+    row = _row(topic, memory) | {"body": topic.body, "origin": origin}
+    found = {"state": checked.state, "why": checked.why, "entries": list(evidence_of(topic))} if checked else None
+    return row | {"evidence": found}, text
 
 
 @memory_command.command("search")
@@ -73,16 +82,26 @@ def search_command(memory: Memory, query: str, most: int, explain: bool) -> Repo
 @click.option("--type", "kind", type=click.Choice(TYPES), help="Kind of memory.")
 @click.option("--description", default="", help="One-line summary used for recall.")
 @click.option("--scope", type=click.Choice(("private", "team")), default="private", show_default=True, help="Who shares it.")
+@click.option(
+    "--evidence",
+    multiple=True,
+    metavar="FILE[#SYMBOL]",
+    help="File of the project that the memory relies on. May be given again.",
+)
 @click.argument("body", required=False)
 @with_memory
-def save_command(memory: Memory, name: str, kind: Any, description: str, scope: Any, body: str | None) -> Reported:
+def save_command(
+    memory: Memory, name: str, kind: Any, description: str, scope: Any, evidence: tuple[str, ...], body: str | None
+) -> Reported:
     """Save or update a memory. BODY is its text; '-' reads it from standard input."""
     from ..memory.store.contract import Saved
     from ..memory.store.draft import MOST_BYTES
 
     if body == "-":
         body = sys.stdin.buffer.read(MOST_BYTES + 1).decode("utf-8", "replace")
-    done = memory.save(name, type=kind, description=description, body=body or "", scope=scope)
+    missing = [entry for entry, pinned in zip(evidence, memory.pin(evidence), strict=True) if "@" not in pinned]
+    notice(*(f"The evidence {printable(entry)} is not a file of this project, so it cannot be checked." for entry in missing))
+    done = memory.save(name, type=kind, description=description, body=body or "", evidence=evidence, scope=scope)
     if not isinstance(done, Saved):
         return {"proposed": done.id}, f"Pending approval. Run `lamina inbox accept {done.id}` to save it."
     notice(*(f"A secret was removed from the text ({removed})." for removed in done.redacted))
