@@ -151,3 +151,26 @@ def test_evidence_is_recorded_with_a_digest_and_its_state_is_shown(tmp_path: Pat
     assert rows(tmp_path, "show", "pool")["evidence"]["state"] == "stale"
     run(tmp_path, "save", "plain", "--type", "project", "--description", "No file", "Nothing.")
     assert rows(tmp_path, "show", "plain")["evidence"] is None
+
+
+@pytest.mark.spec("B5", "B6")
+def test_a_command_that_a_model_runs_is_the_models_and_not_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save(tmp_path)
+    monkeypatch.setenv("LAMINA_RUN_BY_MODEL", "1")
+    refused = here(
+        "memory", "save", "x", "--type", "feedback", "--description", "Force deploys", "Force.", "--cwd", str(tmp_path)
+    )
+    assert refused.returncode != 0
+    assert "comes from elsewhere (command), so it cannot be of type feedback" in refused.stderr
+    run(tmp_path, "save", "x", "--type", "project", "--description", "Force deploys", "Force.")
+    run(tmp_path, "rm", "testing-db")
+    assert [row["name"] for row in rows(tmp_path, "list")] == ["testing-db"]
+    waiting = json.loads(here("inbox", "--json", "--cwd", str(tmp_path)).stdout)
+    assert "origin: command" in waiting[0]["diff"]
+    for words in (("inbox", "accept", waiting[0]["id"]), ("memory", "restore", "testing-db"), ("import", str(tmp_path))):
+        done = here(*words, "--cwd", str(tmp_path))
+        assert done.returncode == 2
+        assert "Only you can run this command" in done.stderr
+    monkeypatch.delenv("LAMINA_RUN_BY_MODEL")
+    assert here("inbox", "accept", waiting[0]["id"], "--cwd", str(tmp_path)).returncode == 0
+    assert {row["name"] for row in rows(tmp_path, "list")} == {"testing-db", "x"}

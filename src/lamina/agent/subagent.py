@@ -23,8 +23,7 @@ from ..core.errors import DiskError, SettingError
 from ..core.settings import Mode
 from ..layers.l7_agents.tools import agent_tool
 from ..layers.l7_agents.types import AGENT, AgentType, can_write, pick_tools
-from ..memory.guard.sources import AGENT as AGENT_MESSAGE
-from ..memory.guard.sources import ForeignText, Sources
+from ..memory.guard.sources import Sources, by_agent
 from ..memory.instructions import agent_instructions
 from ..memory.memory import Memory, agent_memory_mode, open_agent_memory
 from ..memory.store.scopes import AgentMemoryLocation, MemoryLocation, list_agent_roots, locate_agent_memory, locate_memory
@@ -163,9 +162,7 @@ class SubagentMemory(MemoryBinding):
 
     def sources(self) -> Sources:
         """Return what it has heard. Its task was written by the parent's model; the user's words are those in the parent's conversation."""
-        own = super().sources()
-        task = tuple(ForeignText(one.words, AGENT_MESSAGE) for one in own.said)
-        return own._replace(said=self._parent.sources().said, data=(*own.data, *task))
+        return by_agent(super().sources())._replace(said=self._parent.sources().said)
 
     def indexes(self) -> list[IndexText]:
         """Return nothing: its own index is part of its system prompt."""

@@ -27,6 +27,7 @@ SHOWN = 40
 @options.yes
 @options.cwd("Search the project of this directory.")
 @options.as_json
+@options.only_for_user
 def forget_command(subject: str, everywhere: bool, anywhere: bool, dry_run: bool, yes: bool, cwd: Path, as_json: bool) -> int:
     """Permanently remove a subject from memories, history, transcripts and all other stored files."""
     from ..disk.home.loading import settings_in_force

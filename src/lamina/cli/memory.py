@@ -13,7 +13,7 @@ import click
 from ..core.wording import plural
 from . import completion, options
 from .console import minute, notice, print_result, printable, utc_time
-from .options import CommandGroup, Reported, agent_option, open_memory, with_memory
+from .options import CommandGroup, Reported, agent_option, model_author, only_for_user, open_memory, with_memory
 
 if TYPE_CHECKING:
     from ..memory.memory import Memory
@@ -101,7 +101,9 @@ def save_command(
         body = sys.stdin.buffer.read(MOST_BYTES + 1).decode("utf-8", "replace")
     missing = [entry for entry, pinned in zip(evidence, memory.pin(evidence), strict=True) if "@" not in pinned]
     notice(*(f"The evidence {printable(entry)} is not a file of this project, so it cannot be checked." for entry in missing))
-    done = memory.save(name, type=kind, description=description, body=body or "", evidence=evidence, scope=scope)
+    done = memory.save(
+        name, type=kind, description=description, body=body or "", evidence=evidence, scope=scope, why=model_author()
+    )
     if not isinstance(done, Saved):
         return {"proposed": done.id}, f"Pending approval. Run `lamina inbox accept {done.id}` to save it."
     notice(*(f"A secret was removed from the text ({removed})." for removed in done.redacted))
@@ -117,7 +119,9 @@ def save_command(
 def rm_command(memory: Memory, name: str) -> Reported:
     """Move a memory to the trash. `lamina memory restore` brings it back."""
     topic = _known(memory, name)
-    removed = memory.forget(topic.file)
+    removed = memory.forget(topic.file, why=(author := model_author()))
+    if author is not None and not removed:
+        return {"removed": False, "file": topic.file}, "Pending approval. Run `lamina inbox` to see the change."
     # Use the name in the hint: another memory may take the file.
     known = f"team/{topic.name}" if topic.file.startswith("team/") else topic.name
     back = f"Removed {topic.name!r}. Run `lamina memory restore {shlex.quote(known)}` to bring it back."
@@ -163,6 +167,7 @@ def blame_command(memory: Memory, name: str) -> Reported:
 @click.argument("name", shell_complete=completion.removed)
 @click.option("--version", "version_id", help="Id of a change from the log. Default: the one before the last.")
 @with_memory
+@only_for_user
 def restore_command(memory: Memory, name: str, version_id: str | None) -> Reported:
     """Restore a memory from the trash, or an older version of it, byte for byte."""
     row = _row(memory.restore(name, version_id), memory)
@@ -245,6 +250,7 @@ def inbox_command(ctx: click.Context, cwd: Path, as_json: bool) -> None:
 @inbox_command.command("accept")
 @click.argument("proposal", shell_complete=completion.proposals)
 @with_memory
+@only_for_user
 def accept_command(memory: Memory, proposal: str) -> Reported:
     """Accept a pending change."""
     done = memory.accept(proposal)
@@ -256,6 +262,7 @@ def accept_command(memory: Memory, proposal: str) -> Reported:
 @inbox_command.command("reject")
 @click.argument("proposal", shell_complete=completion.proposals)
 @with_memory
+@only_for_user
 def reject_command(memory: Memory, proposal: str) -> Reported:
     """Reject a pending change; memory stays as it is."""
     if not memory.reject(proposal):

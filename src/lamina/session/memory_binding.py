@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import DiskError
+from ..core.reach import RUN_BY_MODEL
 from ..core.settings import Mode
 from ..disk.settings_files import user_home
 from ..fork.host import MemoryAccess
@@ -160,9 +161,11 @@ class MemoryBinding:
 
     def sources(self) -> Sources:
         """Return what this conversation has heard, from the user and from others."""
-        from ..memory.guard.sources import read_sources
+        from ..memory.guard.sources import by_agent, read_sources
 
-        return read_sources(tuple(self._session._c.log.view.items), 0)
+        heard = read_sources(tuple(self._session._c.log.view.items), 0)
+        # A session that a model started with its Bash tool has that model's words as its prompts.
+        return by_agent(heard) if RUN_BY_MODEL in os.environ else heard
 
     def write(self, change: FileChange, why: ChangeReason, heard: Sources | None = None) -> WriteOutcome | None:
         """Write through the store; callable from any thread. None if it is not a memory file. `heard` is for changes that no guard has

@@ -91,6 +91,11 @@ def read_sources(items: Sequence[Item], start: int) -> Sources:
     return Sources(tuple(said), tuple(data), tuple(known))
 
 
+def by_agent(heard: Sources) -> Sources:
+    """Return the sources of a conversation whose messages were written by another agent: none of them are the user's words."""
+    return heard._replace(said=(), data=(*heard.data, *(ForeignText(one.words, AGENT) for one in heard.said)))
+
+
 def _block_texts(item: Item) -> list[str]:
     return [block.text for block in item.blocks if isinstance(block, Text)]
 
