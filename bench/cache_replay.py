@@ -34,11 +34,13 @@ TOOLS = [{"name": "Read", "description": "Read a file. " * 100, "input_schema": 
 SYSTEM = "You are a coding agent. " * 300
 
 
-def conversation(path: Path) -> list[dict[str, Any]]:
-    """The whole recorded conversation as the API's messages, compactions left out."""
+def conversation(path: Path, *, summaries: bool = True) -> list[dict[str, Any]]:
+    """The whole recorded conversation as the API's messages, compactions left out, and their summaries if asked."""
 
     def read() -> Iterator[Record]:
-        return (record for record in read_transcript(path) if not isinstance(record, Boundary | Clear))
+        for record in read_transcript(path):
+            if not isinstance(record, Boundary | Clear) and (summaries or not (isinstance(record, Message) and record.summary)):
+                yield record
 
     log = Log.load(read)
     if not any(isinstance(record, Message | Attachment) for record in read()):

@@ -3,11 +3,13 @@
     python bench/named.py DIRECTORY [--every TOKENS] [--json]
 
 DIRECTORY holds Claude Code transcripts (for example ~/.claude/projects). Each conversation is played through `lamina.Session`, once with
-summaries and once with notes, and compacted where the recorded one was, or after every TOKENS tokens of it. The summary is a text that
-names no file, as of a model that thinks of none; notes are those of the offline function. Then the next request is searched for every file
-that tool calls named before and later ones name again: by its last component, as the figures of others were made, and by its whole path.
-`list` looks in our own list alone, which has at most 1,500 tokens. Beside it: the summary that was written when the session was recorded,
-and the last 50 names alone. Nothing of the transcripts is written outside a temporary directory.
+summaries and once with notes, and compacted where the recorded one was, or after every TOKENS tokens of it. The summaries of the recording
+are left out of the conversation. Ours is a text that names no file, as of a model that thinks of none; notes are those of the offline
+function. Then the next request is searched for every path that tool calls named before and later ones name again, as an argument or as a
+word of a shell command: by its last component, as the figures of others were made, and by its whole path. `list` looks in our own list
+alone, which has at most 1,500 tokens and leaves out what the calls of kept messages name. Beside it: the summary that was written when the
+session was recorded, and the last 50 names alone.
+Nothing of the transcripts is written outside a temporary directory.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import os.path
+import re
 import tempfile
 from collections.abc import Iterator
 from itertools import takewhile
@@ -35,6 +38,11 @@ from lamina.session.base import working
 from lamina.session.session import Session
 
 KEYS = ("file_path", "path", "notebook_path")
+# Text in a command that names nothing: the lines of a here-document, and quoted text with blanks.
+HERE = re.compile(r"<<-?\s*(['\"]?)(\w+)\1.*?^\s*\2\s*$", re.DOTALL | re.MULTILINE)
+QUOTED = re.compile(r"'[^'\n]*\s[^']*'|\"[^\"\n]*\s[^\"]*\"")
+BETWEEN = re.compile(r"[\s;|&<>()`'\"=,]+")
+ENDING = re.compile(r"[\w@+-][\w.@+-]*\.[A-Za-z][A-Za-z0-9]{0,7}")
 LAST = 50
 # Never full: it is compacted by hand, where the recorded one was.
 WINDOW = 1_000_000
@@ -58,7 +66,7 @@ def recorded_at(path: Path) -> list[tuple[int, str]]:
 
 def _messages_before(records: list[Record], boundary: Boundary) -> int:
     before = takewhile(lambda record: record is not boundary, records)
-    kept = [record for record in before if not isinstance(record, Boundary)]
+    kept = [record for record in before if not (isinstance(record, Boundary) or (isinstance(record, Message) and record.summary))]
     return len(Log.load(lambda: iter(kept)).view.messages())
 
 
@@ -78,6 +86,16 @@ def files_in(messages: list[dict[str, Any]]) -> Iterator[str]:
         for block in message["content"]:
             if block["type"] == "tool_use":
                 yield from (os.path.normpath(block["input"][key]) for key in KEYS if _is_path(block["input"].get(key)))
+                yield from in_command(block["input"].get("command"))
+
+
+def in_command(command: object) -> Iterator[str]:
+    """The paths among the words of a shell command: whatever has a slash or an extension."""
+    if isinstance(command, str):
+        for word in BETWEEN.split(QUOTED.sub(" ", HERE.sub(" ", command))):
+            path = re.sub(r"(::.*|:\d+.*|/\.\.\.)$", "", word)
+            if ("/" in path or ENDING.fullmatch(path)) and not re.search(r"^-|://|[$*?{}\[\]#%!@^\\:]|^/dev/|^/$|\.\.\.", path):
+                yield os.path.normpath(path)
 
 
 def _is_path(value: object) -> bool:
@@ -103,12 +121,15 @@ def look(before: list[str], after: set[str], request: dict[str, Any], written: s
         {os.path.basename(path) for path in ours},
         {os.path.basename(path) for path in list(dict.fromkeys(reversed(before)))[:LAST]},
     )
+    # The list leaves out what the kept messages name, because the model still sees their calls.
+    kept = {path for message in request["messages"] for path in files_in([message])}
+    names |= {os.path.basename(path) for path in kept}
     figures = [
         len(both),
         sum(os.path.basename(path) in context for path in both),
         sum(path in context or path in ours for path in both),
         sum(os.path.basename(path) in names for path in both),
-        sum(path in ours for path in both),
+        sum(path in ours or path in kept for path in both),
         sum(os.path.basename(path) in written for path in both),
         sum(os.path.basename(path) in last for path in both),
     ]
@@ -153,7 +174,7 @@ def main() -> None:
     rows: dict[str, dict[str, int]] = {way: dict.fromkeys(("compactions", *FIGURES), 0) for way in WAYS}
     for path in sorted(given.directory.rglob("*.jsonl")):
         try:
-            messages = conversation(path)
+            messages = conversation(path, summaries=False)
         except LaminaError as error:
             print(f"left out: {error}")
             continue

@@ -57,13 +57,20 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", usual))
 
 
+# Their tests start processes, servers and threads.
+_SLOW_FIRST = {name: rank for rank, name in enumerate(("cli", "disk", "agent", "session", "memory", "replay", "maintenance"))}
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Property tests belong to both runs, with more examples in the exhaustive one."""
+    """Property tests belong to both runs, with more examples in the exhaustive one. Packages with slow tests start first: files go
+    to the next free process, and a slow one at the end would run alone."""
     if config.option.markexpr == "exhaustive":
         for item in items:
             if is_hypothesis_test(getattr(item, "obj", None)):
                 item.add_marker("exhaustive")
+        items[:] = [item for item in items if "some points" not in item.name]  # the same test tries every point
+    items.sort(key=lambda item: _SLOW_FIRST.get(item.path.relative_to(ROOT).parts[1], len(_SLOW_FIRST)))
 
 
 @pytest.hookimpl(optionalhook=True)

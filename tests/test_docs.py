@@ -141,10 +141,11 @@ def test_the_security_page_promises_exactly_what_the_specification_calls_built()
     assert promised == built
 
 
-@pytest.mark.parametrize("document", documents(), ids=named)
-def test_commands_in_the_docs_exist(document: Path) -> None:
-    calls = lamina_calls(document.read_text("utf-8"))
-    assert {shlex.join(["lamina", *words]): problem for words in calls if (problem := misuse(command, words))} == {}
+def test_commands_in_the_docs_exist() -> None:
+    for document in documents():
+        calls = lamina_calls(document.read_text("utf-8"))
+        wrong = {shlex.join(["lamina", *words]): problem for words in calls if (problem := misuse(command, words))}
+        assert wrong == {}, named(document)
 
 
 @click.group("lamina")
@@ -185,12 +186,12 @@ def test_a_command_that_does_not_exist_is_found(line: str, problem: str | None) 
     assert misuse(_example, words) == problem
 
 
-@pytest.mark.parametrize("document", documents(), ids=named)
-def test_relative_links_lead_somewhere(document: Path) -> None:
-    text = CODE.sub("", document.read_text("utf-8"))
-    targets = [link["target"] for link in LINK.finditer(text)]
-    relative = [unquote(target.split("#")[0]) for target in targets if not re.match(r"[a-z]+:|#", target)]
-    assert [target for target in relative if not (document.parent / target).exists()] == []
+def test_relative_links_lead_somewhere() -> None:
+    for document in documents():
+        text = CODE.sub("", document.read_text("utf-8"))
+        targets = [link["target"] for link in LINK.finditer(text)]
+        relative = [unquote(target.split("#")[0]) for target in targets if not re.match(r"[a-z]+:|#", target)]
+        assert [target for target in relative if not (document.parent / target).exists()] == [], named(document)
 
 
 def test_no_document_or_source_names_a_package_registry() -> None:
@@ -242,8 +243,8 @@ def _present(path: Path) -> bool:
     return any(path.rglob("*.py")) if path.is_dir() else path.is_file()
 
 
-@pytest.mark.parametrize("page", sorted((ROOT / "docs").rglob("*.md")), ids=lambda page: page.name)
-def test_a_module_that_a_page_names_is_there(page: Path) -> None:
-    named = set(re.findall(r"`((?:[a-z_0-9]+/)+[a-z_0-9]+\.py)\b", page.read_text("utf-8")))
+def test_a_module_that_a_page_names_is_there() -> None:
     places = (ROOT, ROOT / "src", ROOT / "src" / "lamina")
-    assert {name for name in named if not any((place / name).is_file() for place in places)} == set()
+    for page in sorted((ROOT / "docs").rglob("*.md")):
+        modules = set(re.findall(r"`((?:[a-z_0-9]+/)+[a-z_0-9]+\.py)\b", page.read_text("utf-8")))
+        assert {name for name in modules if not any((place / name).is_file() for place in places)} == set(), page.name

@@ -17,6 +17,8 @@ from lamina.testing import MessagesServer, Received
 
 from .agent_helpers import PATIENCE, Pipe, accepted, answers, contexts, results, texts
 
+pytestmark = pytest.mark.exhaustive
+
 Open = Callable[..., Agent]
 PROGRAM = Path(__file__).with_name("victim_program.py")
 

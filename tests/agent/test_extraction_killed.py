@@ -24,6 +24,8 @@ import sys
 from lamina import Agent
 from lamina.providers.anthropic import AnthropicProvider
 
+pytestmark = pytest.mark.exhaustive
+
 url, directory, words = sys.argv[1:]
 provider = AnthropicProvider("claude-sonnet-5-5", api_key="any", base_url=url)
 with Agent.open(provider, cwd=directory, session_id="killed", mode="all", interactive=True) as agent:

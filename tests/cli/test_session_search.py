@@ -26,7 +26,7 @@ def project(tmp_path: Path) -> Path:
 )
 def test_what_was_said_is_found_with_its_session(project: Path, term: str, expected: str) -> None:
     [hit] = json.loads(here("sessions", "search", term, "--json", cwd=project).stdout)
-    assert set(hit) == {"session_id", "time", "role", "text"}
+    assert set(hit) == {"session_id", "source", "turn", "path", "time", "role", "text"}
     assert (hit["role"], hit["text"]) == ("user", expected)
     shown = here("sessions", "search", term, cwd=project).stdout
     assert shown.startswith(hit["session_id"])

@@ -12,12 +12,13 @@ from tests.session.foreign import SESSION, TEXTS, foreign_transcript
 from tests.session.play import compact, turns
 
 from lamina.disk.paths.project import slug
-from lamina.disk.transcripts.session_list import SessionInfo
 from lamina.session.session import Session
+from lamina.sources import SourceSession
 
 from .running import failed, here, lamina, misused, on_a_terminal, one_line
 
 FIELDS = {"session_id", "path", "source", "cwd", "title", "started", "modified", "size"}
+FIELDS |= {"messages", "tokens", "cost_usd", "compactions", "parent"}
 
 
 @pytest.fixture(autouse=True)
@@ -239,8 +240,8 @@ def test_without_a_home_there_is_nothing_to_list(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("modified", [1e15, -1e15, float(2**63)])
 def test_a_time_beyond_all_calendars_is_the_nearest_in_them(modified: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    info = SessionInfo("s", "/p", "lamina", "/c", "title", "", modified, 1)
-    monkeypatch.setattr("lamina.cli.transcripts.list_sessions", lambda directories: [info])
+    info = SourceSession("lamina", "s", "/p", "/c", "title", "", modified, 1, 0.0, 1)
+    monkeypatch.setattr("lamina.sources.sessions", lambda *given, **options: [info])
     [row] = listed()
     assert row["modified"][:4] == ("9999" if modified > 0 else "0001")
     assert "title" in here("sessions", "list").stdout

@@ -40,6 +40,8 @@ def test_the_figures_of_one_session_and_of_all(work: Path, tmp_path: Path) -> No
     assert one["side"]["summary"]["calls"] == 1
     assert (one["side_cost_usd"], one["total_cost_usd"], one["agents"]["calls"]) == (0.0, 0.0, 0)
     assert one["tokens_saved"]["compaction"] > 0
+    assert one["compactions_by_price"] == 0
+    assert (one["policy"]["source"], one["policy"]["detail"]) == ("default", "")
     assert one["cost_usd"] == 0.0, "the offline stand-in costs nothing"
     facts = one["fidelity"]
     assert 0 < facts["facts"] == facts["in_context"] + facts["one_call"] + facts["lost"] <= 60
@@ -48,6 +50,7 @@ def test_the_figures_of_one_session_and_of_all(work: Path, tmp_path: Path) -> No
     assert "30 turns, 30 calls" in text
     assert f"facts in compacted text: {facts['facts']} checked, {facts['in_context']} in the context" in text
     assert "1 compaction by summary" in text
+    assert f"policy in this directory: {one['policy']['name']} (default)" in text
     every = json.loads(here("stats", "--json").stdout)
     assert {row["session_id"] for row in every["sessions"]} == {long, short}
     assert every["total"]["turns"] == 32

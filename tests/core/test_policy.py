@@ -6,17 +6,19 @@ import msgspec
 import pytest
 
 from lamina.core.errors import InputError
-from lamina.core.policy import CLASSIC, LEAN, POLICIES, Policy, named_policy
+from lamina.core.policy import BALANCED, CLASSIC, LEAN, POLICIES, THRIFTY, Policy, named_policy
 
 
-def test_the_two_policies_are_found_by_name() -> None:
+def test_the_policies_are_found_by_name() -> None:
+    assert named_policy("balanced") is BALANCED
+    assert named_policy("thrifty") is THRIFTY
     assert named_policy("classic") is CLASSIC
     assert named_policy("lean") is LEAN
     assert all(policy.name == name for name, policy in POLICIES.items())
 
 
 def test_an_unknown_policy_is_refused_with_those_there_are() -> None:
-    with pytest.raises(InputError, match="classic, lean"):
+    with pytest.raises(InputError, match="balanced, classic, lean, thrifty"):
         named_policy("generous")
 
 

@@ -33,7 +33,7 @@ RECORDS: list[Record] = [
     event("clearing", trigger="size", tokens_saved=900),
     event("clearing", trigger="cache_edits", tokens_saved=50),
     event("fork", purpose="summary", input=1, cache_read=99, cache_write=0, output=7, usd=0.25),
-    event("compaction", by="summary", tokens_before=1_000, tokens_after=300),
+    event("compaction", by="summary", tokens_before=1_000, tokens_after=300, because="by price: …"),
     event("compaction_failed", why="empty"),
     event("autocompact", stopped="three failed"),
     event("autocompact", stopped="three failed"),
@@ -55,6 +55,7 @@ def test_each_answer_counts_once_and_each_layer_for_itself() -> None:
     assert found.side == {"summary": SideCost(1, Usage(1, 99, 0, 0, 7), 0.25)}
     assert found.summaries_per_100_turns == 50
     assert found.compactions == {"summary": 1}
+    assert found.compactions_by_price == 1
     assert (found.compaction_failures, found.breaker_trips) == (1, 1)
     assert found.clearings == {"size": 1, "cache_edits": 1}
     assert found.saved == {"results": 1_000, "clearing": 950, "compaction": 700}

@@ -53,18 +53,14 @@ def test_memory_is_on_or_off_by_the_first_that_applies(
 
 
 @pytest.mark.spec("F3")
-@pytest.mark.parametrize(
-    ("disable", "bare", "remote", "directory", "setting"),
-    list(product((None, "1", "0"), (False, True), (False, True), (None, "/srv/kept/m"), (None, True, False))),
-)
-def test_what_needs_memory_is_on_where_the_rule_says_so(
-    disable: str | None, bare: bool, remote: bool, directory: str | None, setting: bool | None
-) -> None:
-    settings = memory(disable, bare, remote, directory, setting)
-    kept = not bare and not (remote and directory is None) and setting is not False
-    assert settings.memory is (disable == "0" if disable is not None else kept)
-    assert settings.recall is settings.memory
-    assert settings.index_in_prompt is settings.memory
+def test_what_needs_memory_is_on_where_the_rule_says_so() -> None:
+    cases = product((None, "1", "0"), (False, True), (False, True), (None, "/srv/kept/m"), (None, True, False))
+    for disable, bare, remote, directory, setting in cases:
+        settings = memory(disable, bare, remote, directory, setting)
+        kept = not bare and not (remote and directory is None) and setting is not False
+        assert settings.memory is (disable == "0" if disable is not None else kept)
+        assert settings.recall is settings.memory
+        assert settings.index_in_prompt is settings.memory
 
 
 @pytest.mark.spec("F3")

@@ -11,6 +11,7 @@ from lamina.core.settings import SETTINGS, Setting, Settings, Source, resolve
 # A value other than the default for every setting that a file may contain.
 OTHER: dict[str, Any] = {
     "lamina.policy": "lean",
+    "lamina.cache.ttl": "1h",
     "lamina.contextWindow": 50_000,
     "autoCompactWindow": 50_000,
     "lamina.autocompactPercent": 50,
@@ -38,6 +39,7 @@ OTHER: dict[str, Any] = {
     "lamina.results.perTool": {"Bash": 9},
     "lamina.mailbox": "alice",
     "lamina.micro.clearable": ["Read"],
+    "lamina.once.keptTools": ["Read"],
     "lamina.window.defaultWindow": 2_000,
     "lamina.window.fullEffective": 2_000,
 }
@@ -83,16 +85,16 @@ def test_nor_are_they_through_the_env_object(row: Setting[Any], name: str, sourc
 
 
 @pytest.mark.parametrize("source", TREE)
-@pytest.mark.parametrize("row", [row for row in SETTINGS if row.tree == "trusted"], ids=lambda row: row.key)
 @pytest.mark.spec("F2")
-def test_hooks_permissions_and_what_guards_the_window_wait_for_trust(row: Setting[Any], source: str) -> None:
-    value = {row.key: other(row)}
-    before = with_tree(source, value)
-    assert before == Settings()
-    assert "waits until you trust this directory" in before.findings[0].text
-    after = with_tree(source, value, trusted=True)
-    assert after.resolved(row.key).source == source
-    assert after.findings == ()
+def test_hooks_permissions_and_what_guards_the_window_wait_for_trust(source: str) -> None:
+    for row in (row for row in SETTINGS if row.tree == "trusted"):
+        value = {row.key: other(row)}
+        before = with_tree(source, value)
+        assert before == Settings(), row.key
+        assert "waits until you trust this directory" in before.findings[0].text
+        after = with_tree(source, value, trusted=True)
+        assert after.resolved(row.key).source == source
+        assert after.findings == ()
 
 
 @pytest.mark.parametrize("row", [row for row in SETTINGS if row.tree == "freely"], ids=lambda row: row.key)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -42,11 +43,12 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_one_document_with_the_names_others_rely_on(work: Path, tmp_path: Path) -> None:
     long_work(3).write(work / "recorded" / "one.jsonl")
     (work / "recorded" / "notes.jsonl").write_text("nothing\n")
-    done = here("replay", "recorded", "--policy", "lean", "--without", "notes", "--json")
+    done = here("replay", "recorded", "--policy", "lean,classic", "--without", "notes", "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["sessions"] == 1
-    assert list(found["policies"]) == ["recorded", "append", "lamina", "lean", "lamina without notes", "lean without notes"]
+    named = ["lamina", "lean", "classic"]
+    assert list(found["policies"]) == ["recorded", "append", *named, *(f"{name} without notes" for name in named)]
     for figures in found["policies"].values():
         assert list(figures)[: len(KEYS)] == KEYS
         assert all(isinstance(figures[key], int | float) for key in KEYS)
@@ -63,7 +65,9 @@ def test_a_table_a_page_and_a_sentence_for_what_was_left_out(work: Path) -> None
     (work / "bad.jsonl").write_text("nothing\n")
     done = here("replay", "one.jsonl", "bad.jsonl", "--html", "report.html")
     assert done.returncode == 0, done.stderr
-    assert [line.split()[0] for line in done.stdout.splitlines()[:4]] == ["policy", "recorded", "append", "lamina"]
+    first, empty, *table = done.stdout.splitlines()[:6]
+    assert first.startswith("Lamina would have cost ")
+    assert (empty, [line.split()[0] for line in table]) == ("", ["policy", "recorded", "append", "lamina"])
     assert "1 sessions" not in done.stdout
     assert "1 session, 5 calls." in done.stdout
     assert "lamina: bad.jsonl skipped: the file has no model answer" in done.stderr
@@ -98,9 +102,14 @@ def test_where_nothing_is_taken_out_every_fact_is_kept_though_the_index_of_then_
     [
         ((), 2, "Missing argument"),
         (("missing.jsonl",), 2, "file or directory missing.jsonl not found"),
-        (("bad.jsonl",), 2, "bad.jsonl skipped: the file has no model answer; pass transcripts of Lamina or Claude Code.\n"),
+        (
+            ("bad.jsonl",),
+            2,
+            "bad.jsonl skipped: the file has no model answer; pass transcripts of Lamina, Claude Code, Codex or pi.\n",
+        ),
         (("empty",), 2, "no transcripts found in empty"),
-        (("bad.jsonl", "--policy", "cheapest"), 2, "'cheapest' is not one of"),
+        (("bad.jsonl", "--policy", "lean,cheapest"), 2, "'cheapest' is not one of"),
+        (("bad.jsonl", "--ttl", "2h"), 2, "'2h' is not one of"),
         (("bad.jsonl", "--without", "dreams"), 2, "'dreams' is not one of"),
     ],
 )
@@ -163,3 +172,24 @@ def test_to_ask_a_model_takes_a_provider(work: Path, monkeypatch: pytest.MonkeyP
     done = here("replay", "one.jsonl", "--ask", "1")
     assert done.returncode == 2
     assert "no provider is configured" in done.stderr
+
+
+# Ends itself in the middle of the first session.
+TERMINATED = """
+import os, signal
+from lamina.cli import console
+from lamina.cli.main import main
+console.ProgressLine.show = lambda _, text: ", call 5 " in text and os.kill(os.getpid(), signal.SIGTERM)
+main()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no signals")
+def test_a_terminated_replay_leaves_no_temporary_files(work: Path, tmp_path: Path) -> None:
+    long_work(8).write(work / "one.jsonl")
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    command = [sys.executable, "-c", TERMINATED, "replay", "one.jsonl"]
+    done = subprocess.run(command, env={**os.environ, "TMPDIR": str(scratch)}, capture_output=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout) == (143, b"")
+    assert list(scratch.iterdir()) == []

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from lamina.core.settings import Settings
-from lamina.replay.figures import MOST_POINTS, Curve, ReplayFigures
-from lamina.replay.run import ReplayOptions, ReplayReport, replay, transcripts
-from lamina.replay.table import remarks
+from lamina.replay.figures import ReplayFigures
+from lamina.replay.report import ReplayReport
+from lamina.replay.run import ReplayOptions, replay, transcripts
+from lamina.replay.table import headlines, remarks
 from lamina.replay.variants import variants
 from lamina.session.session import Session
 
-from .recording import Recording, long_work, page, text
+from .recording import OVERHEAD, Recording, long_work, page, text, use
 
 # Small enough that a short recording fills it.
 WINDOW = 24_000
@@ -91,19 +92,23 @@ def test_each_layer_can_be_left_out(long_file: Path) -> None:
     assert rows["lamina without compaction"].compactions == 0
 
 
-def test_a_window_that_fills_up_ends_the_session_and_is_said(tmp_path: Path) -> None:
+@pytest.mark.spec("P8")
+def test_a_session_that_a_policy_cannot_finish_is_listed_and_not_summed(tmp_path: Path) -> None:
     made = Recording()
     for number in range(20):
         made.say(page(number, 6_000))
         made.answer(text("I see."))
     report = played(made.write(tmp_path / "s.jsonl"), without=("compaction",))
-    stopped = report.figures["lamina without compaction"]
-    assert (stopped.stopped_sessions, stopped.calls + stopped.calls_not_played) == (1, 20)
-    assert stopped.calls_not_played > 0
-    assert any(
-        "lamina without compaction: 1 session ended early because the window was full" in remark for remark in remarks(report)
-    )
-    assert report.figures["lamina"].stopped_sessions == 0
+    row = "lamina without compaction"
+    stopped = report.figures[row]
+    assert (stopped.stopped_sessions, stopped.calls, stopped.usd) == (1, 0, 0), "it is in no sum"
+    (session,) = report.unfinished(row)
+    assert session.figures[row].calls + stopped.calls_not_played == 20 > stopped.calls_not_played > 0
+    found = report.to_json()["policies"][row]
+    assert found["unfinished"] == [str(tmp_path / "s.jsonl")]
+    assert "saved_percent" not in found
+    assert any(f"{row}: {session.name} ended early because the window was full" in remark for remark in remarks(report))
+    assert report.unfinished("lamina") == []
 
 
 def test_a_result_that_is_too_large_is_spilled_unless_that_is_off(tmp_path: Path) -> None:
@@ -120,11 +125,141 @@ def test_a_pause_longer_than_the_cache_lives_is_no_break(tmp_path: Path) -> None
     made = Recording()
     made.say("Begin.")
     made.read("/a.py", page(1, 20_000))
+    made.answer(text("Done."))
     made.wait(hours=2)
+    made.say("Again.")
     made.answer(text("Done."))
     rows = played(made.write(tmp_path / "s.jsonl"), window=None).figures
     assert (rows["append"].expired, rows["append"].breaks) == (1, 0)
-    assert rows["append"].usage.cache_read == 0
+
+
+def paused(seconds: float) -> Recording:
+    """A session whose user is silent for so many seconds behind an answer that took four minutes."""
+    made = Recording()
+    made.say("Begin.")
+    made.read("/a.py", page(1, 20_000))
+    made.wait(minutes=4)
+    made.answer(text("Done."))
+    made.wait(seconds=seconds)
+    made.say("Again.")
+    made.wait(minutes=4)
+    made.answer(text("Done."))
+    return made
+
+
+@pytest.mark.spec("P8")
+@pytest.mark.parametrize(("seconds", "expired"), [(290, 0), (310, 1)])
+def test_a_cache_entry_lives_from_the_end_of_an_answer_to_the_next_input(tmp_path: Path, seconds: float, expired: int) -> None:
+    rows = played(paused(seconds).write(tmp_path / "s.jsonl"), window=None).figures
+    assert rows["append"].expired == expired
+
+
+@pytest.mark.spec("P8")
+def test_what_other_sessions_keep_in_the_cache_is_read_again_after_a_pause(tmp_path: Path) -> None:
+    alone, shared = paused(1_000), paused(1_000)
+    for made, read in ((alone, 0), (shared, 2_000)):
+        usage = made.lines[-1]["message"]["usage"]
+        usage["cache_creation_input_tokens"] += usage["cache_read_input_tokens"] - read
+        usage["cache_read_input_tokens"] = read
+    rows = [played(made.write(tmp_path / f"{at}.jsonl"), window=None).figures for at, made in enumerate((alone, shared))]
+    assert rows[1]["append"].usage.cache_read - rows[0]["append"].usage.cache_read == pytest.approx(2_000, abs=20)
+    assert [one["recorded"].expired for one in rows] == [1, 1]
+
+
+@pytest.mark.spec("P8")
+def test_a_call_is_billed_by_the_model_that_answered_it(tmp_path: Path) -> None:
+    made = long_work(4)
+    *_, last = (line for line in made.lines if line["type"] == "assistant")
+    last["message"]["model"] = "claude-opus-4-1"
+    rows = played(made.write(tmp_path / "s.jsonl"), window=None).figures
+    sonnet = played(long_work(4).write(tmp_path / "t.jsonl"), window=None).figures
+    assert rows["append"].usd > sonnet["append"].usd
+    assert rows["append"].usage.cache_read < sonnet["append"].usage.cache_read, "another model has its own cache"
+
+
+@pytest.mark.spec("P8")
+def test_a_recorded_break_without_a_cause_is_shown_apart_and_in_no_row(tmp_path: Path) -> None:
+    whole, broken = long_work(6), long_work(6)
+    usage = broken.lines[-3]["message"]["usage"]
+    lost = usage["cache_read_input_tokens"] - OVERHEAD
+    usage["cache_read_input_tokens"] -= lost
+    usage["cache_creation_input_tokens"] += lost
+    rows = [played(made.write(tmp_path / f"{at}.jsonl"), window=None) for at, made in enumerate((whole, broken))]
+    before, after = (one.figures["recorded"] for one in rows)
+    assert (after.unexplained_breaks, before.unexplained_breaks) == (1, 0)
+    assert after.usd == pytest.approx(before.usd)
+    assert after.unexplained_usd == pytest.approx(lost * (3.75 - 0.3) / 1e6)
+    assert any("1 cache break within five minutes without a cause" in remark for remark in remarks(rows[1]))
+
+
+@pytest.mark.spec("P8")
+def test_text_that_an_edit_needs_and_that_left_is_fetched_again_and_paid(tmp_path: Path) -> None:
+    made = Recording()
+    made.say("Read them all, then mend the first.")
+    for number in range(28):
+        made.read(f"/work/src/app/module_{number}.py", page(number))
+    line = page(0).splitlines()[0]
+    made.answer(use("edit", "Edit", file_path="/work/src/app/module_0.py", old_string=line, new_string="pass"))
+    made.result("edit", "Done.")
+    made.answer(text("Mended."))
+    rows = played(made.write(tmp_path / "s.jsonl"), rows=("lean",)).figures
+    assert rows["append"].fetched == 0
+    assert rows["append"].quotes == rows["lean"].quotes > 0
+    assert (rows["lean"].fetched, rows["lean"].quotes_hidden) == (1, 1)
+    assert rows["lean"].calls == rows["append"].calls, "the call that fetches is none of the recorded ones"
+    assert rows["lean"].extra_output_tokens >= 100
+
+
+@pytest.mark.spec("P8")
+def test_the_report_says_what_would_have_been_saved(tmp_path: Path) -> None:
+    report = played(long_work(28).write(tmp_path / "s.jsonl"), rows=("lean",))
+    first, second = headlines(report)
+    cost, paid = report.figures["lean"].usd, report.figures["recorded"].usd
+    assert first.startswith("Lamina would have cost ")
+    assert f"Lamina with lean would have cost {1 - cost / paid:.0%} less: ${cost:,.2f} instead of ${paid:,.2f}" in second
+    found = report.to_json()["policies"]["lean"]
+    assert found["saved_percent"] == pytest.approx(100 * (1 - cost / paid), abs=0.01)
+    assert (found["compared_sessions"], found["dearer_sessions"]) == (1, 0)
+    silent = played(long_work(2, usage=False).write(tmp_path / "t.jsonl"))
+    assert headlines(silent) == ["The sessions report no usage, so there is no recorded cost to compare with."]
+
+
+def test_answers_that_no_model_gave_are_no_calls(tmp_path: Path) -> None:
+    made = long_work(2)
+    for line in made.lines:
+        if line["type"] == "assistant" and line["message"]["id"] == "msg_4":
+            line["message"]["model"] = "<synthetic>"
+    rows = played(made.write(tmp_path / "s.jsonl"), window=None).figures
+    assert rows["recorded"].calls == rows["append"].calls == 3
+
+
+def test_a_spilled_result_of_our_own_session_is_read_back(tmp_path: Path) -> None:
+    words = "\n".join(f"line {number} of the long output" for number in range(3_000))
+    with Session(home=tmp_path / "home", cwd=tmp_path) as session:
+        session.add_user("Run it.")
+        session.before_call()
+        call = {"type": "tool_use", "id": "run", "name": "Bash", "input": {"command": "make"}}
+        session.after_call({"role": "assistant", "content": [call], "stop_reason": "tool_use"})
+        session.add_tool_result("run", words)
+        session.ask()
+        session.end_turn()
+    assert session.path is not None
+    rows = played(session.path, window=None, without=("results",)).figures
+    assert (rows["lamina"].spills, rows["lamina without results"].spills) == (1, 0)
+    assert rows["lamina without results"].peak_tokens > rows["lamina"].peak_tokens + 10_000
+    (file,) = (session.path.with_suffix("") / "tool-results").iterdir()
+    file.write_text("something else")
+    changed = played(session.path, window=None, without=("results",)).figures
+    assert changed["lamina"].spills == 0, "what is not the original is not taken for it"
+
+
+@pytest.mark.spec("P6")
+def test_each_policy_can_be_played_with_another_lifetime_of_the_cache(tmp_path: Path) -> None:
+    path = paused(1_000).write(tmp_path / "s.jsonl")
+    rows = replay([path], ReplayOptions(variants((), (), ("5m", "1h")), settings)).figures
+    short, long = rows["lamina with 5m cache"], rows["lamina with 1h cache"]
+    assert (short.expired, long.expired) == (1, 0)
+    assert short.usage.cache_write_1h == 0 < long.usage.cache_write_1h == long.usage.cache_write
 
 
 def test_what_other_sessions_left_in_the_cache_is_read_at_once(tmp_path: Path) -> None:
@@ -256,18 +391,3 @@ def test_several_sessions_add_up(short_file: Path, tmp_path: Path) -> None:
         assert both[name].usage == figures.usage + figures.usage
         assert both[name].peak_tokens == figures.peak_tokens
         assert both[name].cost_usd == pytest.approx((figures.cost_usd or 0) * 2)
-
-
-def add_all(sizes: range) -> Curve:
-    curve = Curve()
-    curve.extend(sizes)
-    return curve
-
-
-def test_a_curve_stays_small_and_keeps_its_peaks() -> None:
-    shown: Callable[[int], list[int]] = add_all(range(100_000)).shown
-    assert len(add_all(range(100_000)).points) < MOST_POINTS
-    assert len(shown(440)) == 440
-    assert shown(440) == sorted(shown(440))
-    assert shown(440)[-1] == 99_999
-    assert add_all(range(3)).shown(440) == [0, 1, 2]

@@ -27,7 +27,7 @@ from lamina.tools.read_state import ReadRange, ReadState
 from .compacting import quiet
 from .words import READ, answer, call, refused, said, unmarked
 
-pytestmark = needs_fork
+pytestmark = [pytest.mark.exhaustive, needs_fork]
 
 ROUNDS = 7
 POLICIES = {"classic": CLASSIC, "lean": LEAN}

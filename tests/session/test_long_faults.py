@@ -18,6 +18,8 @@ from lamina.testing import MessagesServer
 from .long import Work, check_requests, decisions, events, how, prove
 from .test_long_switches import WINDOW, connected
 
+pytestmark = pytest.mark.exhaustive
+
 # One bad answer for the fork named; a server that mends itself afterwards.
 Fault = Callable[[MessagesServer, str, int], Any]
 FAULTS: dict[str, Fault] = {

@@ -27,6 +27,8 @@ from lamina.session.base import working
 from .long import TOOLS, Output, called, decisions, how, image, lines, records, settle, stages
 from .words import Wire, answer, refused
 
+pytestmark = pytest.mark.exhaustive
+
 NAME = "killed"
 WINDOW = 10_000
 # So many calls between two questions.

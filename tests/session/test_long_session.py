@@ -105,6 +105,7 @@ def test_a_session_opened_again_sends_what_the_first_one_would_have_sent(long: L
         assert prove(again, long.work)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.spec("B1")
 def test_all_of_it_is_undone_last_first_and_byte_for_byte(long: Long, tmp_path: Path) -> None:
     home = tmp_path / "home"

@@ -19,6 +19,8 @@ from lamina.testing import MessagesServer
 
 from .long import OUTPUTS, TOOLS, Work, check_requests, decisions, events, how, playing, prove
 
+pytestmark = pytest.mark.exhaustive
+
 # Enough for each layer to decide something twice over.
 TURNS = 5
 WINDOW = 12_000

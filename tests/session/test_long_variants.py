@@ -22,6 +22,8 @@ from lamina.testing import Limits, MessagesServer
 from .long import TOOLS, Work, blocks_of, check_requests, decisions, events, playing, prove, records, stages, without_decisions
 from .words import unmarked
 
+pytestmark = pytest.mark.exhaustive
+
 THINKING = {"thinking": {"type": "enabled", "budget_tokens": 1_024}}
 FAILURES = ("layer_failed", "fork_failed", "notes_failed", "compaction_failed")
 

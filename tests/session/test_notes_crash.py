@@ -18,7 +18,7 @@ from .noting import LONG, WINDOW, boundaries, notes_file
 from .noting import fill as grow
 from .words import refused, said
 
-pytestmark = needs_fork
+pytestmark = [pytest.mark.exhaustive, needs_fork]
 
 # Notes are there and stay as they are; only compaction with them is looked at.
 QUIET = Settings(session_notes=False)

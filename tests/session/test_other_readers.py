@@ -391,6 +391,7 @@ def test_every_record_of_a_conversation_has_the_fields_others_expect(tmp_path: P
 claude_code = pytest.mark.skipif(not CLAUDE_CODE.exists(), reason="the SDK was installed without Claude Code")
 
 
+@pytest.mark.exhaustive
 @claude_code
 @pytest.mark.spec("U7", "C6")
 @pytest.mark.parametrize("undone", [False, True], ids=["compacted", "undone"])

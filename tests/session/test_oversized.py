@@ -236,6 +236,7 @@ def chain(path: Path, size: int) -> Path:
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs the kernel's own count of memory")
+@pytest.mark.exhaustive
 @pytest.mark.spec("Z7")
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     """A file of 100 MB takes less than its own size; loaded whole it takes several times as much."""

@@ -300,6 +300,7 @@ def check(server: MessagesServer, tmp_path: Path, case: Case) -> None:
 
 @pytest.mark.spec("B1", "C8", "Z6")
 @pytest.mark.prefix_free("checked on the way, because the server keeps only the last requests")
+@pytest.mark.exhaustive
 def test_a_session_with_a_failing_model_goes_on(messages_server: MessagesServer, tmp_path: Path) -> None:
     check(messages_server, tmp_path, SAMPLE)
 

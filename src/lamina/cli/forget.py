@@ -30,10 +30,11 @@ SHOWN = 40
 @options.only_for_user
 def forget_command(subject: str, everywhere: bool, anywhere: bool, dry_run: bool, yes: bool, cwd: Path, as_json: bool) -> int:
     """Permanently remove a subject from memories, history, transcripts and all other stored files."""
+    from .. import sources
     from ..disk.home.loading import settings_in_force
     from ..disk.settings_files import user_home
     from ..maintenance.forget.forget import as_json as told
-    from ..maintenance.forget.forget import forget, remains
+    from ..maintenance.forget.forget import forget, held_by_others, remains
     from ..maintenance.forget.subject import Subject
     from ..maintenance.kept_files import kept_files
 
@@ -52,12 +53,15 @@ def forget_command(subject: str, everywhere: bool, anywhere: bool, dry_run: bool
     mine = {root.path for root in kept.roots} | {part for one in kept.sessions for part in (one.transcript, one.directory)}
     others = set(kept.others)
     with waiting("Removing it and checking that nothing is left"):
+        # Looked for first: the index of sessions is removed with the rest.
+        theirs = held_by_others(sources.sessions(settings, None if everywhere else cwd), home, wanted)
         done = forget(kept, wanted, do=True)
         done.left = remains(
             [home, *(root.path for root in kept.roots)],
             wanted,
             inside=lambda path: path in others or path in mine or not mine.isdisjoint(path.parents) or path.parent == home,
         )
+        done.left += theirs
     print_result(told(done) | {"dry_run": False}, _shown(done, "removed"), as_json=as_json)
     return 1 if done.skipped else 0
 

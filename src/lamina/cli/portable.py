@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..core.errors import SettingError
 from ..maintenance.transfer.formats import FORMATS, Format
 from . import options
 from .console import capped, notice, print_result, sentence
@@ -68,13 +67,12 @@ def export_command(target: Path, format: Format, dry_run: bool, replace: bool, c
 def _opened(cwd: Path, *, writing: bool) -> Iterator[GatedStore]:
     """Open the private memory of the project of `cwd`. If it may not be written, a dry run fails too."""
     from ..memory.memory import Memory
-    from ..memory.store.modes import plan_write
+    from ..memory.store.modes import not_allowed, plan_write
 
     with Memory.open(cwd) as memory:
         store = memory.store()
         if not store.readable or (writing and plan_write(store.mode, "user") == "refuse"):
-            problem = f"private memory is {store.mode}, so it cannot be {'changed' if writing else 'read'}"
-            raise SettingError("lamina.memoryMode", "private", problem, "set it to auto or confirm")
+            raise not_allowed("private", store.mode, "changed" if writing else "read")
         yield store
 
 

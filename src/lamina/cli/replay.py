@@ -8,17 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..core.errors import InputError
+from ..core.errors import InputError, NoSuchSession
 from ..core.policy import POLICIES
-from ..replay.variants import ALL, LAYERS
+from ..replay.variants import ALL, LAYERS, TTLS
 from . import options
-from .console import ProgressLine, capped, notice, print_result, print_table, sentence, terminal_width
+from .console import ProgressLine, capped, color, notice, print_result, print_table, sentence, terminal_width
+from .signals import StopRequest
 
 if TYPE_CHECKING:
     from ..core.settings import Settings
     from ..disk.user_files import FileVersion
     from ..replay.comparison import ComparisonModel
-    from ..replay.run import ReplayOptions, ReplayReport
+    from ..replay.report import ReplayReport
+    from ..replay.run import ReplayOptions
 
 # Notices printed; --json has all.
 MOST_SENTENCES = 10
@@ -27,15 +29,23 @@ LINE_SECONDS = 15.0
 # An existing report is read before it is replaced.
 MOST_BYTES = 64 << 20
 # A narrower terminal has no room for all columns.
-NARROW = 140
+NARROW = 170
 # At this width even fewer fit beside row names such as `lamina without compaction`.
 NARROWER = 96
 
 
 @click.command("replay")
-@click.argument("recordings", metavar="FILE|DIR...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("recordings", metavar="FILE|DIR|SESSION...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
-    "--policy", "policies", multiple=True, type=click.Choice(tuple(POLICIES)), help="Also replay with this policy. Repeatable."
+    "--policy",
+    "policies",
+    metavar="NAME[,NAME]",
+    multiple=True,
+    callback=lambda _, option, given: _policies(option, given),
+    help=f"Also replay with these policies: {', '.join(POLICIES)}, or all. Repeatable.",
+)
+@click.option(
+    "--ttl", "ttls", multiple=True, type=click.Choice(TTLS), help="Also replay with this lifetime of the cache. Repeatable."
 )
 @click.option(
     "--without",
@@ -63,6 +73,7 @@ NARROWER = 96
 def replay_command(
     recordings: Sequence[Path],
     policies: Sequence[str],
+    ttls: Sequence[str],
     without: Sequence[str],
     memory: Path | None,
     window: int | None,
@@ -73,18 +84,17 @@ def replay_command(
 ) -> None:
     """Replay recorded sessions to compare tokens, cache hits and cost under different policies.
 
-    Sessions are transcripts of Lamina or Claude Code. They are not changed, and without --ask no model is called.
+    Sessions are transcripts of Lamina, Claude Code, Codex or pi, given by file, directory or id. They are not changed, and without
+    --ask no model is called.
     """
     from ..replay.run import replay, transcripts
     from ..replay.variants import variants
 
-    for path in recordings:
-        if not path.exists():
-            problem = f"file or directory {path} not found"
-            raise InputError("replay", problem, "pass transcript files or a directory of transcripts")
+    recordings = [path if path.exists() else _by_id(path, cwd) for path in recordings]
     _page_before(page)
     files = transcripts(recordings)
-    with ProgressLine(line_seconds=LINE_SECONDS) as progress:
+    # A signal ends the program with an exception, so the temporary home is removed.
+    with StopRequest().listening(), ProgressLine(line_seconds=LINE_SECONDS) as progress:
         here = ""
 
         def on_session(at: int, path: Path) -> None:
@@ -96,11 +106,11 @@ def replay_command(
             progress.show(f"{here}, {policy}, call {call:,} of {calls:,}")
 
         wanted = _wanted(cwd, memory, window)._replace(
-            variants=variants(policies, without), comparison_model=_asking(cwd, ask), on_call=on_call
+            variants=variants(policies, without, ttls), comparison_model=_asking(cwd, ask), on_call=on_call
         )
         report = replay(files, wanted, on_session=on_session)
     if not report.sessions:
-        raise InputError("replay", _why_none(recordings, files, report), "pass transcripts of Lamina or Claude Code")
+        raise InputError("replay", _why_none(recordings, files, report), "pass transcripts of Lamina, Claude Code, Codex or pi")
     if wanted.comparison_model is not None and wanted.comparison_model.trouble is not None:
         notice(wanted.comparison_model.trouble)
     if not as_json:
@@ -110,6 +120,28 @@ def replay_command(
         _write(page, report)
         if not as_json:
             click.echo(f"Wrote the report to {sentence(str(page))}.")
+
+
+def _policies(option: click.Parameter, given: Sequence[str]) -> list[str]:
+    """Return the named policies; names may be separated by commas."""
+    names = [name.strip() for one in given for name in one.split(",")]
+    if ALL in names:
+        return list(POLICIES)
+    for name in names:
+        if name not in POLICIES:
+            raise click.BadParameter(f"{name!r} is not one of {', '.join(POLICIES)}, {ALL}.", param=option)
+    return names
+
+
+def _by_id(path: Path, cwd: Path) -> Path:
+    """Return the transcript of a session given by its id."""
+    from .transcripts import locate
+
+    try:
+        return locate(str(path), cwd)
+    except (InputError, NoSuchSession):
+        problem = f"file or directory {path} not found"
+        raise InputError("replay", problem, "pass transcript files, a directory of transcripts or a session id") from None
 
 
 def _wanted(cwd: Path, memory: Path | None, window: int | None) -> ReplayOptions:
@@ -152,10 +184,13 @@ def _why_none(named: Sequence[Path], files: Sequence[Path], report: ReplayReport
 
 def _print_figures(report: ReplayReport) -> None:
     from ..core.wording import counted
-    from ..replay.table import COLUMNS, cells, remarks
+    from ..replay.table import COLUMNS, cells, headlines, remarks
 
+    for line in headlines(report):
+        click.secho(line, bold=True, color=color())
+    click.echo()
     shown = [at for at, name in enumerate(COLUMNS) if name not in _left_out()]
-    rows = [cells(name, figures) for name, figures in report.figures.items()]
+    rows = [cells(report, name) for name in report.figures]
     print_table([COLUMNS[at] for at in shown], [[row[at] for at in shown] for row in rows], right=COLUMNS[1:])
     click.echo(f"\n{counted(report.sessions, 'session')}, {counted(report.calls, 'call')}.")
     for remark in remarks(report):
@@ -167,8 +202,8 @@ def _print_figures(report: ReplayReport) -> None:
 def _left_out() -> tuple[str, ...]:
     """Return the columns to leave out on a narrow terminal; cost and fidelity always stay."""
     room = terminal_width() or NARROW
-    less = ("written", "side calls", "breaks", "peak", "files kept") if room < NARROW else ()
-    return (*less, "cached") if room < NARROWER else less
+    less = ("written", "side calls", "clearings", "breaks", "peak", "files kept", "regrets") if room < NARROW else ()
+    return (*less, "cached", "input units", "compactions") if room < NARROWER else less
 
 
 def _write(path: Path, report: ReplayReport) -> None:

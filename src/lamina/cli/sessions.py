@@ -1,4 +1,4 @@
-"""`lamina sessions`: list, show, search, edit and clean up the recorded sessions of Lamina and Claude Code.
+"""`lamina sessions`: list, show, search, edit and clean up recorded sessions. Those of Claude Code, Codex and pi are read, never changed.
 
 A session that is open elsewhere, or that another program wrote, is not edited in place: the change goes into a new session,
 with a notice, and the original stays.
@@ -22,11 +22,12 @@ from .console import capped, local_time, minute, notice, print_result, print_tab
 
 if TYPE_CHECKING:
     from ..core.blocks import Block
-    from ..disk.transcripts.session_list import SessionInfo
+    from ..core.records import Message
     from ..maintenance.retention import RetentionPlan
     from ..session.session import Session
+    from ..sources.sessions import SourceSession
 
-SOURCES = ("all", "lamina", "claude-code")
+SOURCES = ("all", "lamina", "claude-code", "codex", "pi")
 # Characters shown of each message without --full.
 SHOWN_CHARS = 400
 # Sessions listed before the confirmation; nobody reads more.
@@ -48,15 +49,18 @@ def list_command(everywhere: bool, source: str, limit: int, cwd: Path, as_json: 
     """List sessions, newest first."""
     from .transcripts import find_sessions
 
-    in_homes = find_sessions(None if everywhere else cwd, source)
-    found = [info for info in in_homes if source in ("all", info.source)][:limit]
+    unread: list[str] = []
+    found = find_sessions(None if everywhere else cwd, source, unread)[:limit]
+    notice(*unread)
     if found and not as_json:
-        header = ["id", "when", "size", "from", *(["directory"] if everywhere else []), "about"]
+        header = ["id", "when", "size", "cost", "from", *(["directory"] if everywhere else []), "about"]
         rows = [
-            [info.id[:8], minute(info.modified), _size(info.size), info.source, *([info.cwd] if everywhere else []), info.title]
+            [info.id[:8], minute(info.modified), _size(info.size), _cost(info), info.origin]
+            + ([info.project] if everywhere else [])
+            + [info.title]
             for info in found
         ]
-        print_table(header, rows, right=("size",))
+        print_table(header, rows, right=("size", "cost"))
         return
     where = "." if everywhere else f" in {cwd}. Use --all to list the sessions of all directories."
     print_result([_info(info) for info in found], (), as_json=as_json, none=f"No sessions found{where}")
@@ -65,9 +69,10 @@ def list_command(everywhere: bool, source: str, limit: int, cwd: Path, as_json: 
 @sessions_command.command("show")
 @click.argument("session", shell_complete=completion.sessions)
 @click.option("--full", is_flag=True, help="Show messages in full.")
+@click.option("--turn", metavar="N", type=click.IntRange(min=1), help="Show only the N-th message of the user and its answer.")
 @options.cwd("Look for the session in this directory.")
 @options.as_json
-def show_command(session: str, full: bool, cwd: Path, as_json: bool) -> None:
+def show_command(session: str, full: bool, turn: int | None, cwd: Path, as_json: bool) -> None:
     """Show the session SESSION, given by id, id prefix or transcript file."""
     from ..conversation.window.count import recount
     from ..core.log import Log
@@ -75,6 +80,9 @@ def show_command(session: str, full: bool, cwd: Path, as_json: bool) -> None:
 
     path = locate(session, cwd)
     read = CountedTranscript(path)
+    if turn is not None:
+        _show_turn(path, list(read()), turn, full=full, as_json=as_json)
+        return
     log = Log.load(read)
     notes, tokens = _notes(log, read.health, path), recount(log.view).tokens
     shown = {
@@ -155,22 +163,39 @@ def _shown_plan(planned: RetentionPlan, verb: str) -> str:
 
 @sessions_command.command("search")
 @click.argument("term")
+@click.option("--all", "everywhere", is_flag=True, help="Search the sessions of all directories.")
+@click.option("--source", type=click.Choice(SOURCES), default="all", show_default=True, help="Program that wrote the sessions.")
 @click.option("-n", "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Maximum number of results.")
 @options.cwd("Search the sessions of this directory.")
 @options.reports
-def search_command(term: str, limit: int, cwd: Path) -> options.Reported:
-    """Search messages and tool results of earlier sessions for TERM. To search memories, use lamina memory search."""
+def search_command(term: str, everywhere: bool, source: str, limit: int, cwd: Path) -> options.Reported:
+    """Search messages and tool results of earlier sessions for TERM, word for word. To ask a question, use lamina search."""
     if not term.strip():
         raise click.UsageError("TERM is empty: pass a word or a phrase to search for.")
-    from .transcripts import search_sessions
+    from ..sources.exact import search_exact
+    from .transcripts import find_sessions
 
     unread: list[str] = []
     with waiting("Searching the sessions"):
-        found = list(islice(search_sessions(term, cwd, unread), limit))
+        sessions = find_sessions(None if everywhere else cwd, source, unread)
+        found = list(islice(search_exact(term, sessions, unread), limit))
     notice(*unread)
-    lines = (f"{hit['session_id']}  {hit['time'][:16].replace('T', ' ')}  {hit['role']}: {hit['text']}" for hit in found)
-    none = f"No message with {term!r} in the sessions of {cwd}."
-    return found, lines, none
+    rows = [
+        {"session_id": hit.session.id, "source": hit.session.origin, "turn": hit.turn, "path": hit.session.path}
+        | {"time": hit.time, "role": hit.role, "text": hit.text}
+        for hit in found
+    ]
+    lines = (
+        f"{hit.session.id}  {_when(hit.time)}  {hit.session.origin}  turn {hit.turn}  {hit.role}: {hit.text}" for hit in found
+    )
+    none = (
+        f"No message with {term!r} in the sessions of {cwd}." if not everywhere else f"No message with {term!r} in any session."
+    )
+    return rows, lines, none
+
+
+def _when(time: str) -> str:
+    return time[:16].replace("T", " ")
 
 
 @contextmanager
@@ -179,7 +204,7 @@ def _open_session(session: str, cwd: Path) -> Iterator[Session]:
     from ..session.session import Session
     from .transcripts import locate
 
-    with Session("offline", cwd=cwd, resume=locate(session, cwd)) as found:
+    with Session("offline", cwd=cwd, resume=locate(session, cwd, edit=True)) as found:
         notice(*found.notices)
         yield found
 
@@ -206,15 +231,16 @@ def undo_command(session: str, decision: str | None, cwd: Path) -> options.Repor
 @options.as_json
 def expand_command(session: str, node: str, page: int, cwd: Path, as_json: bool) -> None:
     """Show the original text behind NODE: a summary, snip, folded turn, cleared or stored result."""
+    from .. import sources
     from ..core.log import Log
-    from ..disk.transcripts.store import TranscriptReader, read_transcript
+    from ..disk.transcripts.store import TranscriptReader
     from ..layers.l1_results.reopen import spilled_text
     from ..layers.l4_compact.expand import page_of, stands_for, text_of
     from ..session.expand import spill_in
     from .transcripts import locate
 
     path = locate(session, cwd)
-    spill = spill_in(Log.load(lambda: read_transcript(path)), node)
+    spill = spill_in(Log.load(lambda: sources.read(path)), node)
     text = spilled_text(spill, path.with_suffix("")) if spill is not None else text_of(stands_for(TranscriptReader(path), node))
     shown = page_of(text, page)
     told = {"session_id": path.stem, "node": node, "page": shown.number, "pages": shown.pages, "text": shown.text}
@@ -264,9 +290,26 @@ def _describe_view(tokens: int, before: int) -> str:
     return f"The model now sees about {tokens:,} tokens (before: {before:,})."
 
 
-def _info(info: SessionInfo) -> dict[str, Any]:
-    named = {"session_id" if name == "id" else name: getattr(info, name) for name in info.__struct_fields__}
-    return named | {"modified": local_time(info.modified).isoformat(timespec="seconds")}
+def _info(info: SourceSession) -> dict[str, Any]:
+    return {
+        "session_id": info.id,
+        "path": info.path,
+        "source": info.origin,
+        "cwd": info.project,
+        "title": info.title,
+        "started": info.started,
+        "modified": local_time(info.modified).isoformat(timespec="seconds"),
+        "size": info.size,
+        "messages": info.messages,
+        "tokens": info.tokens,
+        "cost_usd": info.cost_usd,
+        "compactions": info.compactions,
+        "parent": info.parent or None,
+    }
+
+
+def _cost(info: SourceSession) -> str:
+    return f"${info.cost_usd:,.2f}" if info.cost_usd is not None else "?"
 
 
 def _size(size: int) -> str:
@@ -295,11 +338,42 @@ def _notes(log: Any, health: Any, path: Path) -> list[str]:
 def _print_conversation(log: Any, full: bool) -> None:
     for item in log.view.items:
         for block in item.blocks:
-            label, body = _shown(block, item.role, item.kind)
-            body = printable(body)
-            if not full and len(body) > SHOWN_CHARS:
-                body = f"{body[:SHOWN_CHARS]}… ({len(body):,} characters)"
-            click.echo(f"\n{click.style(sentence(label), bold=True)}  {sentence(item.time)}\n{body}")
+            _print_block(block, item.role, item.kind, item.time, full=full)
+
+
+def _print_block(block: Block, role: str, kind: str, time: str, *, full: bool) -> None:
+    label, body = _shown(block, role, kind)
+    body = printable(body)
+    if not full and len(body) > SHOWN_CHARS:
+        body = f"{body[:SHOWN_CHARS]}… ({len(body):,} characters)"
+    click.echo(f"\n{click.style(sentence(label), bold=True)}  {sentence(time)}\n{body}")
+
+
+def _show_turn(path: Path, records: list[Any], turn: int, *, full: bool, as_json: bool) -> None:
+    """Show one turn as it was recorded, also if the conversation was compacted or branched since."""
+    from ..core.errors import InputError
+    from ..sources.turns import numbered
+
+    every = list(numbered(records))
+    last = max((number for number, _ in every), default=0)
+    if turn > last:
+        raise InputError("--turn", f"turn {turn} does not exist (the session has {counted(last, 'turn')})", "choose another turn")
+    found = [record for number, record in every if number == turn]
+    shown = {
+        "session_id": path.stem,
+        "path": str(path),
+        "turn": turn,
+        "turns": last,
+        "messages": [_message(one) for one in found],
+    }
+    print_result(shown, f"{path.stem}  turn {turn} of {last}\n{path}", as_json=as_json)
+    for record in found if not as_json else ():
+        for block in record.blocks:
+            _print_block(block, record.role, "subagent" if record.sidechain else "said", record.time, full=full)
+
+
+def _message(record: Message) -> dict[str, Any]:
+    return {"role": record.role, "time": record.time, "content": [block.wire for block in record.blocks]}
 
 
 def _shown(block: Block, role: str, kind: str) -> tuple[str, str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .. import sources
 from ..core.budget import LedgerLine, Limits, Spent, left, limits_of, ran_out, spent_in
 from ..core.errors import InputError
 from ..core.session_stats import AGENT_PURPOSES
@@ -18,11 +19,12 @@ from ..disk.home.loading import settings_in_force
 from . import completion, options
 from .console import print_result, print_table, terminal_width, waiting
 from .output import FREE, price
-from .transcripts import find_sessions, list_homes, locate
+from .sessions import SOURCES
+from .transcripts import find_sessions, locate
 
 if TYPE_CHECKING:
     from ..core.session_stats import SessionStats, SideCost
-    from ..disk.transcripts.session_list import SessionInfo
+    from ..sources.sessions import SourceSession
 
 # Rows printed; --json has all.
 MOST_ROWS = 20
@@ -37,17 +39,24 @@ LedgerRow = tuple[tuple[str, str, str], Spent]
 @click.command("stats")
 @click.argument("session", metavar="[SESSION|FILE]", required=False, shell_complete=completion.sessions)
 @click.option("--all", "everywhere", is_flag=True, help="Include the sessions of all directories.")
+@click.option("--source", type=click.Choice(SOURCES), default="all", show_default=True, help="Program that wrote the sessions.")
 @click.option("--days", type=click.FloatRange(min=0, min_open=True), help="Include only sessions used in the last DAYS days.")
 @click.option("-n", "--limit", type=click.IntRange(min=1), default=100, show_default=True, help="Maximum number of sessions.")
 @click.option("--ledger", is_flag=True, help="Show how much of its budget background work has used, over all projects.")
 @options.cwd("Use the sessions of this directory.")
 @options.as_json
 def stats_command(
-    session: str | None, everywhere: bool, days: float | None, limit: int, ledger: bool, cwd: Path, as_json: bool
+    session: str | None,
+    everywhere: bool,
+    source: str,
+    days: float | None,
+    limit: int,
+    ledger: bool,
+    cwd: Path,
+    as_json: bool,
 ) -> None:
     """Show what sessions cost and what the layers saved."""
     from ..core.session_stats import SessionStats, session_stats
-    from ..disk.transcripts.store import read_transcript
     from ..maintenance.doctor.examination import pollution
     from .dream_status import describe_last, read_dreams, summarise
 
@@ -58,28 +67,48 @@ def stats_command(
         return
     if session is not None:
         path = locate(session, cwd)
-        found = session_stats(read_transcript(path))
+        found = session_stats(sources.read(path))
         if not (found.turns or found.calls):
             problem = f"{session} has no readable messages"
             raise InputError("session", problem, "run `lamina sessions list` to see the sessions")
-        print_result({"session_id": path.stem, **to_json(found)}, format_figures(found), as_json=as_json)
+        policy = _policy(cwd)
+        print_result(
+            {"session_id": path.stem, **to_json(found), "policy": policy},
+            [*format_figures(found), _policy_line(policy)],
+            as_json=as_json,
+        )
         return
     since = time.time() - days * 86_400 if days is not None else 0.0
     with waiting("Reading the sessions"):
-        infos = [info for info in find_sessions(None if everywhere else cwd, "lamina") if info.modified >= since][:limit]
-        rows = [(info, session_stats(read_transcript(Path(info.path)))) for info in infos]
+        infos = [info for info in find_sessions(None if everywhere else cwd, source) if info.modified >= since][:limit]
+        rows = [(info, session_stats(sources.read(info))) for info in infos]
     if not rows and not as_json:
         click.echo("No sessions found." + ("" if everywhere else " Use --all to include all directories."), err=True)
         return
     total = sum((figures for _, figures in rows), SessionStats())
     memory, dreams = pollution(cwd=cwd, environ=os.environ, now=time.time()), read_dreams(cwd)
-    shown = [{"session_id": info.id, "modified": info.modified, **to_json(figures)} for info, figures in rows]
-    told = {"sessions": shown, "total": to_json(total), "memory": memory.to_json(), "dreams": summarise(dreams)}
+    shown = [
+        {"session_id": info.id, "source": info.origin, "modified": info.modified, **to_json(figures)} for info, figures in rows
+    ]
+    policy = _policy(cwd)
+    told = {"sessions": shown, "total": to_json(total), "memory": memory.to_json(), "dreams": summarise(dreams), "policy": policy}
     if not as_json:
         _print_sessions(rows)
         click.echo(f"\nTotal of {len(rows)} sessions:" if len(rows) > 1 else "")
     last = describe_last(dreams)
-    print_result(told, [*format_figures(total), *memory.lines(), *([last] if last is not None else ())], as_json=as_json)
+    lines = [*format_figures(total), _policy_line(policy), *memory.lines(), *([last] if last is not None else ())]
+    print_result(told, lines, as_json=as_json)
+
+
+def _policy(cwd: Path) -> dict[str, str]:
+    """Return the policy of new calls in this directory, and where it is set."""
+    found = settings_in_force(cwd).resolved("lamina.policy")
+    return {"name": found.value, "source": found.source, "detail": found.detail}
+
+
+def _policy_line(policy: dict[str, str]) -> str:
+    source = f"{policy['source']}, {policy['detail']}" if policy["detail"] else policy["source"]
+    return f"  policy in this directory: {policy['name']} ({source})"
 
 
 def price_figures(figures: SessionStats) -> float | None:
@@ -115,10 +144,10 @@ def to_json(figures: SessionStats) -> dict[str, Any]:
         "side_usage": figures.side_total().usage.wire(),
         "side_cost_usd": price_side(figures, figures.side_total()),
         "total_cost_usd": price_all(figures),
-        **as_is("compactions", "compaction_failures", "compactions_refused"),
+        **as_is("compactions", "compactions_by_price", "compaction_failures", "compactions_refused"),
         "fidelity": fidelity,
         "summaries_per_100_turns": round(figures.summaries_per_100_turns, 2),
-        **as_is("breaker_trips", "clearings", "spills", "collapses", "undos"),
+        **as_is("breaker_trips", "clearings", "spills", "shown_once", "collapses", "undos"),
         "tokens_saved": figures.saved,
         "breaks": figures.breaks,
         "cache_missed": figures.missed,
@@ -157,8 +186,10 @@ def format_figures(figures: SessionStats) -> list[str]:
         shown.append(f"  total cost: {_dollars(price_all(figures))}")
     did = [
         *(f"{counted(count, 'compaction')} by {how}" for how, count in sorted(figures.compactions.items())),
+        *_some(figures.compactions_by_price, "of them", "before the window was full, because it paid", many="of them"),
         *(f"{counted(count, 'clearing')} ({trigger})" for trigger, count in sorted(figures.clearings.items())),
         *_some(figures.spills, "result", "stored in files"),
+        *_some(figures.shown_once, "result", "shown once"),
         *_some(figures.collapses, "collapse"),
         *_some(figures.undos, "undo", many="undos"),
     ]
@@ -189,13 +220,14 @@ def _some(count: int, noun: str, rest: str = "", many: str = "") -> list[str]:
     return [f"{counted(count, noun, many)} {rest}".rstrip()] if count else []
 
 
-def _print_sessions(rows: list[tuple[SessionInfo, SessionStats]]) -> None:
+def _print_sessions(rows: list[tuple[SourceSession, SessionStats]]) -> None:
     width = terminal_width()
     # A narrow terminal keeps the cost and the title.
     left_out = ("turns", "compactions") if width is not None and width < NARROW else ()
     shown = []
     for info, figures in rows[:MOST_ROWS]:
         usd = price_all(figures)
+        usd = info.cost_usd if usd is None else usd  # some agents record what they paid
         cells = {
             "id": info.id[:8],
             "turns": str(figures.turns),
@@ -203,6 +235,7 @@ def _print_sessions(rows: list[tuple[SessionInfo, SessionStats]]) -> None:
             "tokens sent": f"{figures.total.prompt:,}",
             "cached": f"{figures.hit_ratio:.0%}",
             "cost": f"${usd:.4f}" if usd is not None else "?",
+            "from": info.origin,
             "compactions": str(sum(figures.compactions.values())),
             "about": info.title,
         }
@@ -222,7 +255,7 @@ def print_ledger(where: Path, days: float | None, *, as_json: bool) -> None:
     today, since = day_of(now), day_of(now - (days or 0) * 86_400)
     lines = [
         (day, line)
-        for home in list_homes("lamina")
+        for home in filter(None, [options.find_home()])
         for day in list_ledger_days(home)
         if since <= day <= today
         for line in read_ledger_day(home, day)

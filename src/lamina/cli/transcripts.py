@@ -1,4 +1,4 @@
-"""Find, check and search recorded sessions.
+"""Find and check recorded sessions.
 
 Read-only. A file counts as a transcript if it has at least one message; damaged lines are tolerated.
 """
@@ -11,48 +11,44 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..core.errors import DiskError, InputError, LaminaError, NoSuchSession
+from .. import sources
+from ..core.errors import DiskError, InputError, NoSuchSession
 from ..core.records import Attachment, Message, Record
 from ..core.wording import counted
+from ..disk.home.loading import settings_in_force
 from ..disk.paths.project import slug
-from ..disk.settings_files import lamina_home, user_home
 from ..disk.transcripts.jsonl import Health
-from ..disk.transcripts.search import find_transcript, list_transcripts, project_directories
-from ..disk.transcripts.session_list import SessionInfo, list_sessions
-from ..disk.transcripts.store import read_transcript
+from ..disk.transcripts.search import MIN_BEGINNING, find_transcript
+from ..sources.places import NAMES
+from ..sources.sessions import SourceSession, fold_subagents, format_of, homes_of
+from .console import ProgressLine
 
 REMEDY = "run `lamina sessions list` to see the sessions"
 # Enough bytes to tell text from binary data.
 LOOKED_AT = 4_096
-# Characters shown on each side of a search hit.
-AROUND = 80
 
 
-def list_homes(source: str = "all") -> list[Path]:
-    """Return the directories that contain `projects/`, without duplicates."""
-    person = user_home(os.environ)
-    named = os.environ.get("CLAUDE_CONFIG_DIR")
-    claude = Path(named) if named else person / ".claude" if person is not None else None
-    own = lamina_home(os.environ)
-    wanted = [own] if source == "lamina" else [own, claude]
-    return list(dict.fromkeys(path.absolute() for path in wanted if path is not None))
+def find_sessions(cwd: Path | None, source: str = "all", unread: list[str] | None = None) -> list[SourceSession]:
+    """Return the sessions of the project of `cwd`, or of all projects, newest first; `source` selects the program."""
+    with ProgressLine(" …") as progress:
+
+        def tell(done: int, of: int) -> None:
+            progress.show(f"reading new sessions, {done:,} of {of:,}")
+
+        found = sources.sessions(settings_in_force(cwd or Path.cwd()), cwd, unread=unread, tell=tell)
+    return [session for session in fold_subagents(found) if source in ("all", session.origin)]
 
 
-def find_sessions(cwd: Path | None, source: str = "all") -> list[SessionInfo]:
-    """Return the sessions of `cwd`, or of all directories, newest first; `source` selects the program."""
-    directories = [
-        directory
-        for home in list_homes(source)
-        for directory in (project_directories(home / "projects") if cwd is None else [home / "projects" / slug(cwd)])
-    ]
-    return list_sessions(directories)
+def locate(session: str, cwd: Path, *, edit: bool = False) -> Path:
+    """Return the transcript of a session given by id, id prefix or file; InputError if it has no messages.
 
-
-def locate(session: str, cwd: Path) -> Path:
-    """Return the transcript of a session given by id, id prefix or file; InputError if it has no messages."""
+    With `edit`, a session in a format that Lamina only reads is refused.
+    """
     is_file = os.sep in session or session.endswith(".jsonl")
     path = Path(session).expanduser().absolute() if is_file else _find_by_id(session, cwd)
     _check(path)
+    if edit and (origin := format_of(path)) in ("codex", "pi"):
+        raise InputError("session", f"{path} was written by {NAMES[origin]}, and Lamina only reads it", "choose another session")
     return path
 
 
@@ -66,7 +62,7 @@ class CountedTranscript:
 
     def __call__(self) -> Iterator[Record]:
         self.records, self.health = 0, Health()
-        for record in read_transcript(self._path, health=self.health):
+        for record in sources.read(self._path, health=self.health):
             self.records += 1
             yield record
 
@@ -74,14 +70,25 @@ class CountedTranscript:
 def _find_by_id(session: str, cwd: Path) -> Path:
     from ..session.open import checked_id
 
+    name, settings = checked_id(session), settings_in_force(cwd)
+    homes = homes_of(settings, os.environ)
     error: NoSuchSession | None = None
-    for home in list_homes():
+    for home in dict.fromkeys(home for origin, home in homes.items() if origin in ("lamina", "claude-code")):
         try:
-            return find_transcript(home / "projects", slug(cwd), checked_id(session))
+            return find_transcript(home / "projects", slug(cwd), name)
         except NoSuchSession as missing:
             error = error or missing
     if Path(session).is_file():
         return Path(session).absolute()
+    found = [
+        one.path
+        for one in sources.sessions(settings)
+        if one.id == name or (len(name) >= MIN_BEGINNING and one.id.startswith(name))
+    ]
+    if len(found) > 1:
+        raise InputError("session id", f"{session!r} matches {len(found)} sessions", "give more characters of the id")
+    if found:
+        return Path(found[0])
     raise error or NoSuchSession(session, "any home directory")
 
 
@@ -127,42 +134,3 @@ def _why(head: bytes, read: int, skipped: int) -> str:
     if not read:
         return "none of its lines is a JSON object" if skipped else "it has only blank lines"
     return f"it has {counted(read, 'record')} but no messages"
-
-
-def search_sessions(term: str, cwd: Path, unread: list[str]) -> Iterator[dict[str, str]]:
-    """Search the sessions of this directory, newest first. Errors of unreadable transcripts are appended to `unread`."""
-    home = lamina_home(os.environ)
-    directory = (home or Path()) / "projects" / slug(cwd)
-    if home is None or not directory.is_dir():
-        return
-    for path in sorted(list_transcripts(directory), key=lambda each: -each.stat().st_mtime):
-        try:
-            messages = [record for record in read_transcript(path) if isinstance(record, Message)]
-        except (LaminaError, OSError) as error:
-            unread.append(str(error))
-            continue
-        for record in reversed(messages):
-            for text in _texts(record):
-                if (around := _around(text, term)) is not None:
-                    yield {"session_id": path.stem, "time": record.time, "role": record.role, "text": around}
-                    break
-
-
-def _texts(record: Message) -> Iterator[str]:
-    """Yield the texts of a message, including those in tool results."""
-    for block in record.blocks:
-        wire = block.wire
-        content = wire.get("text") if wire.get("type") == "text" else wire.get("content")
-        if isinstance(content, str):
-            yield content
-        elif isinstance(content, list):
-            yield from (part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str))
-
-
-def _around(text: str, term: str) -> str | None:
-    at = text.casefold().find(term.casefold())
-    if at < 0:
-        return None
-    start, end = max(0, at - AROUND), at + len(term) + AROUND
-    line = " ".join(text[start:end].split())
-    return f"{'…' if start else ''}{line}{'…' if end < len(text) else ''}"

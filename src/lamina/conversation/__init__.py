@@ -4,12 +4,13 @@ Decides  how full the window is, where its thresholds are, whether the next requ
 Does     appends records to the log, keeps the count, hands over to forks, commits a compaction and restores context after it
 Costs    time for new messages only; the log is folded again only after an undo
 Switch   none: every layer depends on it
-Spec     T1-T10, K2-K5, B1, B2, C4, C5
+Spec     T1-T10, K2-K5, B1, B2, C4, C5, P4
 
     state.py         Conversation: its fields, and the functions that assign them
     revision.py      rewind and undo
     window/          layer 0: tokens, windows, thresholds
     triggers.py      cheap checks that keep the expensive layers unloaded
+    price.py         what a compaction costs, and what the calls without it cost
     request.py       the fixed part of a request, the last request, cache edits, refused blocks
     exchange.py      records the prompt and the answer; announces and detects cache breaks
     repair.py        leaves out blocks that a server refused

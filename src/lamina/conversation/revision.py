@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..core.records import Boundary, Revoke, Rewind
 from ..disk.transcripts.store import load_whole
-from .repeated_lines import repeat_after_rewind, repeat_after_undo
+from .price import last_item
 from .state import Conversation
 
 
@@ -20,6 +20,8 @@ def rewind(c: Conversation, target: str | None) -> None:
     stood = [made for made in c.log.decisions.values() if isinstance(made, Boundary) and made.uuid in c.log.tree.members]
     uuid, _, time = c.head()
     c.append([Rewind(uuid, target, time, target)], reason="branch")
+    from .repeated_lines import repeat_after_rewind
+
     repeat_after_rewind(c, [made for made in stood if made.uuid not in c.log.tree.members])
 
 
@@ -51,5 +53,7 @@ def undo(c: Conversation, target: str) -> None:
         parent = made.logical_parent  # it is known, but not in memory
     c.append([Revoke(uuid, parent, time, target)], reason="undo")
     if isinstance(made, Boundary):
+        from .repeated_lines import repeat_after_undo
+
         repeat_after_undo(c, made)
-    c.record_event("undo", {"decision": target, "count": c.count.to_json()})
+    c.record_event("undo", {"decision": target, "count": c.count.to_json(), "since": last_item(c)})

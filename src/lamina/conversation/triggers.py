@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ..fork.background import LOCAL
 from .state import Conversation
 from .window.estimate import estimate
 from .window.features import measure_all
@@ -41,10 +42,19 @@ def collapse(c: Conversation) -> bool:
 
 def notes(c: Conversation) -> bool:
     """Return whether layer 3 may update its notes. The first update waits until the conversation has reached a minimum size."""
-    if c.directory is None or not (c.settings.session_notes and c.autocompact):
+    if c.directory is None or not (c.settings.session_notes and c.autocompact and notes_pay(c)):
         return False
     begun = "notes" in c.log.events or c.resumed.get("notes")
     return bool(begun) or c.count.tokens >= c.limits.scaled(c.policy.notes.first_at)
+
+
+def notes_pay(c: Conversation) -> bool:
+    """Return whether updates of the notes are worth their calls: one costs as much as the summary that the notes replace."""
+    if not c.policy.notes.must_pay or c.prompt.model == LOCAL:
+        return True
+    from ..providers.models import is_free
+
+    return is_free(c.prompt.model)
 
 
 def base(c: Conversation) -> int:

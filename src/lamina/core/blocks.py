@@ -145,6 +145,12 @@ def text(value: str) -> Text:
     return block
 
 
+def tool_use(call_id: str, name: str, given: Mapping[str, Any]) -> ToolUse:
+    block = read_block({"type": "tool_use", "id": call_id, "name": name, "input": dict(given)})
+    assert isinstance(block, ToolUse)
+    return block
+
+
 def tool_result(tool_use_id: str, content: str | list[Wire], *, is_error: bool = False) -> ToolResult:
     raw: Wire = {"type": "tool_result", "tool_use_id": tool_use_id, "content": content}
     if is_error:

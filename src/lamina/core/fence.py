@@ -4,20 +4,16 @@ Text from memory, files, tools or other agents is put between an opening and a c
 open or close one of Lamina's tags, not even in a lookalike spelling: different case, spaces, invisible characters, combining marks,
 or letters and brackets of other scripts that look the same.
 The first character of such a tag becomes `&lt;` and everything else stays unchanged, so ordinary markup remains readable. Escaping
-is a pure, idempotent function of the text, so the same text gives the same bytes on every call. Tool results are escaped as a whole when
-they arrive. Edit and Write find a line by the text that was shown (`find_shown`, `unescape_lines`), so files keep their own spelling.
+is a pure, idempotent function of the text, so the same text gives the same bytes on every call.
 """
 
 from __future__ import annotations
 
 import re
-import string
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cache, lru_cache
-from typing import Any, Literal, NamedTuple, NewType, TypeAlias, get_args
-
-from .blocks import ToolResult, tool_result
+from typing import Literal, NewType, TypeAlias, get_args
 
 Tag: TypeAlias = Literal[
     "system-reminder",
@@ -106,19 +102,19 @@ def _unseen(char: str) -> bool:
     return char in _BLANKS or (unicodedata.category(char) in ("Cf", "Cc", "Mn", "Me") and char not in "\t\n\r\f\v")
 
 
-# Longer than any tag's name, with what may stand in it.
-LONGEST_TAG = 80
-_ESCAPED = re.compile("&lt;")
 # A name without its dashes, and the places where they were: there, dashes and spaces may stand or be missing.
 _NAMES = {tag.replace("-", ""): frozenset(at - n for n, at in enumerate(_places(tag))) for tag in TAGS}
 # Most openers of ordinary markup are ruled out here, by a plain letter that no name begins with.
-_OTHER = "".join(letter for letter in string.ascii_lowercase if letter not in {tag[0] for tag in TAGS})
-_TAG_STARTS = re.compile(rf"[{re.escape(_OPENERS)}](?!\s*+/?\s*+[{_OTHER}{_OTHER.upper()}])")
+_OTHER = "".join(letter for letter in "abcdefghijklmnopqrstuvwxyz" if letter not in {tag[0] for tag in TAGS})
+_TAG_START = rf"[{re.escape(_OPENERS)}](?!\s*+/?\s*+[{_OTHER}{_OTHER.upper()}])"
 _CONTROL = r"[\x00-\x08\x0e-\x1f\x7f]*+"
-_ASCII_TAG = re.compile(
-    rf"<(?=[\s/\\\x00-\x1f]*+(?:{'|'.join(''.join('[-_ ]*+' if char == '-' else char + _CONTROL for char in tag) for tag in TAGS)}))",
-    re.IGNORECASE,
-)
+
+
+@cache
+def _ascii_tag() -> re.Pattern[str]:
+    """Compiling takes as long as a small request's preparation, so it waits for the first `<`."""
+    names = "|".join("".join("[-_ ]*+" if char == "-" else char + _CONTROL for char in tag) for tag in TAGS)
+    return re.compile(rf"<(?=[\s/\\\x00-\x1f]*+(?:{names}))", re.IGNORECASE)
 
 
 def _opens_tag(text: str, start: int) -> bool:
@@ -142,82 +138,17 @@ def _opens_tag(text: str, start: int) -> bool:
 def escape(text: str) -> Fenced:
     """Escape the text so that it cannot open or close a fence."""
     if text.isascii():
-        return Fenced(_ASCII_TAG.sub("&lt;", text) if "<" in text else text)
-    if not _TAG_STARTS.search(text):
+        return Fenced(_ascii_tag().sub("&lt;", text) if "<" in text else text)
+    if not re.search(_TAG_START, text):
         return Fenced(text)
-    return Fenced(_TAG_STARTS.sub(lambda found: "&lt;" if _opens_tag(text, found.end()) else found[0], text))
+    return Fenced(re.sub(_TAG_START, lambda found: "&lt;" if _opens_tag(text, found.end()) else found[0], text))
 
 
-def escape_result(block: ToolResult) -> ToolResult:
-    """Return a tool result with every text in it escaped; the same object if nothing has to be."""
-    content = _escape_value(block.content)
-    return block if content is block.content else tool_result(block.tool_use_id, content, is_error=block.is_error)
-
-
-def _escape_value(value: Any) -> Any:
-    """Escape all strings in a JSON value. Unchanged values stay the same objects."""
-    if isinstance(value, str):
-        escaped = escape(value)
-        return value if escaped == value else str(escaped)
-    if isinstance(value, dict):
-        parts = {key: _escape_value(item) for key, item in value.items()}
-        return parts if any(parts[key] is not item for key, item in value.items()) else value
-    if isinstance(value, list):
-        items = [_escape_value(item) for item in value]
-        return items if any(new is not old for new, old in zip(items, value, strict=True)) else value
-    return value
-
-
-class Unescaped(NamedTuple):
-    """A part of a text that was shown escaped: where it is, and what it reads as."""
-
-    start: int
-    end: int
-
-
-def find_shown(text: str, shown: str) -> list[Unescaped]:
-    """Find what was shown as `shown` in the text it was escaped from, left to right, without overlaps."""
-    escaped = escape(text)
-    if len(escaped) == len(text):
-        return []
-    places = [found.start() for found in _TAG_STARTS.finditer(text) if _is_escaped(text, found)]
-    spans, start = list[Unescaped](), escaped.find(shown)
-    while start >= 0:
-        spans.append(Unescaped(_original(start, places), _original(start + len(shown), places)))
-        start = escaped.find(shown, start + len(shown))
-    return spans
-
-
-def _is_escaped(text: str, found: re.Match[str]) -> bool:
-    return _ASCII_TAG.match(text, found.start()) is not None if text.isascii() else _opens_tag(text, found.end())
-
-
-def _original(place: int, opened: Sequence[int]) -> int:
-    """Return the place in the original text: each escaped opener before it is three characters longer."""
-    before = 0
-    for count, opener in enumerate(opened):
-        if opener + 3 * count >= place:
-            break
-        before = count + 1
-    return place - 3 * before
-
-
-def unescape(text: str) -> str:
-    """Return a text with the tags that `escape` has changed as they were."""
-
-    def original(found: re.Match[str]) -> str:
-        tag = f"<{text[found.end() : found.end() + LONGEST_TAG]}"
-        return "<" if escape(tag) != tag else found[0]
-
-    return _ESCAPED.sub(original, text)
-
-
-def unescape_lines(text: str, before: str) -> str:
-    """Return a text in which lines that were shown escaped are again as in the text `before`."""
-    if "&lt;" not in text:
-        return text
-    shown = {str(escape(line)): line for line in before.splitlines() if escape(line) != line}
-    return re.sub(r"[^\r\n]+", lambda found: shown.get(found[0], found[0]), text) if shown else text
+def escaped_places(text: str) -> list[int]:
+    """Return the places of the characters that `escape` replaces."""
+    if text.isascii():
+        return [found.start() for found in _ascii_tag().finditer(text)] if "<" in text else []
+    return [found.start() for found in re.finditer(_TAG_START, text) if _opens_tag(text, found.end())]
 
 
 def fence(tag: Tag, text: str) -> Fenced:

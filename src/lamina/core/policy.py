@@ -31,6 +31,7 @@ class Number(NamedTuple):
     low: int = 0
     high: int = LARGEST
     remote: bool = False  # a remote flag may set it
+    options: tuple[str, ...] = ()  # the accepted words, if it is a word and not a number
 
 
 class WindowPolicy(msgspec.Struct, frozen=True):
@@ -67,6 +68,17 @@ class ResultPolicy(msgspec.Struct, frozen=True):
     preview: Annotated[int, Number("Characters of the preview that replaces a spilled result.", "R2", 1)] = 2_000
 
 
+class OncePolicy(msgspec.Struct, frozen=True):
+    """Which tool results are shown once: whole to the next answer, then as a preview (P3)."""
+
+    from_chars: Annotated[int, Number("Show results of at least this many characters once; 0 disables this.", "P3")] = 0
+    preview: Annotated[int, Number("Characters of the preview that replaces a result shown once.", "P3", 1)] = 2_000
+    # What the model reads deliberately it works with for longer: files, originals that it opened again, instructions of a skill.
+    kept_tools: Annotated[frozenset[str], Number("Tools whose results are never shown once.", "P3")] = frozenset(
+        {"Read", "NotebookRead", "read_file", "Expand", "Skill"}
+    )
+
+
 class MicroPolicy(msgspec.Struct, frozen=True):
     """Numbers for clearing old tool results (M1–M7)."""
 
@@ -96,6 +108,42 @@ class MicroPolicy(msgspec.Struct, frozen=True):
     attachments_older_than: Annotated[int, Number("Number of user messages after which a recalled memory is cleared.", "M6")] = 3
 
 
+class ColdPolicy(msgspec.Struct, frozen=True):
+    """What leaves when the prompt cache has expired and everything is written again anyway (P2, P5)."""
+
+    clear: Annotated[
+        bool, Number("Clear old results, inputs and thinking when the prompt cache has expired.", "P2", remote=True)
+    ] = False
+    keep_results: Annotated[int, Number("Number of newest results kept when the cache has expired.", "P2")] = 5
+    keep_reads: Annotated[int, Number("Number of newest model calls whose Reads are kept too.", "P2")] = 10
+    keep_inputs: Annotated[int, Number("Number of newest inputs of Edit and Write kept when the cache has expired.", "P2")] = 8
+    keep_thinking: Annotated[int, Number("Number of newest model calls whose thinking is kept.", "P2")] = 3
+    repeated: Annotated[
+        bool, Number("Clear results that a later one repeats when a compaction rewrites the prompt anyway.", "P5", remote=True)
+    ] = False
+
+
+class CachePolicy(msgspec.Struct, frozen=True):
+    """The lifetime of prompt cache entries (P2, P6)."""
+
+    ttl: Annotated[
+        str, Number("Lifetime of cache entries; auto decides for each request.", "P6", options=("5m", "1h", "auto"))
+    ] = "5m"
+    # Less than one pause in a hundred calls, as in recorded sessions. It matters until the session has pauses of its own.
+    pause_calls: Annotated[
+        int, Number("Assumed number of calls between two pauses of 5 to 60 minutes, until the session shows its own.", "P6", 1)
+    ] = 100
+    # Providers of automatic caches guarantee no lifetime: an unused entry expires after an hour at the latest.
+    automatic_seconds: Annotated[int, Number("Seconds after which an automatic cache counts as expired.", "P2", 1)] = 3_600
+    keep_alive: Annotated[
+        int, Number("Maximum number of requests in a pause that only keep the cache alive; 0 sends none.", "P6", high=2)
+    ] = 0
+    # Half a minute before an entry of five minutes expires.
+    keep_alive_seconds: Annotated[
+        int, Number("Seconds of a pause after which such a request is sent.", "P6", high=LONGEST_WAIT)
+    ] = 270
+
+
 class NotesPolicy(msgspec.Struct, frozen=True):
     """Numbers for the session notes (N2–N7)."""
 
@@ -117,6 +165,8 @@ class NotesPolicy(msgspec.Struct, frozen=True):
     stale_seconds: Annotated[float, Number("Age in seconds after which an unfinished update of the notes is ignored.", "N7")] = (
         60.0
     )
+    # One update costs as much as the summary that it replaces, so notes pay only if calls are free.
+    must_pay: Annotated[bool, Number("Update the notes only if calls of the model cost nothing.", "P4")] = False
 
 
 class CompactPolicy(msgspec.Struct, frozen=True):
@@ -134,6 +184,9 @@ class CompactPolicy(msgspec.Struct, frozen=True):
     files_tokens: Annotated[int, Number("Maximum tokens of all restored files.", "C4")] = 50_000
     skill_tokens: Annotated[int, Number("Maximum tokens of one restored skill.", "C4")] = 5_000
     skills_tokens: Annotated[int, Number("Maximum tokens of all restored skills.", "C4")] = 25_000
+    restored_tokens: Annotated[
+        int, Number("Maximum tokens of all files, skills and texts restored after a compaction; 0 means no limit.", "P4")
+    ] = 0
     too_long_tries: Annotated[
         int, Number("Number of attempts to shorten a summary request that is too long.", "C7", high=MOST)
     ] = 3
@@ -154,6 +207,22 @@ class CompactPolicy(msgspec.Struct, frozen=True):
         int, Number("Percentage of the effective window that collapsing turns aims for.", "C10", 1, 100)
     ] = 60
     collapse_keep: Annotated[int, Number("Newest tokens that are never collapsed.", "C10")] = 20_000
+
+
+class PricePolicy(msgspec.Struct, frozen=True):
+    """When a compaction pays before the window is full (P4)."""
+
+    factor: Annotated[
+        float,
+        Number("Compact once reading the older messages again cost this many compactions; 0 disables this.", "P4", high=MOST),
+    ] = 0.0
+    least_gain: Annotated[int, Number("Minimum tokens that a compaction by price must be able to summarise.", "P4")] = 25_000
+    summary_tokens: Annotated[int, Number("Expected tokens of the first summary and the context restored after it.", "P4")] = (
+        5_000
+    )
+    ahead_calls: Annotated[
+        int, Number("A summary starts in the background this many calls before it pays; 0 disables this.", "P4", high=MOST)
+    ] = 2
 
 
 class SurfacingPolicy(msgspec.Struct, frozen=True):
@@ -182,9 +251,13 @@ class Policy(msgspec.Struct, frozen=True):
     name: str
     window: WindowPolicy = WindowPolicy()
     results: ResultPolicy = ResultPolicy()
+    once: OncePolicy = OncePolicy()
     micro: MicroPolicy = MicroPolicy()
+    cold: ColdPolicy = ColdPolicy()
+    cache: CachePolicy = CachePolicy()
     notes: NotesPolicy = NotesPolicy()
     compact: CompactPolicy = CompactPolicy()
+    price: PricePolicy = PricePolicy()
     surfacing: SurfacingPolicy = SurfacingPolicy()
     agents: AgentPolicy = AgentPolicy()
 
@@ -204,7 +277,23 @@ LEAN = Policy(
     compact=CompactPolicy(tail_min=25_000, tail_max=45_000, ahead_tokens=10_000),
 )
 
-POLICIES = {policy.name: policy for policy in (CLASSIC, LEAN)}
+# Most of the money goes into reading old messages again. This policy keeps count of that and compacts as soon as it has cost more
+# than a compaction, whatever the size of the window: a session that ends soon is left alone, a long one is kept small.
+BALANCED = Policy(
+    "balanced",
+    once=OncePolicy(from_chars=20_000),
+    micro=MicroPolicy(must_pay=True),
+    cold=ColdPolicy(clear=True, repeated=True),
+    cache=CachePolicy(ttl="auto"),
+    notes=NotesPolicy(must_pay=True),
+    compact=CompactPolicy(tail_min=30_000, tail_max=40_000, ahead_tokens=10_000, restored_tokens=10_000),
+    price=PricePolicy(factor=2.0),
+)
+
+# The same, and most tool results are shown once.
+THRIFTY = msgspec.structs.replace(BALANCED, name="thrifty", once=OncePolicy(from_chars=1_500, preview=500))
+
+POLICIES = {policy.name: policy for policy in (BALANCED, THRIFTY, CLASSIC, LEAN)}
 
 
 def named_policy(name: str) -> Policy:

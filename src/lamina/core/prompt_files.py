@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
-_NAME = re.compile(r"^## ([A-Za-z_ -]+)$", re.MULTILINE)
+_NAME = r"(?m)^## ([A-Za-z_ -]+)$"
 
 
 @cache
@@ -24,5 +24,5 @@ def prompt_text(module_file: str, name: str) -> str:
 @cache
 def prompt_sections(module_file: str, name: str) -> Mapping[str, str]:
     """Return the texts of a collection by name."""
-    parts = _NAME.split(prompt_text(module_file, name))[1:]
+    parts = re.split(_NAME, prompt_text(module_file, name))[1:]
     return MappingProxyType({heading.strip(): text.strip() for heading, text in zip(parts[::2], parts[1::2], strict=True)})

@@ -53,12 +53,14 @@ class SessionStats(msgspec.Struct, frozen=True):
     usage: dict[str, Usage] = {}  # by model
     side: dict[str, SideCost] = {}  # by purpose
     compactions: dict[str, int] = {}  # by method: notes, summary, ahead, rules
+    compactions_by_price: int = 0  # of these, how many ran before the window was full because they paid
     compaction_failures: int = 0
     compactions_refused: int = 0  # by a hook
     fidelity: dict[str, int] = {}  # probe facts by their fate: in_context, one_call, lost
     breaker_trips: int = 0
     clearings: dict[str, int] = {}  # by trigger
     spills: int = 0
+    shown_once: int = 0  # results shown whole to one answer
     collapses: int = 0
     undos: int = 0
     saved: dict[str, int] = {}  # tokens, by layer
@@ -125,7 +127,7 @@ class _Fold:
                 by_user = any(block.wire["type"] != "tool_result" for block in record.blocks)
                 self.counts["turns"] += by_user and not (record.meta or record.summary or record.synthetic)
             case Spill():
-                self.counts["spills"] += 1
+                self.counts["shown_once" if record.once else "spills"] += 1
                 self.named["saved"]["results"] += max(0, record.size - len(record.preview)) // BYTES_PER_TOKEN
             case Clear():
                 self.named["clearings"][record.trigger] += 1
@@ -146,6 +148,7 @@ class _Fold:
                 self.side[purpose] = self.side.get(purpose, SideCost()) + SideCost.of_event(data)
             case "compaction":
                 self.named["compactions"][str(data.get("by") or "summary")] += 1
+                self.counts["compactions_by_price"] += bool(data.get("because"))
                 self.named["saved"]["compaction"] += max(0, _int(data, "tokens_before") - _int(data, "tokens_after"))
                 found = data.get("fidelity")
                 if isinstance(found, dict):

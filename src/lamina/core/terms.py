@@ -67,12 +67,17 @@ def stem(word: str) -> str:
 
 def terms(text: str) -> list[str]:
     """Return all terms in order, including repeated ones, without stop words."""
+    return [stem(term) if is_word(term) else term for term in unstemmed(text)]
+
+
+def unstemmed(text: str) -> list[str]:
+    """Return the terms with whole words instead of stems, for an index with a stemmer of its own."""
     found: list[str] = []
     for run in _RUN.finditer(_ASKING.sub(" ", normal(text))):
         if run["word"] is None:
             found += pairs(run[0])
         elif run[0] not in _EMPTY:
-            found.append(stem(run[0]))
+            found.append(run[0])
     return found
 
 

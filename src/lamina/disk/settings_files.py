@@ -8,7 +8,6 @@ block; elsewhere it is refused unread.
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 from collections import Counter
@@ -25,6 +24,7 @@ from .paths.memory_paths import check_root
 MANAGED_PATH = "/etc/lamina/settings.json"
 FILE_NAME = "settings.json"
 FLAGS_NAME = "flags.json"
+TRUST_NAME = "trust.json"
 PROJECT_PATH = Path(".claude") / "settings.json"
 LOCAL_PATH = Path(".claude") / "settings.local.json"
 
@@ -210,6 +210,8 @@ def _object(content: bytes, problems: list[str]) -> dict[str, Any] | None:
 
 
 def _parsed(text: str, problems: list[str]) -> object:
+    import json  # most sessions find no settings file
+
     twice: list[str] = []
 
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -42,6 +42,9 @@ class Handover(msgspec.Struct, frozen=True):
     open_calls: tuple[str, ...] = ()  # answered with the placeholder, in the last message
     readable: int = 0  # tokens the provider should find in its cache; 0: unknown
     broken: Reason | None = None  # why the messages do not start with the parent's last request, if they do not
+    handed_at: str = ""  # the log's time; empty if the messages are not the parent's
+    once: frozenset[str] = frozenset()  # calls whose results the parent shows once
+    unseen: frozenset[str] = frozenset()  # those that the parent's coming request still shows whole
 
 
 def _unmarked(block: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -107,4 +110,5 @@ def altered(handover: Handover, messages: Sequence[Wire], why: Reason) -> Handov
         open_calls=(),
         readable=0,
         broken=why,
+        handed_at="",
     )

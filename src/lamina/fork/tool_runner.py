@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from ..core.blocks import ToolResult, ToolUse, tool_result
 from ..core.errors import InputError
-from ..core.fence import escape_result
+from ..core.shown_results import escape_result
 from ..disk.files import remove
 from ..disk.session_files.spills import named_by
 from ..hooks.answers import HookOutcome

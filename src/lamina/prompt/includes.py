@@ -27,7 +27,7 @@ LONGEST = 1_024
 
 # An include follows the start of a line, white space, a quote or an emphasis sign, so e-mail addresses, "(" and links don't
 # match. `\ ` is a space.
-_INCLUDE = re.compile(r"(?:^|(?<=[\s\"'*_“‘«]))@(?P<path>(?:\\ |[^\s\"'`<>|])+)", re.MULTILINE)
+_INCLUDE = r"(?m)(?:^|(?<=[\s\"'*_“‘«]))@(?P<path>(?:\\ |[^\s\"'`<>|])+)"
 _PUNCTUATION = ".,;:!?*…。，；：！？”’»"
 _PAIRS = {")": "(", "]": "[", "}": "{"}
 
@@ -43,7 +43,7 @@ _KEY_NAMES = """.ssh .gnupg .aws .azure .kube .docker .password-store .git .env 
     id_rsa id_dsa id_ecdsa id_ed25519"""
 _KEYS = frozenset(_KEY_NAMES.split())
 # `.env.production` and any other stage; templates hold no secrets.
-_ENVIRONMENT = re.compile(r"\.env\.(?!(?:example|sample|template|dist)$).+")
+_ENVIRONMENT = r"\.env\.(?!(?:example|sample|template|dist)$).+"
 
 
 class IncludeTarget(NamedTuple):
@@ -71,7 +71,7 @@ def find_includes(text: str) -> list[str]:
 
 
 def _spelled(mask: str) -> Iterator[str]:
-    for match in _INCLUDE.finditer(mask):
+    for match in re.finditer(_INCLUDE, mask):
         if len(match["path"]) > LONGEST:
             continue
         path = match["path"].split("#", 1)[0].replace("\\ ", " ")
@@ -119,7 +119,7 @@ def judge_include(real: Path, reach: IncludeReach) -> Literal["load", "ask"] | F
 
 def _never(real: Path, project: Path) -> str | None:
     below = real.relative_to(project).parts if real.is_relative_to(project) else real.parts[1:]
-    if any(part.casefold() in _KEYS or _ENVIRONMENT.fullmatch(part.casefold()) for part in below):
+    if any(part.casefold() in _KEYS or re.fullmatch(_ENVIRONMENT, part.casefold()) for part in below):
         return "may hold keys"
     top = _first_component(real)
     if top in _SYSTEM and top != _first_component(project):
@@ -134,8 +134,8 @@ def _first_component(path: Path) -> str:
 
 
 # A fence may be nested in quotes and list items. A second backtick run on the line would make it a code span, not a fence.
-_FENCE = re.compile(r"[ \t]*(?:>[ \t]*|(?:[-*+]|\d{1,9}[.)])[ \t]+)*(?P<mark>`{3,}(?=[^`\n]*$)|~{3,})")
-_LIST_ITEM = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]")
+_FENCE = r"[ \t]*(?:>[ \t]*|(?:[-*+]|\d{1,9}[.)])[ \t]+)*(?P<mark>`{3,}(?=[^`\n]*$)|~{3,})"
+_LIST_ITEM = r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]"
 _INDENTED = ("    ", "\t")
 _RUN = re.compile(r"`+")
 _REST_OF_LINE = re.compile(r"[ \t]*(?:\n|\Z)")
@@ -159,7 +159,7 @@ def _mask_blocks(text: str) -> str:
             closing = line.strip(" \t>")
             if len(closing) >= len(mark) and not closing.strip(mark[0]):
                 mark = ""
-        elif (opening := _FENCE.match(line)) is not None:
+        elif (opening := re.match(_FENCE, line)) is not None:
             mark, is_code = opening["mark"], True
         elif not line.strip():
             after_blank = True
@@ -167,7 +167,7 @@ def _mask_blocks(text: str) -> str:
             is_code = True
         else:
             after_blank = False
-            in_list = bool(_LIST_ITEM.match(line)) or (in_list and line[0] in " \t")
+            in_list = bool(re.match(_LIST_ITEM, line)) or (in_list and line[0] in " \t")
         lines.append(" " * len(line) if is_code else line)
     return "\n".join(lines)
 

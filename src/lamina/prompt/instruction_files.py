@@ -46,7 +46,7 @@ MOST_FINDINGS = 100
 LONGEST_PATH = 4_096
 
 # Tag-block letters are invisible to people and plain to a model. A flag is followed by up to six of them and an end mark.
-_HIDDEN = re.compile(r"(?P<flag>\U0001f3f4[\U000e0030-\U000e007a]{1,6}\U000e007f)|[\U000e0000-\U000e007f]+")
+_HIDDEN = r"(?P<flag>\U0001f3f4[\U000e0030-\U000e007a]{1,6}\U000e007f)|[\U000e0000-\U000e007f]+"
 
 
 class InstructionFile(msgspec.Struct, frozen=True):
@@ -215,7 +215,7 @@ class InstructionLoader:
 
     def _prepared(self, path: Path, raw: str) -> tuple[str, bool]:
         text = without_comments(raw).strip()
-        if not text.isascii() and (plain := _HIDDEN.sub(lambda found: found["flag"] or "", text)) != text:
+        if not text.isascii() and (plain := re.sub(_HIDDEN, lambda found: found["flag"] or "", text)) != text:
             text = plain
             self._find(f"{shown(path)} contains invisible characters; they are removed.")
         if len(text) <= MOST_CHARACTERS:

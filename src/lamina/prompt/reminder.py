@@ -42,12 +42,12 @@ _INCLUDED = ", included by a file above"
 _OLDER_LABELS = ("the person's own, for all projects", "the person's own, for this project only")
 _LABEL = "|".join(re.escape(label) for label in (*_LABELS.values(), *_OLDER_LABELS))
 # A file's text cannot contain the opening tag, so a heading in front of the tag is ours.
-_SENT = re.compile(
-    rf"^Contents of (?P<path>[^\n]+) \((?:{_LABEL})(?:{_INCLUDED})?\):\n<instruction-file>\n(?P<text>.*?)\n</instruction-file>$",
-    re.MULTILINE | re.DOTALL,
+_SENT = (
+    rf"(?ms)^Contents of (?P<path>[^\n]+) \((?:{_LABEL})(?:{_INCLUDED})?\):\n"
+    r"<instruction-file>\n(?P<text>.*?)\n</instruction-file>$"
 )
 # Matches the date as this module and the `date change` text write it.
-_TODAY = re.compile(r"^(?:Today is|The date has changed .{0,80}, today is) (\d{4}-\d\d-\d\d)\.", re.MULTILINE)
+_TODAY = r"(?m)^(?:Today is|The date has changed .{0,80}, today is) (\d{4}-\d\d-\d\d)\."
 
 
 class IndexText(msgspec.Struct, frozen=True):
@@ -103,14 +103,14 @@ def date_change(old: str, new: str) -> str:
 def date_said(text: str) -> str | None:
     """Return the date in a first reminder or a date change, or None. The text after the date is always ours, so the last
     match counts, whatever a file above it contains."""
-    found = _TODAY.findall(text)
+    found = re.findall(_TODAY, text)
     return found[-1] if found else None
 
 
 def in_view(texts: Iterable[str]) -> InView:
     """Return the instruction files in view, read from the texts of reminders. Message texts don't count, since anyone can
     imitate a reminder there. The sent text is the only record, so resume, undo and compaction need no other."""
-    sent = [found for text in texts if "<instruction-file>" in text for found in _SENT.finditer(text)]
+    sent = [found for text in texts if "<instruction-file>" in text for found in re.finditer(_SENT, text)]
     return InView(frozenset(found["path"] for found in sent), frozenset(digest(found["text"]) for found in sent))
 
 

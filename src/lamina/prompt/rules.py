@@ -31,7 +31,7 @@ DEEPEST = 8
 MOST_GLOBS = 100
 
 # YAML gives these first characters another meaning, and most people write globs without quotes.
-_BARE_GLOB = re.compile(r"[ \t]*(?:paths[ \t]*:|-)[ \t]+(?=[*{!])")
+_BARE_GLOB = r"[ \t]*(?:paths[ \t]*:|-)[ \t]+(?=[*{!])"
 
 
 class ScopedRule(msgspec.Struct, frozen=True):
@@ -64,7 +64,7 @@ def read_scope(text: str) -> RuleScope:
 
 
 def _quoted_line(line: str) -> str:
-    lead = _BARE_GLOB.match(line)
+    lead = re.match(_BARE_GLOB, line)
     if lead is None:
         return line
     glob = line[lead.end() :].split(" #", 1)[0].strip().replace("'", "''")
@@ -130,7 +130,7 @@ def _names(directory: str) -> list[str]:
 LONGEST = 1_024
 
 # A set ends at the first `]` after its first character. A backslash escapes the next character, except inside a set.
-_PIECE = re.compile(r"\[(?P<set>.[^\]]*)\]|(?P<wild>[*?])|\\?(?P<letter>.)", re.DOTALL)
+_PIECE = r"(?s)\[(?P<set>.[^\]]*)\]|(?P<wild>[*?])|\\?(?P<letter>.)"
 
 
 def matches(pattern: str, path: str) -> bool:
@@ -149,7 +149,10 @@ def _compiled(pattern: str) -> tuple[PathGlob, ...]:
 def _components(pattern: str) -> list[str]:
     names = [name for name in pattern.removeprefix("./").split("/") if name]
     # A pattern that ends in a slash matches everything inside the directory.
-    return [*(name if name == "**" else _PIECE.sub(_spelled, name) for name in names), *(["**"] if pattern.endswith("/") else [])]
+    return [
+        *(name if name == "**" else re.sub(_PIECE, _spelled, name) for name in names),
+        *(["**"] if pattern.endswith("/") else []),
+    ]
 
 
 def _spelled(piece: re.Match[str]) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import pathlib
 import re
+from typing import NamedTuple
 
 import msgspec
 
@@ -132,6 +133,34 @@ def cost(model: str, usage: Usage) -> Cost:
         + usage.output_tokens * ratio
     )
     return Cost(_dollars(prices, usage) if prices else None, units)
+
+
+class Ratios(NamedTuple):
+    """The prices of a cache read, a cache write and an output token, over that of an input token."""
+
+    read: float
+    write: float
+    output: float
+
+
+def price_ratios(model: str, *, prompt: int, ttl: str | None) -> Ratios:
+    """Return the ratios of a model for a prompt of this many tokens. Unknown prices get the usual ratios.
+
+    Without a `ttl` there are no cache marks: an automatic cache is written at the price of input."""
+    found = known(model)
+    prices = _prices_for(found, Usage(prompt)) if found else None
+    if prices is None or prices.input <= 0:
+        return Ratios(UNITS_READ, 1.0 if ttl is None else UNITS_WRITE_1H if ttl == "1h" else UNITS_WRITE, UNITS_OUTPUT)
+    read = prices.input if prices.cache_read is None else prices.cache_read
+    write = prices.input if prices.cache_write is None or ttl is None else prices.cache_write
+    hour = write if prices.cache_write_1h is None else prices.cache_write_1h
+    return Ratios(read / prices.input, (hour if ttl == "1h" else write) / prices.input, prices.output / prices.input)
+
+
+def is_free(model: str) -> bool:
+    """Return whether calls of a model are known to cost nothing."""
+    found = known(model)
+    return found is not None and found.prices is not None and not (found.prices.input or found.prices.output)
 
 
 def _prices_for(model: ModelInfo, usage: Usage) -> Prices | None:

@@ -1,10 +1,8 @@
-"""The figures of one policy: a row of the report, for one or many sessions, and its context size over the calls. Pure."""
+"""The figures of one policy: a row of the report, for one or many sessions. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -15,8 +13,6 @@ from ..providers.models import cost
 
 # Figures that other programs read, by their names in `--json`; they come first.
 RELIED_ON = ("compactions", "breaks", "regrets", "peak_tokens")
-# Far more than the chart has columns.
-MOST_POINTS = 4_096
 
 
 class Comparison(msgspec.Struct, frozen=True):
@@ -47,6 +43,7 @@ class ReplayFigures(msgspec.Struct, frozen=True):
     usage: Usage = Usage()
     usd: float = 0.0
     comparison: Comparison = Comparison()  # answers of a real model, with --ask
+    unexplained_usd: float = 0.0  # cost of recorded cache breaks without a cause, which is in no row
     compactions: int = 0
     breaks: int = 0  # requests that do not start with the previous one
     regrets: int = 0  # files or results read again after they were removed from view
@@ -62,6 +59,11 @@ class ReplayFigures(msgspec.Struct, frozen=True):
     stopped_sessions: int = 0  # sessions that ended early because the window was full
     calls_not_played: int = 0  # calls missing from those sessions
     layer_failures: int = 0
+    extra_output_tokens: int = 0  # output of side calls and of calls that fetch text again
+    fetched: int = 0  # texts that an Edit or Read needed and that had left the context; each is fetched again and paid
+    quotes: int = 0  # results that answers quote, and those of which a quoted line was not in the request
+    quotes_hidden: int = 0
+    unexplained_breaks: int = 0  # recorded cache breaks within five minutes without a cause
     facts: int = 0  # probe facts checked, and those found in the context
     facts_in_context: int = 0
     files: int = 0  # files used so far, and those the context still names
@@ -72,10 +74,15 @@ class ReplayFigures(msgspec.Struct, frozen=True):
         both = ((name, getattr(self, name), getattr(other, name)) for name in self.__struct_fields__)
         return ReplayFigures(**{name: max(one, two) if name == "peak_tokens" else one + two for name, one, two in both})
 
+    def finished(self) -> ReplayFigures:
+        """Return what counts in a sum: of a session that ended early, only that it did."""
+        early = ReplayFigures(stopped_sessions=self.stopped_sessions, calls_not_played=self.calls_not_played)
+        return early if self.stopped_sessions else self
+
     @property
     def input_units(self) -> float:
-        """Input cost in units of one uncached input token. Answers are excluded, since they are the same under every policy."""
-        return cost("", msgspec.structs.replace(self.usage, output_tokens=0)).units
+        """Cost in units of one uncached input token. Recorded answers are excluded: they are the same under every policy."""
+        return cost("", msgspec.structs.replace(self.usage, output_tokens=self.extra_output_tokens)).units
 
     @property
     def cost_usd(self) -> float | None:
@@ -85,7 +92,7 @@ class ReplayFigures(msgspec.Struct, frozen=True):
     def to_json(self) -> dict[str, Any]:
         """Return the figures for --json; those that other programs read come first."""
         usd = self.cost_usd
-        counts = {name: getattr(self, name) for name in self.__struct_fields__[3:]}
+        counts = {name: getattr(self, name) for name in self.__struct_fields__[4:]}
         return {
             "input_units": round(self.input_units, 1),
             "cost_usd": round(usd, 6) if usd is not None else None,
@@ -96,8 +103,32 @@ class ReplayFigures(msgspec.Struct, frozen=True):
             **{name: counts.pop(name) for name in RELIED_ON},
             "written_1h_tokens": self.usage.cache_write_1h,
             **counts,
+            "unexplained_usd": round(self.unexplained_usd, 6),
             **({"asked": self.comparison.to_json()} if self.comparison.calls or self.comparison.failed else {}),
         }
+
+
+class RequestPoint(NamedTuple):
+    """One request of a session, for its chart."""
+
+    time: float  # seconds
+    tokens: int
+    decision: str = ""  # why it does not start with the previous one
+    hidden: tuple[str, ...] = ()  # what its answer quotes and it did not contain
+
+
+class ReplayedSession(msgspec.Struct, frozen=True):
+    """One session under every policy."""
+
+    name: str  # of its file
+    calls: int
+    figures: dict[str, ReplayFigures]
+    points: dict[str, tuple[RequestPoint, ...]] = {}  # only for sessions with a chart
+
+    @property
+    def cost(self) -> float:
+        """The greatest cost under any policy; sessions without prices come after all others."""
+        return max(figures.usd or figures.input_units * 1e-9 for figures in self.figures.values())
 
 
 def bill_call(model: str, usage: Usage, *, side: bool = False, window: int = 0) -> ReplayFigures:
@@ -108,39 +139,22 @@ def bill_call(model: str, usage: Usage, *, side: bool = False, window: int = 0) 
         unpriced_calls=usd is None,
         calls=not side,
         side_calls=side,
+        extra_output_tokens=usage.output_tokens if side else 0,
         peak_tokens=0 if side else usage.prompt,
         over_window=not side and bool(window) and usage.prompt > window,
     )
+
+
+def bill_extra(model: str, usage: Usage) -> ReplayFigures:
+    """Bill a call that the recording does not have: it fetches text again."""
+    return msgspec.structs.replace(bill_call(model, usage), calls=0, extra_output_tokens=usage.output_tokens)
+
+
+def usage_cost(model: str, usage: Usage) -> float:
+    return cost(model, usage).usd or 0.0
 
 
 def has_missed(usage: Usage, readable: int) -> bool:
     """Return whether a request read much less from the cache than the `readable` tokens the previous one left there."""
     lost = readable - usage.cache_read
     return lost > TOKENS and lost > readable * SHARE
-
-
-class Curve:
-    """Context size over the calls, in bounded memory: when full, neighbouring points are merged into their maximum."""
-
-    def __init__(self) -> None:
-        self.points: list[int] = []
-        self.stride = 1  # calls in one point
-        self._open: list[int] = []  # calls of the unfinished point
-
-    def extend(self, sizes: Iterable[int]) -> None:
-        for size in sizes:
-            self._open.append(size)
-            if len(self._open) == self.stride:
-                self.points.append(max(self._open))
-                self._open = []
-                if len(self.points) == MOST_POINTS:
-                    self.points = [max(self.points[at : at + 2]) for at in range(0, MOST_POINTS, 2)]
-                    self.stride *= 2
-
-    def shown(self, columns: int) -> list[int]:
-        """Return at most `columns` points."""
-        points = [*self.points, *([max(self._open)] if self._open else [])]
-        if len(points) <= columns:
-            return points
-        edges = [at * len(points) // columns for at in range(columns + 1)]
-        return [max(points[start:end]) for start, end in pairwise(edges)]

@@ -1,100 +1,153 @@
-"""The report as one HTML page: a chart of the context size over the calls, and the table. No scripts, no external resources.
+"""The report as one HTML page: what it would have cost, a chart of each session, the tables. No scripts, no external resources.
 
-Pure. File names and settings are escaped.
+Pure. File names, settings and lines of the transcripts are escaped.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 from ..core.wording import counted
-from .run import ReplayReport
-from .table import COLUMNS, cells, remarks
+from .chart import COLOURS, STYLE, ChartLine, ChartPoint, chart
+from .figures import ReplayedSession, RequestPoint
+from .report import ReplayReport
+from .savings import saving
+from .table import COLUMNS, cells, headlines, named_rows, remarks
+from .variants import RECORDED
 
 # Identifies an earlier report that may be replaced.
 BEGINNING = "<!doctype html>"
-WIDTH, HEIGHT = 960, 280
-LEFT, BOTTOM = 64, 24
-# Points that the chart's width can show.
-POINTS = 440
-# Distinguishable on white and on black, and with most forms of colour blindness.
-COLOURS = ("#888888", "#cc5500", "#0072b2", "#009e73", "#b0439c", "#a68a00", "#56a0d8", "#d05050")
+# Rows of the table of sessions, the dearest first, and hidden lines listed under one chart.
+MOST_SESSIONS = 500
+MOST_HIDDEN = 40
 
-STYLE = """
+PAGE_STYLE = """
 :root { color-scheme: light dark; --ink: #1c1c1c; --paper: #ffffff; --faint: #d8d8d8; --soft: #666666; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e8e8e8; --paper: #161616; --faint: #3a3a3a; --soft: #a0a0a0; } }
 body { color: var(--ink); background: var(--paper); font: 15px/1.5 system-ui, sans-serif; }
-body { margin: 2rem auto; max-width: 64rem; padding: 0 1rem; }
-h1 { font-size: 1.4rem; } p, li, figcaption { color: var(--soft); max-width: 52rem; }
-figure { margin: 1.5rem 0; } svg { width: 100%; height: auto; } svg text { fill: var(--soft); font-size: 11px; }
-.grid { stroke: var(--faint); } .line { fill: none; stroke-width: 1.6; vector-effect: non-scaling-stroke; }
-.scroll { overflow-x: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; white-space: nowrap; }
-th, td { border-bottom: 1px solid var(--faint); padding: .3rem .7rem; text-align: right; }
+body { margin: 2rem auto; max-width: 64rem; padding: 0 1rem; overflow-wrap: anywhere; }
+h1 { font-size: 1rem; color: var(--soft); } h2 { font-size: 1.2rem; margin-top: 2.5rem; } h3 { font-size: 1rem; margin: 0; }
+.headline { font-size: 1.5rem; line-height: 1.3; color: var(--ink); }
+p, li, figcaption, details { color: var(--soft); max-width: 56rem; } figure { margin: 2rem 0; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; width: 100%; }
+th, td { border-bottom: 1px solid var(--faint); padding: .3rem .5rem; text-align: right; vertical-align: top; }
 th:first-child, td:first-child { text-align: left; }
-.key { display: inline-block; width: .8em; height: .8em; margin-right: .5em; border-radius: 2px; }
+.key { display: inline-block; width: .8em; height: .8em; margin-right: .4em; border-radius: 2px; } .keys span { margin-right: 1em; }
 """
 
 
 def page(report: ReplayReport, title: str) -> str:
     """Return the HTML page; it begins with BEGINNING."""
+    colours = {name: COLOURS[at % len(COLOURS)] for at, name in enumerate(report.figures)}
     body = [
         f"<h1>{escape(title)}</h1>",
+        *(f'<p class="headline">{escape(one)}</p>' for one in headlines(report)),
         f"<p>{counted(report.sessions, 'recorded session')}, {counted(report.calls, 'call')}, replayed by Lamina.</p>",
-        _picture(report),
-        _table(report),
+        "<h2>Policies</h2>",
+        _policies(report, colours),
+        _charts(report, colours),
+        "<h2>Sessions</h2>",
+        _sessions(report),
         _list("Notes", remarks(report)),
         _list("Skipped files", report.skipped),
         _list("Partly readable files", report.damaged),
     ]
     head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{escape(title)}</title>'
     return (
-        f'{BEGINNING}\n<html lang="en"><head>{head}<style>{STYLE}</style></head>\n<body>\n'
+        f'{BEGINNING}\n<html lang="en"><head>{head}<style>{PAGE_STYLE}{STYLE}</style></head>\n<body>\n'
         + "\n".join(body)
         + "\n</body></html>\n"
     )
 
 
-def colour(at: int) -> str:
-    return COLOURS[at % len(COLOURS)]
+def _policies(report: ReplayReport, colours: Mapping[str, str]) -> str:
+    """Return the table of figures with one column per policy: that many fit beside each other, the figures would not."""
+    columns = [cells(report, name) for name in report.figures]
+    names = [f"{_key(colours[name])}{escape(column[0])}" for name, column in zip(report.figures, columns, strict=True)]
+    rows = [[escape(title), *(escape(column[at]) for column in columns)] for at, title in enumerate(COLUMNS) if at]
+    return _table(["", *names], rows)
 
 
-def _picture(report: ReplayReport) -> str:
-    curves = {name: curve.shown(POINTS) for name, curve in report.curves.items()}
-    top = max((size for sizes in curves.values() for size in sizes), default=0) or 1
-    lines = [_line(sizes, top, colour(at), name) for at, (name, sizes) in enumerate(curves.items())]
-    grid = [_rule(share, top) for share in (0.0, 0.25, 0.5, 0.75, 1.0)]
-    caption = "Tokens of each request, one session after another. Where lines overlap, the lower row of the table is on top."
-    return (
-        f'<figure><svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="Context size over calls">'
-        f"{''.join(grid)}{''.join(lines)}</svg><figcaption>{caption}</figcaption></figure>"
+def _charts(report: ReplayReport, colours: Mapping[str, str]) -> str:
+    drawn = [session for session in report.played if session.points]
+    if not drawn:
+        return ""
+    rows = named_rows(report)
+    keys = "".join(f"<span>{_key(colours[row])}{escape(row)}</span>" for row in rows)
+    said = (
+        "Tokens of each request over time (UTC). Dots are decisions: the request does not start with the previous one. "
+        "Crosses are answers that quote a result which the request did not contain. Shaded: pauses over ten minutes, shortened."
     )
+    more = f" The {len(drawn):,} dearest of {report.sessions:,} sessions." if len(drawn) < report.sessions else ""
+    figures = [_chart(session, rows, colours) for session in sorted(drawn, key=lambda one: -one.cost)]
+    return f'<h2>Sessions over time</h2><p>{said}{more}</p><p class="keys">{keys}</p>{"".join(figures)}'
 
 
-def _rule(share: float, top: int) -> str:
-    y = _y(share)
-    label = f'<text x="{LEFT - 6}" y="{y + 4:.0f}" text-anchor="end">{share * top:,.0f}</text>'
-    return f'<line class="grid" x1="{LEFT}" x2="{WIDTH}" y1="{y:.1f}" y2="{y:.1f}"/>{label}'
+def _chart(session: ReplayedSession, rows: Sequence[str], colours: Mapping[str, str]) -> str:
+    lines = [
+        ChartLine(row, colours[row], [_point(point) for point in session.points[row]]) for row in rows if session.points[row]
+    ]
+    costs = ", ".join(f"{row} {_money(session, row)}" for row in rows)
+    caption = f"<figcaption>{counted(session.calls, 'call')}: {escape(costs)}.</figcaption>"
+    name = os.path.basename(session.name)
+    picture = chart(lines, label=f"Tokens of each request of {name}")
+    return f"<figure><h3>{escape(name)}</h3>{caption}{picture}{_needed(session, rows)}</figure>"
 
 
-def _line(sizes: Sequence[int], top: int, stroke: str, name: str) -> str:
-    step = (WIDTH - LEFT) / max(1, len(sizes) - 1)
-    points = " ".join(f"{LEFT + at * step:.1f},{_y(size / top):.1f}" for at, size in enumerate(sizes))
-    return f'<polyline class="line" stroke="{stroke}" points="{points}"><title>{escape(name)}</title></polyline>'
+def _point(point: RequestPoint) -> ChartPoint:
+    return ChartPoint(point.time, point.tokens, point.decision, "; ".join(point.hidden))
 
 
-def _y(share: float) -> float:
-    return 8 + (1 - share) * (HEIGHT - BOTTOM - 8)
+def _needed(session: ReplayedSession, rows: Sequence[str]) -> str:
+    """List what was hidden when an answer quoted it."""
+    lines = [f"{row}: {example}" for row in rows for point in session.points[row] for example in point.hidden]
+    if not lines:
+        return ""
+    shown = "".join(f"<li>{escape(line)}</li>" for line in lines[:MOST_HIDDEN])
+    more = f"<li>and {len(lines) - MOST_HIDDEN:,} more</li>" if len(lines) > MOST_HIDDEN else ""
+    title = f"{counted(len(lines), 'line')} hidden and needed later"
+    return f"<details><summary>{title}</summary><ul>{shown}{more}</ul></details>"
 
 
-def _table(report: ReplayReport) -> str:
-    head = "".join(f"<th>{escape(name)}</th>" for name in COLUMNS)
-    rows = []
-    for at, (name, figures) in enumerate(report.figures.items()):
-        first, *rest = cells(name, figures)
-        key = f'<span class="key" style="background:{colour(at)}"></span>'
-        rows.append(f"<tr><td>{key}{escape(first)}</td>{''.join(f'<td>{escape(cell)}</td>' for cell in rest)}</tr>")
-    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
+def _sessions(report: ReplayReport) -> str:
+    rows = [row for row in named_rows(report) if row != RECORDED]
+    ordered = sorted(report.played, key=lambda one: -one.cost)[:MOST_SESSIONS]
+    made = [
+        [
+            escape(os.path.basename(one.name)),
+            f"{one.calls:,}",
+            _money(one, RECORDED),
+            *(f"{_money(one, row)} ({_saved(one, row)})" for row in rows),
+        ]
+        for one in ordered
+    ]
+    left = f"<p>and {len(report.played) - MOST_SESSIONS:,} more.</p>" if len(report.played) > MOST_SESSIONS else ""
+    return _table(["session", "calls", RECORDED, *map(escape, rows)], made) + left
+
+
+def _money(session: ReplayedSession, row: str) -> str:
+    figures = session.figures[row]
+    if figures.stopped_sessions:
+        return "not finished"
+    return "?" if figures.cost_usd is None else f"${figures.cost_usd:,.2f}"
+
+
+def _saved(session: ReplayedSession, row: str) -> str:
+    saved = saving([session], row)
+    return f"{-saved.share:+.0%}" if saved is not None else "–"
+
+
+def _key(colour: str) -> str:
+    return f'<span class="key" style="background:{colour}"></span>'
+
+
+def _table(head: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table of cells that are escaped already."""
+    titles = "".join(f"<th>{cell}</th>" for cell in head)
+    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
+    return f"<table><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def _list(title: str, sentences: Sequence[str]) -> str:

@@ -1,35 +1,40 @@
 """Play a script into a `lamina.Session`, whose layers decide as they would have at the time.
 
-The session lives in a temporary home and uses the recording's clock. After every step the replay waits for background work
-(notes, prepared summaries), so that the same script always gives the same figures; in a live session it may finish a call
-later.
+The session lives in a temporary home and uses the recording's clock: a request leaves when the last input before it was recorded,
+and renews its cache entry when its answer was complete. After every step the replay waits for background work (notes, prepared
+summaries), so that the same script always gives the same figures; in a live session it may finish a call later.
+
+An answer that needs text which has left the context is preceded by a call that fetches the text again; it is played and paid
+like any other call.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from .. import turn
+from ..conversation.cache_life import KEEP_ALIVE
 from ..conversation.state import Conversation
-from ..core.blocks import Block, Text, Thinking, ToolResult, ToolUse, Wire, text
+from ..core.blocks import Block, Text, Thinking, ToolResult, ToolUse, Wire, text, tool_result, tool_use
 from ..core.cache import BREAK_HEADER
 from ..core.errors import NothingToSend, WindowFull
+from ..core.inputs import AUTO
 from ..core.records import Clear, Spill
 from ..core.reply import Reply
 from ..core.settings import Settings
 from ..core.usage import Usage
-from ..core.view import Item
 from ..fork.host import Host
-from ..prompt.break_causes import TTL_SECONDS, readable_after
+from ..prompt.break_causes import readable_after
+from ..prompt.cache_marks import UNMARKABLE
 from ..session.base import working
 from ..session.provider import limits_for
 from ..session.session import Session
 from .comparison import ComparisonModel
-from .figures import ReplayFigures, bill_call, has_missed
+from .figures import ReplayFigures, RequestPoint, bill_call, bill_extra, has_missed
+from .hidden_text import Fetch, Hidden, ShownText, text_of_request
 from .recorded_provider import RecordedProvider
 from .repeated_reads import ReadTracker
 from .script import Probe, RecordedAnswer, RecordedInput, ReplayScript, look_for
@@ -42,6 +47,8 @@ PATIENCE = 120.0
 # Start time for recordings without times; nothing depends on its value.
 SOME_TIME = "2020-01-01T00:00:00.000Z"
 INSTRUCTIONS = "instructions"
+# A model that fetches something again also says why, or thinks about it.
+LEAST_OUTPUT = 100
 
 
 class ReplayStage(NamedTuple):
@@ -60,11 +67,15 @@ class ReplayStage(NamedTuple):
 
 class Played(NamedTuple):
     figures: ReplayFigures
-    sizes: tuple[int, ...]  # tokens of each request
+    points: tuple[RequestPoint, ...]
 
 
-def play(stage: ReplayStage, settings: Settings, *, index: str | None = None, endless: bool = False) -> Played:
-    """Play the script. `index` is the first reminder with the memory index, or None; with `endless` the window never fills."""
+def play(
+    stage: ReplayStage, settings: Settings, *, index: str | None = None, endless: bool = False, ttl: str | None = None
+) -> Played:
+    """Play the script. `index` is the first reminder with the memory index, or None; with `endless` the window never fills.
+
+    `ttl` is the lifetime of cache entries, by default that of the recording, or the policy's choice if it makes one."""
     provider = RecordedProvider(stage.script.model, stage.count)
     window = limits_for(provider, settings.policy, settings, window=stage.window, options={}, notices=[]).window
     session = Session(
@@ -76,12 +87,12 @@ def play(stage: ReplayStage, settings: Settings, *, index: str | None = None, en
         settings=settings,
         window=ENDLESS if endless else stage.window,
         session_id="replay",
-        cache_ttl=stage.script.ttl,
+        cache_ttl=ttl or (AUTO if settings.policy.cache.ttl == AUTO else stage.script.ttl),
     )
     session._begin_bare()
     try:
         with working(session) as conversation:
-            played = _Player(stage, session, provider, conversation, window).run(index)
+            played = _Player(stage, session, provider, conversation, window, endless=endless).run(index)
         session.close()
     except BaseException:  # also on Ctrl-C: no background work may continue
         session.abort()
@@ -99,17 +110,41 @@ def _system(stage: ReplayStage) -> list[Wire]:
 
 
 def _warm(stage: ReplayStage, provider: RecordedProvider) -> None:
-    """Put the start of the prompt into the cache, if the recording found it there from earlier sessions."""
+    """Put the start of the prompt into the cache, without a bill: other sessions have it there."""
     known = _system(stage)[: None if stage.script.system is not None else 1]
-    if stage.learnt.warm and known:
+    if known:
         mark = {"type": "ephemeral", "ttl": stage.script.ttl}
         marked = [*known[:-1], {**known[-1], "cache_control": mark}]
         provider.bill({"model": provider.model, "tools": stage.script.tools, "system": marked, "messages": []}, 0)
 
 
+def _warm_answer(provider: RecordedProvider, request: Wire) -> None:
+    """Put the request up to its last answer into the cache, without a bill.
+
+    Some programs make requests that they do not record, for example to suggest a next prompt. The recording shows it where it
+    read more from the cache than the last recorded request had left there."""
+    messages = request["messages"]
+    last = max((at for at, message in enumerate(messages) if message["role"] == "assistant"), default=-1)
+    content = messages[last]["content"] if last >= 0 else []
+    if content and content[-1]["type"] not in UNMARKABLE and "cache_control" not in content[-1]:
+        mark = next((block["cache_control"] for block in reversed(messages[-1]["content"]) if "cache_control" in block), None)
+        marked = {**messages[last], "content": [*content[:-1], {**content[-1], "cache_control": mark}]}
+        provider.bill({**request, "messages": [*messages[:last], marked]}, 0)
+
+
 class _Player:
-    def __init__(self, stage: ReplayStage, session: Session, provider: RecordedProvider, c: Conversation, window: int) -> None:
+    def __init__(
+        self,
+        stage: ReplayStage,
+        session: Session,
+        provider: RecordedProvider,
+        c: Conversation,
+        window: int,
+        *,
+        endless: bool,
+    ) -> None:
         self._stage = stage
+        self._endless = endless
         self._session = session
         self._provider = provider
         self._c = c
@@ -117,9 +152,12 @@ class _Player:
         self._time = SOME_TIME
         self._index = ""  # the memory index, until it is sent
         self._reads = ReadTracker()
+        self._shown = ShownText()
+        self._fetched = 0
         self._readable = 0
+        self._recorded_readable = 0  # what the last recorded request left in the cache
         self._figures = ReplayFigures()
-        self._sizes: list[int] = []
+        self._points: list[RequestPoint] = []
         c.use_clock(lambda: self._time)
         session.lend(Host(observer=self._watch))
 
@@ -131,9 +169,9 @@ class _Player:
             if not any(isinstance(step, RecordedInput) and step.context == INSTRUCTIONS for step in steps):
                 self._instruct("")
         for at, step in enumerate(steps):
-            self._move(step.time)
             try:
                 if isinstance(step, RecordedInput):
+                    self._move(step.time)
                     self._say(step)
                 else:
                     self._answer(step, at)
@@ -144,7 +182,7 @@ class _Player:
             if (probe := self._stage.probes.get(at)) is not None:
                 self._add(look_for(probe, self._c.log.view.items))
         self._add(self._decided() + self._provider.side)
-        return Played(self._figures, tuple(self._sizes))
+        return Played(self._figures, tuple(self._points))
 
     def _add(self, figures: ReplayFigures) -> None:
         self._figures += figures
@@ -171,6 +209,7 @@ class _Player:
         if results:
             self._session._add_results(results)
             self._reads.came(results)
+            self._shown.came(results)
         message = [block.wire for block in step.blocks if _is_said(block)]
         if message:
             self._session.add_user(message)
@@ -182,38 +221,85 @@ class _Player:
             turn.add_context(self._c, INSTRUCTIONS, words)
 
     def _answer(self, step: RecordedAnswer, at: int) -> None:
-        try:
-            request = self._session.before_call()
-        except NothingToSend:  # a second answer to the same request is recorded but is not a call
+        self._provider.answered_by = step.model or self._provider.model
+        request = self._request() if step.sent else None
+        if request is None:  # a second answer to the same request, or one that no model gave
+            self._move(step.time)
             self._session.after_call(self._reply(step, None))
             return
-        self._settle()
+        hidden = self._look(step, request)
+        if hidden.fetches:
+            request = self._fetch(hidden.fetches, request) or request
         repeats = self._reads.called(step.calls, lambda: _seen(self._c))
         if self._stage.comparison_model is not None and at in self._stage.points:
             # Compare with the reads before this answer only.
             compared = self._stage.comparison_model.ask(request, self._stage.script.system, step, self._reads)
             self._add(ReplayFigures(comparison=compared))
-        if not self._sizes:
-            _warm(self._stage, self._provider)
-        usage = self._provider.bill(request, _output(step, self._stage.count))
-        announced = BREAK_HEADER in (request.get("extra_headers") or {})
-        expired = not announced and has_missed(usage, self._readable)
-        self._readable = readable_after(usage)
-        self._sizes.append(usage.prompt)
-        self._add(bill_call(self._provider.model, usage, window=self._window) + repeats + ReplayFigures(expired=expired))
-        self._session.after_call(self._reply(step, usage))
+        self._warm(step, request)
+        self._send(request, step, repeats, hidden)
+        self._shown.answered(step.calls)
         if not step.calls:
             self._session.end_turn()
         self._settle()
         self._stage.on_call()
 
+    def _request(self) -> Wire | None:
+        try:
+            request = self._session.before_call()
+        except NothingToSend:
+            return None
+        self._settle()
+        return request
+
+    def _look(self, step: RecordedAnswer, request: Wire) -> Hidden:
+        """Count what the answer quotes; nothing is hidden from it where nothing is removed."""
+        said = [block for block in step.blocks if isinstance(block, Text | ToolUse)]
+        found = self._shown.look(said, None if self._endless else text_of_request(request))
+        self._add(ReplayFigures(quotes=found.quotes, quotes_hidden=found.hidden, fetched=len(found.fetches)))
+        return found
+
+    def _fetch(self, wanted: Sequence[Fetch], request: Wire) -> Wire | None:
+        """Play a call that fetches these texts again, and return the next request."""
+        calls = []
+        for one in wanted:
+            self._fetched += 1
+            calls.append(tool_use(f"fetched-{self._fetched}", one.tool, one.input))
+        usage = self._provider.bill(request, max(LEAST_OUTPUT, self._stage.count.of(calls)))
+        self._readable = readable_after(usage)
+        self._add(bill_extra(self._provider.answered_by, usage))
+        self._session.after_call(Reply(f"fetched-{self._fetched}", self._provider.model, tuple(calls), "tool_use", usage))
+        self._session._add_results([tool_result(call.id, one.text) for call, one in zip(calls, wanted, strict=True)])
+        return self._request()
+
+    def _warm(self, step: RecordedAnswer, request: Wire) -> None:
+        """Put into the cache what the recorded request found there and no recorded request had left."""
+        usage, left = step.usage or Usage(), self._recorded_readable
+        if 0 < self._stage.learnt.warm <= usage.cache_read and (not left or has_missed(usage, left)):
+            _warm(self._stage, self._provider)
+        elif usage.cache_read > left > 0 and not _decision(request):
+            _warm_answer(self._provider, request)
+        self._recorded_readable = readable_after(usage)
+
+    def _send(self, request: Wire, step: RecordedAnswer, repeats: ReplayFigures, hidden: Hidden) -> None:
+        sent, decision = self._provider.now, _decision(request)
+        look = self._provider.look(request)
+        self._move(step.time)
+        usage = self._provider.commit(look, _output(step, self._stage.count))
+        expired = not decision and has_missed(usage, self._readable)
+        self._readable = readable_after(usage)
+        self._points.append(RequestPoint(sent, usage.prompt, decision, hidden.examples))
+        self._add(bill_call(self._provider.answered_by, usage, window=self._window) + repeats)
+        self._add(ReplayFigures(expired=expired))
+        self._session.after_call(self._reply(step, usage))
+
     def _reply(self, step: RecordedAnswer, usage: Usage | None) -> Reply:
         stop = "tool_use" if step.calls else "end_turn"
-        return Reply(f"replayed-{len(self._sizes)}", self._provider.model, step.blocks, stop, usage)
+        return Reply(f"replayed-{len(self._points)}", self._provider.model, step.blocks, stop, usage)
 
     def _settle(self) -> None:
         for name in self._session.status.background_jobs:
-            self._c.background.wait(name, PATIENCE)
+            if name != KEEP_ALIVE:  # it waits for a pause that a replay does not have
+                self._c.background.wait(name, PATIENCE)
 
     def _watch(self, name: str, data: dict[str, Any]) -> None:
         match name:
@@ -245,58 +331,11 @@ def _seen(c: Conversation) -> frozenset[str]:
     return frozenset(call for call in results if call not in c.log.view.replaced)
 
 
+def _decision(request: Wire) -> str:
+    """Return the announced reason why the request does not start with the previous one, or an empty string."""
+    return str((request.get("extra_headers") or {}).get(BREAK_HEADER, "")).partition(";")[0]
+
+
 def _output(step: RecordedAnswer, count: TokenCounter) -> int:
     """Return the reported output tokens, so that every row pays the same for an answer; estimated if none were reported."""
     return step.usage.output_tokens if step.usage is not None and step.usage.output_tokens else count.of(step.blocks)
-
-
-def replay_recorded(script: ReplayScript, probes: Mapping[int, Probe], window: int) -> Played:
-    """Build the "recorded" row from the transcript's own usage and from what its program had removed from view.
-
-    Answers without reported usage count as calls with no tokens.
-    """
-    total, sizes, reads = ReplayFigures(compactions=script.recorded.compactions), list[int](), ReadTracker()
-    readable, last = 0, ""
-    for at, step in enumerate(script.steps):
-        if not isinstance(step, RecordedAnswer):
-            reads.came(step.blocks)
-            continue
-        total += reads.called(step.calls, partial(_recorded_results, script, at))
-        if step.usage is not None:
-            missed = has_missed(step.usage, readable)
-            expired = missed and _seconds(last, step.time) >= TTL_SECONDS[script.ttl]
-            total += bill_call(step.model, step.usage, window=window) + ReplayFigures(
-                expired=expired, breaks=missed and not expired
-            )
-            readable, last = readable_after(step.usage), step.time
-            sizes.append(step.usage.prompt)
-        if (probe := probes.get(at)) is not None:
-            total += look_for(probe, _recorded_view(script, at))
-    for usage in script.recorded.side:
-        total += bill_call(script.model, usage, side=True)
-    return Played(total, tuple(sizes))
-
-
-def _recorded_view(script: ReplayScript, at: int) -> Iterator[Item]:
-    """Yield what the recorded model saw after this step."""
-    gone, cleared = script.recorded.gone, script.recorded.results_gone
-    for since, item in script.recorded.summaries:
-        if since <= at < gone.get(item.uuid, at + 1):
-            yield item
-    for step, item in script.items:
-        calls = [block.tool_use_id for block in item.blocks if isinstance(block, ToolResult)]
-        if step <= at < gone.get(item.uuid, at + 1) and not any(cleared.get(call, at + 1) <= at for call in calls):
-            yield item
-
-
-def _recorded_results(script: ReplayScript, at: int) -> frozenset[str]:
-    return frozenset(
-        block.tool_use_id for item in _recorded_view(script, at) for block in item.blocks if isinstance(block, ToolResult)
-    )
-
-
-def _seconds(before: str, now: str) -> float:
-    try:
-        return (datetime.fromisoformat(now) - datetime.fromisoformat(before)).total_seconds()
-    except (ValueError, TypeError):
-        return 0.0

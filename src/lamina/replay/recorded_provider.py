@@ -7,12 +7,12 @@ billed too, with the length that the local function produces. Use one instance p
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from ..core.blocks import Wire
-from ..core.cache import CacheModel, PrefixCache, openai_cache
+from ..core.cache import CacheModel, CacheUse, PrefixCache, Prompt, openai_cache
 from ..core.errors import SettingError
 from ..core.reply import Reply, read_response
 from ..core.usage import Usage
@@ -25,14 +25,22 @@ from .token_scale import TokenCounter
 UNKNOWN = "unknown"
 
 
+class CacheLookup(NamedTuple):
+    prompt: Prompt
+    use: CacheUse
+
+
 class RecordedProvider:
-    """A provider that answers from the recording; `now` is the recorded time in seconds, set by the player."""
+    """A provider that answers from the recording.
+
+    The player sets `now`, the recorded time in seconds, and `answered_by`, the model of the recorded answer: its price is paid and
+    its cache is used, also by forks."""
 
     name = "replay"
     can_call = True
 
     def __init__(self, model: str, count: TokenCounter) -> None:
-        self.model = model or UNKNOWN
+        self.model = self.answered_by = model or UNKNOWN
         # No cache edits and no clearing by the provider: what a server does on its own is not modelled.
         self.capabilities = Capabilities("messages", cache_marks=True, cache_ttl_1h=True, thinking=True)
         self.now = 0.0
@@ -45,8 +53,23 @@ class RecordedProvider:
         self._lock = threading.Lock()  # forks call from their own threads
 
     def bill(self, request: Wire, output: int) -> Usage:
+        """Bill a request that is answered at once."""
+        return self.commit(self.look(request), output)
+
+    def look(self, request: Wire) -> CacheLookup:
+        """Return what a request finds in the cache when it is sent."""
         with self._lock:
-            return self._cache.use(request, self.now).usage(output)
+            prompt = self._cache.reader.read({**request, "model": self.answered_by})
+            return CacheLookup(prompt, self._cache.look(prompt, self.now))
+
+    def commit(self, found: CacheLookup, output: int) -> Usage:
+        """Store what the request leaves in the cache when it is answered, and return its usage."""
+        with self._lock:
+            if isinstance(self._cache, CacheModel):
+                self._cache.commit(found.use, self.now)
+            else:
+                self._cache.commit(found.prompt, self.now)
+        return found.use.usage(output)
 
     def render(self, request: Wire) -> Wire:
         return request
@@ -58,7 +81,7 @@ class RecordedProvider:
         reply = self._local.ask(request, purpose=purpose, **options)
         usage = self.bill(request, self._count.of(reply.blocks))
         with self._lock:
-            self.side += bill_call(self.model, usage, side=True)
+            self.side += bill_call(self.answered_by, usage, side=True)
         return msgspec.structs.replace(reply, model=self.model, usage=usage)
 
     async def ask_async(self, request: Wire, **options: Any) -> Reply:

@@ -17,8 +17,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
-
 from ..core.errors import DiskError, InputError, LaminaError
 from ..core.settings import Settings
 from ..disk.dirfd import private_dir
@@ -30,9 +28,10 @@ from ..memory.store.scopes import locate_memory
 from ..prompt.reminder import IndexText, first_reminder
 from ..session.provider import limits_for
 from .comparison import ComparisonModel
-from .figures import Curve, ReplayFigures
-from .play import Played, ReplayStage, play, replay_recorded
+from .play import Played, ReplayStage, play
 from .recorded_provider import RecordedProvider
+from .recorded_row import replay_recorded
+from .report import ReplayReport
 from .script import ReplayScript, probes_of, read_script
 from .token_scale import TokenCounter, TokenScale, learn_scale
 from .variants import RECORDED, Variant
@@ -54,31 +53,6 @@ class ReplayOptions(NamedTuple):
     reminder: Callable[[Settings], str | None] = lambda _: None  # the first reminder of a session with memory
     comparison_model: ComparisonModel | None = None
     on_call: Callable[[str, int, int], None] = lambda policy, call, calls: None
-
-
-class ReplayReport(msgspec.Struct):
-    sessions: int = 0
-    calls: int = 0
-    figures: dict[str, ReplayFigures] = msgspec.field(default_factory=dict)
-    curves: dict[str, Curve] = msgspec.field(default_factory=dict)
-    skipped: list[str] = msgspec.field(default_factory=list)
-    damaged: list[str] = msgspec.field(default_factory=list)  # files that could be read only in part
-    silent: int = 0  # sessions without reported usage
-
-    def take(self, rows: Mapping[str, Played], calls: int) -> None:
-        """Add the rows of one session with `calls` calls."""
-        self.sessions += 1
-        self.calls += calls
-        self.silent += not rows[RECORDED].sizes
-        for name, played in rows.items():
-            self.figures[name] = self.figures.get(name, ReplayFigures()) + played.figures
-            self.curves.setdefault(name, Curve()).extend([*played.sizes, *[0] * (calls - len(played.sizes))])
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the report for --json; the keys that other programs read come first."""
-        policies = {name: figures.to_json() for name, figures in self.figures.items()}
-        more = {"skipped": self.skipped, "damaged": self.damaged, "without_usage": self.silent}
-        return {"sessions": self.sessions, "policies": policies, **more}
 
 
 def transcripts(paths: Sequence[Path]) -> list[Path]:
@@ -119,7 +93,7 @@ def replay(
         except LaminaError as error:
             report.skipped.append(_sentence(path, error))
             continue
-        report.take(rows, len(script.answers))
+        report.take(str(path), rows, len(script.answers))
     return report
 
 
@@ -143,7 +117,7 @@ def _rows(
         with _home() as home:
             stage = ReplayStage(script, learnt, count, probes, home, asked, called, wanted.comparison_model, points)
             index = wanted.reminder(held) if variant.memory and held.memory else None
-            rows[variant.name] = play(stage, held, index=index, endless=variant.endless)
+            rows[variant.name] = play(stage, held, index=index, endless=variant.endless, ttl=variant.ttl)
         gc.collect()  # a session has reference cycles that would otherwise keep megabytes alive
     return rows
 

@@ -1,29 +1,34 @@
 """A recorded conversation as a script: its inputs and answers in order, with the usage each answer reported.
 
-Reads one transcript of Lamina or Claude Code. Invariant: the script is the conversation as if nothing had ever been removed
-from it. What the recorded program removed is kept apart (`gone`), for the "recorded" row. Its summaries, what it restored after
-them and the memories it recalled are left out: those are decisions, and a replay makes its own.
+Reads one transcript of Lamina, Claude Code, Codex or pi. Invariant: the script is the conversation as if nothing had ever been
+removed from it, and spilled results are read back from their files. What the recorded program removed is kept apart (`gone`), for
+the "recorded" row. Its summaries, what it restored after them and the memories it recalled are left out: those are decisions, and
+a replay makes its own.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 import msgspec
 
+from .. import sources
 from ..conversation.compaction.probes import Fact, drawn, judged, texts_of
-from ..core.blocks import Block, Text, ToolUse, Wire, text
+from ..core.blocks import Block, Text, ToolResult, ToolUse, Wire, text, tool_result
 from ..core.errors import InputError
 from ..core.log import Log
 from ..core.records import Attachment, Boundary, Clear, Event, Foreign, Message, Record, Revoke, Snapshot, Span, Spill
 from ..core.usage import Usage
 from ..core.view import Item
+from ..disk.files import read
+from ..disk.session_files.spills import DIRECTORY
 from ..disk.transcripts.jsonl import Health
-from ..disk.transcripts.store import read_transcript
 from .figures import ReplayFigures
 from .repeated_reads import path_of
 
@@ -34,6 +39,10 @@ INSTRUCTIONS = "attachment:instructions"
 _INDEX = re.compile(
     r"^# Memory index\n[^\n]*(?:\n\nContents of [^\n]+:\n<memory-index>\n.*?\n</memory-index>)+\n\n", re.MULTILINE | re.DOTALL
 )
+# The model that Claude Code names for answers of its own, such as an error message.
+SYNTHETIC = "<synthetic>"
+# Bytes of a spilled result that is read back; no provider takes a request with a larger one.
+MOST_RESULT = 8 << 20
 NO_CONVERSATION = "the file has no model answer"
 # Probe at a quarter, half, three quarters and the end, so that forgetting early and forgetting late look different.
 POINTS = 4
@@ -48,10 +57,15 @@ class RecordedInput(NamedTuple):
 
 
 class RecordedAnswer(NamedTuple):
-    time: str
+    time: str  # of its last record, so when the answer was complete
     blocks: tuple[Block, ...]
     model: str
     usage: Usage | None
+
+    @property
+    def sent(self) -> bool:
+        """Whether a model gave it. A program also records answers of its own."""
+        return self.model != SYNTHETIC and (self.usage is None or self.usage.prompt > 0)
 
     @property
     def calls(self) -> tuple[ToolUse, ...]:
@@ -84,8 +98,8 @@ class ReplayScript(NamedTuple):
 
     @property
     def answers(self) -> dict[int, RecordedAnswer]:
-        """The answers by step number."""
-        return {at: step for at, step in enumerate(self.steps) if isinstance(step, RecordedAnswer)}
+        """The answers to requests, by step number."""
+        return {at: step for at, step in enumerate(self.steps) if isinstance(step, RecordedAnswer) and step.sent}
 
     def spread(self, count: int, *, skip: int = 0) -> list[int]:
         """Return at most `count` answer steps, spread evenly up to the end of the session, without the first `skip`."""
@@ -97,17 +111,18 @@ class ReplayScript(NamedTuple):
 def read_script(path: Path) -> ReplayScript:
     """Read the script of a transcript; InputError if it is not a recorded conversation."""
     health = Health()
-    records = _own([record for record in read_transcript(path, health=health) if not isinstance(record, Foreign)])
-    whole = list(_whole(records))
+    records = _own([record for record in sources.read(path, health=health) if not isinstance(record, Foreign)])
+    originals = _originals(path, records)
+    whole = list(_whole(records, originals))
     log = Log.load(lambda: whole)
     if log.newer is not None:
         raise InputError(str(path), "was written by a newer version of Lamina", "upgrade Lamina")
-    made = _ScriptBuilder(records)
+    made = _ScriptBuilder(records, originals)
     for item in log.view.items:
         made.add(item)
-    answers = [step for step in made.steps if isinstance(step, RecordedAnswer)]
+    answers = [step for step in made.steps if isinstance(step, RecordedAnswer) and step.sent]
     if not answers:
-        raise InputError(str(path), NO_CONVERSATION, "pass a transcript of Lamina or Claude Code")
+        raise InputError(str(path), NO_CONVERSATION, "pass a transcript of Lamina, Claude Code, Codex or pi")
     snapshot = next((record for record in reversed(records) if isinstance(record, Snapshot)), None)
     return ReplayScript(
         model=_mostly([answer.model for answer in answers]),
@@ -129,10 +144,28 @@ def _own(records: list[Record]) -> list[Record]:
     return [msgspec.structs.replace(record, sidechain=False) if isinstance(record, flat) else record for record in records]
 
 
-def _whole(records: Sequence[Record]) -> Iterator[Record]:
+def _originals(path: Path, records: Sequence[Record]) -> dict[str, str]:
+    """Return the whole text of spilled results by call, from the session's own directory; missing or changed files are left out."""
+    found: dict[str, str] = {}
+    for spill in (record for record in records if isinstance(record, Spill) and 0 < record.size <= MOST_RESULT):
+        data = read(path.with_suffix("") / DIRECTORY / os.path.basename(spill.path), MOST_RESULT)
+        if data is not None and sha256(data).hexdigest() == spill.sha256:
+            found[spill.tool_use_id] = data.decode("utf-8", "replace")
+    return found
+
+
+def _unspilled(block: Block, originals: Mapping[str, str]) -> Block:
+    if not isinstance(block, ToolResult) or block.tool_use_id not in originals:
+        return block
+    return tool_result(block.tool_use_id, originals[block.tool_use_id], is_error=block.is_error)
+
+
+def _whole(records: Sequence[Record], originals: Mapping[str, str]) -> Iterator[Record]:
     """Yield the records without layer decisions. A compaction stays as a link of the tree, since later records hang on it."""
     for record in records:
         match record:
+            case Message() if originals and record.role == "user":
+                yield msgspec.structs.replace(record, blocks=tuple(_unspilled(block, originals) for block in record.blocks))
             case Boundary():
                 yield Foreign("compaction", record.uuid, record.logical_parent, record.time, record.sidechain)
             case Clear() | Spill() | Span() | Revoke():
@@ -144,8 +177,9 @@ def _whole(records: Sequence[Record]) -> Iterator[Record]:
 class _ScriptBuilder:
     """Builds the steps from view items. Blocks of one answer are joined even if results stand between them."""
 
-    def __init__(self, records: Sequence[Record]) -> None:
+    def __init__(self, records: Sequence[Record], spilled: Container[str]) -> None:
         self._records = records
+        self._spilled = spilled
         self._order = {uuid: at for at, record in enumerate(records) if (uuid := getattr(record, "uuid", None)) is not None}
         self._models = {record.uuid: record.model or "" for record in records if isinstance(record, Message)}
         self.steps: list[Step] = []
@@ -167,7 +201,9 @@ class _ScriptBuilder:
         if item.kind == INSTRUCTIONS:
             item = msgspec.structs.replace(item, blocks=_without_index(item.blocks))
         if item.role == "assistant":
-            self.items.append((self._answer(item), item))
+            # A part of a longer session may begin with an answer, whose request is not in the file.
+            if self.steps:
+                self.items.append((self._answer(item), item))
         elif item.blocks:
             context = item.kind.removeprefix("attachment:") if attached else ""
             self.items.append((self._step(item, RecordedInput(item.time, item.blocks, context)), item))
@@ -183,7 +219,7 @@ class _ScriptBuilder:
         assert isinstance(before, RecordedAnswer)
         # The last record of an answer has the complete usage.
         usage = item.usage or before.usage
-        self.steps[at] = before._replace(blocks=(*before.blocks, *item.blocks), usage=usage)
+        self.steps[at] = before._replace(time=max(before.time, item.time), blocks=(*before.blocks, *item.blocks), usage=usage)
         return at
 
     def _step(self, item: Item, step: Step) -> int:
@@ -208,12 +244,18 @@ class _ScriptBuilder:
             if isinstance(record, Clear)
             for call in record.markers
         }
+        # The recorded model saw only their previews.
+        cleared |= {call: at for at, item in self.items for call in _results(item) if call in self._spilled}
         summaries = tuple((self._first_step_after(self._order.get(item.uuid, 0)), item) for item in self._summaries)
         auto = sum(one.trigger == "auto" for one in boundaries)
         return RecordedView(len(boundaries), auto, gone, cleared, summaries, tuple(_beside(self._records)))
 
     def _first_step_after(self, place: int) -> int:
         return bisect_right(self._began, place)
+
+
+def _results(item: Item) -> list[str]:
+    return [block.tool_use_id for block in item.blocks if isinstance(block, ToolResult)]
 
 
 def _beside(records: Sequence[Record]) -> Iterator[Usage]:

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from ..core.wording import counted
 from .figures import ReplayFigures
-from .run import ReplayReport
+from .report import ReplayReport
+from .savings import headline, saving
 from .variants import APPEND, RECORDED
 
 
@@ -22,34 +23,54 @@ def _share(part: int, whole: int) -> str:
 
 
 _CELLS: dict[str, Callable[[ReplayFigures], str]] = {
-    "input units": lambda figures: short(figures.input_units),
     "cost": lambda figures: "?" if figures.cost_usd is None else f"${figures.cost_usd:,.2f}",
+    "input units": lambda figures: short(figures.input_units),
     "cached": lambda figures: _share(figures.usage.cache_read, figures.usage.prompt),
     "written": lambda figures: short(figures.usage.cache_write),
     "side calls": lambda figures: f"{figures.side_calls:,}",
     "compactions": lambda figures: f"{figures.compactions:,}",
+    "clearings": lambda figures: f"{figures.clearings:,}",
     "breaks": lambda figures: f"{figures.breaks:,}",
     "regrets": lambda figures: f"{figures.regrets:,}",
+    "fetched": lambda figures: f"{figures.fetched:,}",
+    "hidden": lambda figures: _share(figures.quotes_hidden, figures.quotes),
     "peak": lambda figures: short(figures.peak_tokens),
     "facts kept": lambda figures: _share(figures.facts_in_context, figures.facts),
     "files kept": lambda figures: _share(figures.files_in_context, figures.files),
 }
-COLUMNS = ("policy", *_CELLS)
+COLUMNS = ("policy", "saved", *_CELLS)
 
 
-def cells(name: str, figures: ReplayFigures) -> list[str]:
+def cells(report: ReplayReport, name: str) -> list[str]:
     """Return one cell per column."""
-    return [f"{name} (ends early)" if figures.stopped_sessions else name, *(cell(figures) for cell in _CELLS.values())]
+    figures, saved = report.figures[name], saving(report.played, name) if name != RECORDED else None
+    title = f"{name} (not all finished)" if figures.stopped_sessions else name
+    return [title, f"{saved.share:.1%}" if saved is not None else "–", *(cell(figures) for cell in _CELLS.values())]
+
+
+def headlines(report: ReplayReport) -> list[str]:
+    """Return what each policy would have cost, the settings in force first."""
+    found = [(name, saving(report.played, name)) for name in named_rows(report) if name != RECORDED]
+    made = [headline(name, saved) for name, saved in found if saved is not None]
+    return made or ["The sessions report no usage, so there is no recorded cost to compare with."]
+
+
+def named_rows(report: ReplayReport) -> list[str]:
+    """Return the recording, the settings in force and the policies, without `append` and without rows that vary another."""
+    return [name for name in report.figures if name != APPEND and " " not in name]
 
 
 def remarks(report: ReplayReport) -> list[str]:
     """Explain the figures, and point out what is unusual in this report."""
     return [
-        "An input unit is the price of one uncached input token: a cache read counts 0.1, a cache write 1.25 (2 for one hour). "
-        "Answers are not included; they are in the cost.",
+        "An input unit is the price of one uncached input token: a cache read counts 0.1, a cache write 1.25 (2 for one hour), "
+        "an output token of a background call 5. Recorded answers are not included; they are in the cost.",
         "The answers are the recorded ones under every policy. Summaries and notes are made by local functions, which also "
         "determine their length.",
-        "A regret is a file or result that was read again after it was removed from view.",
+        "A regret is a file or result that was read again after it was removed from view. Fetched: an Edit or Read needed text that "
+        "had left the context, so a call that fetches it is added and paid.",
+        "Hidden: of the results that answers quote (a line of 20 characters or more), those with a quoted line that the request "
+        "did not contain.",
         *_odd(report),
     ]
 
@@ -59,13 +80,16 @@ def _odd(report: ReplayReport) -> list[str]:
     if report.silent:
         notes.append(f"{counted(report.silent, 'session')} without reported usage, not counted in the row {RECORDED}.")
     for name, figures in report.figures.items():
+        if figures.unexplained_breaks:
+            broke = counted(figures.unexplained_breaks, "cache break")
+            notes.append(
+                f"{name}: {broke} within five minutes without a cause in the transcript cost ${figures.unexplained_usd:,.2f}; "
+                "this is taken out of the row, since no policy can prevent it."
+            )
         if figures.over_window:
             could = ", so a provider would reject them" if name == APPEND else ""
             share = f"{figures.over_window:,} of {counted(figures.calls, 'request')}"
             notes.append(f"{name}: {share} exceeded the context window{could}.")
-        if figures.stopped_sessions:
-            full = f"{name}: {counted(figures.stopped_sessions, 'session')} ended early because the window was full"
-            notes.append(f"{full}; {counted(figures.calls_not_played, 'call')} not replayed.")
         if figures.layer_failures:
             notes.append(f"{name}: {counted(figures.layer_failures, 'layer failure')}.")
         if (asked := figures.comparison).calls or asked.failed:
@@ -74,11 +98,21 @@ def _odd(report: ReplayReport) -> list[str]:
                 f"{counted(asked.questions, 'question')} to the user, {counted(asked.failed, 'failed call')}, ${asked.usd:,.2f}"
             )
             notes.append(f"{name}: {counted(asked.calls, 'answer')} from a model: {did}, {rest}.")
-    notes += _remembered(report)
+    notes += _unfinished(report) + _remembered(report)
     unpriced = max((figures.unpriced_calls for figures in report.figures.values()), default=0)
     if unpriced:
         notes.append(f"Some models have unknown prices: the cost lacks up to {counted(unpriced, 'call')}.")
     return notes
+
+
+def _unfinished(report: ReplayReport) -> list[str]:
+    """List the sessions that a policy could not finish."""
+    return [
+        f"{row}: {session.name} ended early because the window was full; "
+        f"{counted(session.figures[row].calls_not_played, 'call')} not replayed. The session is not in the row's sum."
+        for row in report.figures
+        for session in report.unfinished(row)
+    ]
 
 
 def _remembered(report: ReplayReport) -> list[str]:

@@ -22,6 +22,8 @@ from ..core.blocks import Block, read_block
 from ..core.cache import count_block
 from ..core.errors import InputError
 from ..core.usage import Usage
+from ..prompt.break_causes import readable_after
+from .figures import has_missed
 from .script import ReplayScript
 
 # Bounds the cache of counts; a dropped block is just counted again.
@@ -37,7 +39,7 @@ _SAME_ID = "00000000-aaaa-4aaa-8aaa-0123456789ab"
 class TokenScale(NamedTuple):
     scale: float = 1.0
     overhead: int = 0  # tokens of the system prompt and the tools
-    warm: int = 0  # the part of it that the first request read from the cache, left by earlier sessions
+    warm: int = 0  # the part of it that requests found in the cache though this session had nothing there: other sessions did
 
 
 class TokenCounter:
@@ -101,7 +103,13 @@ def learn_scale(script: ReplayScript) -> TokenScale:
     scale = _scale(sizes, reported, since=cuts)
     first, usage = reported[0]
     overhead = max(0, usage.prompt - math.ceil(scale * sum(sizes[:first])))
-    return TokenScale(scale, overhead, min(overhead, usage.cache_read))
+    return TokenScale(scale, overhead, min(overhead, _shared([one for _, one in reported])))
+
+
+def _shared(reported: Sequence[Usage]) -> int:
+    """Return the tokens that the first request, or one behind an expired cache, read from the cache: what all sessions begin with."""
+    missed = [now for was, now in pairwise(reported) if has_missed(now, readable_after(was))]
+    return min((usage.cache_read for usage in (reported[0], *missed) if usage.cache_read), default=0)
 
 
 def _scale(sizes: Sequence[int], reported: Sequence[tuple[int, Usage]], since: set[int]) -> float:

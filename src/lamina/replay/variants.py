@@ -10,12 +10,21 @@ RECORDED, APPEND, LAMINA = "recorded", "append", "lamina"
 # Each layer and the settings that turn it off. Extraction, dreams and agents do not affect the conversation's requests.
 LAYERS: Mapping[str, Mapping[str, bool]] = {
     "results": {"spill": False},
-    "clearing": {"size_clearing": False, "idle_clearing": False, "cache_edits": False, "api_clearing": False},
+    "clearing": {
+        "size_clearing": False,
+        "idle_clearing": False,
+        "cache_edits": False,
+        "api_clearing": False,
+        "cold_clear": False,
+        "cold_repeated": False,
+    },
     "notes": {"session_notes": False, "notes_compaction": False},
     "compaction": {"compaction": False, "auto_compact": False, "collapse": False},
     "memory": {"memory": False},
 }
 ALL = "all"
+# Lifetimes of cache entries that a row can be replayed with.
+TTLS = ("5m", "1h")
 
 # Settings of every replay: no memories are written, no disk syncs, and no daily budget, since days pass in seconds.
 ALWAYS: Mapping[str, Any] = {
@@ -32,20 +41,22 @@ class Variant(NamedTuple):
     name: str
     arguments: Mapping[str, Any]  # settings that override all others
     endless: bool = False  # the window never fills
+    ttl: str | None = None  # lifetime of its cache entries; None leaves it to the policy
 
     @property
     def memory(self) -> bool:
         return self.arguments.get("memory", True) is not False
 
 
-def variants(policies: Sequence[str] = (), without: Sequence[str] = ()) -> list[Variant]:
+def variants(policies: Sequence[str] = (), without: Sequence[str] = (), ttls: Sequence[str] = ()) -> list[Variant]:
     """Return the rows: `append` removes nothing, `lamina` uses the settings in force, and each policy its own numbers.
 
-    `lamina` and each policy are repeated once without each of the layers in `without`.
+    `lamina` and each policy are repeated once without each of the layers in `without`, and once with each cache lifetime in `ttls`.
     """
     nothing = {name: value for layer in LAYERS.values() for name, value in layer.items()}
     rows = [Variant(APPEND, {**ALWAYS, **nothing}, endless=True), Variant(LAMINA, ALWAYS)]
     rows += [Variant(name, {**ALWAYS, "policy_name": name}) for name in dict.fromkeys(policies)]
     layers = list(LAYERS) if ALL in without else list(dict.fromkeys(without))
     less = [Variant(f"{row.name} without {layer}", {**row.arguments, **LAYERS[layer]}) for row in rows[1:] for layer in layers]
-    return [*rows, *less]
+    kept = [row._replace(name=f"{row.name} with {ttl} cache", ttl=ttl) for row in rows[1:] for ttl in dict.fromkeys(ttls)]
+    return [*rows, *less, *kept]

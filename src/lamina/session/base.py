@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import turn
+from ..conversation.cache_life import KEEP_ALIVE
 from ..conversation.isolate import take_job_results
 from ..conversation.request import Prompt
 from ..conversation.state import Conversation
@@ -37,8 +38,8 @@ from .inspect import Inspection
 from .open import AgentOf, OpenedTranscript, SessionPlace, open_again, open_new
 from .provider import limits_for, no_wider, provider_for
 from .side_calls import SideCalls
-from .start import SessionStart
 from .sync import MessageListSync
+from .turn_undo import TurnUndo
 
 if TYPE_CHECKING:
     from ..providers.chat_rows import ChatRows
@@ -77,7 +78,7 @@ NO_USAGE = (
 )
 
 
-class SessionBase(SessionStart, SessionEdits, Inspection, SideCalls):
+class SessionBase(TurnUndo, SessionEdits, Inspection, SideCalls):
     """One conversation and its provider: everything that `Session` and `AsyncSession` have in common."""
 
     def __init__(
@@ -97,7 +98,7 @@ class SessionBase(SessionStart, SessionEdits, Inspection, SideCalls):
         resume: str | Path | None = None,
         session_id: str | None = None,
         options: Mapping[str, Any] | None = None,
-        cache_ttl: str | None = "5m",
+        cache_ttl: str | None = "auto",
         instructions: bool | None = None,
         memory: bool | None = None,
         recall: bool | None = None,
@@ -123,13 +124,14 @@ class SessionBase(SessionStart, SessionEdits, Inspection, SideCalls):
             home: Directory for transcripts and memory. Defaults to `LAMINA_HOME` or `~/.lamina`.
             in_memory: Keep the session in memory only: no transcript is written.
             settings: The settings to use. Defaults to `Settings.load(cwd)`, which reads the settings files and the environment.
-            policy: The thresholds and budgets of all layers: a `Policy` or its name, `"classic"` or `"lean"`.
+            policy: The thresholds and budgets of all layers: a `Policy` or its name, such as `"balanced"`.
             window: Size of the context window in tokens. Defaults to the model's own.
             resume: The session to continue: its id, the start of its id, or its transcript file. A session that is open in another
                 process, or was last written by another program, is forked instead; `notices` says so.
             session_id: Id for a new session. Defaults to a random one.
             options: Further request fields, such as `temperature` or `thinking`.
-            cache_ttl: Lifetime of the prompt cache, `"5m"` or `"1h"`; `None` sends no cache marks.
+            cache_ttl: Lifetime of the prompt cache: `"5m"`, `"1h"`, or `"auto"` for what the policy says (`lamina.cache.ttl`).
+                `None` sends no cache marks.
             instructions: Whether to send instruction files, git status and the date before the first message. None, here and in the
                 next four arguments, means what the settings say; they say yes by default.
             memory: Whether to use memory at all: its section in the system prompt, its index, and the next three.
@@ -194,6 +196,7 @@ class SessionBase(SessionStart, SessionEdits, Inspection, SideCalls):
             notices=notices,
             ask_side=self._ask_side,
             clock=_now,
+            free_ttl=given.free_ttl,
         )
         self._answers_side: Provider | None = None
         self._list_sync = MessageListSync(self._c, resumed=resume is not None)
@@ -228,7 +231,7 @@ class SessionBase(SessionStart, SessionEdits, Inspection, SideCalls):
             given.system if given.system is not None else before.system if before else [],
             given.tools if given.tools is not None else before.tools if before else [],
             options,
-            given.cache_ttl if self.provider.capabilities.wire == "messages" else None,
+            given.first_ttl if self.provider.capabilities.wire == "messages" else None,
         )
 
     # Settings
@@ -424,8 +427,9 @@ class SessionBase(SessionStart, SessionEdits, Inspection, SideCalls):
                 return
             self._closed = True
         try:
-            # No turn is left that could use a memory selection.
-            self._c.background.abort(SELECT)
+            # No turn is left that could use a memory selection or a living cache.
+            for name in (SELECT, KEEP_ALIVE):
+                self._c.background.abort(name)
             for name in self._c.background.close(timeout):
                 limit = counted(round(timeout), "second")
                 self._c.notify(f"Background job '{name}' did not finish within {limit} and was cancelled.")
@@ -440,10 +444,12 @@ class SessionBase(SessionStart, SessionEdits, Inspection, SideCalls):
 
     def _own_providers(self) -> list[SdkProvider]:
         """Return the providers that this session opened; one that was passed in is the caller's to close."""
+        side = self._answers_side
+        opened = [*self._opened_providers, *([side] if side is not None and side is not self.provider else [])]
+        if all(one.name == "offline" for one in opened):
+            return []  # most sessions of a few calls: nothing that speaks to a server is loaded
         from ..providers.sdk import SdkProvider
 
-        side = self._answers_side
-        opened: list[object] = [*self._opened_providers, *([side] if side is not self.provider else [])]
         return [one for one in opened if isinstance(one, SdkProvider)]
 
     def _open(self) -> SessionLock:
@@ -459,6 +465,7 @@ class SessionBase(SessionStart, SessionEdits, Inspection, SideCalls):
 
     def _record(self, response: object) -> Reply:
         reply = response if isinstance(response, Reply) else self.provider.read(response)
+        self._c.use_capabilities(self.provider.capabilities)
         records = turn.after_call(self._c, reply)
         for record in records:
             self._list_sync.note(record)

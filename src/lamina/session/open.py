@@ -11,7 +11,7 @@ import os
 import stat
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from .. import __version__
 from ..core.errors import DiskError, InputError
@@ -19,9 +19,7 @@ from ..core.log import Log, seeded
 from ..core.record_lines import Envelope
 from ..core.records import Attachment, Forked, Message, new_id
 from ..disk.paths.project import slug
-from ..disk.transcripts import oversized
 from ..disk.transcripts.jsonl import Health, raw_lines_back
-from ..disk.transcripts.oversized import Head
 from ..disk.transcripts.resume import find_resume_point, read_live_lines
 from ..disk.transcripts.search import find_transcript
 from ..disk.transcripts.store import (
@@ -36,6 +34,9 @@ from ..disk.transcripts.store import (
     read_transcript,
     refuse_newer,
 )
+
+if TYPE_CHECKING:
+    from ..disk.transcripts.oversized import Head
 
 # Session ids are used as file names.
 MAX_ID = 100
@@ -193,6 +194,8 @@ def _fork(place: SessionPlace, source: Path, reason: str, clock: Callable[[], st
 
 def _live_part(source: Path) -> tuple[Head | None, int]:
     """Return the offset from which a session in another file needs this transcript, and what it must know of a part too large."""
+    from ..disk.transcripts import oversized
+
     start, _ = find_resume_point(raw_lines_back(source))
     if source.stat().st_size - start <= oversized.MAX_LIVE:
         return None, start
@@ -217,10 +220,11 @@ def _loaded(opening: Opening, place: SessionPlace, clock: Callable[[], str]) -> 
 
 def _load_end(opening: Opening, place: SessionPlace, time: str) -> LiveTranscript:
     """Load the end of a transcript that is too large, and record a summary in place of the rest."""
+    from ..disk.transcripts.oversized import read_head
     from ..layers.l4_compact.head_summary import fold_head
 
     store = opening.store
-    head = opening.head or oversized.read_head(store)
+    head = opening.head or read_head(store)
     start = opening.start if opening.head is not None else head.cut
     log = Log.load(lambda: store.read(start), lambda: seeded(head.state))
     made = fold_head(log, head, start=start, transcript=str(opening.path), cwd=str(place.cwd), time=time)

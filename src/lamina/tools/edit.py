@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..core.blocks import Wire
-from ..core.fence import find_shown, unescape
 from ..core.prompt_files import prompt_text
+from ..core.shown_results import find_shown, unescape
 from ..core.wording import counted
 from ..disk.paths.user_paths import missing, resolve
 from ..disk.user_files import read_whole, replace

@@ -12,8 +12,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..core.blocks import Wire
-from ..core.fence import unescape_lines
 from ..core.prompt_files import prompt_text
+from ..core.shown_results import unescape_lines
 from ..core.wording import counted
 from ..disk.paths.user_paths import resolve
 from ..disk.user_files import FileContent, read_whole, replace

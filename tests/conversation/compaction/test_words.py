@@ -164,8 +164,27 @@ def test_files_are_named_from_calls_newest_first_each_once() -> None:
     assert used_in(items, "/w") == ["src/a.py", "src/b.py", "README.md", "tests/test_a.py", "docs"]
 
 
+def test_a_command_names_directories_and_files_without_extension_too() -> None:
+    command = "cd /w/repo && go test ./cmd/cli/... && sed -i 's/a/b/g' lib/z bin/run 2>/dev/null; git -C ~/x/y log feat/a"
+    named = used_in([answer("a", "", [("1", {"command": command})], tool="Bash")])
+    assert named == ["feat/a", "~/x/y", "bin/run", "lib/z", "cmd/cli", "/w/repo"]
+
+
+def test_a_here_document_names_only_the_file_it_is_written_to() -> None:
+    command = "cat > out/x.py <<'END'\nfrom a.b import c  # see src/d and e.py\nEND\npython out/x.py"
+    assert used_in([answer("a", "", [("1", {"command": command})], tool="Bash")]) == ["out/x.py"]
+
+
 @pytest.mark.parametrize(
-    "command", ["echo hello.", "git log v1.2.3", "curl https://example.com/x", "python -c 'a.b(c)'", "ls *.py"]
+    "command",
+    [
+        "echo hello.",
+        "git log v1.2.3",
+        "curl https://example.com/x",
+        "python -c 'a.b(c)'",
+        "ls *.py src/**/x",
+        "echo 'either/or, as you like' 1/2 $HOME/x",
+    ],
 )
 def test_words_of_a_command_that_are_no_files_are_not_named(command: str) -> None:
     assert used_in([answer("a", "", [("1", {"command": command})], tool="Bash")]) == []

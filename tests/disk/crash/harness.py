@@ -37,7 +37,7 @@ Act = Callable[[Path, Say], object]
 # No writer has nearly as many; a run that never ends by itself is a loop.
 MOST_POINTS = 500
 # The default run stops a writer at its first point, its last one and this many between them.
-BETWEEN = 2
+BETWEEN = 0
 
 
 class Kill(NamedTuple):

@@ -18,7 +18,7 @@ from lamina.disk.trees.rootdir import RootDir
 from ..processes import needs_fork, run_child, together
 from .harness import Act, Fail, Fault, Kill, Prepare, Run, Say, every
 
-pytestmark = [needs_fork, pytest.mark.spec("D2", "Z5")]
+pytestmark = [pytest.mark.exhaustive, needs_fork, pytest.mark.spec("D2", "Z5")]
 
 # Only for a process that died: the others would wait for it for ever.
 PATIENCE = 120

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import unicodedata
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -183,16 +184,12 @@ GOOD_CHILDREN = {
 }
 
 
-def cases(table: dict[str, list[str]]) -> list[object]:
-    return [pytest.param(text, id=f"{kind} {ascii(text)[:40]}") for kind, texts in table.items() for text in texts]
-
-
 @pytest.mark.spec("G1")
-@pytest.mark.parametrize("text", cases(BAD_ROOTS))
-def test_a_bad_root_is_refused_in_one_printable_sentence(text: str) -> None:
-    with pytest.raises(PathRefused) as caught:
-        check_root(text, home=HOME)
-    assert str(caught.value).isprintable()
+def test_a_bad_root_is_refused_in_one_printable_sentence() -> None:
+    for text in chain.from_iterable(BAD_ROOTS.values()):
+        with pytest.raises(PathRefused) as caught:
+            check_root(text, home=HOME)
+        assert str(caught.value).isprintable(), ascii(text)
 
 
 @pytest.mark.spec("G1")
@@ -203,11 +200,11 @@ def test_a_good_root_is_the_directory_it_names(text: str, path: str) -> None:
 
 
 @pytest.mark.spec("G1")
-@pytest.mark.parametrize("text", cases(BAD_CHILDREN))
-def test_a_bad_child_is_refused_in_one_printable_sentence(text: str) -> None:
-    with pytest.raises(PathRefused) as caught:
-        check_child(ROOT, text)
-    assert str(caught.value).isprintable()
+def test_a_bad_child_is_refused_in_one_printable_sentence() -> None:
+    for text in chain.from_iterable(BAD_CHILDREN.values()):
+        with pytest.raises(PathRefused) as caught:
+            check_child(ROOT, text)
+        assert str(caught.value).isprintable(), ascii(text)
 
 
 @pytest.mark.spec("G1")

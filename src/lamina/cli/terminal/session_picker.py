@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...disk.transcripts.session_list import SessionInfo
+from ...sources.sessions import SourceSession
 from ..completion import SHORT_ID
 from ..console import fit, minute
 from ..transcripts import find_sessions, locate
@@ -22,18 +22,19 @@ if TYPE_CHECKING:
 MOST_LISTED = 15
 
 
-def list_here(cwd: Path, *, but: Path | None = None) -> list[SessionInfo]:
-    """Return the sessions of `cwd`, newest first, without the open one (`but`)."""
-    return [info for info in find_sessions(cwd) if info.path != str(but)][:MOST_LISTED]
+def list_here(cwd: Path, *, but: Path | None = None) -> list[SourceSession]:
+    """Return the sessions of `cwd` that can be continued, newest first, without the open one (`but`)."""
+    found = [info for info in find_sessions(cwd) if info.origin in ("lamina", "claude-code")]
+    return [info for info in found if info.path != str(but)][:MOST_LISTED]
 
 
-def choose(screen: Screen, questions: Questions, found: list[SessionInfo]) -> str | None:
+def choose(screen: Screen, questions: Questions, found: list[SourceSession]) -> str | None:
     """Let the user pick a session and return its path; None if they pick none."""
     if not found:
         screen.note("No other sessions in this directory.", "dim")
         return None
     for number, info in enumerate(found, 1):
-        whose = "" if info.source == "lamina" else f" ({info.source})"
+        whose = "" if info.origin == "lamina" else f" ({info.origin})"
         screen.line(
             fit(clean(f"{number:>3}  {info.id[:SHORT_ID]}  {minute(info.modified)[5:]}  {info.title}{whose}"), screen.width - 1)
         )
@@ -41,12 +42,12 @@ def choose(screen: Screen, questions: Questions, found: list[SessionInfo]) -> st
     return resolve_choice(answer, found) if answer else None
 
 
-def resolve_choice(word: str, found: list[SessionInfo]) -> str:
+def resolve_choice(word: str, found: list[SourceSession]) -> str:
     """Resolve a number from the list to its path; return anything else unchanged."""
     return found[int(word) - 1].path if word.isdecimal() and 1 <= int(word) <= len(found) else word
 
 
-def list_others(chat: Chat) -> list[SessionInfo]:
+def list_others(chat: Chat) -> list[SourceSession]:
     return list_here(chat.options.cwd, but=chat.agent.session.path)
 
 
@@ -54,7 +55,7 @@ def resume(chat: Chat, rest: str) -> None:
     word = rest or choose(chat.screen, chat.questions, list_others(chat))
     if word is None:
         return
-    path = locate(resolve_choice(word, list_others(chat)), chat.options.cwd)
+    path = locate(resolve_choice(word, list_others(chat)), chat.options.cwd, edit=True)
     if path == chat.agent.session.path:
         chat.screen.note("This session is already open.", "dim")
         return

@@ -24,12 +24,13 @@ from ...core.records import Attachment, Boundary, Checkpoint, Message, Preserved
 from ...core.usage import Usage
 from ...core.view import Item
 from ...core.wording import plural
+from ..price import remember_summary
 from ..repeated_lines import repeat_after_compaction
 from ..state import Conversation, seconds_between
-from ..triggers import room
+from ..triggers import FIRST_REMINDER, room
 from .compose import SummaryBudget
 from .probes import Fidelity, fidelity
-from .restoration import HOOK, NotRestored, Restoration, said_by, tell_restored
+from .restoration import HOOK, NotRestored, Restoration, said_by, size_of, tell_restored
 from .user_messages import said_in
 
 # Restored context may fill the window up to this share of the threshold, both without the base, so that the next compaction is not
@@ -68,6 +69,7 @@ class CompactionRequest(NamedTuple):
     began: str
     before: int  # tokens
     partial: bool = False
+    because: str = ""  # why it began before the window was full
 
 
 class Replacement(msgspec.Struct, frozen=True):
@@ -117,7 +119,7 @@ def commit(
     gone = set(new.gone)
     receipt = _receipt(items, new, gone)
     tools = {block.name for item in items if item.uuid in gone for block in item.blocks if isinstance(block, ToolUse)}
-    data = receipt.to_json() | {"by": new.how, "tools": sorted(tools)}
+    data = receipt.to_json() | {"by": new.how, "tools": sorted(tools)} | ({"because": wanted.because} if wanted.because else {})
     last = new.put.records[-1].uuid if new.put.records else leaf if new.within else new.summary
     follow = [*new.put.records, *_session_start(c, new.decision, last)]
     listed = _listed_again(c)
@@ -131,6 +133,7 @@ def commit(
             preserved = Preserved(new.summary, tuple(uuid for uuid in kept if uuid in c.log.tree.nodes))
             boundary = Boundary(new.decision, leaf, time, wanted.trigger, wanted.before, kept, data, preserved=preserved)
             c.append([boundary, words, *follow], reason="compaction")
+            remember_summary(c, _size_of_rest(c, kept))
             _checkpoint(c, boundary)
             repeat_after_compaction(c, boundary)
         c.store.append_lines(listed)
@@ -148,8 +151,15 @@ def commit(
         fidelity(c, items),
         instead=new.instead,
     )
-    _report(c, done, new, wanted.trigger)
+    _report(c, done, new, wanted)
     return done
+
+
+def _size_of_rest(c: Conversation, kept: Sequence[str]) -> int:
+    """Return the tokens of the summary and of the context restored after it, without the first reminder, which is always there."""
+    here = set(kept)
+    rest = [item for item in c.log.view.items if item.uuid not in here and item.kind != FIRST_REMINDER]
+    return size_of(c, [block for item in rest for block in item.blocks])
 
 
 def _receipt(items: Sequence[Item], new: Replacement, gone: set[str]) -> Receipt:
@@ -191,11 +201,11 @@ def _session_start(c: Conversation, decision: str, parent: str | None) -> Iterat
             yield made
 
 
-def _report(c: Conversation, done: Compacted, new: Replacement, trigger: str) -> None:
+def _report(c: Conversation, done: Compacted, new: Replacement, wanted: CompactionRequest) -> None:
     tell_restored(c, new.put)
     told: Wire = {
         "by": done.how,
-        "trigger": trigger,
+        "trigger": wanted.trigger,
         "boundary": done.boundary,
         "tokens_before": done.tokens_before,
         "tokens_after": done.tokens_after,
@@ -207,6 +217,8 @@ def _report(c: Conversation, done: Compacted, new: Replacement, trigger: str) ->
     if new.within:
         # No checkpoint follows a span, so the event carries the calibrated count, as it does for a clearing.
         told |= {"decision": done.boundary, "count": c.count.to_json()}
+    if wanted.because:
+        told["because"] = wanted.because
     if done.instead:
         told["instead"] = done.instead
     c.record_event("compaction", told)
@@ -222,6 +234,6 @@ def _report(c: Conversation, done: Compacted, new: Replacement, trigger: str) ->
             f"Your own messages are kept. Undo {done.boundary} to restore everything."
         )
     if c.host.post_compact is not None:
-        for words in said_by(c, "post_compact", partial(c.host.post_compact, trigger, new.text)):
+        for words in said_by(c, "post_compact", partial(c.host.post_compact, wanted.trigger, new.text)):
             uuid, parent, time = c.head()
             c.append([Attachment(uuid, parent, time, HOOK, (text(words),), by=done.boundary)])

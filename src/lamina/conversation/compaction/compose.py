@@ -31,9 +31,18 @@ COMMAND_KEYS = ("command", "cmd", "script")
 _IN_COMMAND = re.compile(
     r"(?<![\w./~@%+:-])(?:~/|\.{1,2}/|/)?(?:[\w.@%+-]+/)*[\w@%+-][\w.@%+-]*\.[A-Za-z][A-Za-z0-9]{0,7}(?![\w/(])"
 )
+# A path in a command: a word with a slash. It stands for itself: no pattern, no variable, no URL.
+_WITH_SLASH = re.compile(r"(?<![\w./~@%+:$*\\-])(?:~/|\.{1,2}/|/)?(?:[\w.@%+-]+/)*[\w.@%+-]+/?(?![\w/(*?$\[{\\])")
+# Quoted text with blanks is a message or a program rather than a path.
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
+_HERE_DOCUMENT = re.compile(r"<<-?\s*['\"]?(\w+)")
+_SUBSTITUTION = re.compile(r"[sy]/.*/[a-z]*$")
+# Files of the system that every command may name.
+_SYSTEM = ("/dev/", "/proc/", "/bin/", "/usr/bin/")
 # Extensions that rather belong to a host name or an abbreviation.
 _NO_ENDING = {"com", "org", "net", "io", "dev", "e.g", "i.e"}
 LONGEST = 400
+LONGEST_COMMAND = 100_000
 
 HEADING = "Files used so far, newest first (from the tool calls):"
 _LINE = re.compile(r"^- (.*?/|)\t(.+)$", re.MULTILINE)
@@ -63,9 +72,39 @@ def _paths(given: object, cwd: str) -> Iterator[str]:
             if isinstance(one, dict):
                 yield from _paths(one, cwd)
             elif isinstance(one, str) and key in COMMAND_KEYS:
-                yield from (_plain(found, cwd) for found in _IN_COMMAND.findall(one[:100_000]) if _is_file(found))
+                yield from (_plain(found, cwd) for found in _in_command(one[:LONGEST_COMMAND]))
             elif isinstance(one, str) and key in PATH_KEYS and _is_path(one):
                 yield _plain(one, cwd)
+
+
+def _in_command(command: str) -> Iterator[str]:
+    """Yield the files and directories that a shell command names, in order."""
+    shown = _without_here_documents(command)
+    bare = _QUOTED.sub(lambda found: " " * len(found[0]) if " " in found[0] else found[0], shown)
+    words = {match.start(): match[0].removesuffix("/...") for match in _WITH_SLASH.finditer(bare)}
+    found = {at: word for at, word in words.items() if _is_directory(word)}
+    found |= {match.start(): match[0] for match in _IN_COMMAND.finditer(shown) if _is_file(match[0])}
+    yield from (path for _, path in sorted(found.items()))
+
+
+def _without_here_documents(command: str) -> str:
+    """Leave out the lines of here-documents: they are the content of a file, and what they name was not used."""
+    lines: list[str] = []
+    end = ""
+    for line in command.split("\n"):
+        if end:
+            end = "" if line.strip() == end else end
+            continue
+        lines.append(line)
+        found = _HERE_DOCUMENT.search(line)
+        end = found[1] if found is not None else ""
+    return "\n".join(lines)
+
+
+def _is_directory(found: str) -> bool:
+    if "/" not in found or len(found) > LONGEST or found.startswith(_SYSTEM) or _SUBSTITUTION.match(found):
+        return False
+    return any(char.isalpha() for char in found) and "..." not in found
 
 
 def _is_path(value: str) -> bool:

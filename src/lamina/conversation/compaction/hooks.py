@@ -19,8 +19,11 @@ from ..state import Conversation
 class CompactHooks:
     """A requested compaction with its trigger and instructions, and the hooks' verdict once they ran."""
 
-    def __init__(self, c: Conversation, trigger: str, instructions: str = "", *, can_veto: bool = True) -> None:
+    def __init__(
+        self, c: Conversation, trigger: str, instructions: str = "", *, can_veto: bool = True, because: str = ""
+    ) -> None:
         self.trigger = trigger
+        self.because = because  # why the compaction begins before the window is full
         self.instructions = instructions.strip()
         self.refused = ""  # the reason, if a hook vetoed the compaction
         self._c = c

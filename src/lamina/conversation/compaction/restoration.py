@@ -99,6 +99,8 @@ def put_back(
     _instructions(c, chain, gone, kept, fresh=fresh)
     cut = _pins(c, chain, gone, held)
     left = (c.limits.effective if room is None else room) - sum(size_of(c, record.blocks) for record in chain.records)
+    if most := c.limits.scaled(c.policy.compact.restored_tokens):
+        left = min(left, most)
     texts = _by_kind(c)
     _files(c, chain, kept, max(0, left - _reserved(c, texts)))
     _from_host(c, chain, kept, max(0, left - sum(size_of(c, record.blocks) for record in chain.restored)), texts)

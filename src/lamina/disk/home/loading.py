@@ -13,8 +13,7 @@ from typing import Any, TypeAlias
 
 from ...core.flags import Flags
 from ...core.settings import Settings
-from ..settings_files import MANAGED_PATH, lamina_home, load_settings, settings_paths
-from .trust import FILE_NAME, while_trusted
+from ..settings_files import MANAGED_PATH, TRUST_NAME, lamina_home, load_settings, settings_paths
 
 # Of each file: when it was changed, its size and its number; None for one that cannot be looked at.
 Signature: TypeAlias = "tuple[tuple[int, int, int] | None, ...]"
@@ -37,7 +36,7 @@ def settings_in_force(
     base = own or lamina_home(variables)
     paths = settings_paths(cwd=where, environ=variables, home=own, managed_path=managed_path)
     watched = [path for path in (paths.managed, paths.user, paths.project, paths.local, paths.flags) if path is not None]
-    watched += [base / FILE_NAME] if base is not None else []
+    watched += [base / TRUST_NAME] if base is not None else []
 
     def load() -> Settings:
         seen = _signature(watched)  # before the files are read: a change in between is found at the next look
@@ -60,7 +59,11 @@ def settings_in_force(
                 refresh=refreshed,
             )
 
-        return while_trusted(base, where, loaded) if base is not None else loaded(False)
+        if base is None or not os.path.lexists(base / TRUST_NAME):
+            return loaded(False)
+        from .trust import while_trusted
+
+        return while_trusted(base, where, loaded)
 
     return load()
 

@@ -28,10 +28,9 @@ from ...core.settings.collection_kinds import HOOK_TABLE
 from ...core.settings.kinds import printable
 from ..files import read, update
 from ..paths.project import canonical_git_root
-from ..settings_files import load_settings
-from .agent_files import list_agent_files, list_agent_places
+from ..settings_files import TRUST_NAME, load_settings
 
-FILE_NAME = "trust.json"
+FILE_NAME = TRUST_NAME
 
 T = TypeVar("T")
 Somewhere = str | os.PathLike[str]
@@ -53,7 +52,7 @@ LONGEST_LINE = 600
 # A command is shown whole or not at all: the part cut off could be the dangerous one.
 LONGEST_COMMAND = 1_000
 # Variables that determine which program is found, preloaded or run.
-_RUNS = re.compile(r"PATH|SHELL|^ENV$|_ENV$|^(LD|DYLD|GIT|NODE)_|^PYTHON|OPT(ION)?S?$|COMMAND|PAGER|EDITOR|VISUAL|STARTUP")
+_RUNS = r"PATH|SHELL|^ENV$|_ENV$|^(LD|DYLD|GIT|NODE)_|^PYTHON|OPT(ION)?S?$|COMMAND|PAGER|EDITOR|VISUAL|STARTUP"
 _WHERE = "read .claude/settings.json and .claude/settings.local.json before you approve"
 
 
@@ -119,7 +118,7 @@ def what_it_would_enable(project: Somewhere) -> tuple[str, ...]:
 
 def _variable(name: str, text: str) -> str:
     """Return the variable for display. Its value may be secret and is hidden, unless it determines which program runs."""
-    return f"{name}={text}" if _RUNS.search(name.upper()) else name
+    return f"{name}={text}" if re.search(_RUNS, name.upper()) else name
 
 
 def _hook_lines(hooks: Mapping[str, Any]) -> list[str]:
@@ -165,6 +164,8 @@ def _digest(project: Somewhere) -> str:
 
 def _agents(project: Somewhere) -> dict[str, str]:
     """Return the front matter of each agent file, which may contain settings, by path relative to the nearest directory."""
+    from .agent_files import list_agent_files, list_agent_places  # most trees are compared with nothing
+
     found: dict[str, str] = {}
     nearest, *above = list_agent_places(project)
     for path in (path for place in (nearest, *above) for path in list_agent_files(place)):

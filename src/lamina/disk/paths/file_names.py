@@ -21,13 +21,11 @@ MAX_PATH_BYTES = 1_024
 _BAD_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 # Invisible, but classified as letters, marks or symbols: grapheme joiner, Hangul fillers, Khmer inherent vowels, Mongolian and
 # other variation selectors, braille blank, musical null, and the ranges Unicode reserves for more of them.
-_INVISIBLE = re.compile(
+_INVISIBLE = (
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u2800\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8"
     "\U0001d159\U000e0000-\U000e0fff]"
 )
-_NONCHARACTER = re.compile(
-    "[\ufdd0-\ufdef]|[" + "".join(chr(plane << 16 | low) for plane in range(17) for low in (0xFFFE, 0xFFFF)) + "]"
-)
+_NONCHARACTER = "[\ufdd0-\ufdef]|[" + "".join(chr(plane << 16 | low) for plane in range(17) for low in (0xFFFE, 0xFFFF)) + "]"
 # Thai and Lao AM are ordinary letters and must be allowed, although NFKC decomposes them.
 _PLAIN_AM = str.maketrans({"\u0e33": "", "\u0eb3": ""})
 
@@ -64,7 +62,7 @@ def bad_text(text: str) -> str | None:
     for character in text:
         if problem := _bad_character(character):
             return problem
-    if _NONCHARACTER.search(text) or _INVISIBLE.search(text):
+    if not text.isascii() and (re.search(_NONCHARACTER, text) or re.search(_INVISIBLE, text)):
         return "contains an invisible character"
     plain = text.translate(_PLAIN_AM)
     if unicodedata.normalize("NFKC", plain) != plain:

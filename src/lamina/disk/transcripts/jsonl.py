@@ -9,7 +9,6 @@ line, blocks of NUL after a power loss, a byte-order mark, CRLF, invalid UTF-8, 
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -83,6 +82,8 @@ def read_raw(path: str | os.PathLike[str], *, start: int, end: int | None = None
         if len(found) == 1 and sum(health.kinds.values()) == noted:
             yield _trimmed(raw)
         else:
+            import json  # for damaged lines only
+
             yield from (json.dumps(line.value, separators=(",", ":")).encode() for line in found)
 
 
@@ -161,6 +162,8 @@ def parse_line(offset: int, raw: bytes, health: Health) -> Iterator[JsonLine]:
 
 def _rescue(offset: int, line: bytes, health: Health) -> Iterator[JsonLine]:
     """Yield the objects inside a line that as a whole is not valid JSON."""
+    import json  # for damaged lines only
+
     if b"\0" in line:
         health.note("NUL bytes", lost=False)
         # JSON strings cannot contain a raw newline, so the parts around a hole stay separate.
@@ -168,13 +171,14 @@ def _rescue(offset: int, line: bytes, health: Health) -> Iterator[JsonLine]:
     text = line.decode("utf-8", "replace")
     if "\ufffd" in text:
         health.note("not UTF-8", lost=False)
+    decoder = json.JSONDecoder()
     found = 0
     lost = False
     at = 0
     tries = max(MAX_TRIES, MAX_TRIED // len(text))
     while tries and (begin := text.find('{"', at)) >= 0:
         try:
-            value, stop = _DECODER.raw_decode(text, begin)
+            value, stop = decoder.raw_decode(text, begin)
         except (ValueError, RecursionError):
             at, lost = begin + 1, True
             tries -= 1
@@ -191,9 +195,6 @@ def _rescue(offset: int, line: bytes, health: Health) -> Iterator[JsonLine]:
         health.note("torn" if found or text.startswith("{") else "not JSON", lost=True)
     elif found > 1:
         health.note("glued", lost=False)
-
-
-_DECODER = json.JSONDecoder()
 
 
 def _is_record(value: object) -> bool:

@@ -13,7 +13,7 @@ from ...core.errors import InputError, NoSuchSession
 # Minimum length of an abbreviated id.
 MIN_BEGINNING = 4
 
-_RANDOM_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_RANDOM_ID = r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
 
 def find_transcript(projects: Path, slug: str, session_id: str) -> Path:
@@ -27,7 +27,9 @@ def find_transcript(projects: Path, slug: str, session_id: str) -> Path:
             return exact
     for directory in directories if len(session_id) >= MIN_BEGINNING else ():
         begins = [
-            path for path in list_transcripts(directory) if path.stem.startswith(session_id) and _RANDOM_ID.fullmatch(path.stem)
+            path
+            for path in list_transcripts(directory)
+            if path.stem.startswith(session_id) and re.fullmatch(_RANDOM_ID, path.stem)
         ]
         if len(begins) > 1:
             raise InputError("session id", f"{session_id!r} matches {len(begins)} sessions", "give more characters of the id")

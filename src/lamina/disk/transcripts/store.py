@@ -33,7 +33,6 @@ from ..crash_points import point
 from ..faults import reporting
 from ..files import remove
 from ..locks.lock_file import LifeLock
-from . import oversized
 from .jsonl import MAX_LINE, Health, objects_in, raw_lines_back, read_lines
 from .resume import find_offset, find_resume_point, moved, read_live_lines, records_in
 
@@ -408,6 +407,8 @@ def load_live(store: TranscriptStore) -> LiveTranscript:
 
 def load_whole(store: TranscriptStore) -> Log:
     """Load all records, for a change to a part that was compacted. Raises UsageError if they would not fit into memory."""
+    from . import oversized  # only an old session needs it
+
     if store.size > oversized.MAX_WHOLE:
         size = f"{store.size / 1e6:,.0f} MB"
         raise UsageError(f"The earlier part of this session cannot be loaded: {store.path} is too large ({size}).")
@@ -416,6 +417,8 @@ def load_whole(store: TranscriptStore) -> Log:
 
 def load_bounded(store: TranscriptStore) -> LiveTranscript | None:
     """Load the live part of a transcript, or return None if it is too large to load (see oversized.py)."""
+    from . import oversized
+
     start, checkpoint = store.resume_point()
     if store.size - start > oversized.MAX_LIVE:
         return None

@@ -84,7 +84,8 @@ def compact(c: Conversation, hooks: CompactHooks) -> Flow[Compacted | None]:
     done = (
         planned
         if isinstance(planned, GivenUp)
-        else _ask_hooks(hooks) or _commit(c, items, planned, CompactionRequest(hooks.trigger, began, before))
+        else _ask_hooks(hooks)
+        or _commit(c, items, planned, CompactionRequest(hooks.trigger, began, before, because=hooks.because))
     )
     if isinstance(done, GivenUp):
         detail = {"detail": done.detail} if done.detail else {}

@@ -4,7 +4,7 @@ Decides  what to keep, summarise and restore, whether an answer is a valid summa
 Does     asks the model, reads the files and commits the summary (step.py)
 Costs    one call that reads the conversation from the prompt cache (a tenth of the price) and writes a few thousand tokens
 Switch   `compaction` (all), `auto_compact` (automatic only); `compact.ahead` in the policy for prefetched summaries
-Spec     C1-C9, B1-B3, K4, O1
+Spec     C1-C9, B1-B3, K4, O1, P4
 
     step.py          automatic and manual compaction           plan.py          which messages are summarised
     summary_call.py  the model call, with retries              summary_text.py  the directive, and validation of the answer

@@ -17,8 +17,9 @@ from ...conversation import forks
 from ...conversation.compaction.cuts import FOLDED
 from ...conversation.compaction.restoration import size_of, tokens_of
 from ...conversation.isolate import take_job_results
+from ...conversation.price import is_near
 from ...conversation.state import Conversation
-from ...conversation.triggers import compaction_at
+from ...conversation.triggers import compaction_at, notes_pay
 from ...core.effects import Flow, Wait, drive
 from ...core.usage import Usage
 from ...core.view import Item
@@ -42,9 +43,8 @@ class SummaryAhead(msgspec.Struct):
 
 def begin(c: Conversation, count: int) -> None:
     """Start a summary near the threshold, unless one for this conversation exists or is being made."""
-    ahead = c.limits.scaled(c.policy.compact.ahead_tokens)
     state = c.layer_state(SummaryAhead)
-    if not ahead or _notes_will_do(c) or count < compaction_at(c) - ahead:
+    if _notes_will_do(c) or not (_is_near_threshold(c, count) or is_near(c)):
         return
     if _is_current(c, state) or c.background.running(PURPOSE) is not None:
         return
@@ -60,16 +60,29 @@ def begin(c: Conversation, count: int) -> None:
 
     if c.background.start(PURPOSE, job, partial(_take, c)):
         state.items = tuple(item.uuid for item in items)
-        state.links, state.last = handover.links, handover.last
+        chain, stable = c.log.view.flat.chain, c.log.view.flat.stable_links
+        # The conversation continues with the preview of a result that is shown once; the summary has seen the whole.
+        state.links = min(handover.links, stable)
+        state.last = chain[state.links - 1] if stable < handover.links else handover.last
         state.most = size_of(c, [block for item in items for block in item.blocks])
         state.text, state.usage = "", Usage()
+
+
+def _is_near_threshold(c: Conversation, count: int) -> bool:
+    ahead = c.limits.scaled(c.policy.compact.ahead_tokens)
+    return bool(ahead) and count >= compaction_at(c) - ahead
+
+
+def is_running(c: Conversation) -> bool:
+    """Return whether a summary of this conversation is being made."""
+    return c.background.running(PURPOSE) is not None and _is_current(c, c.layer_state(SummaryAhead))
 
 
 def _notes_will_do(c: Conversation) -> bool:
     """Return whether the notes will compact the conversation without a call, so that prefetching a summary would waste money.
 
     A policy may start the notes too late for that."""
-    in_time = c.limits.scaled(c.policy.notes.first_at) < compaction_at(c)
+    in_time = notes_pay(c) and c.limits.scaled(c.policy.notes.first_at) < compaction_at(c)
     return in_time and c.settings.session_notes and c.settings.notes_compaction and c.directory is not None
 
 

@@ -17,6 +17,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from ...conversation import price
 from ...conversation.compaction.commit import Compacted, CompactionRequest, How, ceiling
 from ...conversation.compaction.cuts import FOLDED, is_said, rounds
 from ...conversation.compaction.hooks import CompactHooks
@@ -74,16 +75,15 @@ class CompactionPreview(msgspec.Struct, frozen=True):
 
 
 def if_needed(c: Conversation, quick: QuickCompaction) -> Flow[None]:
-    """Compact if the token count has passed the threshold. `quick`, a compaction without a model call (layer 3), is tried
-    first."""
+    """Compact if the token count has passed the threshold, or earlier if that pays. `quick`, a compaction without a model call
+    (layer 3), is tried first."""
     if not c.autocompact or c.settings.collapse:
         return
     count, ledger, found = c.count.judged, _ledger(c), room(c)
     if count < found.at:
         if not found.enough:
             _tell_no_room(c, found)
-        if not gave_up_on_model(ledger, c.policy.compact):
-            ahead.begin(c, count)
+        yield from _before_full(c, ledger, quick)
         return
     full = count >= c.limits.blocking
     if ledger.stopped == "thrashing" or _paused(c, ledger, count):
@@ -91,10 +91,24 @@ def if_needed(c: Conversation, quick: QuickCompaction) -> Flow[None]:
     if not full and (ledger.stopped or _is_vetoed(c, ledger)):
         return
     ledger = filled(ledger, _turns_since_compaction(c), c.policy.compact)
+    if ledger.stopped == "thrashing" and count < c.limits.latest:
+        return  # only the policy's own, earlier threshold is reached again so soon: wait for that of the window
     if ledger.stopped == "thrashing":
         _write(c, ledger)
     else:
         yield from _compact_automatically(c, ledger, quick, full=full)
+
+
+def _before_full(c: Conversation, ledger: BreakerLedger, quick: QuickCompaction) -> Flow[None]:
+    """Compact below the threshold if that pays, or prepare a summary. Nobody waits for one that is being made: it is used before
+    a later call."""
+    if gave_up_on_model(ledger, c.policy.compact):
+        return
+    due = price.due(c)
+    if due is None or ahead.is_running(c):
+        ahead.begin(c, c.count.judged)
+    elif not (ledger.stopped or ledger.boundary in c.log.revoked or _is_vetoed(c, ledger)):
+        yield from _compact_automatically(c, ledger, quick, full=False, needed=False, because=due.sentence())
 
 
 class NoRoomNotice:
@@ -123,10 +137,11 @@ def _compact_automatically(
     refused: PromptTooLong | None = None,
     instructions: str = "",
     needed: bool = True,
+    because: str = "",
 ) -> Flow[Compacted]:
     """Try `quick` first, then a summary, and record the result in the breaker's state. `full` means that nothing more can be sent
     without it, `needed` that the threshold is passed, so that rules take over if the model fails."""
-    hooks = CompactHooks(c, "auto", instructions, can_veto=not full)
+    hooks = CompactHooks(c, "auto", instructions, can_veto=not full, because=because)
     skip = GIVEN_UP if gave_up_on_model(ledger, c.policy.compact) else ""
     by_notes = None if hooks.instructions else (yield from quick(c, hooks))
     done = by_notes or (yield from _full(c, hooks, needed=needed, refused=refused, skip_model=skip))
@@ -237,7 +252,7 @@ def _full(
 ) -> Flow[Compacted]:
     """Compact with a summary by the model, or by rules if the model cannot write one and room is needed. `skip_model` is the
     reason for not asking the model at all."""
-    wanted = CompactionRequest(hooks.trigger, c.clock(), c.count.tokens, pivot is not None)
+    wanted = CompactionRequest(hooks.trigger, c.clock(), c.count.tokens, pivot is not None, hooks.because)
     items = tuple(c.log.view.items)
     made = _plan(c, items, pivot, refused)
     if made.empty and not hooks.refused:
@@ -262,7 +277,7 @@ def _full(
     else:
         done = Compacted(why=CHANGED)
     if not done.done:
-        c.record_event("compaction_failed", {"trigger": hooks.trigger, "why": done.why})
+        c.record_event("compaction_failed", {"trigger": hooks.trigger, "why": done.why, "since": price.last_item(c)})
         return msgspec.structs.replace(done, usage=asked.usage, tokens_before=wanted.before)
     return done
 

@@ -28,6 +28,7 @@ from .journal import check_dreams, check_journal
 from .memory_snapshot import MemoryDirectory, MemorySnapshot, read_memory
 from .sessions import Tell, check_home, check_sessions
 from .settings import check_machine, check_settings
+from .sources import check_sources
 from .topics import check_daily, check_topics
 
 DUPLICATES = frozenset({"identical", "same-body", "near-duplicate"})
@@ -129,6 +130,8 @@ class _Examination:
                 found.extend(check_home(home, project))
             with self._looking("sessions", "sessions") as found:
                 found.extend(check_sessions(project, now=self.now, tell=self.tell))
+        with self._looking("sessions", "the sessions of other agents") as found:
+            found.extend(check_sources(settings, self.environ))
         with self._looking("machine", "installed programs") as found:
             found.extend(check_machine(settings, self.environ))
 

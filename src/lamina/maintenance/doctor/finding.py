@@ -56,6 +56,7 @@ _ROWS: dict[str, tuple[Severity, str, str]] = {
     "long-line": ("warning", "Index lines that are too long", "Shorten it: details belong in the memory."),
     "index-content": ("info", "Content in the index", "Move it to a memory: the index is sent with every session."),
     "orphan": ("warning", "Memories that are not in the index", "Add a line for it."),
+    "unlisted": ("info", "Memories beyond the index", "Nothing to do: recall and search find them."),
     "index-full": ("warning", "The index is full", ""),
     # memory: the journal and the inbox
     "journal-damage": ("warning", "Damaged history", "Nothing to do: later changes are recorded as before."),
@@ -89,6 +90,9 @@ _ROWS: dict[str, tuple[Severity, str, str]] = {
     "newer-format": ("info", "Written by a newer Lamina", "Upgrade to continue it."),
     "stale-fork": ("info", "Left by a fork that was killed", "Remove it."),
     "not-looked-at": ("info", "Not checked", "Run `lamina sessions show ID` to check a session."),
+    "source": ("info", "Sessions of other agents", "`lamina sessions list` shows them. Turn them off with LAMINA_SOURCES=0."),
+    "source-unread": ("warning", "Directories of other agents that cannot be read", "Check the permissions of the directory."),
+    "source-damaged": ("info", "Damaged sessions of other agents", "Nothing to do: Lamina reads the other lines and changes nothing."),
     # the machine
     "missing-tool": ("info", "Programs that are not installed", ""),
     "no-provider": ("info", "No model is configured", "Set ANTHROPIC_API_KEY or OPENAI_API_KEY to use a model."),

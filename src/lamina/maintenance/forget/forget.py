@@ -12,14 +12,15 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
 from ...core.errors import DiskError
+from ...disk.database import is_database
 from ...disk.files import remove, update
 from ...disk.locks.dream_lock import DreamLock
 from ...disk.locks.lock_file import LifeLock
@@ -31,6 +32,8 @@ from ...layers.l6_dream.undo import recover
 from ...memory.store.directory import DirectoryStore
 from ...memory.store.history import hold_guard
 from ...memory.store.modes import GatedStore
+from ...sources.places import NAMES
+from ...sources.sessions import SourceSession
 from ..kept_files import KeptFiles, MemoryRoot, SessionFiles, regular_files, session_kind, windows
 from .memories import FileChange, changes, copied_lines
 from .subject import Subject
@@ -183,6 +186,11 @@ class _Removal:
 
     def clean_other(self, path: Path) -> None:
         with self._reported(path):
+            if is_database(path):
+                # An index of words holds a text in pieces that no search would find. It is made again from what is left.
+                if self.do:
+                    remove(path)
+                return
             if not _holds(path, self.subject):
                 return
             if path.name == HISTORY:
@@ -284,6 +292,18 @@ def remains(roots: list[Path], subject: Subject, *, inside: Callable[[Path], boo
             why = f"could not be read: {os.strerror(error.errno or 0).lower()}"
         found.append(LeftFile(str(path), why))
     return found
+
+
+def held_by_others(found: Iterable[SourceSession], home: Path, subject: Subject) -> list[LeftFile]:
+    """Return the sessions of other agents that contain the subject. Lamina does not change them."""
+    theirs = [session for session in found if home not in Path(session.path).parents]
+    left: list[LeftFile] = []
+    for session in theirs:
+        with suppress(OSError):
+            if _holds(Path(session.path), subject):
+                why = f"was written by {NAMES[session.origin]}, and Lamina does not change it; searches still find it there"
+                left.append(LeftFile(session.path, why))
+    return left
 
 
 def as_json(report: ForgetReport) -> dict[str, Any]:

@@ -251,8 +251,7 @@ class GatedStore:
     def _may(self, why: ChangeReason) -> bool:
         verdict = plan_write(self.mode, why.who, why.origin)
         if verdict == "refuse":
-            problem = f"{self.store.scope} memory is {self.mode}, so it cannot be changed"
-            raise SettingError("memoryMode", self.store.scope, problem, "set it to auto or confirm")
+            raise not_allowed(self.store.scope, self.mode, "changed")
         return verdict == "write"
 
 
@@ -261,6 +260,12 @@ def _check_origin(name: str, kind: Kind | None, why: ChangeReason) -> None:
     if why.origin and why.who != "user" and kind in PERSONAL:
         problem = f"comes from elsewhere ({why.origin}), so it cannot be of type {kind}"
         raise InputError(name, problem, "save it as project or reference, which waits for the user's approval")
+
+
+def not_allowed(scope: str, mode: Mode, what: str) -> SettingError:
+    """Return the error for memory that cannot be read or changed. Memory is also off if `autoMemoryEnabled` is false."""
+    remedy = "set it to auto or confirm" + (", and autoMemoryEnabled to true" if mode == "off" else "")
+    return SettingError("lamina.memoryMode", scope, f"{scope} memory is {mode}, so it cannot be {what}", remedy)
 
 
 def _path(proposal_id: str) -> str:

@@ -1,0 +1,51 @@
+"""Check the sessions of other agents (U3): which were found, which directories cannot be read, which files are damaged.
+
+Reads the newest files up to a budget, into an index in memory. Nothing is written, and nothing of another agent is ever repaired.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from ...core.settings import Settings
+from ...core.wording import counted
+from ...sources.catalogue import Catalogue
+from ...sources.places import NAMES, Origin, SourceFile, session_files
+from ...sources.sessions import homes_of
+from .finding import Finding
+
+# About half a second of reading.
+MOST_READ = 64 << 20
+
+
+def check_sources(settings: Settings, environ: Mapping[str, str]) -> Iterator[Finding]:
+    unread: list[str] = []
+    homes: dict[Origin, Path] = {origin: home for origin, home in homes_of(settings, environ).items() if origin != "lamina"}
+    files = list(session_files(homes, unread))
+    for sentence in unread:
+        yield Finding("sessions", "source-unread", sentence)
+    for origin, home in homes.items():
+        theirs = [file for file in files if file.origin == origin]
+        if theirs:
+            size = f"{sum(file.size for file in theirs) / 1e6:,.1f} MB"
+            yield Finding("sessions", "source", f"{NAMES[origin]}: {counted(len(theirs), 'session')}, {size}.", str(home))
+    yield from _damaged(files)
+
+
+def _damaged(files: list[SourceFile]) -> Iterator[Finding]:
+    left, newest = MOST_READ, list[SourceFile]()
+    for file in sorted(files, key=lambda file: -file.mtime_ns):
+        if file.size <= left:
+            left -= file.size
+            newest.append(file)
+    catalogue = Catalogue(None)
+    try:
+        for row in catalogue.follow("session", newest):
+            cut = row.size - row.offset
+            lines = row.scan.skipped + (cut > 0)
+            if lines:
+                problem = f"A session of {NAMES[row.origin]} has {counted(lines, 'unreadable line')}."
+                yield Finding("sessions", "source-damaged", problem, row.path)
+    finally:
+        catalogue.close()

@@ -1,0 +1,116 @@
+"""The row "recorded": what the transcript itself reports, and what its program had removed from view. Pure.
+
+A recorded request that read less from the cache than the one before had left there broke the cache. If neither a pause, nor
+another model, nor something that the program removed explains it, the break is unexplained: a changed tool list, an eviction, a
+second program. No policy can prevent those, and a replay has none. So the row is billed without unexplained breaks of less than
+five minutes, and they are shown apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from functools import partial
+
+import msgspec
+
+from ..core.blocks import ToolResult
+from ..core.cache import MINUTES_5
+from ..core.usage import Usage
+from ..core.view import Item
+from ..prompt.break_causes import TOKENS, TTL_SECONDS, readable_after
+from .figures import ReplayFigures, RequestPoint, bill_call, has_missed, usage_cost
+from .play import Played
+from .repeated_reads import ReadTracker
+from .script import Probe, RecordedAnswer, ReplayScript, look_for
+
+
+def replay_recorded(script: ReplayScript, probes: Mapping[int, Probe], window: int) -> Played:
+    """Answers without reported usage count as calls with no tokens."""
+    total, points, reads = ReplayFigures(compactions=script.recorded.compactions), list[RequestPoint](), ReadTracker()
+    before, asked = _Before(), ""
+    removals = {*script.recorded.gone.values(), *script.recorded.results_gone.values()}
+    for at, step in enumerate(script.steps):
+        if not isinstance(step, RecordedAnswer):
+            reads.came(step.blocks)
+            asked = step.time
+            continue
+        total += reads.called(step.calls, partial(_recorded_results, script, at))
+        if step.usage is not None and step.sent:
+            removed = not removals.isdisjoint(range(before.at + 1, at + 1))
+            broken = before.judge(step, asked, script.ttl, removed=removed)
+            total += bill_call(step.model, step.usage, window=window) + broken
+            reason = "recorded" if removed and broken.breaks else ""
+            points.append(RequestPoint(_time(asked), step.usage.prompt, reason))
+            before = _Before(at, step)
+        if (probe := probes.get(at)) is not None:
+            total += look_for(probe, _recorded_view(script, at))
+    for usage in script.recorded.side:
+        total += bill_call(script.model, usage, side=True)
+    return Played(total, tuple(points))
+
+
+class _Before(msgspec.Struct, frozen=True):
+    """The request before the current one."""
+
+    at: int = -1
+    answer: RecordedAnswer | None = None
+
+    def judge(self, step: RecordedAnswer, asked: str, ttl: str, *, removed: bool) -> ReplayFigures:
+        """Return the figures of a cache miss; those of an unexplained one take its cost out of the row."""
+        if self.answer is None or self.answer.usage is None or step.usage is None:
+            return ReplayFigures()
+        readable = readable_after(self.answer.usage)
+        if not has_missed(step.usage, readable):
+            return ReplayFigures()
+        pause = _seconds(self.answer.time, asked)
+        if pause >= TTL_SECONDS[ttl]:
+            return ReplayFigures(expired=1)
+        shrunk = step.usage.prompt < self.answer.usage.prompt - TOKENS  # the program removed something and did not record it
+        if removed or shrunk or step.model != self.answer.model or pause >= MINUTES_5:
+            return ReplayFigures(breaks=1)
+        return ReplayFigures(breaks=1) + _taken_out(step.model, step.usage, readable)
+
+
+def _taken_out(model: str, usage: Usage, readable: int) -> ReplayFigures:
+    """Return the negative difference to a request that had read what was in the cache."""
+    lost = min(readable - usage.cache_read, usage.cache_write)
+    hour = min(lost, usage.cache_write_1h)
+    healed = msgspec.structs.replace(
+        usage,
+        cache_read=usage.cache_read + lost,
+        cache_write=usage.cache_write - lost,
+        cache_write_1h=usage.cache_write_1h - hour,
+    )
+    less = usage_cost(model, usage) - usage_cost(model, healed)
+    return ReplayFigures(usage=Usage(0, lost, -lost, -hour, 0), usd=-less, unexplained_breaks=1, unexplained_usd=less)
+
+
+def _recorded_view(script: ReplayScript, at: int) -> Iterator[Item]:
+    """Yield what the recorded model saw after this step."""
+    gone, cleared = script.recorded.gone, script.recorded.results_gone
+    for since, item in script.recorded.summaries:
+        if since <= at < gone.get(item.uuid, at + 1):
+            yield item
+    for step, item in script.items:
+        calls = [block.tool_use_id for block in item.blocks if isinstance(block, ToolResult)]
+        if step <= at < gone.get(item.uuid, at + 1) and not any(cleared.get(call, at + 1) <= at for call in calls):
+            yield item
+
+
+def _recorded_results(script: ReplayScript, at: int) -> frozenset[str]:
+    return frozenset(
+        block.tool_use_id for item in _recorded_view(script, at) for block in item.blocks if isinstance(block, ToolResult)
+    )
+
+
+def _seconds(before: str, now: str) -> float:
+    return _time(now) - _time(before) if _time(now) and _time(before) else 0.0
+
+
+def _time(written: str) -> float:
+    """Return a recorded time in seconds; 0 if it is missing or out of range."""
+    try:
+        return datetime.fromisoformat(written).timestamp()
+    except (ValueError, OverflowError, OSError):
+        return 0.0

@@ -1,0 +1,60 @@
+"""The report of a replay: every session's figures under every policy, and their sums."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from .figures import ReplayedSession, ReplayFigures
+from .play import Played
+from .savings import saving
+from .variants import RECORDED
+
+# Sessions with a chart, the dearest ones: a page with more is slow to open, and small sessions have little to show.
+MOST_CHARTS = 24
+
+
+class ReplayReport(msgspec.Struct):
+    """The rows of all sessions and their sums. A session that a policy cannot finish is not in that policy's sum."""
+
+    sessions: int = 0
+    calls: int = 0
+    figures: dict[str, ReplayFigures] = msgspec.field(default_factory=dict)
+    played: list[ReplayedSession] = msgspec.field(default_factory=list)
+    skipped: list[str] = msgspec.field(default_factory=list)
+    damaged: list[str] = msgspec.field(default_factory=list)  # files that could be read only in part
+    silent: int = 0  # sessions without reported usage
+
+    def take(self, name: str, rows: Mapping[str, Played], calls: int) -> None:
+        """Add the rows of one session with `calls` calls."""
+        self.sessions += 1
+        self.calls += calls
+        self.silent += not rows[RECORDED].points
+        for row, played in rows.items():
+            self.figures[row] = self.figures.get(row, ReplayFigures()) + played.figures.finished()
+        figures = {row: played.figures for row, played in rows.items()}
+        self.played.append(ReplayedSession(name, calls, figures, {row: played.points for row, played in rows.items()}))
+        self._keep_dearest_charts()
+
+    def _keep_dearest_charts(self) -> None:
+        drawn = [at for at, session in enumerate(self.played) if session.points]
+        if len(drawn) > MOST_CHARTS:
+            least = min(drawn, key=lambda at: self.played[at].cost)
+            self.played[least] = msgspec.structs.replace(self.played[least], points={})
+
+    def unfinished(self, row: str) -> list[ReplayedSession]:
+        """Return the sessions that this policy could not finish."""
+        return [session for session in self.played if session.figures[row].stopped_sessions]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report for --json; the keys that other programs read come first."""
+        policies = {name: {**figures.to_json(), **self._compared(name)} for name, figures in self.figures.items()}
+        more = {"skipped": self.skipped, "damaged": self.damaged, "without_usage": self.silent}
+        return {"sessions": self.sessions, "policies": policies, **more}
+
+    def _compared(self, row: str) -> dict[str, Any]:
+        saved = saving(self.played, row) if row != RECORDED else None
+        unfinished = [session.name for session in self.unfinished(row)]
+        return {**(saved.to_json() if saved is not None else {}), **({"unfinished": unfinished} if unfinished else {})}

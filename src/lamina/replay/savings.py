@@ -1,0 +1,84 @@
+"""What each policy would have saved, compared with the recording. Pure.
+
+A policy is compared over the sessions that it can finish and that report their usage. Money is compared where every call has a
+known price; if no session has, input units are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+from typing import Any, NamedTuple
+
+from ..core.wording import counted
+from .figures import ReplayedSession, ReplayFigures
+from .variants import LAMINA, RECORDED
+
+# A session that costs this much more is called dearer; less is noise of the token count.
+DEARER = 1.02
+
+
+class Saving(NamedTuple):
+    """The costs of the compared sessions under a policy and as recorded."""
+
+    costs: tuple[float, ...]
+    recorded: tuple[float, ...]
+    in_dollars: bool
+
+    @property
+    def share(self) -> float:
+        """The saved share of the recorded cost; negative if the policy costs more."""
+        return 1 - sum(self.costs) / sum(self.recorded)
+
+    @property
+    def median(self) -> float:
+        return median(1 - ours / theirs for ours, theirs in zip(self.costs, self.recorded, strict=True))
+
+    @property
+    def dearer(self) -> int:
+        return sum(ours > DEARER * theirs for ours, theirs in zip(self.costs, self.recorded, strict=True))
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "compared_sessions": len(self.costs),
+            "saved_percent": round(100 * self.share, 2),
+            "median_saved_percent": round(100 * self.median, 2),
+            "dearer_sessions": self.dearer,
+        }
+
+
+def saving(sessions: Sequence[ReplayedSession], row: str) -> Saving | None:
+    """Compare a row with the recording; None if no session can be compared."""
+    comparable = [one for one in sessions if _reported(one) and not one.figures[row].stopped_sessions]
+    priced = [one for one in comparable if _priced(one.figures[row]) and _priced(one.figures[RECORDED])]
+    both = [(_cost(one, row, bool(priced)), _cost(one, RECORDED, bool(priced))) for one in priced or comparable]
+    paid = [(ours, theirs) for ours, theirs in both if theirs > 0]
+    if not paid:
+        return None
+    return Saving(tuple(ours for ours, _ in paid), tuple(theirs for _, theirs in paid), bool(priced))
+
+
+def _reported(session: ReplayedSession) -> bool:
+    return session.figures[RECORDED].usage.prompt > 0
+
+
+def _priced(figures: ReplayFigures) -> bool:
+    return not figures.unpriced_calls
+
+
+def _cost(session: ReplayedSession, row: str, in_dollars: bool) -> float:
+    figures = session.figures[row]
+    return figures.usd if in_dollars else figures.input_units
+
+
+def headline(row: str, saved: Saving) -> str:
+    """Return the sentence that says what a policy would have cost."""
+    ours, theirs = sum(saved.costs), sum(saved.recorded)
+    subject = "Lamina" if row == LAMINA else f"Lamina with {row}"
+    change = f"{abs(saved.share):.0%} {'less' if saved.share >= 0 else 'more'}"
+    amounts = (
+        f"${ours:,.2f} instead of ${theirs:,.2f}" if saved.in_dollars else f"{ours:,.0f} input units instead of {theirs:,.0f}"
+    )
+    middle = f"{abs(saved.median):.0%} {'less' if saved.median >= 0 else 'more'}"
+    spread = f"the median session {middle}, {saved.dearer:,} of {counted(len(saved.costs), 'session')} over 2% more"
+    return f"{subject} would have cost {change}: {amounts} ({spread})."

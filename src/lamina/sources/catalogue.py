@@ -1,0 +1,265 @@
+"""The index of all sessions and memories: one SQLite file in the home's cache, with the figures and the texts of each file.
+
+Owns that file. Invariants: it says nothing that the indexed files do not say, so it can be removed at any time; an appended file
+costs its appended bytes, a file that was rewritten or is gone loses its old entries first; a line counts once it is complete.
+Files are indexed in transactions of bounded size, so a crash costs at most one of them, and two processes share the work.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, NamedTuple, TypeAlias
+
+import msgspec
+
+from ..core.terms import unstemmed
+from ..disk.database import open_database, remove_database
+from ..disk.transcripts.jsonl import MAX_LINE, decode_object
+from . import claude_code, codex, pi
+from .memories import scan_memory
+from .places import Origin, SourceFile
+from .scan import BEFORE_CHARS, Scan, Turn
+
+Kind: TypeAlias = Literal["session", "memory"]
+
+FILE_NAME = "sessions.sqlite"
+# Increase this when the tables, the scan or the prices change: the file is made anew.
+VERSION = 1
+# Bytes of sessions per transaction: about a second of work, in which another process waits.
+BATCH_BYTES = 64 << 20
+# The bytes before the offset show whether a file was appended to or written anew.
+TAIL_BYTES = 256
+# Paths need not be text, and times and inodes may not fit into SQLite's integers. The day is a column of the word index, because
+# questions name days.
+SCHEMA = """
+CREATE TABLE files (
+    id INTEGER PRIMARY KEY, path BLOB UNIQUE NOT NULL, kind TEXT NOT NULL, origin TEXT NOT NULL, size INTEGER NOT NULL,
+    mtime_ns TEXT NOT NULL, inode TEXT NOT NULL, offset INTEGER NOT NULL, tail BLOB NOT NULL, state BLOB NOT NULL
+);
+CREATE TABLE texts (
+    id INTEGER PRIMARY KEY, file INTEGER NOT NULL, place INTEGER NOT NULL, number INTEGER NOT NULL, speaker TEXT NOT NULL,
+    time TEXT NOT NULL, text TEXT NOT NULL, head TEXT NOT NULL
+);
+CREATE UNIQUE INDEX places ON texts (file, place);
+CREATE VIRTUAL TABLE words USING fts5(text, head, day, content='', tokenize='porter unicode61')
+"""
+MONTHS = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
+
+
+class IndexedFile(NamedTuple):
+    """A row of the index."""
+
+    id: int
+    path: str
+    kind: Kind
+    origin: Origin
+    size: int
+    mtime_ns: int
+    inode: int
+    offset: int
+    tail: bytes
+    state: bytes
+
+    @property
+    def scan(self) -> Scan:
+        return msgspec.json.decode(self.state, type=Scan)
+
+
+class Catalogue:
+    def __init__(self, home: Path | None) -> None:
+        """`home` is Lamina's; without one the index lives in memory."""
+        self._path = home / "cache" / FILE_NAME if home is not None else None
+        self.database = open_database(self._path, SCHEMA, VERSION)
+
+    def close(self) -> None:
+        self.database.close()
+
+    def rows(self, kind: Kind) -> list[IndexedFile]:
+        return [_row(found) for found in self.database.execute("SELECT * FROM files WHERE kind = ?", (kind,))]
+
+    def follow(
+        self, kind: Kind, files: Iterable[SourceFile], tell: Callable[[int, int], None] = lambda done, of: None
+    ) -> list[IndexedFile]:
+        """Bring the index up to date with these files, and return their rows. An index that fails is made anew, once.
+
+        `files` are all files of their kind: what else the index holds of that kind is gone.
+        """
+        wanted = list(files)
+        try:
+            return self._follow(kind, wanted, tell)
+        except sqlite3.Error:
+            self.close()
+            if self._path is not None:
+                remove_database(self._path)
+            self.database = open_database(self._path, SCHEMA, VERSION)
+            return self._follow(kind, wanted, tell)
+
+    def _follow(self, kind: Kind, wanted: list[SourceFile], tell: Callable[[int, int], None]) -> list[IndexedFile]:
+        known = {row.path: row for row in self.rows(kind)}
+        names = {file.path for file in wanted}
+        gone = [row for path, row in known.items() if path not in names]
+        due = [file for file in wanted if not _same(file, known.get(file.path))]
+        if gone:
+            with _Transaction(self.database):
+                for row in gone:
+                    self._remove(row.id)
+        for start, batch in _batches(due):
+            tell(start, len(due))
+            with _Transaction(self.database):
+                for file in batch:
+                    self._index(kind, file)
+        return [row for row in self.rows(kind) if row.path in names] if gone or due else [known[path] for path in names]
+
+    def _index(self, kind: Kind, file: SourceFile) -> None:
+        found = self.database.execute("SELECT * FROM files WHERE path = ?", (os.fsencode(file.path),)).fetchone()
+        row = _row(found) if found is not None else None
+        try:
+            with open(file.path, "rb") as opened:
+                seen = os.fstat(opened.fileno())
+                if row is not None and (kind == "memory" or not _appended(opened, row, seen)):
+                    self._remove(row.id)
+                    row = None
+                self._add(kind, file, row, opened, seen)
+        except OSError:
+            if row is not None:
+                self._remove(row.id)  # unreadable or gone: nothing of it is shown
+
+    def _add(self, kind: Kind, file: SourceFile, row: IndexedFile | None, opened: BinaryIO, seen: os.stat_result) -> None:
+        scan = row.scan if row is not None else Scan(parent=file.parent)
+        start = row.offset if row is not None else 0
+        turns: list[Turn] = []
+        end = scan_memory(file, opened, scan, turns) if kind == "memory" else _scan(file.origin, opened, start, scan, turns)
+        opened.seek(max(0, end - TAIL_BYTES))
+        tail = blake2b(opened.read(min(end, TAIL_BYTES)), digest_size=16).digest()
+        stamp = (seen.st_size, str(seen.st_mtime_ns), str(seen.st_ino))
+        values = (os.fsencode(file.path), kind, file.origin, *stamp, end, tail, msgspec.json.encode(scan))
+        if row is None:
+            row_id = self.database.execute(f"INSERT INTO files VALUES (NULL{', ?' * 9})", values).lastrowid or 0
+        else:
+            row_id = row.id
+            self.database.execute("DELETE FROM files WHERE id = ?", (row_id,))
+            self.database.execute(f"INSERT INTO files VALUES (?{', ?' * 9})", (row_id, *values))
+        self._add_texts(row_id, turns)
+
+    def _add_texts(self, file: int, turns: list[Turn]) -> None:
+        last = self.database.execute("SELECT max(place) FROM texts WHERE file = ?", (file,)).fetchone()[0]
+        for place, turn in enumerate(turns, (last or 0) + 1):
+            given = (file, place, turn.number, turn.speaker, turn.time, turn.text, turn.before[:BEFORE_CHARS])
+            text = self.database.execute("INSERT INTO texts VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", given).lastrowid
+            words = indexed_words(turn.text, turn.before, turn.time)
+            self.database.execute("INSERT INTO words (rowid, text, head, day) VALUES (?, ?, ?, ?)", (text, *words))
+
+    def _remove(self, file: int) -> None:
+        held = self.database.execute("SELECT id, text, head, time FROM texts WHERE file = ?", (file,)).fetchall()
+        for number, text, head, time in held:
+            # The index keeps no copy of its words, so removing them takes the same words again.
+            words = indexed_words(text, head, time)
+            self.database.execute(
+                "INSERT INTO words (words, rowid, text, head, day) VALUES ('delete', ?, ?, ?, ?)", (number, *words)
+            )
+        self.database.execute("DELETE FROM texts WHERE file = ?", (file,))
+        self.database.execute("DELETE FROM files WHERE id = ?", (file,))
+
+
+class _Transaction:
+    def __init__(self, database: sqlite3.Connection) -> None:
+        self._database = database
+
+    def __enter__(self) -> None:
+        self._database.execute("BEGIN IMMEDIATE")
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._database.execute("COMMIT" if kind is None else "ROLLBACK")
+
+
+def _row(found: tuple[Any, ...]) -> IndexedFile:
+    number, path, kind, origin, size, mtime_ns, inode, *rest = found
+    return IndexedFile(number, os.fsdecode(path), kind, origin, size, int(mtime_ns), int(inode), *rest)
+
+
+def _batches(files: list[SourceFile]) -> Iterator[tuple[int, list[SourceFile]]]:
+    """Yield the files in groups of bounded size, with the number of files before each group."""
+    start, group, size = 0, list[SourceFile](), 0
+    for file in files:
+        group.append(file)
+        size += file.size
+        if size >= BATCH_BYTES:
+            yield start, group
+            start, group, size = start + len(group), [], 0
+    if group:
+        yield start, group
+
+
+def _same(file: SourceFile, row: IndexedFile | None) -> bool:
+    return row is not None and (row.size, row.mtime_ns, row.inode) == (file.size, file.mtime_ns, file.inode)
+
+
+def _appended(opened: BinaryIO, row: IndexedFile, seen: os.stat_result) -> bool:
+    """Whether the indexed part of the file is still what was indexed."""
+    if seen.st_ino != row.inode or seen.st_size < row.offset:
+        return False
+    opened.seek(max(0, row.offset - TAIL_BYTES))
+    return blake2b(opened.read(min(row.offset, TAIL_BYTES)), digest_size=16).digest() == row.tail
+
+
+def _scan(origin: Origin, opened: BinaryIO, start: int, scan: Scan, turns: list[Turn]) -> int:
+    """Scan the complete lines from `start` on, and return where they end."""
+    opened.seek(start)
+    at = start
+    while line := opened.readline(MAX_LINE + 1):
+        if len(line) > MAX_LINE and not line.endswith(b"\n"):
+            scan.skipped += 1
+            while not line.endswith(b"\n") and (piece := opened.readline(MAX_LINE)):
+                at, line = at + len(line), piece
+        elif not line.endswith(b"\n") and decode_object(line) is None:
+            break  # being written, or cut off
+        elif line.strip():
+            scan_any(origin, line, scan, turns)
+        at += len(line)
+    return at
+
+
+def scan_any(origin: Origin, line: bytes, scan: Scan, turns: list[Turn]) -> None:
+    """Scan one line of a file in the format of `origin`."""
+    if origin in ("lamina", "claude-code"):
+        claude_code.scan_line(scan, turns, line)
+        return
+    row = decode_object(line)
+    if row is None:
+        scan.skipped += 1
+    else:
+        (codex if origin == "codex" else pi).scan_row(scan, turns, row)
+
+
+def indexed_words(text: str, head: str, time: str) -> tuple[str, str, str]:
+    """Return what the columns of the word index hold: texts in scripts without spaces as pairs of characters."""
+    return _spaced(text), _spaced(head), day_words(time)
+
+
+def _spaced(text: str) -> str:
+    return text if text.isascii() else " ".join(unstemmed(text))
+
+
+def day_words(time: str) -> str:
+    """Return the day as words: `8 May 2023`."""
+    year, month, day = time[:4], time[5:7], time[8:10]
+    if not (year.isdigit() and month.isdigit() and day.isdigit() and 1 <= int(month) <= 12):
+        return ""
+    return f"{int(day)} {MONTHS[int(month) - 1]} {year}"

@@ -1,0 +1,141 @@
+"""Reads sessions in the format that Claude Code and Lamina share, for lists and searches.
+
+Only the fields that these need are decoded, so a line with a large tool result costs little. A line of another shape is counted
+as skipped. `disk/transcripts` reads the same files as records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ..core.blocks import Block, ToolResult, scrub
+from ..core.records import Message, Record, Spill
+from ..core.session_stats import SideCost
+from ..core.usage import read_usage
+from ..disk.transcripts.jsonl import UNDECODABLE, objects_in
+from .scan import Scan, Turn, is_injected, one_line
+
+# What stands in front of the path of a stored result, and what ends it.
+_STORED = "<persisted-output>\nOutput too large ("
+_SAVED_TO = "Full output saved to: "
+_HEAD = 8 << 10
+
+
+class _Block(msgspec.Struct, gc=False):
+    type: str = ""
+    text: str | None = None
+
+
+class _Message(msgspec.Struct, gc=False):
+    id: str | None = None
+    model: str | None = None
+    usage: dict[str, Any] | None = None
+    content: str | list[_Block] | None = None
+
+
+class _Line(msgspec.Struct, rename="camel", gc=False):
+    type: str = ""
+    subtype: str | None = None
+    timestamp: str | None = None
+    cwd: str | None = None
+    uuid: str | None = None
+    session_id: str | None = None
+    is_sidechain: bool | None = None
+    is_meta: bool | None = None
+    is_compact_summary: bool | None = None
+    is_api_error_message: bool | None = None
+    message: _Message | None = None
+    lamina: dict[str, Any] | None = None
+    custom_title: str | None = None
+    ai_title: str | None = None
+    summary: str | None = None
+
+
+class _Ours(msgspec.Struct, gc=False):
+    kind: str = ""
+    repeated: bool = False
+    silent: bool = False
+    synthetic: bool = False
+    data: dict[str, Any] = {}
+
+
+_LINES = msgspec.json.Decoder(_Line)
+
+
+def scan_line(scan: Scan, turns: list[Turn], raw: bytes) -> None:
+    try:
+        _scan(scan, turns, _LINES.decode(raw))
+    except UNDECODABLE:
+        # A damaged line may still hold whole records.
+        found = objects_in(raw)
+        scan.skipped += not found
+        for value in found:
+            try:
+                _scan(scan, turns, msgspec.convert(scrub(value), _Line))
+            except msgspec.ValidationError:
+                scan.skipped += 1
+
+
+def _scan(scan: Scan, turns: list[Turn], line: _Line) -> None:
+    ours = msgspec.convert(line.lamina, _Ours) if isinstance(line.lamina, dict) else _Ours()
+    scan.ours = scan.ours or line.lamina is not None
+    if ours.repeated or ours.silent or line.is_api_error_message:
+        return
+    scan.noted(time=line.timestamp or "", cwd=line.cwd or "")
+    if line.is_sidechain and not scan.messages and not scan.open:
+        scan.parent = scan.parent or line.session_id or ""  # a subagent's file names the session that started it
+    title = line.custom_title or line.ai_title or (line.summary if line.type == "summary" else None)
+    if title:
+        scan.title = one_line(title)
+    if line.type == "assistant" and line.message is not None:
+        message = line.message
+        scan.answered(message.id or line.uuid or "", message.model or "", read_usage(message.usage))
+        _say(scan, turns, line, "subagent" if line.is_sidechain and not scan.parent else "assistant")
+    elif line.type == "user" and not (line.is_meta or line.is_compact_summary or ours.synthetic):
+        _say(scan, turns, line, "subagent" if line.is_sidechain and not scan.parent else "user")
+    elif line.subtype == "compact_boundary":
+        scan.compactions += 1
+    elif ours.kind == "event" and ours.data.get("name") == "fork":
+        data = ours.data.get("data")
+        side = SideCost.of_event(data if isinstance(data, dict) else {})
+        scan.paid(side.usage, side.usd if side.usage.total else 0.0)
+
+
+def _say(scan: Scan, turns: list[Turn], line: _Line, speaker: Any) -> None:
+    content = line.message.content if line.message is not None else None
+    parts = [content] if isinstance(content, str) else [block.text for block in content or () if block.type == "text"]
+    words = [part for part in parts if part and not (speaker != "assistant" and is_injected(part))]
+    if words:
+        scan.said(turns, speaker, "\n\n".join(words), line.timestamp or "")
+
+
+def with_spills(records: Iterator[Record], directory: Path) -> Iterator[Record]:
+    """Yield the records, and a spill for each result that Claude Code stored in a file, so that it can be found and expanded.
+
+    Only files in the session's own `directory` count, whatever path a transcript names.
+    """
+    for record in records:
+        yield record
+        if not isinstance(record, Message) or record.role != "user":
+            continue
+        for at, block in enumerate(record.blocks):
+            stored = _stored(block, directory)
+            if stored is not None and isinstance(block, ToolResult):
+                path, size = stored
+                yield Spill(f"{record.uuid}-{at}", record.uuid, record.time, block.tool_use_id, block.text, path, size)
+
+
+def _stored(block: Block, directory: Path) -> tuple[str, int] | None:
+    """Return the file that holds the whole of a result, and its size."""
+    if not isinstance(block, ToolResult) or not isinstance(block.content, str) or not block.content.startswith(_STORED):
+        return None
+    named = block.content[:_HEAD].partition(_SAVED_TO)[2].partition("\n")[0].strip()
+    path = directory / "tool-results" / Path(named).name
+    try:
+        return str(path), path.stat().st_size
+    except OSError:
+        return None

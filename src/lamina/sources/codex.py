@@ -1,0 +1,213 @@
+"""Reads Codex's rollouts (`sessions/yyyy/mm/dd/rollout-<time>-<thread>.jsonl`), for lists and as records.
+
+The conversation stands in `response_item` lines; `event_msg` lines repeat its texts and are left out. Developer messages,
+AGENTS.md and the environment are context, not the user's words. A `compacted` line replaces the whole history. Usage is summed
+over `token_usage_record` lines, one per response; files of older versions have only running totals in `token_count`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from ..core.blocks import Block, Role, Wire, read_block, text
+from ..core.errors import InputError
+from ..core.records import Attachment, Boundary, Message, Record
+from ..core.usage import Usage, count_of
+from .scan import Scan, Turn, is_injected
+
+CALLS = ("function_call", "custom_tool_call", "local_shell_call", "tool_search_call")
+OUTPUTS = ("function_call_output", "custom_tool_call_output", "tool_search_output")
+
+
+def scan_row(scan: Scan, turns: list[Turn], row: Mapping[str, Any]) -> None:
+    kind, payload, time = row.get("type"), row.get("payload"), _str(row.get("timestamp"))
+    if not isinstance(payload, Mapping):
+        scan.skipped += 1
+        return
+    scan.noted(time=time)
+    match kind:
+        case "session_meta":
+            scan.noted(cwd=_str(payload.get("cwd")), id=_str(payload.get("id")))
+            scan.parent = scan.parent or _str(payload.get("parent_thread_id"))
+        case "turn_context":
+            scan.model = _str(payload.get("model")) or scan.model
+        case "response_item":
+            words = _words(payload)
+            if payload.get("role") == "user" and words and not is_injected(words):
+                scan.said(turns, "user", words, time)
+            elif payload.get("role") == "assistant" and words:
+                scan.said(turns, "assistant", words, time)
+        case "compacted":
+            scan.compactions += 1
+        case "token_usage_record":
+            scan.answered_usage(read_tokens(payload))
+        case "event_msg" if payload.get("type") == "token_count":
+            info = payload.get("info")
+            scan.running = read_tokens(info.get("total_token_usage")) if isinstance(info, Mapping) else scan.running
+        case _:
+            pass
+
+
+def read_tokens(payload: object) -> Usage | None:
+    """Read a count of tokens. What was read from the cache is a part of the input, reasoning is a part of the output."""
+    if not isinstance(payload, Mapping):
+        return None
+    for name in ("usage", "token_usage", "last_token_usage", "info"):
+        if isinstance(payload.get(name), Mapping):
+            return read_tokens(payload[name])
+    given, cached = count_of(payload.get("input_tokens")), count_of(payload.get("cached_input_tokens"))
+    return Usage(max(0, given - cached), min(given, cached), 0, 0, count_of(payload.get("output_tokens"))) if given else None
+
+
+class CodexReader:
+    """Turns the rows of a rollout into records, in order."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._leaf: str | None = None
+        self._model: str | None = None
+        self._answer: str | None = None  # the message id of the current answer
+        self._held: list[Record] = []  # the records since it began: its usage may come after its results
+
+    def read(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[Record]:
+        for row in rows:
+            payload, time = row.get("payload"), _str(row.get("timestamp"))
+            if isinstance(payload, Mapping):
+                yield from self._row(row.get("type"), payload, time)
+        yield from self._release()
+
+    def _row(self, kind: object, payload: Mapping[str, Any], time: str) -> Iterator[Record]:
+        match kind:
+            case "turn_context":
+                self._model = _str(payload.get("model")) or self._model
+            case "response_item":
+                yield from self._item(payload, time)
+            case "token_usage_record":
+                self._note_usage(read_tokens(payload))
+                yield from self._release()
+            case "event_msg" if payload.get("type") == "token_count" and isinstance(payload.get("info"), Mapping):
+                # Older versions have no other count. It may be repeated, so it replaces and is never added.
+                self._note_usage(read_tokens(payload["info"].get("last_token_usage")))
+            case "compacted":
+                yield from self._release()
+                yield from self._compacted(payload, time)
+            case _:
+                pass
+
+    def _item(self, item: Mapping[str, Any], time: str) -> Iterator[Record]:
+        kind, role = item.get("type"), item.get("role")
+        if kind in OUTPUTS:
+            yield from self._add(self._message("user", _result(item), time))
+            return
+        if kind == "message" and role != "assistant":
+            yield from self._release()
+            words = _words(item)
+            if role == "user" and not is_injected(words):
+                yield from self._add(self._message("user", _text(words), time))
+            elif words:
+                self._count += 1
+                found = Attachment(f"codex-{self._count}", self._leaf, time, "instructions", _text(words))
+                self._leaf = found.uuid
+                yield found
+            return
+        blocks = _text(_words(item)) if kind == "message" else _call(item) if kind in CALLS else ()
+        if not blocks:
+            return
+        if self._answer is None or any(isinstance(one, Message) and one.role == "user" for one in self._held):
+            yield from self._release()
+            self._answer = f"codex-answer-{self._count + 1}"
+        yield from self._add(self._message("assistant", blocks, time))
+
+    def _message(self, role: Role, blocks: tuple[Block, ...], time: str) -> Message | None:
+        if not blocks:
+            return None
+        self._count += 1
+        answer = role == "assistant"
+        return Message(
+            f"codex-{self._count}",
+            self._leaf,
+            time,
+            role,
+            blocks,
+            message_id=self._answer if answer else None,
+            model=self._model if answer else None,
+        )
+
+    def _add(self, message: Message | None) -> Iterator[Record]:
+        """Add a message: while an answer is open, it waits for the answer's usage."""
+        if message is None:
+            return
+        self._leaf = message.uuid
+        if self._answer is not None:
+            self._held.append(message)
+        else:
+            yield message
+
+    def _note_usage(self, usage: Usage | None) -> None:
+        for at, one in enumerate(self._held):
+            if isinstance(one, Message) and one.role == "assistant":
+                self._held[at] = msgspec.structs.replace(one, usage=usage)
+
+    def _release(self) -> Iterator[Record]:
+        held, self._held, self._answer = self._held, [], None
+        yield from held
+
+    def _compacted(self, payload: Mapping[str, Any], time: str) -> Iterator[Record]:
+        """A compaction keeps nothing: the new history stands in the line, or is the summary alone."""
+        self._count += 1
+        boundary = Boundary(f"codex-{self._count}", self._leaf, time, "auto")
+        self._leaf = boundary.uuid
+        yield boundary
+        history = payload.get("replacement_history")
+        items = [item for item in history if isinstance(item, Mapping)] if isinstance(history, list) else []
+        for item in items or [{"type": "message", "role": "user", "content": _str(payload.get("message"))}]:
+            for record in (*self._item(item, time), *self._release()):
+                yield msgspec.structs.replace(record, summary=True) if isinstance(record, Message) else record
+
+
+def _words(item: Mapping[str, Any]) -> str:
+    content = item.get("content")
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else ()
+    texts = (part.get("text") for part in parts if isinstance(part, Mapping))
+    return "\n\n".join(part for part in texts if isinstance(part, str))
+
+
+def _text(words: str) -> tuple[Block, ...]:
+    return (text(words),) if words else ()
+
+
+def _call(item: Mapping[str, Any]) -> tuple[Block, ...]:
+    given = item.get("arguments", item.get("input", item.get("action")))
+    if isinstance(given, str):
+        try:
+            given = msgspec.json.decode(given)
+        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+            given = {"input": given}
+    name = _str(item.get("name")) or ("shell" if item.get("type") == "local_shell_call" else "tool")
+    return _block({"type": "tool_use", "id": _str(item.get("call_id")) or _str(item.get("id")), "name": name, "input": given})
+
+
+def _result(item: Mapping[str, Any]) -> tuple[Block, ...]:
+    output = item.get("output", item.get("tools"))
+    if isinstance(output, Mapping):
+        output = output.get("content", output.get("output"))
+    if isinstance(output, list):
+        output = "\n".join(_str(part.get("text")) for part in output if isinstance(part, Mapping))
+    content = output if isinstance(output, str) else ""
+    return _block({"type": "tool_result", "tool_use_id": _str(item.get("call_id")), "content": content})
+
+
+def _block(wire: Wire) -> tuple[Block, ...]:
+    try:
+        return (read_block(wire),)
+    except InputError:
+        return ()
+
+
+def _str(value: object) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,139 @@
+"""Search for a literal text: in every message and tool result of the sessions, and in the results that were stored in files.
+
+Reads the files themselves, not the index, so it finds error texts and paths in tool output too. Case is ignored. Memory is bounded
+by the longest line; a file without the text costs one pass over its bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..core.errors import LaminaError
+from ..disk.transcripts.jsonl import Health, objects_in, raw_lines
+from .catalogue import scan_any
+from .scan import Scan, Turn
+from .sessions import SourceSession, format_of
+
+# Characters shown on each side of a match.
+AROUND = 80
+STORED = "tool-results"
+# Stored results larger than this are searched in part.
+MOST_STORED = 64 << 20
+# Objects inside a line are this deep at most; deeper ones are not read.
+DEEPEST = 12
+# Fields that name things, and are not what anybody said.
+_NAMES = frozenset(
+    {"uuid", "parentUuid", "sessionId", "requestId", "cwd", "gitBranch", "version", "timestamp", "id", "signature"}
+)
+
+
+class ExactMatch(NamedTuple):
+    session: SourceSession
+    turn: int  # 0 for a stored result
+    time: str
+    role: str
+    text: str
+
+
+def search_exact(term: str, found: Iterable[SourceSession], unread: list[str]) -> Iterator[ExactMatch]:
+    """Yield the messages that contain the term, newest session and newest message first."""
+    for session in found:
+        try:
+            if _holds(Path(session.path), term):
+                yield from reversed(list(_matches(session, term)))
+            yield from _stored(session, term)
+        except (LaminaError, OSError) as error:
+            unread.append(str(error))
+
+
+def _needles(term: str) -> tuple[bytes, ...] | None:
+    """Return the term as it may stand in a line of JSON; None if its case cannot be told from the bytes."""
+    if not term.isascii():
+        return None
+    return (json.dumps(term)[1:-1].lower().encode(),)
+
+
+def _holds(path: Path, term: str) -> bool:
+    needles = _needles(term)
+    return needles is None or any(needle in line.lower() for _, line in raw_lines(path, 0, Health()) for needle in needles)
+
+
+def _matches(session: SourceSession, term: str) -> Iterator[ExactMatch]:
+    scan, wanted, needles = Scan(parent=session.parent), term.casefold(), _needles(term)
+    origin = format_of(Path(session.path))
+    for _, line in raw_lines(session.path, 0, Health()):
+        turns: list[Turn] = []
+        scan_any(origin, line, scan, turns)
+        if needles is not None and not any(needle in line.lower() for needle in needles):
+            continue
+        for row in objects_in(line) if origin in ("lamina", "claude-code") else _object(line):
+            text = next((text for text in _said(row) if wanted in text.casefold()), None)
+            if text is not None:
+                time = row.get("timestamp")
+                yield ExactMatch(
+                    session, max(1, scan.number), time if isinstance(time, str) else "", _role(row), around(text, term)
+                )
+
+
+def _object(line: bytes) -> list[dict[str, Any]]:
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return []
+    return [value] if isinstance(value, dict) else []
+
+
+def _said(row: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the texts of a line that belong to the conversation. Codex repeats its texts as events, which are left out."""
+    if row.get("type") == "event_msg":
+        return
+    for name in ("message", "payload", "summary"):
+        yield from _texts(row.get(name), DEEPEST)
+
+
+def _texts(value: object, depth: int) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif depth and isinstance(value, Mapping):
+        for name, inner in value.items():
+            if name not in _NAMES:
+                yield from _texts(inner, depth - 1)
+    elif depth and isinstance(value, list):
+        for inner in value:
+            yield from _texts(inner, depth - 1)
+
+
+def _role(row: Mapping[str, Any]) -> str:
+    for name in ("message", "payload"):
+        inner = row.get(name)
+        if isinstance(inner, Mapping) and isinstance(inner.get("role"), str):
+            return str(inner["role"])
+    return "tool" if "payload" in row else str(row.get("type"))
+
+
+def _stored(session: SourceSession, term: str) -> Iterator[ExactMatch]:
+    directory = Path(session.path).with_suffix("") / STORED
+    if not directory.is_dir() or directory.is_symlink():
+        return
+    for path in sorted(directory.iterdir()):
+        if path.is_symlink() or not path.is_file():
+            continue
+        with open(path, "rb") as file:
+            text = file.read(MOST_STORED).decode("utf-8", "replace")
+            time = os.fstat(file.fileno()).st_mtime
+        if term.casefold() in text.casefold():
+            when = datetime.fromtimestamp(time, UTC).isoformat(timespec="seconds")
+            yield ExactMatch(session, 0, when, f"stored result {path.name}", around(text, term))
+
+
+def around(text: str, term: str) -> str:
+    """Return the part of a text around the term, on one line."""
+    at = max(0, text.casefold().find(term.casefold()))
+    start, end = max(0, at - AROUND), at + len(term) + AROUND
+    line = " ".join(text[start:end].split())
+    return f"{'…' if start else ''}{line}{'…' if end < len(text) else ''}"

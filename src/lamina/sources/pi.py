@@ -1,0 +1,161 @@
+"""Reads pi's sessions (`sessions/--<directory>--/<time>_<uuid>.jsonl`), for lists and as records.
+
+Files of version 1 are a plain sequence; later ones are a tree, linked by `id` and `parentId`. Costs are recorded with each answer.
+A `compaction` replaces everything before it by its summary, except what follows `firstKeptEntryId`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from ..core.blocks import Block, read_block, text
+from ..core.errors import InputError
+from ..core.records import Boundary, Foreign, Message, Record
+from ..core.usage import Usage, count_of
+from .scan import Scan, Turn, is_injected, one_line
+
+
+def scan_row(scan: Scan, turns: list[Turn], row: Mapping[str, Any]) -> None:
+    kind, time = row.get("type"), _str(row.get("timestamp"))
+    scan.noted(time=time)
+    match kind:
+        case "session":
+            scan.noted(cwd=_str(row.get("cwd")), id=_str(row.get("id")))
+            scan.model = _str(row.get("modelId"))
+        case "session_info":
+            scan.title = one_line(_str(row.get("name"))) or scan.title
+        case "compaction":
+            scan.compactions += 1
+        case "message" if isinstance(message := row.get("message"), Mapping):
+            _scan_message(scan, turns, message, time)
+        case "message":
+            scan.skipped += 1
+        case _:
+            pass
+
+
+def _scan_message(scan: Scan, turns: list[Turn], message: Mapping[str, Any], time: str) -> None:
+    words = _words(message.get("content"))
+    match message.get("role"):
+        case "user" if words and not is_injected(words):
+            scan.said(turns, "user", words, time)
+        case "assistant":
+            usage = read_tokens(message.get("usage"))
+            if usage is not None:
+                scan.paid(usage, _recorded_cost(message.get("usage")))
+            scan.said(turns, "assistant", words, time)
+        case _:
+            pass
+
+
+def read_tokens(found: object) -> Usage | None:
+    if not isinstance(found, Mapping):
+        return None
+    names = ("input", "cacheRead", "cacheWrite")
+    given, read, written = (count_of(found.get(name)) for name in names)
+    usage = Usage(given, read, written, 0, count_of(found.get("output")))
+    return usage if usage.prompt else None
+
+
+def _recorded_cost(found: object) -> float | None:
+    cost = found.get("cost") if isinstance(found, Mapping) else None
+    total = cost.get("total") if isinstance(cost, Mapping) else None
+    return float(total) if isinstance(total, int | float) else None
+
+
+class PiReader:
+    """Turns the rows of a session into records, in order."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._leaf: str | None = None
+        self._order: list[str] = []  # messages so far, to find what a compaction keeps
+
+    def read(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[Record]:
+        for row in rows:
+            if row.get("type") == "session":
+                continue
+            self._count += 1
+            uuid, time = _str(row.get("id")) or f"pi-{self._count}", _str(row.get("timestamp"))
+            parent = _str(row.get("parentId")) if "parentId" in row else self._leaf
+            yield from self._row(row, uuid, parent or None, time)
+            self._leaf = uuid
+
+    def _row(self, row: Mapping[str, Any], uuid: str, parent: str | None, time: str) -> Iterator[Record]:
+        kind, message = row.get("type"), row.get("message")
+        if kind == "message" and isinstance(message, Mapping) and (found := _message(message, uuid, parent, time)):
+            self._order.append(uuid)
+            yield found
+        elif kind in ("custom_message", "branch_summary"):
+            words = _str(row.get("summary")) or _words(row.get("content"))
+            yield Message(uuid, parent, time, "user", (text(words),) if words else (), meta=True)
+        elif kind == "compaction":
+            first = _str(row.get("firstKeptEntryId"))
+            kept = self._order[self._order.index(first) :] if first in self._order else []
+            boundary = f"{uuid}-boundary"
+            yield Boundary(boundary, parent, time, "auto", count_of(row.get("tokensBefore")), tuple(kept))
+            summary = _str(row.get("summary"))
+            yield Message(uuid, boundary, time, "user", (text(summary),) if summary else (), summary=True, by=boundary)
+        else:
+            yield Foreign(str(kind), uuid, parent, time)
+
+
+def _message(message: Mapping[str, Any], uuid: str, parent: str | None, time: str) -> Message | None:
+    role, content = message.get("role"), message.get("content")
+    match role:
+        case "user":
+            return Message(uuid, parent, time, "user", _blocks(content))
+        case "assistant":
+            model, stop = _str(message.get("model")) or None, _str(message.get("stopReason")) or None
+            usage, blocks = read_tokens(message.get("usage")), _blocks(content)
+            return Message(uuid, parent, time, "assistant", blocks, uuid, usage, stop, model, silent=not blocks)
+        case "toolResult":
+            result = {"type": "tool_result", "tool_use_id": _str(message.get("toolCallId")), "content": _words(content)}
+            return Message(uuid, parent, time, "user", _block({**result, "is_error": message.get("isError") is True}))
+        case "bashExecution":
+            shown = f"$ {_str(message.get('command'))}\n{_str(message.get('output'))}"
+            return Message(uuid, parent, time, "user", (text(shown),), meta=True)
+        case _:
+            return None
+
+
+def _blocks(content: object) -> tuple[Block, ...]:
+    if isinstance(content, str):
+        return (text(content),) if content else ()
+    parts = content if isinstance(content, list) else ()
+    return tuple(block for part in parts if isinstance(part, Mapping) for block in _block(_wire(part)))
+
+
+def _wire(part: Mapping[str, Any]) -> dict[str, Any]:
+    match part.get("type"):
+        case "toolCall":
+            return {"type": "tool_use", "id": part.get("id"), "name": part.get("name"), "input": part.get("arguments")}
+        case "thinking":
+            return {"type": "thinking", "thinking": part.get("thinking"), "signature": part.get("thinkingSignature")}
+        case "image":
+            source = {"type": "base64", "media_type": part.get("mimeType"), "data": part.get("data")}
+            return {"type": "image", "source": source}
+        case _:
+            return dict(part)
+
+
+def _block(wire: dict[str, Any]) -> tuple[Block, ...]:
+    if wire.get("type") == "text" and not wire.get("text"):
+        return ()
+    try:
+        return (read_block(wire),)
+    except InputError:
+        return ()
+
+
+def _words(content: object) -> str:
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else ()
+    texts = (part.get("text") for part in parts if isinstance(part, Mapping) and part.get("type") == "text")
+    return "\n\n".join(part for part in texts if isinstance(part, str))
+
+
+def _str(value: object) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,154 @@
+"""Finds the session and memory files of Lamina and of other agents, where each of them keeps its own.
+
+Reads directories only. Invariants: no link is followed below an agent's directory, so a link that leads in a circle or out of it
+is never opened; a directory that is missing or unreadable gives no files, and the unreadable ones are named. Nothing here says
+where Lamina writes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeAlias
+
+from ..disk.settings_files import lamina_home, user_home
+
+Origin: TypeAlias = Literal["lamina", "claude-code", "codex", "pi"]
+ORIGINS: tuple[Origin, ...] = ("lamina", "claude-code", "codex", "pi")
+NAMES: dict[Origin, str] = {"lamina": "Lamina", "claude-code": "Claude Code", "codex": "Codex", "pi": "pi"}
+
+# Codex nests sessions by year, month and day; nobody nests deeper.
+MOST_DEPTH = 4
+# An agent that ran every hour for twenty years has fewer sessions.
+MOST_FILES = 200_000
+SUBAGENTS = "subagents"
+MEMORY = "memory"
+
+
+class SourceFile(NamedTuple):
+    """A session file with what a directory listing knows about it. `parent` is the session of a subagent."""
+
+    origin: Origin
+    path: str
+    size: int
+    mtime_ns: int
+    inode: int
+    parent: str = ""
+
+
+def agent_homes(environ: Mapping[str, str]) -> dict[Origin, Path]:
+    """Return the directory of each agent, whether or not it exists."""
+    person = user_home(environ)
+    named = {
+        "lamina": lamina_home(environ),
+        "claude-code": _named(environ, "CLAUDE_CONFIG_DIR", person, ".claude"),
+        "codex": _named(environ, "CODEX_HOME", person, ".codex"),
+        "pi": _named(environ, "PI_CODING_AGENT_DIR", person, ".pi/agent"),
+    }
+    return {origin: path.absolute() for origin in ORIGINS if (path := named[origin]) is not None}
+
+
+def _named(environ: Mapping[str, str], variable: str, person: Path | None, usual: str) -> Path | None:
+    given = environ.get(variable, "").strip()
+    if given.startswith("~/") and person is not None:
+        return person / given[2:]
+    if given:
+        return Path(given)
+    return person / usual if person is not None else None
+
+
+def session_files(homes: Mapping[Origin, Path], unread: list[str]) -> Iterator[SourceFile]:
+    """Yield every session file once. Directories that cannot be listed are appended to `unread`."""
+    seen: set[Path] = set()
+    for origin, home in homes.items():
+        if home in seen:
+            continue
+        seen.add(home)
+        match origin:
+            case "lamina" | "claude-code":
+                for project in _directories(home / "projects", unread):
+                    yield from _project_files(origin, project, unread)
+            case "codex":
+                for name in ("sessions", "archived_sessions"):
+                    yield from _nested(origin, home / name, unread, MOST_DEPTH)
+            case "pi":
+                yield from _nested(origin, home / "sessions", unread, 2)
+
+
+def _project_files(origin: Origin, project: str, unread: list[str]) -> Iterator[SourceFile]:
+    """Yield the sessions of a project, and those of their subagents, which lie in a directory named after the session."""
+    below: list[os.DirEntry[str]] = []
+    for entry in _entries(project, unread):
+        if entry.is_dir(follow_symlinks=False):
+            below.append(entry)
+        else:
+            yield from _file(origin, entry)
+    for session in below:
+        if session.name != MEMORY and os.path.isdir(inner := os.path.join(session.path, SUBAGENTS)):
+            for entry in _entries(inner, unread):
+                yield from _file(origin, entry, parent=session.name)
+
+
+def _nested(origin: Origin, directory: Path | str, unread: list[str], depth: int) -> Iterator[SourceFile]:
+    for entry in _entries(directory, unread):
+        if entry.is_dir(follow_symlinks=False):
+            if depth > 0:
+                yield from _nested(origin, entry.path, unread, depth - 1)
+        else:
+            yield from _file(origin, entry)
+
+
+def _file(origin: Origin, entry: os.DirEntry[str], parent: str = "") -> Iterator[SourceFile]:
+    if not entry.name.endswith(".jsonl"):
+        return
+    try:
+        if not entry.is_file(follow_symlinks=False):
+            return
+        found = entry.stat(follow_symlinks=False)
+    except OSError:
+        return  # gone since it was listed
+    if found.st_size:
+        yield SourceFile(origin, entry.path, found.st_size, found.st_mtime_ns, found.st_ino, parent)
+
+
+def _directories(directory: Path | str, unread: list[str]) -> list[str]:
+    return sorted(entry.path for entry in _entries(directory, unread) if entry.is_dir(follow_symlinks=False))
+
+
+def _entries(directory: Path | str, unread: list[str]) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(directory) as entries:
+            return sorted(entries, key=lambda entry: entry.name)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        unread.append(f"{os.fspath(directory)} could not be read: {os.strerror(error.errno or 0).lower()}.")
+        return []
+
+
+def memory_files(homes: Mapping[Origin, Path], unread: list[str]) -> Iterator[tuple[Origin, str, str]]:
+    """Yield the memory files of the agents as origin, path and the name of the project's directory, empty if there is none."""
+    for origin, home in homes.items():
+        match origin:
+            case "lamina" | "claude-code":
+                for project in _directories(home / "projects", unread):
+                    for path in _markdown(os.path.join(project, MEMORY), unread, 2):
+                        yield origin, path, os.path.basename(project)
+            case "codex":
+                for name in ("memories", "memories/extensions/ad_hoc/notes"):
+                    for path in _markdown(home / name, unread, 0):
+                        yield origin, path, ""
+            case "pi":
+                pass  # pi keeps no memories
+
+
+def _markdown(directory: Path | str, unread: list[str], depth: int) -> Iterator[str]:
+    for entry in _entries(directory, unread):
+        if entry.name.startswith("."):
+            continue
+        if entry.is_dir(follow_symlinks=False):
+            if depth > 0 and entry.name != "logs":
+                yield from _markdown(entry.path, unread, depth - 1)
+        elif entry.name.endswith(".md") and entry.is_file(follow_symlinks=False):
+            yield entry.path

@@ -1,0 +1,147 @@
+"""What a list and a search know about a session: a fold over the lines of its file, which goes on where it stopped.
+
+Invariants: scanning a file in two parts gives the same as scanning it at once, so an index follows a file by its appended bytes;
+the state is small, whatever the size of the file. The usage of an answer is counted once, although each record of it repeats it.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple, TypeAlias
+
+import msgspec
+
+from ..core.usage import Usage
+from ..providers.models import cost
+
+Speaker: TypeAlias = Literal["user", "assistant", "subagent", "memory"]
+
+TITLE_CHARS = 120
+# A longer message is a paste; its beginning and end say what it is about.
+MOST_CHARS = 12_000
+# Of the message before: enough for what "it" and "that" refer to.
+BEFORE_CHARS = 1_500
+# Answers whose last record may still come. Records of one answer stand close together, also with parallel subagents.
+OPEN_ANSWERS = 16
+FREE = "offline"
+
+# How programs begin the texts that they insert as user messages.
+INJECTED = (
+    "<system-reminder>",
+    "<command-",
+    "<local-command",
+    "<task-notification>",
+    "<environment_context>",
+    "<user_instructions>",
+    "<permissions instructions>",
+    "<turn_aborted>",
+    "<ide_",
+    "<INSTRUCTIONS>",
+    "# AGENTS.md instructions",
+    "Caveat:",
+    "[Request interrupted",
+)
+
+
+class Turn(NamedTuple):
+    """One message as a search finds it. `number` counts the user's messages, `before` is the message before it."""
+
+    number: int
+    speaker: Speaker
+    time: str
+    text: str
+    before: str
+
+
+class Scan(msgspec.Struct):
+    """The state of a scan. A session's figures are its fields; texts wait in `turns` until they are taken."""
+
+    id: str = ""
+    cwd: str = ""
+    title: str = ""
+    prompt: str = ""
+    started: str = ""
+    model: str = ""
+    parent: str = ""
+    ours: bool = False
+    messages: int = 0
+    number: int = 0
+    compactions: int = 0
+    skipped: int = 0
+    total: Usage = Usage()
+    usd: float = 0.0
+    unpriced: int = 0
+    open: dict[str, tuple[str, Usage]] = {}
+    running: Usage | None = None  # a running total that replaces the sum, in files without a record per answer
+    last: str = ""
+
+    @property
+    def usage(self) -> Usage:
+        found = sum((usage for _, usage in self.open.values()), self.total)
+        return self.running if self.running is not None and not found.total else found
+
+    @property
+    def cost_usd(self) -> float | None:
+        """The cost so far; None if a model's price is unknown."""
+        prices = [price_of(model, usage) for model, usage in self.open.values()]
+        if self.running is not None and not (self.total.total or self.open):
+            prices.append(price_of(self.model, self.running))
+        if self.unpriced or None in prices:
+            return None
+        return self.usd + sum(price or 0.0 for price in prices)
+
+    def noted(self, *, time: str = "", cwd: str = "", id: str = "") -> None:
+        self.started = self.started or time
+        self.cwd = self.cwd or cwd
+        self.id = self.id or id
+
+    def answered(self, key: str, model: str, usage: Usage | None) -> None:
+        """Count an answer; another record of the same answer replaces its usage."""
+        if usage is not None or key not in self.open:
+            self.open.pop(key, None)
+            self.open[key] = (model, usage or Usage())
+        if len(self.open) > OPEN_ANSWERS:
+            self._close(next(iter(self.open)))
+
+    def _close(self, key: str) -> None:
+        model, usage = self.open.pop(key)
+        self.paid(usage, price_of(model, usage))
+
+    def answered_usage(self, usage: Usage | None) -> None:
+        """Count the usage of an answer that the current model gave."""
+        if usage is not None:
+            self.paid(usage, price_of(self.model, usage))
+
+    def paid(self, usage: Usage, usd: float | None) -> None:
+        """Count usage with a known cost, or None."""
+        self.total += usage
+        self.usd += usd or 0.0
+        self.unpriced += usd is None
+
+    def said(self, turns: list[Turn], speaker: Speaker, text: str, time: str) -> None:
+        text = shorten(text.strip())
+        if not text:
+            return
+        if speaker == "user":
+            self.number += 1
+            self.prompt = self.prompt or one_line(text)
+        self.messages += 1
+        turns.append(Turn(max(1, self.number), speaker, time, text, self.last))
+        self.last = text[:BEFORE_CHARS]
+
+
+def price_of(model: str, usage: Usage) -> float | None:
+    return 0.0 if model == FREE or not usage.total else cost(model, usage).usd
+
+
+def is_injected(text: str) -> bool:
+    return text.lstrip().startswith(INJECTED)
+
+
+def shorten(text: str) -> str:
+    half = MOST_CHARS // 2
+    return text if len(text) <= MOST_CHARS else f"{text[:half]}\n…\n{text[-half:]}"
+
+
+def one_line(text: str) -> str:
+    line = " ".join(text[: 8 * TITLE_CHARS].split())
+    return line if len(line) <= TITLE_CHARS else line[: TITLE_CHARS - 1] + "…"

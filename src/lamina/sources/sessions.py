@@ -1,0 +1,232 @@
+"""Sessions of Lamina, Claude Code, Codex and pi in one list, and each of them as Lamina's records.
+
+Read-only. Invariants: a session names the agent that wrote it; with sources off, only Lamina's home is looked at; a file that is
+damaged, vanishes or cannot be read costs itself and a sentence, never the others.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ..core.records import Record
+from ..core.settings import Settings
+from ..disk.paths.project import slug
+from ..disk.settings_files import lamina_home
+from ..disk.transcripts.jsonl import Health, decode_object, raw_lines
+from ..disk.transcripts.store import read_transcript
+from ..memory.store.scopes import project_root
+from .catalogue import Catalogue, IndexedFile
+from .claude_code import with_spills
+from .codex import CodexReader
+from .memories import SourceMemory, read_memories
+from .pi import PiReader
+from .places import Origin, SourceFile, agent_homes, memory_files, session_files
+
+# A file tells its format in its first lines.
+HEAD_BYTES = 64 << 10
+# Memory files larger than this are read in part.
+MOST_MEMORY = 1 << 20
+
+
+class SourceSession(msgspec.Struct, frozen=True):
+    """A session as a list shows it. `parent` is the session that started this one as a subagent."""
+
+    origin: Origin
+    id: str
+    path: str
+    project: str
+    title: str
+    started: str
+    modified: float
+    messages: int
+    cost_usd: float | None
+    tokens: int
+    size: int = 0
+    parent: str = ""
+    compactions: int = 0
+    skipped: int = 0
+
+
+def homes_of(settings: Settings, environ: Mapping[str, str]) -> dict[Origin, Path]:
+    """Return the directories to look at: those of all agents, or Lamina's alone if sources are off."""
+    homes = agent_homes(environ)
+    return homes if settings.sources else {origin: path for origin, path in homes.items() if origin == "lamina"}
+
+
+def sessions(
+    settings: Settings,
+    cwd: str | os.PathLike[str] | None = None,
+    *,
+    environ: Mapping[str, str] | None = None,
+    unread: list[str] | None = None,
+    tell: Callable[[int, int], None] = lambda done, of: None,
+) -> list[SourceSession]:
+    """Return the sessions of the project of `cwd`, or of all, newest first. Directories that cannot be read go to `unread`."""
+    variables = os.environ if environ is None else environ
+    catalogue = Catalogue(lamina_home(variables))
+    try:
+        rows = follow_sessions(catalogue, settings, variables, [] if unread is None else unread, tell)
+    finally:
+        catalogue.close()
+    found = [session for row in rows if (session := session_of(row)).messages or session.tokens]
+    if cwd is not None:
+        inside = project_filter(cwd)
+        found = [session for session in found if inside(session)]
+    return sorted(found, key=lambda session: (-session.modified, session.path))
+
+
+def follow_sessions(
+    catalogue: Catalogue,
+    settings: Settings,
+    environ: Mapping[str, str],
+    unread: list[str],
+    tell: Callable[[int, int], None] = lambda done, of: None,
+) -> list[IndexedFile]:
+    return catalogue.follow("session", session_files(homes_of(settings, environ), unread), tell)
+
+
+def session_of(row: IndexedFile) -> SourceSession:
+    scan = row.scan
+    origin: Origin = row.origin
+    if origin in ("lamina", "claude-code"):  # a home may hold sessions of both
+        origin = "lamina" if scan.ours else "claude-code"
+    return SourceSession(
+        origin=origin,
+        id=scan.id or Path(row.path).stem,
+        path=row.path,
+        project=scan.cwd,
+        title=scan.title or scan.prompt,
+        started=scan.started,
+        modified=row.mtime_ns / 1e9,
+        messages=scan.messages,
+        cost_usd=scan.cost_usd,
+        tokens=scan.usage.total,
+        size=row.size,
+        parent=scan.parent,
+        compactions=scan.compactions,
+        skipped=scan.skipped,
+    )
+
+
+def project_filter(cwd: str | os.PathLike[str]) -> Callable[[SourceSession], bool]:
+    """Return a test for the sessions of the project of `cwd`: in the directory, its repository or a worktree of it."""
+    here, root = os.path.realpath(cwd), project_root(cwd)
+    places = {slug(here), slug(root)}
+    roots: dict[str, Path] = {}
+
+    def inside(session: SourceSession) -> bool:
+        where = session.project
+        if where and where not in roots:
+            roots[where] = project_root(where)
+        return (where and roots[where] == root) or (session.origin in ("lamina", "claude-code") and _place(session) in places)
+
+    return inside
+
+
+def _place(session: SourceSession) -> str:
+    """Return the name of the project's directory that a transcript lies in."""
+    directory = Path(session.path).parent
+    return directory.parent.parent.name if session.parent and directory.name == "subagents" else directory.name
+
+
+def fold_subagents(found: list[SourceSession]) -> list[SourceSession]:
+    """Return the sessions that a user started, with the tokens and costs of their subagents.
+
+    Lamina's own sessions record those of their subagents themselves. A subagent whose session is gone stands for itself.
+    """
+    started = {session.id: session for session in found if not session.parent}
+    alone: list[SourceSession] = []
+    for child in (session for session in found if session.parent):
+        above = started.get(child.parent)
+        if above is None:
+            alone.append(child)
+        elif above.origin != "lamina":
+            cost = None if above.cost_usd is None or child.cost_usd is None else above.cost_usd + child.cost_usd
+            started[above.id] = msgspec.structs.replace(above, cost_usd=cost, tokens=above.tokens + child.tokens)
+    return sorted((*started.values(), *alone), key=lambda session: (-session.modified, session.path))
+
+
+def read(session: SourceSession | str | os.PathLike[str], *, health: Health | None = None) -> Iterator[Record]:
+    """Read a session as Lamina's records. A path may be a transcript of any agent: its first lines tell which."""
+    path = Path(session.path if isinstance(session, SourceSession) else session)
+    health = health or Health()
+    match format_of(path):
+        case "codex":
+            return CodexReader().read(_rows(path, health))
+        case "pi":
+            return PiReader().read(_rows(path, health))
+        case _:
+            return with_spills(read_transcript(path, health=health), path.with_suffix(""))
+
+
+def format_of(path: Path) -> Origin:
+    """Return the agent in whose format a file is written: Codex, pi, or the one that Lamina and Claude Code share."""
+    try:
+        with open(path, "rb") as file:
+            head = file.read(HEAD_BYTES)
+    except OSError:
+        return "lamina"
+    for line in head.split(b"\n"):
+        row = decode_object(line)
+        if row is not None and isinstance(row.get("payload"), dict) and isinstance(row.get("type"), str):
+            return "codex"
+        if row is not None and row.get("type") == "session" and "cwd" in row:
+            return "pi"
+        if row is not None:
+            break
+    return "lamina"
+
+
+def _rows(path: Path, health: Health) -> Iterator[dict[str, Any]]:
+    for _, raw in raw_lines(path, 0, health):
+        row = decode_object(raw)
+        if row is not None:
+            yield row
+        elif raw.strip():
+            health.note("torn" if raw.lstrip().startswith(b"{") else "not JSON", lost=True)
+
+
+def memories(
+    settings: Settings,
+    cwd: str | os.PathLike[str] | None = None,
+    *,
+    environ: Mapping[str, str] | None = None,
+    unread: list[str] | None = None,
+) -> list[SourceMemory]:
+    """Return the memories of the project of `cwd`, or of all. Codex keeps one memory for all projects, which is always in."""
+    variables = os.environ if environ is None else environ
+    trouble = [] if unread is None else unread
+    wanted = {slug(os.path.realpath(cwd)), slug(project_root(cwd)), ""} if cwd is not None else None
+    found: list[SourceMemory] = []
+    for origin, path, place in memory_files(homes_of(settings, variables), trouble):
+        if wanted is not None and place not in wanted:
+            continue
+        try:
+            with open(path, "rb") as file:
+                data, modified = file.read(MOST_MEMORY), os.fstat(file.fileno()).st_mtime
+        except OSError as error:
+            trouble.append(f"{path} could not be read: {os.strerror(error.errno or 0).lower()}.")
+            continue
+        found += read_memories(origin, path, data, modified, place)
+    return found
+
+
+def follow_memories(
+    catalogue: Catalogue, settings: Settings, environ: Mapping[str, str], unread: list[str]
+) -> list[tuple[IndexedFile, str]]:
+    """Bring the index up to date with all memories, and return their rows with the names of their projects' directories."""
+    places: dict[str, str] = {}
+    files: list[SourceFile] = []
+    for origin, path, place in memory_files(homes_of(settings, environ), unread):
+        try:
+            seen = os.stat(path, follow_symlinks=False)
+        except OSError:
+            continue
+        places[path] = place
+        files.append(SourceFile(origin, path, seen.st_size, seen.st_mtime_ns, seen.st_ino))
+    return [(row, places[row.path]) for row in catalogue.follow("memory", files)]

@@ -1,0 +1,93 @@
+"""The commands show sessions of other agents next to Lamina's own, marked by origin, and never change them."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.sources.agents import CLAUDE, CODEX, PI, claude_home, codex_home, pi_home
+
+from .running import here, misused, one_line
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    place, person = tmp_path / "project", Path(os.environ["HOME"])
+    place.mkdir()
+    claude_home(person / ".claude", place)
+    codex_home(person / ".codex", place)
+    pi_home(person / ".pi" / "agent", place)
+    monkeypatch.chdir(place)
+    return place
+
+
+def document(*arguments: str) -> Any:
+    done = here(*arguments, "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    return json.loads(done.stdout)
+
+
+@pytest.mark.spec("U3")
+def test_every_command_reads_every_agents_sessions(project: Path) -> None:
+    before = {path: path.read_bytes() for path in project.parent.rglob("*") if path.is_file()}
+    listed = document("sessions", "list")
+    assert {row["session_id"]: row["source"] for row in listed} == {CLAUDE: "claude-code", CODEX: "codex", PI: "pi"}
+    assert {row["session_id"] for row in document("sessions", "list", "--source", "codex")} == {CODEX}
+    stats = document("stats")
+    assert sorted(row["source"] for row in stats["sessions"]) == ["claude-code", "codex", "pi"]
+    assert stats["total"]["calls"] == 3 + 3 + 4
+    for session, words, calls in ((CLAUDE, "Renamed it", 3), (CODEX[:13], "tablegen", 3), (PI[:8], "teal again", 4)):
+        assert words in json.dumps(document("sessions", "show", session)["messages"])
+        assert document("stats", session)["calls"] == calls
+        assert document("context", session)["tokens"] > 0
+        assert document("replay", session)["sessions"] == 1
+    found = {found["kind"]: found for found in document("doctor")["findings"]}
+    assert found["source"]["severity"] == "info"
+    assert {path: path.read_bytes() for path in before} == before
+
+
+@pytest.mark.spec("U3", "S10")
+def test_a_literal_search_finds_tool_output_and_opens_the_turn(project: Path) -> None:
+    [hit] = document("sessions", "search", "E474")
+    assert (hit["session_id"], hit["role"]) == (CLAUDE, "stored result toolu_1.txt")
+    [hit] = document("sessions", "search", "GRAMMAR.tbl", "-n", "1")
+    assert (hit["source"], hit["turn"], hit["role"]) == ("codex", 1, "assistant")
+    assert len(document("sessions", "search", "grammar.tbl")) == 2  # once in the tool's output, once in the answer
+    shown = document("sessions", "show", CODEX, "--turn", "1")
+    assert (shown["turn"], shown["turns"]) == (1, 2)
+    assert [message["role"] for message in shown["messages"]] == ["user", "assistant", "user", "assistant"]
+    assert "Which table drives the parser?" in here("sessions", "show", CODEX, "--turn", "1").stdout
+    done = here("sessions", "show", CODEX, "--turn", "3")
+    assert misused(done)
+    assert "turn 3 does not exist (the session has 2 turns)" in done.stderr
+
+
+@pytest.mark.parametrize("command", [("undo",), ("pin", "text"), ("snip", "1")])
+@pytest.mark.parametrize("session", [CODEX, PI])
+def test_sessions_in_another_format_are_read_only(session: str, command: tuple[str, ...]) -> None:
+    done = here("sessions", command[0], session, *command[1:])
+    assert misused(done)
+    assert "Lamina only reads it" in done.stderr
+
+
+def test_one_variable_turns_the_sources_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAMINA_SOURCES", "0")
+    assert document("sessions", "list", "--all") == []
+    done = here("sessions", "show", CODEX)
+    assert done.returncode == 1
+    assert one_line(done.stderr)
+    assert not [found for found in document("doctor")["findings"] if found["kind"].startswith("source")]
+
+
+@pytest.mark.spec("B11")
+def test_forgetting_removes_the_index_and_names_what_other_agents_keep(project: Path) -> None:
+    document("sessions", "list")
+    index = Path(os.environ["LAMINA_HOME"]) / "cache" / "sessions.sqlite"
+    assert index.exists()
+    told = json.loads(here("forget", "tablegen", "--yes", "--json").stdout)
+    assert not index.exists()
+    [left] = [row for row in told["left"] if CODEX in row["path"]]
+    assert "was written by Codex, and Lamina does not change it" in left["why"]

@@ -1,0 +1,54 @@
+"""The chart: sizes over time."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+from lamina.replay.chart import LONGEST_PAUSE, MOST_POINTS, ChartLine, ChartPoint, TimeAxis, chart, duration
+
+# 1 March 2026, 09:00 UTC.
+START = 1_772_355_600.0
+NIGHT = 12 * 3_600.0
+
+
+def drawn(*points: ChartPoint) -> ElementTree.Element:
+    return ElementTree.fromstring(chart([ChartLine("<lean>", "#123456", points)], label='a "picture"'))
+
+
+def test_a_long_pause_is_shortened_and_named() -> None:
+    axis = TimeAxis([START, START + 60, START + 60 + NIGHT, START + 120 + NIGHT])
+    assert axis.length == 60 + LONGEST_PAUSE + 60
+    assert [round(pause.seconds) for pause in axis.pauses] == [NIGHT]
+    words = [words for _, words in axis.ticks()]
+    assert words[0] == "01 Mar 09:00"
+    assert words[-1].endswith("21:02")
+    seen = drawn(*(ChartPoint(START + at, 10) for at in (0, 60, 60 + NIGHT)))
+    assert [title.text for title in seen.iter("title")] == ["pause of 12 hours", "<lean>"]
+
+
+def test_decisions_and_misses_are_marked() -> None:
+    seen = drawn(
+        ChartPoint(START, 10_000), ChartPoint(START + 1, 5_000, mark="compaction"), ChartPoint(START + 2, 6_000, miss="a & b")
+    )
+    assert [circle.findtext("title") for circle in seen.iter("circle")] == ["<lean>: compaction"]
+    assert [path.findtext("title") for path in seen.iter("path")] == ["<lean>: a & b"]
+    assert [one.text for one in seen.iter("text")][:3] == ["0k", "5k", "10k"]
+
+
+def test_a_line_has_no_more_points_than_pixels_and_keeps_its_peaks_and_marks() -> None:
+    sizes = [ChartPoint(START + at, at % 100, mark="clear" if at == 12_345 else "") for at in range(20_000)]
+    (line,) = drawn(*sizes).iter("polyline")
+    points = line.attrib["points"].split()
+    assert MOST_POINTS // 2 < len(points) <= MOST_POINTS + 1
+    assert min(float(point.split(",")[1]) for point in points) == 12.0, "the peak is at the top"
+
+
+def test_without_times_the_calls_are_counted() -> None:
+    (line,) = drawn(ChartPoint(0, 1), ChartPoint(0, 2), ChartPoint(0, 3)).iter("polyline")
+    places = [float(point.split(",")[0]) for point in line.attrib["points"].split()]
+    assert places == sorted(set(places))
+    assert drawn().find("polyline") is not None
+
+
+def test_a_length_of_time_has_one_unit() -> None:
+    assert [duration(seconds) for seconds in (5, 60, 5_400, 90_000)] == ["5 s", "1 minute", "2 hours", "1 day"]

@@ -1,0 +1,323 @@
+"""Sessions of other agents appear in one list, with what they cost, and read as Lamina's own."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import stat
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lamina import Settings, sources
+from lamina.core.blocks import Text, ToolResult, ToolUse
+from lamina.core.log import Log
+from lamina.core.records import Message, Spill
+from lamina.core.session_stats import session_stats
+from lamina.sources import codex
+from lamina.sources.catalogue import Catalogue
+from lamina.sources.places import SourceFile
+from lamina.sources.scan import Scan, Turn
+from lamina.sources.sessions import fold_subagents
+from lamina.sources.turns import numbered
+
+from .agents import CLAUDE, CODEX, CODEX_CHILD, PI, claude_user, codex_message, codex_row, codex_rows, write
+from .conftest import Agents
+
+
+def texts(path: Path | str) -> list[str]:
+    """The texts that the model would see now."""
+    view = Log.load(lambda: sources.read(path)).view
+    return [block.text for item in view.items for block in item.blocks if isinstance(block, Text)]
+
+
+@pytest.mark.spec("U3")
+def test_every_agents_sessions_are_found_where_it_keeps_them(agents: Agents) -> None:
+    found = {session.id: session for session in sources.sessions(Settings(), agents.project)}
+    assert [(name, found[name].origin) for name in found if not found[name].parent] == [
+        (PI, "pi"),
+        (CODEX, "codex"),
+        (CLAUDE, "claude-code"),
+    ]
+    assert {name: one.parent for name, one in found.items() if one.parent} == {"agent-c0": CLAUDE, CODEX_CHILD: CODEX}
+    assert [found[name].title for name in (CLAUDE, CODEX, PI)] == [
+        "Queue without redis",
+        "Which table drives the parser?",
+        "Which accent colour does the theme use?",
+    ]
+    assert {one.project for one in found.values()} == {str(agents.project)}
+    assert [found[name].compactions for name in (CLAUDE, CODEX, PI)] == [1, 1, 1]
+    assert [found[name].messages for name in (CLAUDE, CODEX, PI)] == [5, 4, 6]
+
+
+@pytest.mark.spec("U3")
+def test_tokens_and_costs_are_counted_once(agents: Agents) -> None:
+    found = {session.id: session for session in sources.sessions(Settings(), agents.project)}
+    assert found[CLAUDE].tokens == 3 * 1_110  # two records of one answer repeat its usage
+    assert found[CLAUDE].cost_usd == pytest.approx(3 * (100 * 3 + 1_000 * 0.3 + 10 * 15) / 1e6)
+    assert found[CODEX].tokens == 1_020 + 1_230 + 505  # running totals are not added
+    assert found[CODEX].cost_usd == pytest.approx((1_300 * 1.25 + 1_400 * 0.125 + 55 * 10) / 1e6)
+    assert (found[PI].tokens, found[PI].cost_usd) == (4 * 265, 1.0)  # pi records what each answer cost
+    folded = {session.id: session for session in fold_subagents(list(found.values()))}
+    assert set(folded) == {CLAUDE, CODEX, PI}
+    assert folded[CLAUDE].tokens == 4 * 1_110
+    assert folded[CODEX].tokens == found[CODEX].tokens + 101
+
+
+@pytest.mark.spec("U3")
+def test_a_codex_session_reads_as_its_last_history_and_what_follows(agents: Agents) -> None:
+    assert texts(agents.codex) == [
+        "Summary so far: the parser uses a table.",
+        "And who generates it?",
+        "A script called tablegen.",
+    ]
+    records = [record for record in sources.read(agents.codex) if isinstance(record, Message)]
+    blocks = [block for record in records for block in record.blocks]
+    assert sum(isinstance(block, Text) and "grammar.tbl" in block.text for block in blocks) == 1
+    [call], [result] = ([one for one in blocks if isinstance(one, kind)] for kind in (ToolUse, ToolResult))
+    assert isinstance(call, ToolUse)
+    assert isinstance(result, ToolResult)
+    assert (call.name, call.input, result.tool_use_id, result.text) == ("shell", {"command": ["ls"]}, call.id, "grammar.tbl")
+    figures = session_stats(sources.read(agents.codex))
+    assert (figures.turns, figures.calls) == (2, 3)
+    assert (figures.total.input_tokens, figures.total.cache_read, figures.total.output_tokens) == (1_300, 1_400, 55)
+    assert list(figures.usage) == ["gpt-5"]
+
+
+def test_an_older_codex_session_has_running_totals_only(tmp_path: Path) -> None:
+    usage = {"input_tokens": 900, "cached_input_tokens": 300, "output_tokens": 7}
+    counted = codex_row("event_msg", {"type": "token_count", "info": {"total_token_usage": usage, "last_token_usage": usage}}, 30)
+    rows = [row for row in codex_rows("/p") if row["type"] not in ("token_usage_record", "event_msg", "compacted")]
+    path = write(tmp_path / "rollout-x.jsonl", [*rows[:8], counted, counted])
+    scan, turns = Scan(), list[Turn]()
+    for line in path.read_text().splitlines():
+        codex.scan_row(scan, turns, json.loads(line))
+    assert scan.usage.total == 907
+    assert session_stats(sources.read(path)).total.total == 907
+
+
+@pytest.mark.spec("U3")
+def test_a_pi_session_reads_as_a_tree_with_its_compaction(agents: Agents) -> None:
+    shown = texts(agents.pi)
+    assert "Which accent colour does the theme use?" not in shown
+    assert set(shown) == {
+        "The theme's accent was changed.",
+        "Make it green.",
+        "Done, it is green now.",
+        "Undo that.",
+        "It is teal again.",
+    }
+    figures = session_stats(sources.read(agents.pi))
+    assert (figures.turns, figures.calls, figures.total.cache_read) == (3, 4, 800)
+
+
+def test_a_result_that_claude_code_stored_can_be_opened(agents: Agents) -> None:
+    [spill] = [record for record in sources.read(agents.claude) if isinstance(record, Spill)]
+    assert Path(spill.path).read_text().endswith("spilled part\n")
+    assert spill.size == Path(spill.path).stat().st_size
+    # A transcript may name any path; only files of its own session are opened.
+    outside = agents.project / "secret.txt"
+    outside.write_text("secret")
+    preview = f"<persisted-output>\nOutput too large (1KB). Full output saved to: {outside}\n\nPreview:\nx\n</persisted-output>"
+    result = [{"type": "tool_result", "tool_use_id": "toolu_9", "content": preview}]
+    write(agents.claude, [claude_user(1, result)])
+    assert not [record for record in sources.read(agents.claude) if isinstance(record, Spill)]
+
+
+@pytest.mark.spec("U3")
+def test_one_switch_turns_the_sources_off(agents: Agents) -> None:
+    assert sources.sessions(Settings(sources=False)) == []
+    assert sources.memories(Settings(sources=False)) == []
+
+
+def test_memories_of_all_agents_are_listed(agents: Agents) -> None:
+    found = {memory.name: memory for memory in sources.memories(Settings(), agents.project)}
+    assert set(found) == {"queue", "Task Group: parser"}
+    assert (found["queue"].origin, found["queue"].description) == ("claude-code", "The queue runs on Postgres")
+    assert "tablegen" in found["Task Group: parser"].body
+    assert {memory.name for memory in sources.memories(Settings(), agents.project.parent)} == {"Task Group: parser"}
+
+
+@pytest.mark.spec("U3")
+def test_only_sessions_of_the_project_are_its_own(agents: Agents, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    (other / ".git").mkdir(parents=True)
+    (other / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    (other / "src").mkdir()
+    write(tmp_path / "codex/sessions/2026/04/02/rollout-b.jsonl", codex_rows(other / "src", "other-thread"))
+    assert [session.id for session in sources.sessions(Settings(), other)] == ["other-thread"]
+    assert "other-thread" not in {session.id for session in sources.sessions(Settings(), agents.project)}
+    assert len(sources.sessions(Settings())) == 6
+
+
+def test_turn_numbers_agree_between_the_index_and_the_records(agents: Agents) -> None:
+    for session in sources.sessions(Settings()):
+        database = sqlite3.connect(agents.database)
+        rows = database.execute(
+            "SELECT number, text FROM texts JOIN files ON files.id = file WHERE path = ? ORDER BY place",
+            (os.fsencode(session.path),),
+        ).fetchall()
+        database.close()
+        listed = [
+            (number, block.text)
+            for number, record in numbered(sources.read(session))
+            for block in record.blocks
+            if isinstance(block, Text)
+        ]
+        assert rows == listed
+
+
+# The index
+
+
+def test_the_index_is_private_and_follows_appended_bytes(agents: Agents) -> None:
+    sources.sessions(Settings())
+    assert stat.S_IMODE(agents.database.stat().st_mode) == 0o600
+    with open(agents.codex, "a") as file:
+        file.write(json.dumps(codex_message("user", "One more question.", 40)) + "\n" + '{"type": "response_item", "payl')
+    [session] = [one for one in sources.sessions(Settings()) if one.id == CODEX]
+    assert session.messages == 5
+    with open(agents.codex, "a") as file:  # the line was still being written
+        file.write('oad": {"type": "message", "role": "assistant", "content": "One more answer."}}\n')
+    [session] = [one for one in sources.sessions(Settings()) if one.id == CODEX]
+    assert (session.messages, session.skipped) == (6, 0)
+
+
+def test_a_rewritten_file_is_read_anew_and_a_removed_one_is_gone(agents: Agents) -> None:
+    sources.sessions(Settings())
+    size = agents.codex.stat().st_size
+    rows = [codex_rows(agents.project)[0], codex_message("user", "x" * size, 1)]
+    write(agents.codex, rows)  # longer than before, in the same file
+    agents.pi.unlink()
+    found = {session.id: session for session in sources.sessions(Settings())}
+    assert found[CODEX].messages == 1
+    assert PI not in found
+    held = sqlite3.connect(agents.database).execute("SELECT count(*) FROM words WHERE words MATCH 'teal OR tablegen'").fetchone()
+    assert held == (0,)
+
+
+@pytest.mark.parametrize("damage", ["removed", "garbage", "empty", "older", "no table"])
+def test_a_damaged_index_is_made_anew(agents: Agents, damage: str) -> None:
+    before = sources.sessions(Settings())
+    match damage:
+        case "removed":
+            agents.database.unlink()
+        case "garbage":
+            agents.database.write_bytes(b"not a database" * 1_000)
+        case "empty":
+            agents.database.write_bytes(b"")
+        case "older":
+            sqlite3.connect(agents.database).execute("PRAGMA user_version=999")
+        case _:
+            sqlite3.connect(agents.database).execute("DROP TABLE texts")
+    if damage == "no table":
+        write(agents.pi, json.loads(f"[{','.join(agents.pi.read_text().splitlines())}]")[:4])
+        assert PI in {session.id for session in sources.sessions(Settings())}
+    else:
+        assert sources.sessions(Settings()) == before
+
+
+def test_an_index_removed_while_it_is_open_loses_nothing(agents: Agents) -> None:
+    sources.sessions(Settings())
+    catalogue = Catalogue(agents.database.parent.parent)
+    agents.database.unlink()
+    assert len(sources.sessions(Settings())) == 5
+    with open(agents.pi, "a") as file:
+        file.write("\n")
+    seen = agents.pi.stat()
+    rows = catalogue.follow("session", [SourceFile("pi", str(agents.pi), seen.st_size, seen.st_mtime_ns, seen.st_ino)])
+    catalogue.close()
+    assert [row.scan.id for row in rows] == [PI]
+    assert len(sources.sessions(Settings())) == 5
+
+
+def test_without_a_writable_home_the_index_lives_in_memory(agents: Agents) -> None:
+    agents.database.parent.parent.mkdir(parents=True)
+    agents.database.parent.write_text("a file in place of the directory")
+    assert len(sources.sessions(Settings())) == 5
+
+
+LINES = [json.dumps(row).encode() + b"\n" for row in codex_rows("/p")]
+
+
+@settings(max_examples=30)
+@given(st.lists(st.integers(0, len(b"".join(LINES))), max_size=4))
+def test_a_file_scanned_in_parts_gives_the_same(tmp_path_factory: pytest.TempPathFactory, cuts: list[int]) -> None:
+    home, whole = tmp_path_factory.mktemp("home"), b"".join(LINES)
+    path = home / "rollout.jsonl"
+    catalogue = Catalogue(None)
+    state = b""
+    for end in [*sorted(cuts), len(whole)]:
+        path.write_bytes(whole[:end])
+        seen = path.stat()
+        # The time is the same in quick succession; the size tells that it grew.
+        files = [SourceFile("codex", str(path), end, seen.st_mtime_ns, seen.st_ino)] if end else []
+        for row in catalogue.follow("session", files):
+            state = row.state
+    fresh = Catalogue(None)
+    seen = path.stat()
+    [row] = fresh.follow("session", [SourceFile("codex", str(path), seen.st_size, seen.st_mtime_ns, seen.st_ino)])
+    assert state == row.state
+    query = "SELECT place, number, speaker, text, head FROM texts ORDER BY place"
+    assert catalogue.database.execute(query).fetchall() == fresh.database.execute(query).fetchall()
+
+
+# Bad input
+
+
+def test_a_codex_file_cut_in_the_middle_shows_what_it_has(agents: Agents) -> None:
+    data = agents.codex.read_bytes()
+    agents.codex.write_bytes(data[: len(data) // 2])
+    [session] = [one for one in sources.sessions(Settings()) if one.id == CODEX]
+    assert session.title == "Which table drives the parser?"
+    assert "Which table drives the parser?" in texts(agents.codex)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need a privilege")
+def test_links_are_never_followed(agents: Agents, tmp_path: Path) -> None:
+    before = sources.sessions(Settings())
+    day = agents.codex.parent
+    (day / "loop").symlink_to(day.parent, target_is_directory=True)
+    (day / "rollout-linked.jsonl").symlink_to(agents.pi)
+    (agents.claude.parent / "elsewhere.jsonl").symlink_to(agents.pi)
+    assert sources.sessions(Settings()) == before
+
+
+def test_an_unreadable_directory_costs_a_sentence(agents: Agents, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = os.scandir
+
+    def scandir(path: str) -> object:
+        if os.fspath(path).endswith(os.path.join("2026", "04")):
+            raise PermissionError(13, "denied", path)
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    unread: list[str] = []
+    assert {session.origin for session in sources.sessions(Settings(), unread=unread)} == {"claude-code", "pi"}
+    assert len(unread) == 1
+    assert "could not be read: permission denied." in unread[0]
+
+
+def test_lines_of_any_shape_break_nothing(agents: Agents) -> None:
+    strange = [
+        "[1]",
+        "null",
+        '{"type":"user","message":"x"}',
+        '{"payload":3,"type":"response_item"}',
+        "{" * 10,
+        "\x00\x00",
+        '"\\ud800"',
+    ]
+    strange += ['{"type":"message","message":{"role":"user","content":{"a":1}}}', '{"type":"user","message":{"content":[1]}}']
+    before = {session.id: session.messages for session in sources.sessions(Settings())}
+    for path in (agents.claude, agents.codex, agents.pi):
+        with open(path, "a", encoding="utf-8") as file:
+            file.write("\n".join(strange) + "\n")
+    after = {session.id: session for session in sources.sessions(Settings())}
+    assert {name: one.messages for name, one in after.items()} == before
+    assert all(after[name].skipped for name in (CLAUDE, CODEX, PI))
+    for path in (agents.claude, agents.codex, agents.pi):
+        assert list(sources.read(path))
