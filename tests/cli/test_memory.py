@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from lamina.memory.memory import Memory
+from lamina.memory.store.contract import ChangeReason
+
 from .running import here
 
 
@@ -174,3 +177,19 @@ def test_a_command_that_a_model_runs_is_the_models_and_not_the_users(tmp_path: P
     monkeypatch.delenv("LAMINA_RUN_BY_MODEL")
     assert here("inbox", "accept", waiting[0]["id"], "--cwd", str(tmp_path)).returncode == 0
     assert {row["name"] for row in rows(tmp_path, "list")} == {"testing-db", "x"}
+
+
+@pytest.mark.spec("B4")
+def test_a_restore_names_what_was_saved_instead_in_the_same_turn(tmp_path: Path) -> None:
+    why = ChangeReason("agent", "asked for", "s1", "m1")
+    with Memory.open(tmp_path) as memory:
+        memory.save("deploy-thursdays", description="we deploy on Thursdays", body="Thursdays.")
+        memory.save("deploy-tuesdays", description="we deploy on Tuesdays", body="Tuesdays.", why=why)
+        memory.save("billing", description="Anna owns billing", body="Anna.")
+        memory.forget("deploy-thursdays", why=why)
+    done = here("memory", "restore", "deploy-thursdays", "--cwd", str(tmp_path))
+    assert "also saved 'deploy-tuesdays', which is still there" in done.stderr
+    assert "lamina memory rm deploy-tuesdays" in done.stderr
+    assert "billing" not in done.stderr
+    run(tmp_path, "rm", "deploy-tuesdays")
+    assert {row["name"] for row in rows(tmp_path, "list")} == {"deploy-thursdays", "billing"}
