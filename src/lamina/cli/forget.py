@@ -28,6 +28,7 @@ SHOWN = 40
 @options.yes
 @options.cwd("Search the project of this directory.")
 @options.as_json
+@options.only_for_user
 def forget_command(
     subject: str | None, everywhere: bool, anywhere: bool, dry_run: bool, resume: bool, yes: bool, cwd: Path, as_json: bool
 ) -> int:
