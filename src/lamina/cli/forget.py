@@ -77,7 +77,9 @@ def _shown(report: ForgetReport, verb: str) -> str:
     none = "Nothing was removed." if report.skipped or report.left else "No matches found."
     rows.append(f"{verb.capitalize()}: {counts}." if counts else none)
     rows += [f"Not done: {one.path}: {one.why}" for one in report.skipped]
-    left = [f"Left: {one.path}: {one.why}" for one in report.left]
+    # A skipped session stands for its other files too.
+    named = {part for one in report.skipped for part in (Path(one.path), Path(one.path).with_suffix(""))}
+    left = [f"Left: {one.path}: {one.why}" for one in report.left if named.isdisjoint({Path(one.path), *Path(one.path).parents})]
     rows += capped(left, SHOWN, "Left: {:,} more; --json lists them.")
     if report.unfinished:
         rows.append("Unfinished. Run `lamina forget --resume` to finish it.")
