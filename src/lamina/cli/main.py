@@ -37,6 +37,7 @@ COMMANDS = {
     "forget": "Permanently remove a subject from memories, history, transcripts and all other stored files.",
     "import": "Import memories from SOURCE, a file or directory of another program.",
     "inbox": "Review pending memory changes, shown as diffs.",
+    "mcp": "Serve memory and past sessions to other agents over the Model Context Protocol.",
     "memory": "List, search, save and restore memories, and see their history.",
     "migrate": "Move the memory and sessions of a project to its new directory.",
     "replay": "Replay recorded sessions to compare tokens, cache hits and cost under different policies.",
@@ -45,8 +46,8 @@ COMMANDS = {
     "stats": "Show what sessions cost and what the layers saved.",
     "team": "Run agents that work together, each in its own process, and list the teams.",
 }
-# Commands that are not in a module of their own name.
-MODULES = {"export": "portable", "import": "portable", "inbox": "memory"}
+# Commands that are not in a module of their own name, or belong to another surface.
+MODULES = {"export": "portable", "import": "portable", "inbox": "memory", "mcp": ".mcp.command"}
 
 
 class ReaderGone(Exception):
