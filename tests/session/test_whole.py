@@ -216,7 +216,7 @@ def test_a_host_offers_the_tools_in_two_lines(
     messages_server.reply(tool_use=[("MemorySearch", {"query": "deploy day"}), ("Now", {})])
     messages_server.reply(text="On Thursdays.")
     with opened(project, client, tools=[NOW], offer_tools=True, extraction=False) as session:
-        assert turn(session, client, "When do we deploy?") == "On Thursdays."
+        assert turn(session, client, "We deploy on Thursdays, never on a Friday. What is the time?") == "On Thursdays."
         assert "Saved memory: deploy-day" in session.notices
     requests = messages_server.requests
     assert [tool["name"] for tool in requests[0].body["tools"]] == ["Now", "Expand", "MemorySearch", "MemorySave", "PastSearch"]

@@ -15,10 +15,12 @@ from ..core.fence import escape, fence
 from ..core.memory_requests import asks_for_memory
 from ..core.reach import MEMORY_SAVE, MEMORY_SEARCH
 from ..core.view import Item
+from ..memory.guard.judgement import AcceptedMemory, RefusedMemory, WantedMemory, judge
 from ..memory.recall.plan import user_words
 from ..memory.recall.render import age_text, cut_text, readable_text
 from ..memory.store.contract import ChangeReason, Proposed
-from ..memory.store.topic import Topic
+from ..memory.store.topic import Topic, file_name, write_topic
+from ..memory.tool_writes import with_source
 from ..tools import compact, expand, past_search
 from ..tools.memory_tools import SAVE_SCHEMA, SEARCH_SCHEMA, description_of
 from ..tools.tool import Builtin, Context, Tool, ToolOutput, definition, failure
@@ -124,8 +126,17 @@ class _MemoryTools:
                 known = memory.get(name)
                 if known is not None and self._seen.get(known.file) != known.body:
                     return failure(NOT_SEEN.format(name=known.name))
+                judged = self._judge(given, known)
+                if isinstance(judged, RefusedMemory):
+                    return failure(judged.why)
+                topic = judged.topic
                 done = memory.save(
-                    name, type=given["type"], description=str(given["description"]), body=str(given["body"]), why=self._why()
+                    name,
+                    type=topic.type,
+                    description=topic.description,
+                    body=topic.body,
+                    evidence=[str(each) for each in given.get("evidence", ())],
+                    why=with_source(self._why(), judged.origin),
                 )
         except LaminaError as error:
             return failure(str(error))
@@ -136,6 +147,13 @@ class _MemoryTools:
         self._session._notify(f"Saved memory: {done.topic.name}")
         secret = f" A secret was left out ({', '.join(done.redacted)})." if done.redacted else ""
         return ToolOutput(f"Saved as {done.topic.name}.{secret}")
+
+    def _judge(self, given: Wire, known: Topic | None) -> AcceptedMemory | RefusedMemory:
+        """Judge a save like a Write of the memory's file."""
+        file = known.file if known is not None else file_name(str(given["name"]))
+        wanted = Topic(file, str(given["name"]), str(given["description"]), given["type"], str(given["body"]))
+        before = write_topic(known) if known is not None else None
+        return judge(WantedMemory(file, write_topic(wanted), before), self._memory.sources())
 
     def _why(self) -> ChangeReason:
         """Return the journal's reason: the user's last message, and whether it asked for a memory."""
