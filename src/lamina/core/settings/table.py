@@ -286,6 +286,13 @@ class Table:
         "Q4",
         "trusted",
     )
+    recall_vectors = Setting(
+        "none",
+        one_of("none", "static", "encoder", "endpoint"),
+        "Comparison by meaning in memory searches: none, word vectors, a sentence encoder, or a server.",
+        "Q4",
+        "trusted",
+    )
     memory_mode: Setting[Mapping[Scope, Mode]] = Setting(
         collection.frozen_map(dict.fromkeys(collection.SCOPES, "auto")),
         collection.MEMORY_MODES,
@@ -326,6 +333,10 @@ class Table:
     provider = unset(MODEL_NAME, "Provider, or provider:model; offline needs no API key.", "O2", "never")
     model = unset(MODEL_NAME, "Model used for the conversation.", "T4", "never")
     small_model = unset(MODEL_NAME, "Model used to select memories and to summarize agents.", "Q4", "never")
+    embeddings_url = unset(
+        URL, "Base URL of the server for `lamina.recallVectors` endpoint; `/embeddings` is added.", "Q4", "never"
+    )
+    embeddings_model = unset(MODEL_NAME, "Model that this server uses.", "Q4", "never")
     mailbox = unset(
         MODEL_NAME,
         "Name that other sessions address this one by, NAME or NAME@TEAM; if unset, the session has no mailbox.",

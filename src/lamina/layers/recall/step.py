@@ -81,6 +81,8 @@ def _recall_by_ranker(c: Conversation, state: RecallState, asked: RecallQuestion
         with MemoryLibrary.open(place, settings=c.settings, project=state.project, after=state.looked) as memory:
             choice = choose_by_ranker(memory, asked, seen, c.policy.surfacing)
             state.looked = memory
+            if memory.problem:
+                c.notify_once(memory.problem)
     except (DiskError, OSError) as error:
         c.notify_once(f"{error} Until this is fixed, no memories are recalled.")
         return
