@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lamina.core.blocks import ToolUse, text, tool_result, tool_use
+from lamina.core.blocks import Text, ToolUse, text, tool_result, tool_use
 from lamina.replay.hidden_text import ShownText, text_of_request
 
 FILE = "  1→def first_function(argument):\n  2→    return argument.value_of_first\n  3→\n"
@@ -39,7 +39,7 @@ def test_a_quoted_line_is_hidden_if_the_request_does_not_contain_it() -> None:
 def test_what_the_recorded_agent_did_not_see_it_cannot_have_quoted() -> None:
     shown = ShownText({"call-/a.py": 7})
     read(shown, "Read", "/a.py", FILE)
-    answer = [text(LINE), edit(LINE)]
+    answer: list[Text | ToolUse] = [text(LINE), edit(LINE)]
     assert shown.look(answer, "", 6)[:2] == (1, 1)
     assert len(shown.look(answer, "", 6).fetches) == 1
     assert shown.look(answer, "", 7) == (0, 0, (), ())
