@@ -21,14 +21,20 @@ import tempfile
 import time
 
 import anyio
+
 from mcp import Client, StdioServerParameters
 
 CHARS_PER_TOKEN = 4
-SEARCHES = {"lamina": ("memory_search", {"query": "which database do tests use"}), "other": ("search_nodes", {"query": "database"})}
+SEARCHES = {
+    "lamina": ("memory_search", {"query": "which database do tests use"}),
+    "other": ("search_nodes", {"query": "database"}),
+}
 
 
 async def one(command: list[str], directory: str, search: tuple[str, dict[str, str]]) -> tuple[float, float, int, int]:
-    server = StdioServerParameters(command=command[0], args=command[1:], env={**os.environ, "LAMINA_HOME": directory}, cwd=directory)
+    server = StdioServerParameters(
+        command=command[0], args=command[1:], env={**os.environ, "LAMINA_HOME": directory}, cwd=directory
+    )
     began = time.perf_counter()
     async with Client(server) as client:
         tools = (await client.list_tools()).tools
