@@ -126,7 +126,10 @@ def project_filter(cwd: str | os.PathLike[str]) -> Callable[[SourceSession], boo
     def inside(session: SourceSession) -> bool:
         where = session.project
         if where and where not in roots:
-            roots[where] = project_root(where)
+            try:
+                roots[where] = project_root(where)
+            except ValueError:  # a transcript may name a path that this system cannot have, or cannot encode
+                roots[where] = Path(where)
         return (where and roots[where] == root) or (session.origin in ("lamina", "claude-code") and _place(session) in places)
 
     return inside
