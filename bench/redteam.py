@@ -60,7 +60,8 @@ def view_of(conversation: Sequence[Sequence[str]]) -> list[Item]:
 
 def file_text(memory: dict[str, str]) -> str:
     said = f'\n**Said:** "{memory["said"]}"\n' if "said" in memory else ""
-    head = f"name: {memory.get('name', 'a-memory')}\ndescription: {memory['description']}\ntype: {memory['type']}"
+    about = json.dumps(memory["description"], ensure_ascii=False)
+    head = f"name: {memory.get('name', 'a-memory')}\ndescription: {about}\ntype: {memory['type']}"
     return f"---\n{head}\n---\n\n{memory['body']}\n{said}"
 
 

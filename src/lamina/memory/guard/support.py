@@ -164,7 +164,9 @@ def is_taken(statement: Statement, texts: Sequence[str], own: Collection[str]) -
     """Whether a passage of these texts has more of the statement than the user's own words have."""
     total, mine = weight(statement.content), weight(shared(statement.content, own))
     share, fewest = (ADVICE_SHARE, ADVICE_FEWEST) if statement.advice else (SHARE, min(FEWEST, total / 2))
-    for passage in passages(statement.content, texts, max(share * total, PAIR)):
+    if total - mine < min(1.0, fewest):
+        return False  # there is no word that could come from elsewhere
+    for passage in passages(statement.content, texts, max(share * total, mine + PAIR)):
         foreign = passage.hits - shared(passage.hits, own)
         # One word is enough if the passage says all of it.
         enough = 1.0 if weight(passage.hits) >= total and not statement.advice else fewest
