@@ -60,10 +60,10 @@ def forget_command(
 def _resume(home: Path, *, as_json: bool) -> int:
     """Run every unfinished job again. The user confirmed it when it began."""
     from ..maintenance.forget.forget import as_json as told
-    from ..maintenance.forget.job import list_jobs, resume_job
+    from ..maintenance.forget.job import resume_jobs
 
     with waiting("Removing what is left and checking again"):
-        done = [resumed for path in list_jobs(home) if (resumed := resume_job(home, path, os.environ)) is not None]
+        done = resume_jobs(home, os.environ)
     rows = [f"Forget {job.subject!r}:\n{_shown(report, 'removed')}" for job, report in done] or ["No forget is unfinished."]
     print_result([{"subject": job.subject} | told(report) for job, report in done], printable("\n".join(rows)), as_json=as_json)
     return 0 if all(report.is_complete() for _, report in done) else 1

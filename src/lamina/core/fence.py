@@ -24,6 +24,7 @@ Tag: TypeAlias = Literal[
     "git-status",
     "editor-selection",
     "agent-message",
+    "past-session",
 ]
 TAGS: tuple[Tag, ...] = get_args(Tag)
 

@@ -1,4 +1,4 @@
-"""The tools that a session can offer to a host's model: Expand, MemorySearch and MemorySave.
+"""The tools that a session can offer to a host's model: Expand, MemorySearch, MemorySave and PastSearch.
 
 They run in the session, under its lock. Invariants: a memory is saved through the store like any other, with its mode, its redaction and
 its journal; a memory that the model has not seen in full is not replaced; bad input is an error result with one sentence.
@@ -6,6 +6,7 @@ its journal; a memory that the model has not seen in full is not replaced; bad i
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from ..core.blocks import Wire
@@ -20,10 +21,11 @@ from ..memory.recall.render import age_text, cut_text, readable_text
 from ..memory.store.contract import ChangeReason, Proposed
 from ..memory.store.topic import Topic, file_name, write_topic
 from ..memory.tool_writes import with_source
-from ..tools import compact, expand
+from ..tools import compact, expand, past_search
 from ..tools.memory_tools import SAVE_SCHEMA, SEARCH_SCHEMA, description_of
 from ..tools.tool import Builtin, Context, Tool, ToolOutput, definition, failure
 from .memory_binding import ASKED, JUDGED, MemoryBinding
+from .past_search import search_past
 
 if TYPE_CHECKING:
     from .base import SessionBase
@@ -51,9 +53,10 @@ def own_tools(session: SessionBase, memory: MemoryBinding) -> tuple[Tool, ...]:
     if memory.place is None or memory.mode == "off":
         return (expand.tool(),)
     tools = _MemoryTools(session, memory)
+    past = (past_search.tool(),) if session.settings.past_search else ()
     if memory.mode == "read-only":
-        return (expand.tool(), tools.search_tool)
-    return (expand.tool(), tools.search_tool, tools.save_tool)
+        return (expand.tool(), tools.search_tool, *past)
+    return (expand.tool(), tools.search_tool, tools.save_tool, *past)
 
 
 def find_own(session: SessionBase, name: str) -> Tool | None:
@@ -67,7 +70,9 @@ def find_own(session: SessionBase, name: str) -> Tool | None:
 def run_own(session: SessionBase, tool: Tool, call: Called) -> ToolOutput:
     if not isinstance(call.input, dict):
         return failure(f"{tool.name}: the input must be a JSON object. Send the call again.")
-    context = Context(cwd=session.cwd, expand=session._opened, compact=session._answer_request)
+    context = Context(
+        cwd=session.cwd, expand=session._opened, compact=session._answer_request, past=partial(search_past, session)
+    )
     return tool.run(call.input, context)
 
 
@@ -105,7 +110,7 @@ class _MemoryTools:
             return failure(str(error))
         if not found:
             return ToolOutput("No memory matches. Try other words.")
-        return ToolOutput("\n\n".join(self._shown(one.topic, one.age) for one in found))
+        return ToolOutput("\n\n".join(self._shown(one.topic, one.age) for one in found), fenced=True)
 
     def _shown(self, topic: Topic, age: float) -> str:
         part = cut_text(readable_text(topic.body), lines=MOST_LINES, size=MOST_BYTES)
