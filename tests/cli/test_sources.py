@@ -43,6 +43,12 @@ def test_every_command_reads_every_agents_sessions(project: Path) -> None:
     stats = document("stats")
     assert sorted(row["source"] for row in stats["sessions"]) == ["claude-code", "codex", "pi"]
     assert stats["total"]["calls"] == 3 + 3 + 4
+    assert stats["total"]["agents"]["calls"] == 2  # one of Claude Code's, one of Codex's
+    assert stats["total"]["compactions"] == {"the agent": 3}
+    costs = {row["source"]: row["total_cost_usd"] for row in stats["sessions"]}
+    for row in listed:
+        assert costs[row["source"]] == pytest.approx(row["cost_usd"])  # pi records what an unknown model cost
+    assert f"as priced or recorded: ${sum(costs.values()):.4f}\n" in here("stats").stdout
     for session, words, calls in ((CLAUDE, "Renamed it", 3), (CODEX[:13], "tablegen", 3), (PI[:8], "teal again", 4)):
         assert words in json.dumps(document("sessions", "show", session)["messages"])
         assert document("stats", session)["calls"] == calls

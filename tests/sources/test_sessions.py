@@ -25,7 +25,7 @@ from lamina.sources.scan import Scan, Turn
 from lamina.sources.sessions import fold_subagents
 from lamina.sources.turns import numbered
 
-from .agents import CLAUDE, CODEX, CODEX_CHILD, PI, claude_user, codex_message, codex_row, codex_rows, write
+from .agents import CLAUDE, CODEX, CODEX_CHILD, PI, claude_user, codex_message, codex_row, codex_rows, pi_rows, write
 from .conftest import Agents
 
 
@@ -113,6 +113,34 @@ def test_a_pi_session_reads_as_a_tree_with_its_compaction(agents: Agents) -> Non
     }
     figures = session_stats(sources.read(agents.pi))
     assert (figures.turns, figures.calls, figures.total.cache_read) == (3, 4, 800)
+
+
+def test_the_first_version_of_pis_format_is_a_plain_sequence(tmp_path: Path) -> None:
+    rows = pi_rows("/p")
+    for row in rows[1:]:
+        del row["id"], row["parentId"]
+    compaction = next(row for row in rows if row["type"] == "compaction")
+    compaction["firstKeptEntryIndex"] = 5  # counted from the header
+    del compaction["firstKeptEntryId"]
+    shown = texts(write(tmp_path / "old.jsonl", rows))
+    assert shown[-2:] == ["Undo that.", "It is teal again."]
+    assert "Make it green." in shown
+    assert "The accent is teal." not in shown
+
+
+def test_context_and_words_in_one_codex_message_are_told_apart(tmp_path: Path) -> None:
+    rows = codex_rows("/p", "t", source={"subagent": {"thread_spawn": {"parent_thread_id": "above"}}})[:4]
+    parts = [{"type": "input_text", "text": text} for text in ("# AGENTS.md instructions for /p", "What is the plan?")]
+    rows.append(codex_row("response_item", {"type": "message", "role": "user", "content": parts}, 5))
+    rows.append(codex_row("token_usage_record", {"response": {"usage": {"input_tokens": 10, "output_tokens": 1}}}, 6))
+    path = write(tmp_path / "rollout.jsonl", rows)
+    scan, turns = Scan(), list[Turn]()
+    for row in rows:
+        codex.scan_row(scan, turns, row)
+    assert [turn.text for turn in turns] == ["What is the plan?"]
+    assert (scan.parent, scan.usage.total) == ("above", 11)
+    messages = [record for record in sources.read(path) if isinstance(record, Message)]
+    assert [block.text for record in messages for block in record.blocks if isinstance(block, Text)] == ["What is the plan?"]
 
 
 def test_a_result_that_claude_code_stored_can_be_opened(agents: Agents) -> None:

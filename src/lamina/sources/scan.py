@@ -124,7 +124,8 @@ class Scan(msgspec.Struct):
             return
         if speaker == "user":
             self.number += 1
-            self.prompt = self.prompt or one_line(text)
+            # A command such as `/model` does not say what a session is about.
+            self.prompt = one_line(text) if not self.prompt or self.prompt.startswith("/") else self.prompt
         self.messages += 1
         turns.append(Turn(max(1, self.number), speaker, time, text, self.last))
         self.last = cut_words(text, BEFORE_CHARS)

@@ -16,6 +16,7 @@ import msgspec
 from ..core.errors import DiskError
 from ..core.records import Record
 from ..core.settings import Settings
+from ..core.usage import Usage
 from ..disk.paths.project import slug
 from ..disk.settings_files import lamina_home, user_home
 from ..disk.transcripts.jsonl import Health, decode_object, raw_lines
@@ -47,10 +48,12 @@ class SourceSession(msgspec.Struct, frozen=True):
     messages: int
     cost_usd: float | None
     tokens: int
+    usage: Usage = Usage()
     size: int = 0
     parent: str = ""
     compactions: int = 0
     skipped: int = 0
+    subagents: tuple[SourceSession, ...] = ()  # set by fold_subagents
 
 
 def homes_of(settings: Settings, environ: Mapping[str, str]) -> dict[Origin, Path]:
@@ -106,6 +109,7 @@ def session_of(row: IndexedFile) -> SourceSession:
         messages=scan.messages,
         cost_usd=scan.cost_usd,
         tokens=scan.usage.total,
+        usage=scan.usage,
         size=row.size,
         parent=scan.parent,
         compactions=scan.compactions,
@@ -147,7 +151,8 @@ def fold_subagents(found: list[SourceSession]) -> list[SourceSession]:
             alone.append(child)
         elif above.origin != "lamina":
             cost = None if above.cost_usd is None or child.cost_usd is None else above.cost_usd + child.cost_usd
-            started[above.id] = msgspec.structs.replace(above, cost_usd=cost, tokens=above.tokens + child.tokens)
+            tokens, subagents = above.tokens + child.tokens, (*above.subagents, child)
+            started[above.id] = msgspec.structs.replace(above, cost_usd=cost, tokens=tokens, subagents=subagents)
     return sorted((*started.values(), *alone), key=lambda session: (-session.modified, session.path))
 
 
