@@ -66,6 +66,10 @@ def test_tokens_and_costs_are_counted_once(agents: Agents) -> None:
     assert set(folded) == {CLAUDE, CODEX, PI}
     assert folded[CLAUDE].tokens == 4 * 1_110
     assert folded[CODEX].tokens == found[CODEX].tokens + 101
+    (agents.claude.parent.parent / "-copy").mkdir()
+    (agents.claude.parent.parent / "-copy" / agents.claude.name).write_bytes(agents.claude.read_bytes())
+    both = [session.tokens for session in fold_subagents(sources.sessions(Settings())) if session.id == CLAUDE]
+    assert sorted(both) == [3 * 1_110, 4 * 1_110]
 
 
 @pytest.mark.spec("U3")
