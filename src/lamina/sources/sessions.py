@@ -73,10 +73,11 @@ def sessions(
     """Return the sessions of the project of `cwd`, or of all, newest first. Directories that cannot be read go to `unread`."""
     variables = os.environ if environ is None else environ
     trouble = [] if unread is None else unread
-    rows = with_catalogue(
-        lamina_home(variables), lambda catalogue: follow_sessions(catalogue, settings, variables, trouble, tell)
-    )
-    found = [session for row in rows if (session := session_of(row)).messages or session.tokens]
+
+    def listed(catalogue: Catalogue) -> list[SourceSession]:
+        return [session_of(row) for row in follow_sessions(catalogue, settings, variables, trouble, tell)]
+
+    found = [session for session in with_catalogue(lamina_home(variables), listed) if session.messages or session.tokens]
     if cwd is not None:
         inside = project_filter(cwd)
         found = [session for session in found if inside(session)]
