@@ -330,6 +330,19 @@ def test_links_are_never_followed(agents: Agents, tmp_path: Path) -> None:
     assert sources.sessions(Settings()) == before
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes")
+def test_a_file_that_vanishes_or_becomes_a_pipe_is_left_out(agents: Agents) -> None:
+    with closing(Catalogue(None)) as catalogue:
+        seen = agents.pi.stat()
+        gone = SourceFile("codex", str(agents.codex.with_name("gone.jsonl")), 10, 1, 1)
+        pipe = agents.pi.with_name("pipe.jsonl")
+        os.mkfifo(pipe)
+        files = [gone, SourceFile("pi", str(pipe), 10, 1, 1)]
+        files.append(SourceFile("pi", str(agents.pi), seen.st_size, seen.st_mtime_ns, seen.st_ino))
+        assert [row.path for row in catalogue.follow("session", files)] == [str(agents.pi)]
+    assert len(sources.sessions(Settings())) == 5
+
+
 def test_an_unreadable_directory_costs_a_sentence(agents: Agents, monkeypatch: pytest.MonkeyPatch) -> None:
     real = os.scandir
 

@@ -32,7 +32,7 @@ Tell: TypeAlias = Callable[[int, int], None]
 
 FILE_NAME = "sessions.sqlite"
 # Increase this when the tables, the scan or the prices change: the file is made anew.
-VERSION = 1
+VERSION = 2
 # Bytes of sessions per transaction: about a second of work, in which another process waits.
 BATCH_BYTES = 64 << 20
 # The bytes before the offset show whether a file was appended to or written anew.
