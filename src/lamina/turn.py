@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .conversation import price, repair, triggers
+from .conversation.cache_life import KEEP_ALIVE, settle_ttl
 from .conversation.exchange import announce_break, is_handed_in_again, record_answer, remember_prompt
 from .conversation.isolate import isolate, take_job_results
 from .conversation.state import Conversation
@@ -70,6 +71,8 @@ def add_context(c: Conversation, kind: str, said: str) -> None:
 
 
 def before_call(c: Conversation) -> Flow[Wire]:
+    if c.policy.cache.keep_alive:
+        c.background.abort(KEEP_ALIVE)
     take_job_results(c)
     answer_open_calls(c)
     with isolate(c, "l1_results"):
@@ -88,8 +91,11 @@ def before_call(c: Conversation) -> Flow[Wire]:
             if c.requested is not None:
                 yield from compact.for_model(c, notes.compact)
             yield from compact.if_needed(c, notes.compact)
+    with isolate(c, "l2_micro"):
+        micro.clear_repeated(c)
     bring_memories(c)
     check_window(c)
+    settle_ttl(c)
     request = assemble(c)
     announce_break(c, request)
     return micro.with_edits(c, request)
@@ -165,6 +171,11 @@ def after_call(c: Conversation, reply: Reply) -> Sequence[Message]:
             from .layers.l3_notes import step as notes
 
             notes.after_answer(c)
+    with isolate(c, KEEP_ALIVE):
+        if c.policy.cache.keep_alive:
+            from .conversation.keep_alive import wait_for_pause
+
+            wait_for_pause(c)
     return records
 
 

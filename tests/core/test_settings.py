@@ -46,6 +46,8 @@ REMOTE_NUMBERS = {
     "lamina.results.perMessage": 7,
     "lamina.micro.idleMinutes": 7,
     "lamina.micro.idleKeep": 7,
+    "lamina.cold.clear": True,
+    "lamina.cold.repeated": True,
     "lamina.notes.firstAt": 7,
     "lamina.notes.growth": 7,
     "lamina.notes.toolCalls": 7,

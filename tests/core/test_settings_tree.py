@@ -11,6 +11,7 @@ from lamina.core.settings import SETTINGS, Setting, Settings, Source, resolve
 # A value other than the default for every setting that a file may contain.
 OTHER: dict[str, Any] = {
     "lamina.policy": "lean",
+    "lamina.cache.ttl": "1h",
     "lamina.contextWindow": 50_000,
     "autoCompactWindow": 50_000,
     "lamina.autocompactPercent": 50,

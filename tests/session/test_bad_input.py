@@ -36,7 +36,7 @@ WRONG_WAYS_TO_OPEN: list[tuple[dict[str, Any], str]] = [
     ({"options": {"system": "x", "model": "y"}}, "options: model, system are not allowed here"),
     ({"max_tokens": 0}, "max_tokens: invalid value 0"),
     ({"max_tokens": "many"}, "max_tokens: invalid value 'many'"),
-    ({"cache_ttl": "1 hour"}, "cache_ttl: invalid value '1 hour'; use one of 5m, 1h or None."),
+    ({"cache_ttl": "1 hour"}, "cache_ttl: invalid value '1 hour'; use one of 5m, 1h, auto or None."),
     ({"session_id": "../../etc/x"}, "invalid session id"),
     ({"session_id": ""}, "invalid session id"),
     ({"session_id": "Memory"}, "invalid session id"),

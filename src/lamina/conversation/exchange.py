@@ -15,6 +15,7 @@ from ..core.records import Break, Message, Snapshot, new_id
 from ..core.reply import Reply
 from ..core.usage import Usage
 from ..prompt.break_causes import CacheBreak, judge, readable_after
+from .cache_life import note_answer, ttl_event
 from .state import Conversation, seconds_between
 
 
@@ -86,10 +87,10 @@ def detect_break(c: Conversation, reply: Reply, usage: Usage, now: str) -> None:
         usage=usage,
         announced=c.last.break_reason or _cleared_by_provider(reply),
         idle=idle,
-        ttl=c.prompt.ttl,
+        ttl=c.last.ttl or c.prompt.ttl,
         diagnosis=reply.notes.get("diagnostics"),
     )
-    c.last.readable, c.last.answered_at = readable_after(usage), now
+    c.last.readable, c.last.answered_at, c.last.ttl = readable_after(usage), now, c.prompt.ttl
     if found is not None:
         record_cache_miss(c, found, lost=found.lost)
 
@@ -123,7 +124,8 @@ def record_answer(c: Conversation, reply: Reply, key: str | None = None) -> Sequ
         records.append(Message(new_id(), parent, time, "assistant", blocks, *said, request_id=reply.request_id))
         parent = records[-1].uuid
     before = c.count
-    c.append(records)
+    note_answer(c, time, reply.usage)
+    c.append([*records, *ttl_event(c, parent, time)])
     c.log.view.flat.prepare()
     if reply.usage is not None:
         c.count_answer(before, reply.usage, reply.blocks, final=reply.complete)

@@ -23,6 +23,7 @@ from ..fork.handover import PLACEHOLDER, Handover, PrefixChanged, chain_of
 from ..prompt.break_causes import TTL_SECONDS, CacheBreak, judge
 from ..providers.models import Cost, cost
 from . import repair
+from .cache_life import FORK_EVENT, later, note_fork
 from .exchange import coming_break, record_cache_miss
 from .state import Conversation
 
@@ -57,6 +58,7 @@ def hand_over(c: Conversation) -> Handover:
         open_calls=open_calls,
         readable=0 if coming or c.idle() >= TTL_SECONDS.get(prompt.ttl or "5m", 300) else c.last.readable,
         broken=coming.reason if coming else None,
+        handed_at=c.clock(),
     )
 
 
@@ -125,7 +127,10 @@ def side(c: Conversation, *, tool_runner: ToolRunner | None = None, abort: Event
 def ended(c: Conversation, purpose: str, outcome: ForkOutcome, seconds: float) -> None:
     """Record a finished fork's usage, and a cache miss if it read less than the cache held."""
     spent = cost(outcome.reply.model or c.prompt.model, outcome.usage)
-    count(c, purpose, outcome.usage, spent, seconds=seconds, rounds=outcome.rounds, denied=outcome.denied)
+    answered = later(outcome.handed_at, seconds, c.clock())
+    count(c, purpose, outcome.usage, spent, seconds=seconds, rounds=outcome.rounds, denied=outcome.denied, answered_at=answered)
+    if answered:
+        note_fork(c, answered, outcome.usage)
     found = judge(readable=outcome.readable, usage=outcome.first, announced=None, idle=0.0, ttl=c.prompt.ttl, diagnosis=None)
     if found is not None:
         record_cache_miss(c, found, lost=found.lost, fork=purpose)
@@ -142,11 +147,22 @@ def cache_figures(outcome: ForkOutcome) -> Wire:
     }
 
 
-def count(c: Conversation, purpose: str, usage: Usage, spent: Cost, *, seconds: float, rounds: int, denied: int = 0) -> None:
-    """Record the usage of a side call. It never enters the window's token count."""
+def count(
+    c: Conversation,
+    purpose: str,
+    usage: Usage,
+    spent: Cost,
+    *,
+    seconds: float,
+    rounds: int,
+    denied: int = 0,
+    answered_at: str = "",
+) -> None:
+    """Record the usage of a side call. It never enters the window's token count. `answered_at` is given if the call carried the
+    conversation's prefix and so renewed it in the cache."""
     c.side.add(usage, spent)
     c.record_event(
-        "fork",
+        FORK_EVENT,
         {
             "purpose": purpose,
             "input": usage.input_tokens,
@@ -158,6 +174,7 @@ def count(c: Conversation, purpose: str, usage: Usage, spent: Cost, *, seconds: 
             "seconds": round(seconds, 3),
             "rounds": rounds,
             "denied": denied,
+            **({"answered_at": answered_at} if answered_at else {}),
         },
     )
 

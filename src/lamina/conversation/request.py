@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Container, Iterable, Mapping, Sequence
+from copy import copy
 from typing import Any, NamedTuple
 
 from ..core.blocks import Wire, canonical
@@ -44,10 +45,21 @@ class Prompt:
         self.base = base_chain(tools, system)
         self.keys = cache_keys(model, options)
         self.reach = reach_of(tools)
-        self.head: Wire = {"model": model, "max_tokens": max_tokens}
-        for name, blocks in (("system", system), ("tools", tools)):
+        self.head = self._marked()
+
+    def with_ttl(self, ttl: str | None) -> Prompt:
+        """Return the same prompt with other cache marks. Nothing is hashed again, since a prefix does not include its marks."""
+        other = copy(self)
+        other.ttl = ttl
+        other.head = other._marked()
+        return other
+
+    def _marked(self) -> Wire:
+        head: Wire = {"model": self.model, "max_tokens": self.max_tokens}
+        for name, blocks in (("system", self.system), ("tools", self.tools)):
             if blocks:
-                self.head[name] = marked_last(blocks, ttl) if ttl else blocks
+                head[name] = marked_last(blocks, self.ttl) if self.ttl else blocks
+        return head
 
 
 class ConfirmedEdits(NamedTuple):
@@ -132,9 +144,10 @@ class LastRequest:
         # Reasons why the next request may differ from this one; each change of the view adds one.
         self.announced: list[Reason] = []
         self.breaks = 0
-        # Tokens its answer left in the provider's cache, the time, and the break announced for the current call.
+        # Tokens its answer left in the provider's cache, the time, its marks' lifetime, and the break announced for the current call.
         self.readable = 0
         self.answered_at = ""
+        self.ttl: str | None = None
         self.break_reason: Reason | None = None
         self.findings: deque[CacheBreak] = deque(maxlen=MAX_FINDINGS)
 

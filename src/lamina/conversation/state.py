@@ -78,11 +78,13 @@ class Conversation:
         notices: list[str],
         ask_side: Callable[[Ask, Abort], Reply],
         clock: Callable[[], str],
+        free_ttl: bool = False,
     ) -> None:
         self.store = store
         self.log = live.log
         self.start = live.start  # offset in the store where the live part begins
         self.prompt = prompt
+        self.free_ttl = free_ttl  # the policy sets the lifetime of cache marks; False: the caller fixed it
         self.policy = policy
         self.limits = limits
         self.settings = settings
@@ -184,6 +186,10 @@ class Conversation:
         """Change the system prompt and the tools. The next request breaks the cache and is recorded as a break."""
         old = self.prompt
         self.prompt = Prompt(old.model, old.max_tokens, system, tools, old.options, old.ttl)
+
+    def use_ttl(self, ttl: str) -> None:
+        """Use another lifetime for cache marks. Marks are not part of the prefix, so nothing breaks."""
+        self.prompt = self.prompt.with_ttl(ttl)
 
     def switch_model(self, model: str, capabilities: Capabilities, limits: Thresholds) -> None:
         """Continue with another model. The token counts that the old one reported are dropped."""

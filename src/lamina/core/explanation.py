@@ -183,7 +183,10 @@ def _why(item: Item | None, block: Block, decided: dict[str, Spill | Clear], log
         return f"context added to the conversation ({item.kind.removeprefix('attachment:')})"
     if item.kind == "meta":
         return "inserted by a program"
-    return "written by the model" if item.role == "assistant" else "written by the user"
+    if item.role == "user":
+        return "written by the user"
+    cut = next((one for one in log.decisions.values() if isinstance(one, Clear) and item.uuid in one.shortened), None)
+    return "written by the model" + (f"; shortened ({cut.trigger}) by {cut.uuid[:8]}" if cut is not None else "")
 
 
 def _why_result(item: Item, block: ToolResult, decided: dict[str, Spill | Clear]) -> str:

@@ -13,7 +13,9 @@ from .wording import plural
 
 # Keys that the session fills in and keeps track of; an option with one of these names would override them.
 RESERVED = frozenset({"model", "max_tokens", "messages", "system", "tools"})
-TTLS = ("5m", "1h")
+# Lifetimes of cache marks; AUTO leaves it to the policy.
+AUTO = "auto"
+TTLS = ("5m", "1h", AUTO)
 # Types of content blocks in a result. A list with other types is the tool's data, which happens to have a field `type`.
 PARTS = ("text", "image", "document", "search_result", "tool_reference")
 
@@ -37,6 +39,16 @@ class Given(NamedTuple):
     options: Wire | None
     max_tokens: int | None
     cache_ttl: str | None
+
+    @property
+    def free_ttl(self) -> bool:
+        """Whether the policy sets the lifetime of cache marks, before each request."""
+        return self.cache_ttl == AUTO
+
+    @property
+    def first_ttl(self) -> str | None:
+        """The lifetime until the policy sets one."""
+        return "5m" if self.free_ttl else self.cache_ttl
 
 
 def read_given(

@@ -119,7 +119,8 @@ class Log:
             case Boundary(sidechain=False):
                 self.due = "compaction"
             case Clear():
-                self.due = "clearing"
+                # A clearing behind a compaction is part of the same break.
+                self.due = "compaction" if self.due == "compaction" else "clearing"
             case Span():
                 self.due = "collapse" if record.kind == "collapse" else "snip"
             case Revoke():

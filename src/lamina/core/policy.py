@@ -31,6 +31,7 @@ class Number(NamedTuple):
     low: int = 0
     high: int = LARGEST
     remote: bool = False  # a remote flag may set it
+    options: tuple[str, ...] = ()  # the accepted words, if it is a word and not a number
 
 
 class WindowPolicy(msgspec.Struct, frozen=True):
@@ -94,6 +95,42 @@ class MicroPolicy(msgspec.Struct, frozen=True):
         int, Number("The provider starts clearing at this percentage of the compaction threshold at the latest.", "M5", 1, 100)
     ] = 90
     attachments_older_than: Annotated[int, Number("Number of user messages after which a recalled memory is cleared.", "M6")] = 3
+
+
+class ColdPolicy(msgspec.Struct, frozen=True):
+    """What leaves when the prompt cache has expired and everything is written again anyway (P2, P5)."""
+
+    clear: Annotated[
+        bool, Number("Clear old results, inputs and thinking when the prompt cache has expired.", "P2", remote=True)
+    ] = False
+    keep_results: Annotated[int, Number("Number of newest results kept when the cache has expired.", "P2")] = 5
+    keep_reads: Annotated[int, Number("Number of newest model calls whose Reads are kept too.", "P2")] = 10
+    keep_inputs: Annotated[int, Number("Number of newest inputs of Edit and Write kept when the cache has expired.", "P2")] = 8
+    keep_thinking: Annotated[int, Number("Number of newest model calls whose thinking is kept.", "P2")] = 3
+    repeated: Annotated[
+        bool, Number("Clear results that a later one repeats when a compaction rewrites the prompt anyway.", "P5", remote=True)
+    ] = False
+
+
+class CachePolicy(msgspec.Struct, frozen=True):
+    """The lifetime of prompt cache entries (P2, P6)."""
+
+    ttl: Annotated[
+        str, Number("Lifetime of cache entries; auto decides for each request.", "P6", options=("5m", "1h", "auto"))
+    ] = "5m"
+    # Less than one pause in a hundred calls, as in recorded sessions. It matters until the session has pauses of its own.
+    pause_calls: Annotated[
+        int, Number("Assumed number of calls between two pauses of 5 to 60 minutes, until the session shows its own.", "P6", 1)
+    ] = 100
+    # Providers of automatic caches guarantee no lifetime: an unused entry expires after an hour at the latest.
+    automatic_seconds: Annotated[int, Number("Seconds after which an automatic cache counts as expired.", "P2", 1)] = 3_600
+    keep_alive: Annotated[
+        int, Number("Maximum number of requests in a pause that only keep the cache alive; 0 sends none.", "P6", high=2)
+    ] = 0
+    # Half a minute before an entry of five minutes expires.
+    keep_alive_seconds: Annotated[
+        int, Number("Seconds of a pause after which such a request is sent.", "P6", high=LONGEST_WAIT)
+    ] = 270
 
 
 class NotesPolicy(msgspec.Struct, frozen=True):
@@ -204,6 +241,8 @@ class Policy(msgspec.Struct, frozen=True):
     window: WindowPolicy = WindowPolicy()
     results: ResultPolicy = ResultPolicy()
     micro: MicroPolicy = MicroPolicy()
+    cold: ColdPolicy = ColdPolicy()
+    cache: CachePolicy = CachePolicy()
     notes: NotesPolicy = NotesPolicy()
     compact: CompactPolicy = CompactPolicy()
     price: PricePolicy = PricePolicy()
@@ -231,6 +270,8 @@ LEAN = Policy(
 BALANCED = Policy(
     "balanced",
     micro=MicroPolicy(must_pay=True),
+    cold=ColdPolicy(clear=True, repeated=True),
+    cache=CachePolicy(ttl="auto"),
     notes=NotesPolicy(must_pay=True),
     compact=CompactPolicy(tail_min=30_000, tail_max=40_000, ahead_tokens=10_000, restored_tokens=10_000),
     price=PricePolicy(factor=2.0),

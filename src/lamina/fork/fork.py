@@ -62,6 +62,7 @@ class ForkOutcome(msgspec.Struct, frozen=True):
     texts: tuple[str, ...]  # the text of each answer
     first: Usage = Usage()  # of the first call; shows how much of the parent's prefix was cached
     readable: int = 0  # how much should have been cached
+    handed_at: str = ""  # when the parent's prefix was handed over; empty if it was not
     done: bool = True  # False: the rounds were used up, or the last answer was cut off or refused
 
 
@@ -189,6 +190,7 @@ def run_fork(
         tuple(fork.texts),
         first=fork.first or Usage(),
         readable=handover.readable,
+        handed_at=handover.handed_at,
         done=outcome.ended == "answered",
     )
 

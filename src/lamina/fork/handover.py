@@ -42,6 +42,7 @@ class Handover(msgspec.Struct, frozen=True):
     open_calls: tuple[str, ...] = ()  # answered with the placeholder, in the last message
     readable: int = 0  # tokens the provider should find in its cache; 0: unknown
     broken: Reason | None = None  # why the messages do not start with the parent's last request, if they do not
+    handed_at: str = ""  # the log's time; empty if the messages are not the parent's
 
 
 def _unmarked(block: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -107,4 +108,5 @@ def altered(handover: Handover, messages: Sequence[Wire], why: Reason) -> Handov
         open_calls=(),
         readable=0,
         broken=why,
+        handed_at="",
     )

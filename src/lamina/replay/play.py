@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .. import turn
+from ..conversation.cache_life import KEEP_ALIVE
 from ..conversation.state import Conversation
 from ..core.blocks import Block, Text, Thinking, ToolResult, ToolUse, Wire, text, tool_result, tool_use
 from ..core.cache import BREAK_HEADER
@@ -296,7 +297,8 @@ class _Player:
 
     def _settle(self) -> None:
         for name in self._session.status.background_jobs:
-            self._c.background.wait(name, PATIENCE)
+            if name != KEEP_ALIVE:  # it waits for a pause that a replay does not have
+                self._c.background.wait(name, PATIENCE)
 
     def _watch(self, name: str, data: dict[str, Any]) -> None:
         match name:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import turn
+from ..conversation.cache_life import KEEP_ALIVE
 from ..conversation.isolate import take_job_results
 from ..conversation.request import Prompt
 from ..conversation.state import Conversation
@@ -97,7 +98,7 @@ class SessionBase(SessionStart, SessionEdits, Inspection, SideCalls):
         resume: str | Path | None = None,
         session_id: str | None = None,
         options: Mapping[str, Any] | None = None,
-        cache_ttl: str | None = "5m",
+        cache_ttl: str | None = "auto",
         instructions: bool | None = None,
         memory: bool | None = None,
         recall: bool | None = None,
@@ -129,7 +130,8 @@ class SessionBase(SessionStart, SessionEdits, Inspection, SideCalls):
                 process, or was last written by another program, is forked instead; `notices` says so.
             session_id: Id for a new session. Defaults to a random one.
             options: Further request fields, such as `temperature` or `thinking`.
-            cache_ttl: Lifetime of the prompt cache, `"5m"` or `"1h"`; `None` sends no cache marks.
+            cache_ttl: Lifetime of the prompt cache: `"5m"`, `"1h"`, or `"auto"` for what the policy says (`lamina.cache.ttl`).
+                `None` sends no cache marks.
             instructions: Whether to send instruction files, git status and the date before the first message. None, here and in the
                 next four arguments, means what the settings say; they say yes by default.
             memory: Whether to use memory at all: its section in the system prompt, its index, and the next three.
@@ -194,6 +196,7 @@ class SessionBase(SessionStart, SessionEdits, Inspection, SideCalls):
             notices=notices,
             ask_side=self._ask_side,
             clock=_now,
+            free_ttl=given.free_ttl,
         )
         self._answers_side: Provider | None = None
         self._list_sync = MessageListSync(self._c, resumed=resume is not None)
@@ -228,7 +231,7 @@ class SessionBase(SessionStart, SessionEdits, Inspection, SideCalls):
             given.system if given.system is not None else before.system if before else [],
             given.tools if given.tools is not None else before.tools if before else [],
             options,
-            given.cache_ttl if self.provider.capabilities.wire == "messages" else None,
+            given.first_ttl if self.provider.capabilities.wire == "messages" else None,
         )
 
     # Settings
@@ -420,8 +423,9 @@ class SessionBase(SessionStart, SessionEdits, Inspection, SideCalls):
                 return
             self._closed = True
         try:
-            # No turn is left that could use a memory selection.
-            self._c.background.abort(SELECT)
+            # No turn is left that could use a memory selection or a living cache.
+            for name in (SELECT, KEEP_ALIVE):
+                self._c.background.abort(name)
             for name in self._c.background.close(timeout):
                 limit = counted(round(timeout), "second")
                 self._c.notify(f"Background job '{name}' did not finish within {limit} and was cancelled.")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lamina.conversation.request import CacheEdits
-from lamina.layers.l2_micro.plan import Clearing, Cycle, is_cold, pays, plan_edits, plan_idle, plan_size
+from lamina.layers.l2_micro.plan import Clearing, Cycle, has_expired, pays, plan_edits, plan_idle, plan_size
 from lamina.layers.l2_micro.step import api_options, clears_by_itself, read_applied
 
 from .rows import LEFT, ids, registry_of
@@ -215,5 +215,5 @@ def test_a_dearer_break_never_pays_where_a_cheaper_one_does_not(
         (300, "a day", False, False),
     ],
 )
-def test_when_a_cache_is_cold(idle: float, ttl: str | None, automatic: bool, cold: bool) -> None:
-    assert is_cold(idle, ttl, automatic=automatic) is cold
+def test_when_a_cache_has_expired(idle: float, ttl: str | None, automatic: bool, cold: bool) -> None:
+    assert has_expired(idle, ttl, automatic=automatic) is cold

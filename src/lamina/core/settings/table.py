@@ -351,9 +351,11 @@ class Table:
     )
 
 
-def _kind_of_number(type: Any, low: int, high: int) -> Kind[Any]:
+def _kind_of_number(type: Any, number: Number) -> Kind[Any]:
+    if number.options:
+        return one_of(*number.options)
     kinds: dict[Any, Kind[Any]] = {bool: SWITCH, dict[str, int]: collection.COUNTS, frozenset[str]: collection.NAMES}
-    return kinds.get(type) or (real if type is float else whole)(low, high)
+    return kinds.get(type) or (real if type is float else whole)(number.low, number.high)
 
 
 def _number_rows() -> dict[tuple[str, str], Setting[Any]]:
@@ -362,7 +364,7 @@ def _number_rows() -> dict[tuple[str, str], Setting[Any]]:
     for group in CLASSIC.__struct_fields__[1:]:
         for field, annotation in type(getattr(CLASSIC, group)).__annotations__.items():
             number: Number = annotation.__metadata__[0]
-            kind = _kind_of_number(annotation.__origin__, number.low, number.high)
+            kind = _kind_of_number(annotation.__origin__, number)
             row: Setting[Any] = Setting(None, kind, number.help, number.spec, "trusted", remote=number.remote)
             row.key = f"{OURS}.{group}.{camel(field)}"
             row.__set_name__(Policy, f"{group}_{field}")

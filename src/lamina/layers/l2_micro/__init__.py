@@ -1,9 +1,10 @@
 """Layer 2, microcompaction: clears old tool results, so that a summary is needed later or not at all.
 
-Decides    which results to clear before a call: after a pause, in the provider's cache, or by size, in this order;
-           and which old answers to shorten if the results are not enough (old_answers.py)
+Decides    which results to clear before a call: with a cold cache (cold.py, repeated.py), after a pause, in the provider's cache,
+           or by size, in this order; and which old answers to shorten if the results are not enough (old_answers.py)
 Does       saves the originals and appends the decision as one record with its receipt (step.py, clearing.py)
 Costs      no model call; a clearing causes an announced cache break at the first cleared result (cache edits cause none)
-Switches   sizeClearing, idleClearing, cacheEdits, apiClearing; switching off stops new clearings and keeps earlier ones
-Spec       M1-M7, K3, B1
+Switches   cold.clear, cold.repeated, sizeClearing, idleClearing, cacheEdits, apiClearing; switching off stops new
+           clearings and keeps earlier ones
+Spec       M1-M7, K3, B1, P2, P5
 """

@@ -15,6 +15,7 @@ from ...conversation.state import Conversation
 from ...conversation.window.features import measure_all
 from ...core.blocks import Block, Wire, tool_result
 from ...core.errors import DiskError
+from ...core.prefix import Reason
 from ...core.receipts import Told, write_receipt
 from ...core.records import Clear, Event, Spill, new_id
 from ...disk.session_files.spills import DIRECTORY, Spills, open_spills, short_name
@@ -87,27 +88,43 @@ def tokens_of(c: Conversation, block: Block) -> int:
     return measure_all((block,), c.memo).plain
 
 
-def carry_out(c: Conversation, state: MicroState, rows: Sequence[Clearable], *, trigger: str, at_least: int) -> bool:
-    """Save the originals, then append the decision. Return False if the clearing would free too few tokens."""
-    paths = _save(c, state, rows)
+def carry_out(
+    c: Conversation,
+    state: MicroState,
+    rows: Sequence[Clearable],
+    *,
+    trigger: str,
+    at_least: int,
+    answers: Sequence[ShortenedAnswer] = (),
+    uuid: str = "",
+) -> bool:
+    """Save the originals of the results, then append the decision. Return False if it would free too few tokens.
+
+    The log keeps the originals of answers, so no file is written for them. `uuid` is the id of the decision if a marker names
+    it."""
+    paths = _save(c, state, rows) if rows else {}
     calls = [row.block.tool_use_id for row in rows if row.block.tool_use_id in paths]
     markers = {call: marker(call, _shown(c, paths[call]), c.prompt.reach) for call in calls}
     done = [row for row in rows if row.block.tool_use_id in markers]
     left = sum(tokens_of(c, tool_result(call, words)) for call, words in markers.items())
-    saved = sum(row.tokens for row in done) - left
-    if not done or saved < at_least:
+    saved = sum(row.tokens for row in done) - left + sum(one.saved for one in answers)
+    if not (done or answers) or saved < at_least:
         return False
-    memories = state.registry.old_memories(c.policy.micro.attachments_older_than)
+    memories = state.registry.old_memories(c.policy.micro.attachments_older_than) if done else []
     saved += sum(one.tokens for one in memories)
-    uuid, parent, time = c.head()
-    receipt = write_receipt(uuid, [item.uuid for item in c.log.view.items], _fates(c, done, paths, memories)).to_json()
+    new, parent, time = c.head()
+    uuid = uuid or new
+    shortened = {one.record: [block.wire for block in one.blocks] for one in answers}
+    fates = {**_fates(c, done, paths, memories), **dict.fromkeys(shortened, Told("cleared"))}
+    receipt = write_receipt(uuid, [item.uuid for item in c.log.view.items], fates).to_json()
     gone = tuple(one.record for one in memories)
-    data: Wire = {"ids": list(markers), "attachments": list(gone), "tokens_saved": saved, "trigger": trigger}
+    data: Wire = {"ids": list(markers), "attachments": list(gone), "answers": list(shortened), "tokens_saved": saved}
     # The calibrated token count is stored with the decision in one write: the usages it came from measured the view before it
     # (T10).
-    data |= {"decision": uuid, "count": c.count.to_json()}
+    data |= {"trigger": trigger, "decision": uuid, "count": c.count.to_json()}
     event = Event(new_id(), parent, time, "clearing", data)
-    c.append([Clear(uuid, parent, time, markers, gone, trigger, saved, receipt), event], reason="clearing")
+    reason: Reason = "compaction" if "compaction" in c.last.announced else "clearing"
+    c.append([Clear(uuid, parent, time, markers, gone, trigger, saved, receipt, shortened), event], reason=reason)
     return True
 
 
@@ -117,18 +134,6 @@ def _shown(c: Conversation, path: str) -> str:
     known = runner is not None and runner.find_result is not None and any(tool.name == "Read" for tool in runner.tools)
     own = c.directory is not None and os.path.dirname(path) == str(c.directory / DIRECTORY)
     return short_name(path) if known and own else path
-
-
-def shorten(c: Conversation, answers: Sequence[ShortenedAnswer], *, uuid: str) -> None:
-    """Append the decision to shorten these answers. The log keeps the originals, so no file is written."""
-    _, parent, time = c.head()
-    saved = sum(one.saved for one in answers)
-    records = {one.record: [block.wire for block in one.blocks] for one in answers}
-    fates = {item.uuid: Told("cleared" if item.uuid in records else "kept") for item in c.log.view.items}
-    receipt = write_receipt(uuid, [item.uuid for item in c.log.view.items], fates).to_json()
-    data: Wire = {"ids": [], "answers": list(records), "tokens_saved": saved, "trigger": "size"}
-    event = Event(new_id(), parent, time, "clearing", data | {"decision": uuid, "count": c.count.to_json()})
-    c.append([Clear(uuid, parent, time, {}, (), "size", saved, receipt, records), event], reason="clearing")
 
 
 def _fates(c: Conversation, done: Sequence[Clearable], paths: dict[str, str], memories: Sequence[Surfaced]) -> dict[str, Told]:

@@ -92,7 +92,7 @@ def plan_answers(
     if total < keep_tokens + save_at_least:
         return []
     last = _last_answers(items, max(1, keep_last))
-    failed = {block.tool_use_id for item in items for block in item.blocks if isinstance(block, ToolResult) and block.is_error}
+    failed = failed_calls(items)
     chosen: list[ShortenedAnswer] = []
     for one, size in zip(found, sizes, strict=True):
         if total <= keep_tokens or one.item.uuid in last:
@@ -102,6 +102,10 @@ def plan_answers(
         saved = sum(measure(block) for block in one.item.blocks) - sum(measure(block) for block in blocks)
         chosen.append(ShortenedAnswer(one.item.uuid, blocks, saved, one.before))
     return chosen if sum(one.saved for one in chosen) >= max(1, save_at_least) else []
+
+
+def failed_calls(items: Sequence[Item]) -> set[str]:
+    return {block.tool_use_id for item in items for block in item.blocks if isinstance(block, ToolResult) and block.is_error}
 
 
 def _last_answers(items: Sequence[Item], count: int) -> set[str]:

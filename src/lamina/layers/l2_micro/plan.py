@@ -91,7 +91,7 @@ def _call_in_the_long_run(left: Cycle, limit: int, growth: float, write: float) 
     return summary / calls + UNITS_READ * (left.base + limit) / 2
 
 
-def is_cold(idle: float, ttl: str | None, *, automatic: bool) -> bool:
+def has_expired(idle: float, ttl: str | None, *, automatic: bool) -> bool:
     """Return whether the last request has expired from the cache. Without a `ttl` there are no cache marks, so only an automatic
     cache may still hold it."""
     if ttl is not None:

@@ -6,7 +6,8 @@ of a walk: before most calls there is nothing to clear, and finding that out mus
 
 These results are never registered: results of tools that are not clearable, results of MCP tools (whatever the policy allows),
 synthetic results of interrupted calls, results pinned by the user, results of a clearing that the user undid, and results already
-cleared. Answers that could be shortened are registered too (old_answers.py), under the same conditions.
+cleared. Answers that could be shortened, and those with thinking or with the text of a file, are registered too (old_answers.py,
+cold.py), under the same conditions; an answer that was shortened before is not shortened again.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ...core.blocks import Block, ToolResult, ToolUse, canonical
+from ...core.blocks import Block, RedactedThinking, Thinking, ToolResult, ToolUse, canonical
 from ...core.reach import EXPAND, Reach
 from ...core.record_lines import UNRECORDED_MARKER
 from ...core.view import Item, View
-from .old_answers import LongAnswer, is_clearable, is_long
+from .old_answers import WRITERS, LongAnswer, is_clearable, is_long
+from .repeated import Repeated, ToolCall, read_call
 
 
 def original(block: ToolResult) -> tuple[str, bytes]:
@@ -63,6 +65,15 @@ class Clearable(NamedTuple):
     record: str
     tokens: int
     before: int
+    call: ToolCall = ToolCall("", 0)
+
+
+class OldAnswer(NamedTuple):
+    """A record with thinking or the text of a file, the number of its answer, and of the user messages before it."""
+
+    item: Item
+    answer: int
+    said: int
 
 
 class Surfaced(NamedTuple):
@@ -94,10 +105,14 @@ class Registry:
         self.savings: list[int] = []  # tokens that clearing those rows would save
         self.surfaced: list[Surfaced] = []
         self.long_answers: list[LongAnswer] = []
+        self.thinking: list[OldAnswer] = []
+        self.written: list[OldAnswer] = []
+        self.answers = 0
+        self.repeated = Repeated()
         self.tokens = 0  # tokens of everything in view
         self.said = 0  # number of user messages
         self._at = 0
-        self._calls: set[str] = set()
+        self._calls: dict[str, ToolCall] = {}
         self._known: set[str] = set()
         self._answer: str | None = None
         self._totals: deque[int] = deque(maxlen=GROWTH_ANSWERS + 1)
@@ -124,9 +139,13 @@ class Registry:
         """Return the tokens saved by clearing the oldest `count` results."""
         return self.savings[count - 1] if count > 0 else 0
 
+    def is_worth_clearing(self, row: Clearable) -> bool:
+        """Return whether a result is longer than its marker would be."""
+        return row.tokens > self._marker_tokens
+
     def oldest(self, count: int) -> list[Clearable]:
         """Return the oldest `count` results, without those that are not longer than their marker would be."""
-        return [row for row in self.rows[:count] if row.tokens > self._marker_tokens]
+        return [row for row in self.rows[:count] if self.is_worth_clearing(row)]
 
     def old_memories(self, older_than: int) -> list[Surfaced]:
         """Return the memory attachments followed by more than `older_than` user messages."""
@@ -143,36 +162,50 @@ class Registry:
             self._view, self._key, self._marker_tokens = view, key, rules.marker_tokens
         if self._at < len(view.items):
             for item in view.items[self._at :]:
-                self._take(item, rules, measure, view.replaced, pinned=item.uuid in pinned)
+                self._take(item, rules, measure, view, pinned=item.uuid in pinned)
             self._at = len(view.items)
         return anew
 
-    def _take(self, item: Item, rules: Rules, measure: Callable[[Block], int], replaced: dict[str, str], *, pinned: bool) -> None:
+    def _take(self, item: Item, rules: Rules, measure: Callable[[Block], int], view: View, *, pinned: bool) -> None:
         if item.role == "assistant" and (item.key is None or item.key != self._answer):
             self._answer = item.key
+            self.answers += 1
             self._totals.append(self.tokens)
         start = self.tokens
         for block in item.blocks:
             tokens = measure(block)
             if isinstance(block, ToolUse):
                 if is_clearable(block.name, rules.clearable):
-                    self._calls.add(block.id)
+                    self._calls[block.id] = read_call(block, self.answers)
             elif isinstance(block, ToolResult) and not item.synthetic and not pinned:
-                self._register(block, item.uuid, tokens, rules, replaced.get(block.tool_use_id))
+                self._register(block, item.uuid, tokens, rules, view.replaced.get(block.tool_use_id))
             self.tokens += tokens
         if item.role == "assistant" and not pinned and item.uuid not in rules.spared:
             if any(is_long(block, rules.clearable) for block in item.blocks):
                 self.long_answers.append(LongAnswer(item, start))
+            if item.uuid not in view.shortened:
+                self._note_old(item, rules)
         elif item.kind in MEMORIES and not pinned:
             self.surfaced.append(Surfaced(item.uuid, self.tokens - start, self.said))
         elif item.kind == "said" and item.role == "user" and any(not isinstance(block, ToolResult) for block in item.blocks):
             self.said += 1
 
+    def _note_old(self, item: Item, rules: Rules) -> None:
+        old = OldAnswer(item, self.answers, self.said)
+        if any(isinstance(block, Thinking | RedactedThinking) for block in item.blocks):
+            self.thinking.append(old)
+        if any(isinstance(block, ToolUse) and block.name in WRITERS and block.id in self._calls for block in item.blocks):
+            self.written.append(old)
+
     def _register(self, block: ToolResult, record: str, tokens: int, rules: Rules, shown: str | None) -> None:
         call = block.tool_use_id
-        if call not in self._calls or call in self._known or call in rules.spared or (shown is not None and is_marker(shown)):
+        if call not in self._calls or call in self._known:
+            return
+        if shown is None:
+            self.repeated.take(self._calls[call], block)
+        if call in rules.spared or (shown is not None and is_marker(shown)):
             return
         self._known.add(call)
-        self.rows.append(Clearable(block, record, tokens, self.tokens))
+        self.rows.append(Clearable(block, record, tokens, self.tokens, self._calls[call]))
         self.sums.append(self.total + tokens)
         self.savings.append(self.saved_by(len(self.savings)) + max(0, tokens - rules.marker_tokens))

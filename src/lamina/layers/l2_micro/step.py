@@ -1,6 +1,8 @@
 """Layer 2 in a turn: clear old results before a call, each at most once (M1-M7).
 
-    clear        before a call: clear after a pause, in the provider's cache, or by size; then shorten old answers if need be
+    clear        before a call: clear if the cache is cold, after a pause, in the provider's cache, or by size; then shorten old
+                 answers if need be
+    clear_repeated   after a compaction: clear results that later ones repeat
     with_edits   add the cache edits to the request
     confirmed    after a call: record what the provider deleted or cleared
     options      when a session opens: the request options for clearing by the provider
@@ -15,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ...conversation.cache_life import is_cold
 from ...conversation.exchange import expect_break
 from ...conversation.state import Conversation
 from ...conversation.triggers import compaction_at
@@ -25,9 +28,10 @@ from ...core.records import new_id
 from ...core.reply import Reply
 from ...core.settings import Settings
 from ...providers import Capabilities
-from .clearing import EDITS_EVENT, MicroState, carry_out, shorten, tokens_of, updated_state
-from .old_answers import SHORT_ID, plan_answers
-from .plan import Clearing, Cycle, is_cold, pays, plan_edits, plan_idle, plan_size
+from .clearing import EDITS_EVENT, MicroState, carry_out, tokens_of, updated_state
+from .cold import plan_cold, plan_repeated, shortened
+from .old_answers import SHORT_ID, failed_calls, plan_answers
+from .plan import Clearing, Cycle, has_expired, pays, plan_edits, plan_idle, plan_size
 from .registry import Registry
 
 UNSUPPORTED = "The provider does not support cache edits (lamina.cacheEdits), so they are not used."
@@ -37,9 +41,12 @@ NO_EDITS = "The provider ignored the requested cache edits. From now on, old too
 def clear(c: Conversation) -> None:
     """Clear old results before a call.
 
-    A clearing after a pause comes first. Otherwise results are deleted in the provider's cache if it supports that, else by size.
-    If the provider clears results itself, it starts earlier, and clearing by size happens only if that was not enough."""
+    A clearing with a cold cache or after a pause comes first. Otherwise results are deleted in the provider's cache if it
+    supports that, else by size. If the provider clears results itself, it starts earlier, and clearing by size happens only if
+    that was not enough."""
     state = updated_state(c)
+    if c.policy.cold.clear and is_cold(c) and _when_cold(c, state):
+        return
     if c.settings.idle_clearing and _after_pause(c, state):
         return
     by_provider = c.capabilities.context_management and clears_by_itself(c.prompt.options)
@@ -51,6 +58,14 @@ def clear(c: Conversation) -> None:
     elif c.settings.size_clearing:
         _by_size(c, state)
         _shorten_answers(c, state)
+
+
+def clear_repeated(c: Conversation) -> None:
+    """Clear results that later ones repeat, if a compaction since the last request makes the provider write everything again."""
+    if c.policy.cold.repeated and "compaction" in c.last.announced:
+        state = updated_state(c)
+        if rows := plan_repeated(state.registry):
+            carry_out(c, state, rows, trigger="repeated", at_least=1)
 
 
 def with_edits(c: Conversation, request: Wire) -> Wire:
@@ -109,15 +124,34 @@ def options(
     )
 
 
+def _when_cold(c: Conversation, state: MicroState) -> bool:
+    planned, uuid = plan_cold(state.registry, c.policy.cold), new_id()
+    answers = shortened(
+        planned,
+        node=uuid[:SHORT_ID] if c.prompt.reach.expand else "",
+        tools=c.policy.micro.clearable,
+        failed=failed_calls(c.log.view.items) if planned.inputs else (),
+        measure=lambda block: tokens_of(c, block),
+    )
+    if not carry_out(c, state, planned.results, trigger="cold", at_least=1, answers=answers, uuid=uuid):
+        return False
+    _forget_edits(c)
+    return True
+
+
+def _forget_edits(c: Conversation) -> None:
+    if c.cache_edits.marked:
+        c.cache_edits.reset()
+        c.record_event(EDITS_EVENT, {"ids": []})
+
+
 def _after_pause(c: Conversation, state: MicroState) -> bool:
     micro = c.policy.micro
     idle = c.idle()
     rows = plan_idle(state.registry, idle=idle, minutes=micro.idle_minutes, keep=micro.idle_keep)
     if not rows or not carry_out(c, state, rows, trigger="idle", at_least=1):
         return False
-    if c.cache_edits.marked:
-        c.cache_edits.reset()
-        c.record_event(EDITS_EVENT, {"ids": []})
+    _forget_edits(c)
     return True
 
 
@@ -168,7 +202,7 @@ def _shorten_answers(c: Conversation, state: MicroState) -> None:
         return
     saved = sum(one.saved for one in answers)
     if not micro.must_pay or _pays(c, state.registry, saved, answers[0].before):
-        shorten(c, answers, uuid=uuid)
+        carry_out(c, state, (), trigger="size", at_least=1, answers=answers, uuid=uuid)
 
 
 def _pays(c: Conversation, registry: Registry, saved: int, before: int) -> bool:
@@ -183,7 +217,7 @@ def _pays(c: Conversation, registry: Registry, saved: int, before: int) -> bool:
             limit=compaction_at(c) if c.autocompact else c.limits.blocking,
         ),
         after_compaction=Cycle(c.count.before_messages, kept) if c.autocompact else None,
-        cold=is_cold(c.idle(), c.prompt.ttl, automatic=c.capabilities.wire == "chat"),
+        cold=has_expired(c.idle(), c.prompt.ttl, automatic=c.capabilities.wire == "chat"),
         hour=c.prompt.ttl == "1h",
     )
 
