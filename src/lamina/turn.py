@@ -149,7 +149,7 @@ def assemble(c: Conversation) -> Wire:
         raise NothingToSend()
     remember_prompt(c)  # only when sent: a resumed session assumes that the provider has cached the remembered prompt
     if c.prompt.ttl is not None:
-        mark_messages(messages, c.prompt.ttl)
+        mark_messages(messages, c.prompt.ttl, once=c.log.view.once, unseen=c.log.view.flat.unseen)
     return {**c.prompt.head, "messages": messages, **c.prompt.options}
 
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from msgspec.structs import replace
 
 from lamina.agent.agent import Agent
+from lamina.core.policy import CLASSIC, OncePolicy
 from lamina.core.records import Spill
+from lamina.providers.anthropic import AnthropicProvider
 from lamina.testing import MessagesServer
 
 from .agent_helpers import accepted, records, results
@@ -46,3 +49,19 @@ def test_a_command_that_fails_keeps_its_beginning_and_its_end(opened: Open, mess
     assert said.startswith("!Exit code 1")
     assert "\n50000\n" in said
     assert "The whole output is in" in said
+
+
+@pytest.mark.spec("P3", "R5")
+def test_read_opens_the_original_of_an_output_that_was_shown_once(opened: Open, messages_server: MessagesServer) -> None:
+    provider = AnthropicProvider("claude-sonnet-4-6", base_url=messages_server.url, api_key="any")
+    agent = opened(provider=provider, policy=replace(CLASSIC, once=OncePolicy(from_chars=1_500, preview=500)))
+    messages_server.reply(tool_use=("Bash", {"command": "seq 1 2000"}, "b1"))
+    messages_server.reply(tool_use=("Read", {"file_path": "result:b1.txt", "offset": 1_990}, "r1"))
+    messages_server.reply(text="Done.")
+    agent.run("Count.")
+    _, first, second = accepted(messages_server)
+    assert "\n1999\n" in results(first)["b1"]
+    preview = second.messages[-3]["content"][0]["content"]
+    assert "All of it is in result:b1.txt\n" in preview
+    assert "\n1999\n" not in preview
+    assert "1999\t1999" in results(second)["r1"]

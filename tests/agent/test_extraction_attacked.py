@@ -13,13 +13,11 @@ import pytest
 
 from lamina import turn
 from lamina.agent.agent import Agent
-from lamina.cli.terminal.commands import undo_turn
 from lamina.core.settings import Settings
 from lamina.fork.fork import directive_in
 from lamina.layers.l5_extract import review as review_module
 from lamina.layers.l5_extract.trigger import begin_extraction
 from lamina.memory.memory import Memory
-from lamina.session.base import working
 from lamina.testing import MessagesServer, Received
 
 from .agent_helpers import PATIENCE
@@ -296,8 +294,7 @@ def test_what_was_taken_back_is_not_saved_and_the_next_turn_is_reviewed(watched:
     writes(messages_server, one.memory / "testing-db.md", RULE, when=arrives(begun), delay=gate)
     one.agent.run(WORDS)
     assert begun.wait(PATIENCE)
-    with working(one.agent.session) as c:
-        assert undo_turn(c) is not None
+    one.agent.session.undo_turn()
     gate.set()
     one.settle()
     assert one.files == []

@@ -271,3 +271,18 @@ def test_a_memory_that_cannot_be_used_is_a_notice_and_the_session_goes_on(opened
 def test_a_session_in_memory_has_no_memory(opened: Open, messages_server: MessagesServer) -> None:
     opened(in_memory=True).run("Hello.")
     assert "Memory directory" not in system(messages_server.requests[0])
+
+
+@pytest.mark.spec("S7", "S11")
+def test_copies_in_the_history_are_not_offered_as_memories(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with Memory.open(tmp_path, home=home) as memory:
+        memory.save("testing-db", description="Integration tests use Postgres", body="The Postgres of the staging server.")
+        memory.save("billing", description="Who owns billing", body="Anna, who also runs the Postgres cluster.")
+        for copy in (".history/index-20260101T000000000000.md", ".dreams/d1/work/testing-db.md"):
+            (memory.path / copy).parent.mkdir(parents=True, exist_ok=True)
+            (memory.path / copy).write_text("The Postgres cluster of the staging server.\n")
+    with Agent.open("offline", cwd=tmp_path, home=home) as agent:
+        told = agent.run("Forget the Postgres cluster").text
+    assert "index-" not in told
+    assert told.count("testing-db") == 1

@@ -12,7 +12,6 @@ import pytest
 from tests.session.foreign import foreign_transcript
 
 from lamina.agent.agent import Agent
-from lamina.cli.terminal.commands import undo_turn
 from lamina.providers import open_provider
 from lamina.session.base import working
 from lamina.session.session import Session
@@ -180,8 +179,7 @@ def test_what_was_taken_back_no_longer_counts(tmp_path: Path, work: Path) -> Non
         before = report(agent.session.id)
         agent.run("Remember: two, " + "and so on " * 500)
         assert report(agent.session.id)["human"] > before["human"] + 500
-        with working(agent.session) as conversation:
-            undo_turn(conversation)
+        agent.session.undo_turn()
         assert report(agent.session.id)["human"] == before["human"]
 
 
@@ -241,8 +239,7 @@ def test_two_requests_are_compared_block_by_block(
 ) -> None:
     with talk(messages_server, client, work, rounds=2) as agent:
         name = agent.session.id
-        with working(agent.session) as conversation:
-            undo_turn(conversation)
+        agent.session.undo_turn()
         messages_server.reply(text="Something else.")
         agent.run("And now?")
     grown = report(name, "--turn", "3", "--against", "2")["changed"]

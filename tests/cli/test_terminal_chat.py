@@ -155,6 +155,19 @@ def test_undo_takes_back_the_last_turn_and_says_what_it_was(chat: Terminal, tmp_
     assert "MySQL" in written(tmp_path)[0].read_text(), "the log keeps what was taken back"
 
 
+@pytest.mark.spec("B4")
+def test_undo_asks_about_what_the_turn_remembered(chat: Terminal) -> None:
+    for answer, told in (("y", "Undid in memory: deploy-thursdays."), ("n", "Memory stays as it is.")):
+        chat.say("Remember: we deploy on Thursdays.")
+        chat.expect("Saved memory: deploy-thursdays.")
+        chat.prompt()
+        chat.say("/undo")
+        chat.expect("The turn also changed memory: deploy-thursdays (saved). Undo that too?")
+        chat.say(answer)
+        chat.expect(told)
+        chat.prompt()
+
+
 def test_commands_do_what_they_say(chat: Terminal, tmp_path: Path) -> None:
     chat.say("/contxt")
     chat.expect("Unknown command /contxt. Did you mean /context?")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lamina.agent.agent import Agent
-from lamina.cli.terminal.commands import RecalledMemory, find_recalled, undo_turn
+from lamina.cli.terminal.commands import RecalledMemory, find_recalled
 from lamina.core.blocks import Wire
 from lamina.core.records import Event
 from lamina.disk.transcripts.store import read_transcript
@@ -45,8 +45,7 @@ def test_what_came_is_told_with_its_reason_and_not_once_it_was_taken_back(tmp_pa
         assert brought(agent) == []
         agent.run(QUESTION)
         assert brought(agent) == [RecalledMemory("testing-db.md", WHY, True)]
-        with working(agent.session) as c:
-            assert undo_turn(c) is not None
+        agent.session.undo_turn()
         assert brought(agent) == []
 
 

@@ -1,18 +1,25 @@
-"""Undoing a turn removes the user's last message and everything after it, and reports that in a sentence."""
+"""Undoing a turn removes the user's last message and everything after it, reports that, and offers to undo its memories."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from tests.session.plain import Session
 
 from lamina.agent.agent import Agent
-from lamina.cli.terminal.commands import undo_turn
-from lamina.session.base import working
+from lamina.cli.terminal.commands import describe_turn
+from lamina.core.errors import UsageError
+from lamina.memory.memory import Memory
 
 
 def open_agent(tmp_path: Path) -> Agent:
     return Agent.open("offline", cwd=tmp_path, home=tmp_path / "home", mode="all")
+
+
+def names(tmp_path: Path) -> set[str]:
+    with Memory.open(tmp_path, home=tmp_path / "home") as memory:
+        return {header.name for header in memory.headers()}
 
 
 def test_calls_and_results_of_the_turn_leave_with_it(tmp_path: Path) -> None:
@@ -20,11 +27,10 @@ def test_calls_and_results_of_the_turn_leave_with_it(tmp_path: Path) -> None:
         agent.run("Remember: our tests run against Postgres.")
         before = agent.session.messages
         agent.run("write notes.txt: one")
-        with working(agent.session) as conversation:
-            removed = undo_turn(conversation)
-        assert removed is not None
+        removed = agent.session.undo_turn()
         assert removed.calls == ("Write",)
-        assert removed.sentence().endswith("Changed files stay changed.")
+        assert removed.memories == ()
+        assert describe_turn(removed).endswith("Changed files stay changed.")
         assert agent.session.messages == before
         assert (tmp_path / "notes.txt").exists()
         assert "Postgres" in agent.run("What do our tests run against?").text
@@ -36,12 +42,11 @@ def test_calls_and_results_of_the_turn_leave_with_it(tmp_path: Path) -> None:
 def test_a_turn_that_got_no_answer_is_taken_back_too(tmp_path: Path) -> None:
     with Session("offline", cwd=tmp_path, in_memory=True) as session:
         session.add_user("a question " * 20)
-        with working(session) as conversation:
-            removed = undo_turn(conversation)
-            assert removed is not None
-            assert removed.sentence().startswith('Undid "a question a question')
-            assert removed.sentence().endswith('…", no answer.')
-            assert undo_turn(conversation) is None
+        told = describe_turn(session.undo_turn())
+        assert told.startswith('Undid "a question a question')
+        assert told.endswith('…", no answer.')
+        with pytest.raises(UsageError, match="nothing to undo"):
+            session.undo_turn()
         assert session.messages == []
 
 
@@ -51,6 +56,52 @@ def test_the_first_reminder_stays_where_it_was(tmp_path: Path) -> None:
         first = str(agent.session.messages)
         assert "Use tabs." in first
         agent.run("hello")
-        with working(agent.session) as conversation:
-            assert undo_turn(conversation) is not None
+        agent.session.undo_turn()
         assert str(agent.session.messages) == first
+
+
+@pytest.mark.spec("B4")
+def test_an_undone_turn_names_its_memories_and_they_are_taken_back_on_request(tmp_path: Path) -> None:
+    with open_agent(tmp_path) as agent:
+        agent.run("Remember: we deploy on Thursdays.")
+        agent.run("Remember these:\n- we deploy on Tuesdays\n- Anna owns billing")
+        turn = agent.session.undo_turn()
+        assert {(change.name, change.did) for change in turn.memories} == {
+            ("deploy-tuesdays", "changed"),
+            ("anna-owns-billing", "saved"),
+        }
+        assert names(tmp_path) == {"deploy-tuesdays", "anna-owns-billing"}, "nothing happens without a yes"
+        assert "stay changed" not in describe_turn(turn)
+        done = agent.session.undo_memories(turn)
+        assert set(done.back) == {"deploy-tuesdays", "anna-owns-billing"}
+        assert done.left == ()
+        assert names(tmp_path) == {"deploy-thursdays"}
+        assert "Thursdays" in agent.run("When do we deploy?").text
+        turn = agent.session.undo_turn()
+        assert turn.memories == ()
+
+
+@pytest.mark.spec("B4")
+def test_a_memory_that_was_removed_comes_back_and_one_that_was_changed_since_stays(tmp_path: Path) -> None:
+    with open_agent(tmp_path) as agent:
+        agent.run("Remember: we deploy on Thursdays.")
+        agent.run("Forget deploy-thursdays")
+        assert names(tmp_path) == set()
+        turn = agent.session.undo_turn()
+        assert [change.did for change in turn.memories] == ["removed"]
+        agent.session.undo_memories(turn)
+        assert names(tmp_path) == {"deploy-thursdays"}
+        turn = agent.session.undo_turn()
+        assert [change.problem for change in turn.memories] == ["was changed since"]
+        done = agent.session.undo_memories(turn)
+        assert done.back == ()
+        assert done.left == ("deploy-thursdays was changed since.",)
+        assert names(tmp_path) == {"deploy-thursdays"}
+
+
+@pytest.mark.spec("B4")
+def test_a_memory_kept_after_an_undo_is_not_denied(tmp_path: Path) -> None:
+    with open_agent(tmp_path) as agent:
+        agent.run("Remember: we deploy on Thursdays.")
+        agent.session.undo_turn()
+        assert "deploy-thursdays" in agent.run("What do you remember?").text

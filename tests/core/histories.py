@@ -156,8 +156,8 @@ class Builder:
     def summary(self, text: str = "what was said", *, by: str | None = None, parent: Any = ...) -> str:
         return self.said(text, parent=parent, summary=True, by=by)
 
-    def spill(self, call: str, preview: str = "preview") -> str:
-        return self.put(Spill(self.uuid(), self.last, self.time, call, preview, "/spill", 9, "0" * 64), moves=False)
+    def spill(self, call: str, preview: str = "preview", *, once: bool = False) -> str:
+        return self.put(Spill(self.uuid(), self.last, self.time, call, preview, "/spill", 9, "0" * 64, once), moves=False)
 
     def clear(self, *calls: str, attachments: tuple[str, ...] = (), marker: str = "cleared") -> str:
         markers = {call: f"{marker} {call}" for call in calls}
@@ -411,6 +411,14 @@ class Chance(Builder):
                 self.pin(self.node(a), "text") if a % 2 else self.snapshot(f"system {a}")
         self.last = before
 
+    def show_once(self, a: int, b: int, c: int) -> None:
+        """Decide that a result is shown once, and usually add the result."""
+        if self.tidy and self.call(a) not in dict(self.calls):
+            return
+        self.spill(self.call(a), f"preview {a}", once=True)
+        if b % 4:
+            self.give(a, b, c)
+
     def undo(self, a: int, b: int, c: int) -> None:
         recent = self.decisions[-1 - a % min(4, len(self.decisions))] if self.decisions else "gone"
         target = {0: self.node(b), 1: f"r{self._count + 2}"}.get(c % 16, recent)
@@ -447,6 +455,7 @@ OPERATIONS: dict[str, Operation] = {
     "give": Chance.give,
     "attach": Chance.attach,
     "decide": Chance.decide,
+    "once": Chance.show_once,
     "compact": Chance.compact,
     "half": Chance.half,
     "sum": Chance.sum,
@@ -464,6 +473,7 @@ WEIGHTS = {
     "give": 6,
     "attach": 2,
     "decide": 3,
+    "once": 3,
     "compact": 1,
     "half": 1,
     "sum": 1,
@@ -490,5 +500,5 @@ def histories(*, most: int = 30, names: Sequence[str] = _NAMES) -> st.SearchStra
 
 def plain_histories(*, most: int = 30) -> st.SearchStrategy[list[Record]]:
     """Histories as a single program writes them: no branches, broken links or undos; results may arrive late or twice."""
-    names = [name for name in _NAMES if name in ("say", "reply", "more", "give", "attach", "decide", "compact")]
+    names = [name for name in _NAMES if name in ("say", "reply", "more", "give", "attach", "decide", "once", "compact")]
     return steps(names, most=most).map(lambda drawn: Chance(tidy=True).run(drawn))

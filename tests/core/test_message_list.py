@@ -273,13 +273,14 @@ def chained(messages: list[Wire]) -> list[bytes]:
 @given(histories())
 def test_the_same_items_give_the_same_messages_in_one_go_or_with_a_look_after_each(records: list[Record]) -> None:
     view = grown(records).view
-    watched, unwatched = Flat(), Flat()
+    watched, unwatched = Flat(view.once), Flat(view.once)
     for item in view.items:
-        watched.add(item.role, item.blocks, key=item.key, synthetic=item.synthetic)
+        watched.add(item.role, item.blocks, key=item.key, synthetic=item.synthetic, complete=item.complete)
         watched.messages()
-        unwatched.add(item.role, item.blocks, key=item.key, synthetic=item.synthetic)
+        unwatched.add(item.role, item.blocks, key=item.key, synthetic=item.synthetic, complete=item.complete)
     assert watched.messages() == unwatched.messages() == view.messages()
     assert watched.chain == unwatched.chain == view.flat.chain == chained(view.messages())
+    assert watched.unseen == unwatched.unseen == view.flat.unseen
 
 
 @examples(150)

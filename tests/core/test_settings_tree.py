@@ -39,6 +39,7 @@ OTHER: dict[str, Any] = {
     "lamina.results.perTool": {"Bash": 9},
     "lamina.mailbox": "alice",
     "lamina.micro.clearable": ["Read"],
+    "lamina.once.keptTools": ["Read"],
     "lamina.window.defaultWindow": 2_000,
     "lamina.window.fullEffective": 2_000,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 from hypothesis import given
-from tests.core.histories import Builder, examples, grow, grown, histories, result, use, words
+from tests.core.histories import Builder, examples, grow, grown, histories, result, texts, use, words
 
 from lamina.core.blocks import canonical
 from lamina.core.log import Log
@@ -221,12 +221,71 @@ def test_usage_up_to_the_place_of_a_rewind_still_counts() -> None:
 @examples(100)
 @given(histories())
 def test_the_generation_changes_whenever_something_shown_changes(records: list[Record]) -> None:
+    """Results that are shown once count as their previews from the beginning, so nothing is counted again because of them."""
     log = Log()
     for at in range(len(records)):
-        before, generation = list(log.view.items), log.view.generation
+        before, generation = [log.view.as_settled(item) for item in log.view.items], log.view.generation
         grow(log, records, at)
-        if log.view.items[: len(before)] != before:
+        after = [log.view.as_settled(item) for item in log.view.items]
+        if [(item.uuid, item.blocks) for item in after[: len(before)]] != [(item.uuid, item.blocks) for item in before]:
             assert log.view.generation > generation
+
+
+# Shown once
+
+
+def called(b: Builder, *calls: str) -> Builder:
+    b.said("look")
+    b.answer(*(use(call) for call in calls), key="m1", stop_reason="tool_use")
+    return b
+
+
+@pytest.mark.spec("P3")
+@pytest.mark.parametrize(
+    ("stop", "shown"), [("end_turn", "short"), ("max_tokens", "short"), ("pause_turn", "long"), (None, "long")]
+)
+def test_a_result_shown_once_is_whole_until_an_answer_is_complete(stop: str | None, shown: str) -> None:
+    b = called(Builder(), "t1")
+    b.spill("t1", "short", once=True)
+    b.results("t1", content="long")
+    assert grown(b.records).view.flat.unseen
+    b.answer(words("I see"), key="m2", stop_reason=stop)
+    for log in (grown(b.records), Log.load(lambda: b.records)):
+        assert f"u: t1 = {shown}" in texts(log)
+        assert bool(log.view.flat.unseen) is (shown == "long")
+
+
+@pytest.mark.spec("P3")
+def test_the_prefix_ends_before_the_first_result_that_is_still_whole() -> None:
+    b = called(Builder(), "t1", "t2", "t3")
+    b.spill("t1", "short", once=True)
+    for call in ("t1", "t2", "t3"):
+        b.results(call, content="long")
+    b.attached("by the way")
+    log = grown(b.records)
+    assert texts(log)[-4:] == ["u: t2 = long", "u: t3 = long", "u: t1 = long", "u: by the way"]
+    flat = log.view.flat
+    whole, links = flat.chain, flat.stable_links
+    assert links == len(whole) - 2
+    assert [block.wire["type"] for block in flat.unstable_blocks()] == ["tool_result", "text"]
+    b.answer(words("I see"), key="m2", stop_reason="end_turn")
+    log = grown(b.records)
+    assert texts(log)[-3:] == ["u: t1 = short", "u: by the way", "a: I see"]
+    assert log.view.flat.links_before_last_answer() == links
+    assert log.view.flat.chain[:links] == whole[:links]
+    assert log.view.flat.chain[links] != whole[links]
+    assert log.view.flat.stable_links == len(log.view.flat.chain)
+
+
+def test_what_is_decided_after_a_result_came_or_by_a_clearing_is_not_shown_once() -> None:
+    b = called(Builder(), "t1", "t2")
+    b.results("t1", content="long")
+    b.spill("t1", "short", once=True)
+    b.spill("t2", "short", once=True)
+    b.results("t2", content="long")
+    b.clear("t2")
+    b.answer(words("I see"), key="m2", stop_reason="end_turn")
+    assert texts(grown(b.records))[-3:] == ["u: t1 = long", "u: t2 = cleared t2", "a: I see"]
 
 
 # Frozen

@@ -93,6 +93,23 @@ def test_keys_are_not_read_unasked_even_inside_the_roots(name: str, house: House
     assert isinstance(house.decide(call("Bash", command=f"cat {name}"), fork=True), Deny)
 
 
+@pytest.mark.spec("S11", "B4")
+@pytest.mark.parametrize("name", [".history/journal-000001.jsonl", ".dreams/d/work/a.md", ".inbox/1.json", ".HISTORY/x.md"])
+def test_the_bookkeeping_of_memory_is_not_read_unasked(name: str, house: House) -> None:
+    path = house.memory / name
+    path.parent.mkdir(parents=True)
+    path.write_text("old\n")
+    asked = call("Read", file_path=str(path))
+    assert isinstance(house.decide(asked), Allow), "another program's directory of that name"
+    (house.memory / ".memory.lock").touch()
+    searched = call("Grep", pattern="x", path=str(path.parent))
+    for each in (asked, searched, call("Bash", command=f"cat {path}"), call("Bash", command=f"grep -r x {house.memory}")):
+        assert isinstance(house.decide(each), AskUser), each
+        assert isinstance(house.decide(each, fork=True), Deny), each
+    assert isinstance(house.decide(call("Grep", pattern="x", path=str(house.memory)), fork=True), Allow)
+    assert isinstance(house.decide(asked, fork=True, memory_dir=path.parent), Allow), "the copy that a dream works on"
+
+
 def test_a_search_through_a_tree_that_holds_keys_asks(house: House) -> None:
     assert isinstance(house.decide(call("Bash", command="grep -r x ."), fork=True), Allow)
     (house.cwd / ".ssh").mkdir()

@@ -25,7 +25,7 @@ from lamina.core.cache import count_block
 from lamina.core.effects import drive
 from lamina.core.errors import InputError, NothingToSend, Overloaded, ServerFault, UndoOrder, UsageError, WindowFull
 from lamina.core.log import Log
-from lamina.core.policy import CLASSIC, LEAN
+from lamina.core.policy import CLASSIC, LEAN, OncePolicy
 from lamina.core.receipts import open_receipt, read_receipt
 from lamina.core.records import Attachment, Boundary, Clear, Message, Pin, Record, Revoke, Span, Spill
 from lamina.core.settings import Settings
@@ -68,11 +68,11 @@ def same(request: Wire) -> str:
 class Script(Work):
     """`given` and `asked` are what the proofs of long.py look at."""
 
-    def __init__(self, home: Path, *, lean: bool = False, **switches: bool) -> None:
+    def __init__(self, home: Path, *, lean: bool = False, once: bool = False, **switches: bool) -> None:
         self.home = home / "home"
         self.backup = home / "backup"
         self.provider = self.model("model-1")
-        self.policy = LEAN if lean else CLASSIC
+        self.policy = replace(LEAN if lean else CLASSIC, once=OncePolicy(from_chars=700 if once else 0, preview=200))
         self.switches: dict[str, bool] = dict(switches)
         self.given: dict[str, Output] = {}
         self.asked: list[str] = []

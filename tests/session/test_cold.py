@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from tests.session.plain import Session
 
 from lamina.conversation import revision
-from lamina.conversation.cache_life import is_cold
+from lamina.conversation.cache_life import CacheLife, is_cold
 from lamina.conversation.forks import ended, hand_over, side
 from lamina.core.effects import drive
 from lamina.core.explanation import explain
@@ -289,6 +289,27 @@ def test_a_file_read_again_leaves_with_the_next_compaction_and_breaks_nothing_of
     assert [content == LONG for content in seen.values()] == [False] * (len(seen) - 1) + [True]
     assert [one.trigger for one in clearings(work.session.path)] == ["repeated"]
     assert [one.reason for one in records(work.session.path) if isinstance(one, Break)] == ["compaction"]
+
+
+@pytest.mark.spec("P6")
+def test_the_evidence_survives_a_compaction_and_a_resume(messages_server: MessagesServer, tmp_path: Path) -> None:
+    work = Working(messages_server, tmp_path, AUTO)
+    messages_server.answer_with(lambda received: make_answer(text=SUMMARY if is_summary(received) else "Yes. " * 500))
+    for _ in range(3):
+        work.session.add_user("Is it?")
+        work.session.ask()
+        work.wait(minutes=20)
+    assert work.session.compact().boundary
+    work.session.add_user("Is it now?")
+    work.session.ask()
+    seen = conversation_of(work.session).layer_state(CacheLife).seen
+    assert (seen.answers, seen.pauses) == (4, 3)
+    path = work.session.path
+    work.session.close()
+    resumed = work.at_this_time(connected(work.server, work.home, policy=AUTO, window=200_000, resume=path, capabilities=ABLE))
+    is_cold(conversation_of(resumed))
+    assert conversation_of(resumed).layer_state(CacheLife).seen == seen
+    resumed.close()
 
 
 @pytest.mark.spec("P6")

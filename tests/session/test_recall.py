@@ -13,8 +13,9 @@ import pytest
 
 from lamina.core.policy import Policy, SurfacingPolicy
 from lamina.core.records import Attachment
-from lamina.core.settings import Settings
+from lamina.core.settings import Mode, Settings
 from lamina.memory.memory import Memory
+from lamina.memory.store.uses import read_uses
 from lamina.session.base import conversation_of
 from lamina.session.session import AsyncSession, Session
 from lamina.testing import MessagesServer, Received
@@ -65,6 +66,21 @@ def test_what_clearly_fits_stands_beside_the_message_it_is_for(home: Path, memor
         assert f"Contents of {memory.path / 'testing-db.md'} (a memory, type feedback, saved today):" in brought["text"]
         assert "No mocks, ever." in brought["text"]
         assert files(request) == ["testing-db.md"]
+
+
+@pytest.mark.spec("Q1", "S3")
+@pytest.mark.parametrize("mode", ["auto", "read-only"])
+def test_what_was_recalled_or_read_counts_as_used(home: Path, memory: Memory, mode: Mode) -> None:
+    modes = {**Settings().memory_mode, "private": mode}
+    with opened(home, settings=Settings(memory_mode=modes)) as session:
+        exchange(session, QUESTION)
+        session.add_user(OTHER)
+        session.before_call()
+        session.after_call(answer("m2", "I look.", call("r1", file_path=str(memory.path / "testing-db.md"))))
+        session.add_tool_result("r1", "No mocks, ever.")
+        exchange(session, "And what now?")
+    counted = {"testing-db.md": 2, "deploy-day.md": 1} if mode == "auto" else {}
+    assert read_uses(memory.store().store.root) == counted
 
 
 @pytest.mark.spec("Q1")

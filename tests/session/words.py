@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 from tests.core.api_rules import complaints
 
+from lamina.core.cache import ONCE_HEADER
 from lamina.core.records import Break, Record
 from lamina.disk.transcripts.store import read_transcript
 from lamina.tools import expand
@@ -94,8 +95,11 @@ def prefix(request: Wire) -> list[tuple[str, str]]:
 
 
 def extends(before: Wire, after: Wire) -> bool:
-    """Whether a request starts with all blocks of the one before."""
-    return prefix(after)[: len(prefix(before))] == prefix(before)
+    """Whether a request starts with all blocks of the one before, up to a result that it shows once."""
+    once = before.get("extra_headers", {}).get(ONCE_HEADER)
+    found = (at for at, (_, block) in enumerate(prefix(before)) if json.loads(block).get("tool_use_id") == once)
+    repeated = prefix(before)[: next(found)] if once else prefix(before)
+    return prefix(after)[: len(repeated)] == repeated
 
 
 def records(path: Path | None) -> list[Record]:

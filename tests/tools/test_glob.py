@@ -23,6 +23,18 @@ def here(tmp_path: Path) -> Context:
     return context(tmp_path)
 
 
+@pytest.mark.spec("S11", "B4")
+@pytest.mark.parametrize("pattern", ["**/*.md", "**/*", ".history/*", "**/.dreams/**"])
+def test_the_bookkeeping_of_a_memory_is_not_listed(pattern: str, tmp_path: Path) -> None:
+    files = [".memory.lock", "a.md", ".history/index-1.md", ".dreams/d/work/a.md", "team/.memory.lock", "team/.inbox/p.json"]
+    for name in (*files, "src/.history/kept.md"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    found = set(done("Glob", context(tmp_path), pattern=pattern).split())
+    assert found <= {"a.md", "src/.history/kept.md", ".memory.lock", "team/.memory.lock", "No", "files", "match."}
+    assert ("a.md" in found) == (pattern.startswith("**/*"))
+
+
 @pytest.mark.parametrize(
     ("pattern", "files"),
     [

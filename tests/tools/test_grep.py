@@ -62,6 +62,16 @@ def here(tmp_path: Path) -> Context:
 Search = Callable[..., ToolOutput]
 
 
+@pytest.mark.spec("S11", "B4")
+def test_copies_in_the_bookkeeping_of_a_memory_are_not_found(search: Search, tmp_path: Path) -> None:
+    (tmp_path / ".memory.lock").touch()
+    for name in ("a.md", ".history/index-1.md", ".dreams/d/work/a.md", ".inbox/1.json", "src/.history/b.md"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("we deploy on Thursdays\n")
+    assert set(lines(search(context(tmp_path), "Thursdays"))) == {"a.md", "src/.history/b.md"}
+    assert lines(search(context(tmp_path), "Thursdays", path=".dreams/d/work")) == [".dreams/d/work/a.md"], "a dream's own copy"
+
+
 def searching(engine: str) -> Search:
     tool = grep.tool(find_ripgrep if engine == "ripgrep" else lambda _: None)
 

@@ -112,7 +112,7 @@ def rm_command(memory: Memory, name: str) -> Reported:
 def log_command(memory: Memory, name: str | None, removed: bool) -> Reported:
     """List changes with their author, reason and time, newest first."""
     versions = find_trash(memory.log(name)) if removed else memory.log(name)
-    lines = (f"{one.id}  {minute(one.time)}  {one.action} {one.name}{_by(one)}" for one in versions)
+    lines = (f"{one.id}  {minute(one.time)}  {one.action} {one.name}{_from(one)}{_by(one)}" for one in versions)
     return [_change(version) for version in versions], lines
 
 
@@ -277,18 +277,21 @@ def _change(version: MemoryVersion) -> dict[str, Any]:
         "name": version.name,
         "file": version.file,
         "action": version.action,
+        "memory": version.memory,
         **why,
     }
 
 
 def find_trash(versions: list[MemoryVersion]) -> list[MemoryVersion]:
     """Return the removals, newest first, that have not been restored since."""
-    from ..memory.store.topic import name_key
-
     last: dict[str, MemoryVersion] = {}
     for version in versions:
-        last.setdefault(f"{version.file.startswith('team/')} {name_key(version.name)}", version)
+        last.setdefault(f"{version.file.startswith('team/')} {version.memory}", version)
     return [version for version in last.values() if version.action == "remove"]
+
+
+def _from(version: MemoryVersion) -> str:
+    return f" (file {version.was} to {version.file})" if version.was else ""
 
 
 def _by(version: MemoryVersion) -> str:

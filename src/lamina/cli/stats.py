@@ -147,7 +147,7 @@ def to_json(figures: SessionStats) -> dict[str, Any]:
         **as_is("compactions", "compactions_by_price", "compaction_failures", "compactions_refused"),
         "fidelity": fidelity,
         "summaries_per_100_turns": round(figures.summaries_per_100_turns, 2),
-        **as_is("breaker_trips", "clearings", "spills", "collapses", "undos"),
+        **as_is("breaker_trips", "clearings", "spills", "shown_once", "collapses", "undos"),
         "tokens_saved": figures.saved,
         "breaks": figures.breaks,
         "cache_missed": figures.missed,
@@ -189,6 +189,7 @@ def format_figures(figures: SessionStats) -> list[str]:
         *_some(figures.compactions_by_price, "of them", "before the window was full, because it paid", many="of them"),
         *(f"{counted(count, 'clearing')} ({trigger})" for trigger, count in sorted(figures.clearings.items())),
         *_some(figures.spills, "result", "stored in files"),
+        *_some(figures.shown_once, "result", "shown once"),
         *_some(figures.collapses, "collapse"),
         *_some(figures.undos, "undo", many="undos"),
     ]

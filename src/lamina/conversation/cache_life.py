@@ -1,12 +1,14 @@
-"""How long the provider's cache keeps the conversation, by the log's times; and the lifetime of the next request's cache marks.
+"""Tracks how long the provider's cache keeps the conversation, and sets the lifetime of the next request's cache marks.
 
-Every answer to a request with this prefix renews it: the conversation's own calls, forks and keep-alive requests. `is_cold` is False
-if a time is unknown or went backwards, or if there is no cache. A resumed session computes the same from its log.
+All times are the log's. Every answer to a request with this prefix renews it: the conversation's own calls, forks and keep-alive
+requests. With an unknown time, a clock that went back or a provider without a cache, the cache is never cold. A resumed session
+computes the same from its log.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -105,13 +107,9 @@ def _begin(c: Conversation, life: CacheLife) -> None:
     """Read the answers in view. A checkpoint has the evidence of those before it."""
     life.begun = True
     known = c.resumed.get("cache")
-    upto = ""
-    if isinstance(known, dict):
-        upto = str(known.get("upto") or "")
-        try:
-            life.seen = msgspec.convert(known.get("seen"), PauseEvidence)
-        except msgspec.ValidationError:
-            life.seen = PauseEvidence()
+    upto = life.answered = str(known.get("upto") or "") if isinstance(known, dict) else ""
+    with suppress(msgspec.ValidationError):
+        life.seen = msgspec.convert(known.get("seen") if isinstance(known, dict) else {}, PauseEvidence)
     for one in _exchanged(c.log.view.items):
         before = life.seen
         _take(c, life, one, broken=False)

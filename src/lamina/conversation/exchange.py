@@ -17,6 +17,8 @@ from ..core.usage import Usage
 from ..prompt.break_causes import CacheBreak, judge, readable_after
 from .cache_life import note_answer, ttl_event
 from .state import Conversation, seconds_between
+from .window.estimate import estimate
+from .window.features import measure_all
 
 
 def remember_prompt(c: Conversation) -> None:
@@ -53,9 +55,15 @@ def coming_break(c: Conversation) -> ComingBreak | None:
 def announce_break(c: Conversation, request: Wire) -> None:
     """Record the coming cache break, if any, with its reason, and name the reason in a request header.
 
-    Providers ignore the header. A proxy, or the server of `lamina.testing`, can use it to tell a deliberate break from a bug.
+    Another header names the first result that is shown once: the next request repeats everything before it. Providers ignore both.
+    A proxy, or the server of `lamina.testing`, can use them to tell a deliberate change from a bug.
     """
     c.last.break_reason = None
+    flat = c.log.view.flat
+    if flat.unseen:
+        from ..core.cache import ONCE_HEADER, once_value
+
+        request["extra_headers"] = {**(request.get("extra_headers") or {}), ONCE_HEADER: once_value(flat.unseen)}
     if (found := coming_break(c)) is not None:
         from ..core.cache import BREAK_HEADER
 
@@ -65,7 +73,8 @@ def announce_break(c: Conversation, request: Wire) -> None:
         c.last.break_reason = found.reason
         request["extra_headers"] = {**(request.get("extra_headers") or {}), BREAK_HEADER: found.reason}
     c.refused.first = None
-    c.last.remember(c.prompt, c.log.view.flat.chain)
+    c.last.remember(c.prompt, flat.chain, flat.stable_links)
+    c.last.unstable = estimate(measure_all(flat.unstable_blocks(), c.memo), c.count.calibration) if flat.unseen else 0
 
 
 def expect_break(c: Conversation, reason: Reason) -> None:
@@ -91,6 +100,9 @@ def detect_break(c: Conversation, reply: Reply, usage: Usage, now: str) -> None:
         diagnosis=reply.notes.get("diagnostics"),
     )
     c.last.readable, c.last.answered_at, c.last.ttl = readable_after(usage), now, c.prompt.ttl
+    if c.prompt.ttl is None and c.last.unstable:
+        # An automatic cache also holds a result that was shown once, and the next request reads only up to it.
+        c.last.readable = min(c.last.readable, max(0, usage.prompt - c.last.unstable))
     if found is not None:
         record_cache_miss(c, found, lost=found.lost)
 

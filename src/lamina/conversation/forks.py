@@ -59,6 +59,8 @@ def hand_over(c: Conversation) -> Handover:
         readable=0 if coming or c.idle() >= TTL_SECONDS.get(prompt.ttl or "5m", 300) else c.last.readable,
         broken=coming.reason if coming else None,
         handed_at=c.clock(),
+        once=frozenset(c.log.view.once),
+        unseen=frozenset(flat.unseen),
     )
 
 

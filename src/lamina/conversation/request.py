@@ -146,14 +146,15 @@ class LastRequest:
         self.breaks = 0
         # Tokens its answer left in the provider's cache, the time, its marks' lifetime, and the break announced for the current call.
         self.readable = 0
+        self.unstable = 0  # estimated tokens of its blocks that the next request does not repeat, because of a result shown once
         self.answered_at = ""
         self.ttl: str | None = None
         self.break_reason: Reason | None = None
         self.findings: deque[CacheBreak] = deque(maxlen=MAX_FINDINGS)
 
-    def remember(self, prompt: Prompt, chain: Sequence[bytes]) -> None:
-        """Store the request about to be sent: its prompt and the digest chain of its messages."""
-        self.sent = Sent(prompt.base, len(chain), chain[-1] if chain else b"", len(prompt.tools))
+    def remember(self, prompt: Prompt, chain: Sequence[bytes], links: int) -> None:
+        """Store the request about to be sent: its prompt and the digest chain of its messages, of which the next repeats `links`."""
+        self.sent = Sent(prompt.base, links, chain[links - 1] if links else b"", len(prompt.tools))
         self.chain, self.keys, self.model = chain, prompt.keys, prompt.model
         self.announced.clear()
         self.answer = None
@@ -198,5 +199,4 @@ def _chain_at_last_answer(live: LiveTranscript, store: TranscriptStore) -> Seque
     if partly and not any(isinstance(record, Boundary) for record in before):
         return unknown  # the answer was kept by the compaction, and its request predates it
     flat = Log.load(lambda: before, lambda: seeded(live.state)).view.flat
-    flat.messages()
-    return flat.chain
+    return flat.chain[: flat.stable_links]

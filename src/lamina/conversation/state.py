@@ -7,6 +7,7 @@ Nothing is global, so one process can hold any number of conversations.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -25,13 +26,14 @@ from ..core.records import Attachment, Checkpoint, Event, Message, Record, Revok
 from ..core.reply import Reply
 from ..core.settings import Settings
 from ..core.usage import Usage
+from ..disk.session_files.spills import DIRECTORY, short_name
 from ..disk.transcripts.store import LiveTranscript, TranscriptStore, load_live, load_whole
 from ..fork.background import LOCAL, Background, Meter
 from ..fork.host import Host, Source
 from ..providers import Capabilities
 from .request import DEFAULT_TTL, CacheEdits, Prompt, RefusedBlocks, read_last_request
 from .side_usage import SideUsage
-from .window.count import Count, answered, appended, known_count, recount, replaced, shortened
+from .window.count import Count, answered, appended, known_count, measured_before, recount, replaced, settled, shortened
 from .window.features import Memo, measure_all
 from .window.thresholds import Thresholds
 
@@ -116,6 +118,10 @@ class Conversation:
         """Use another clock for new records, such as a replay's."""
         self.clock = clock
 
+    def use_capabilities(self, capabilities: Capabilities) -> None:
+        """Use what the provider has learned about its server since the last call."""
+        self.capabilities = capabilities
+
     def use_settings(self, settings: Settings, policy: Policy, limits: Thresholds) -> None:
         """Use other settings from now on. Decisions already made stay."""
         self.settings, self.policy, self.limits = settings, policy, limits
@@ -146,6 +152,13 @@ class Conversation:
     def checkpoint_with(self, name: str, value: Callable[[], Any]) -> None:
         """Store `value()` in every future checkpoint under `name`. A resumed session finds it in `resumed`."""
         self.checkpointed[name] = value
+
+    def name_for_model(self, path: str) -> str:
+        """Return how the model is told the path of a stored result: a short name, if our own Read tool runs its calls."""
+        runner = self.host.tool_runner
+        known = runner is not None and runner.find_result is not None and any(tool.name == "Read" for tool in runner.tools)
+        own = self.directory is not None and os.path.dirname(path) == str(self.directory / DIRECTORY)
+        return short_name(path) if known and own else path
 
     # Notices and events
 
@@ -200,9 +213,12 @@ class Conversation:
         self.count = replaced(self.count, self.count.view)
 
     def count_answer(self, before: Count, usage: Usage, blocks: Sequence[Block], *, final: bool) -> None:
-        """Calibrate the count with the usage of an answer. `before` is the count of the request it replied to."""
+        """Calibrate the count with the usage of an answer. `before` is the count of the request it replied to.
+
+        The answer itself is counted already: results that it saw whole may be previews since.
+        """
         self.spent += usage
-        self.count = answered(before, usage, measure_all(blocks, self.memo), final=final)
+        self.count = measured_before(answered(before, usage, measure_all(blocks, self.memo), final=final), self.count.view)
 
     def expect_fewer_tokens(self, tokens: int) -> None:
         """Lower the count by an estimate of what the provider will drop. The next usage corrects it."""
@@ -238,6 +254,7 @@ class Conversation:
         """Write records, then update log, view and count. Pass a `reason` if they change messages that were already sent."""
         self.store.append(records, self.log.moved)
         view, generation, voided = self.log.view, self.log.view.generation, self.log.view.voided
+        view.settled.clear()
         extends = True
         for record in records:
             extends = self.log.add(record) and extends
@@ -260,6 +277,9 @@ class Conversation:
         else:
             added = [block for record in records if isinstance(record, Message | Attachment) for block in record.blocks]
             self.count = appended(self.count, measure_all(added, self.memo))
+            if view.settled:
+                whole, preview = (measure_all(blocks, self.memo) for blocks in zip(*view.settled, strict=True))
+                self.count = settled(self.count, whole, preview)
         for record in records:
             if isinstance(record, Event):
                 self._observe(record)

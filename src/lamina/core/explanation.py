@@ -7,7 +7,7 @@ read. If that number matches everything the previous call sent, the result is ex
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -94,10 +94,15 @@ def _explained(before: Sequence[Record], answer: Message, number: int, breaks: t
     request: Wire = {"model": answer.model, **head, "messages": log.view.messages(), **options}
     pieces = _pieces(request, log, size, _recalled(before))
     last = next((one for one in reversed(before) if isinstance(one, Message) and one.usage is not None and not one.silent), None)
-    readable = last.usage.prompt if last is not None and last.usage is not None and not breaks else None
+    readable = _readable(last.usage, log.view.once) if last is not None and last.usage is not None and not breaks else None
     fixed = sum(1 for piece in pieces if not piece.path.startswith("messages"))
     weighed = _weighed(pieces, answer.usage, readable, fixed + log.view.flat.links_before_last_answer())
     return Explained(number, answer.model or "", request, weighed, answer.usage, breaks)
+
+
+def _readable(usage: Usage, once: Mapping[str, str]) -> int:
+    """Return the tokens that a call left in the cache: all it sent, unless results that it showed once were not cached."""
+    return usage.cache_read + usage.cache_write if once and usage.cache_write else usage.prompt
 
 
 def _recalled(records: Iterable[Record]) -> dict[str, list[str]]:
@@ -191,6 +196,11 @@ def _why(item: Item | None, block: Block, decided: dict[str, Spill | Clear], log
 
 def _why_result(item: Item, block: ToolResult, decided: dict[str, Spill | Clear]) -> str:
     match decided.get(block.tool_use_id):
+        case Spill(once=True) as spill:
+            where = f"the full text is in {spill.path or 'its file'}"
+            if block.content != spill.preview:
+                return f"shown whole once; later requests show a preview, and {where}"
+            return f"preview of a result that was shown once; {where}"
         case Spill() as spill:
             return f"preview of a large result; the full text is in {spill.path or 'its file'}"
         case Clear() as clear:

@@ -248,7 +248,11 @@ def checkpoint_state(log: Log, **more: Any) -> Wire:
     shown = calls | {block.tool_use_id for _, block in view.blocks() if isinstance(block, ToolResult)}
     return {
         "pins": [msgspec.to_builtins(pin) for pin in view.pins.values()],
-        "replaced": {call: content for call, content in view.replaced.items() if call in shown},
+        # The records after the checkpoint's offset tell whether a result that is shown once has been seen.
+        "replaced": {
+            call: content for call, content in view.replaced.items() if call in shown and view.once.get(call) != content
+        },
+        "once": {call: preview for call, preview in view.once.items() if call in shown},
         "shortened": {item.uuid: view.shortened[item.uuid] for item in view.items if item.uuid in view.shortened},
         "snapshot": msgspec.to_builtins(view.snapshot) if view.snapshot is not None else None,
         **more,
@@ -261,6 +265,7 @@ def seeded(state: Wire) -> View:
     try:
         view.pins = {pin.uuid: pin for pin in msgspec.convert(state.get("pins") or [], list[Pin])}
         view.replaced = msgspec.convert(state.get("replaced") or {}, dict[str, str])
+        view.once |= msgspec.convert(state.get("once") or {}, dict[str, str])
         view.shortened = msgspec.convert(state.get("shortened") or {}, dict[str, list[Wire]])
         view.snapshot = msgspec.convert(state.get("snapshot"), Snapshot | None)
     except msgspec.ValidationError:

@@ -5,6 +5,7 @@ Between two answers of the model there is exactly one user message. So the flat 
 - an assistant turn collects all records of one answer (same message id), wherever they are in the file;
 - a user turn collects everything up to the next answer: first the tool results, then the rest (texts, images, injected context),
   each in order of arrival. The API requires results first, so a reminder that arrived between two results moves after them.
+  Results that are shown once come after the other results, because everything after them is sent again with their previews.
 
 A tool call that is still open when the next answer begins gets a synthetic error result. If its real result arrives later, it
 becomes text. A result without a call is dropped, and so is a second result for the same call. Rendering leaves out everything that
@@ -19,8 +20,8 @@ one prefix link per block (see prefix.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from types import UnionType
+from collections.abc import Container, Iterable, Mapping
+from types import MappingProxyType, UnionType
 from typing import Literal
 
 from .blocks import (
@@ -51,15 +52,19 @@ USERS_OWN = ToolResult | Image | Document
 MODELS_OWN = Thinking | RedactedThinking | ToolUse
 
 
+NONE_ONCE: Mapping[str, str] = MappingProxyType({})
+
+
 class Turn:
     """One message under construction. User turns use `results`, assistant turns use `calls`."""
 
-    __slots__ = ("calls", "keys", "others", "results", "role")
+    __slots__ = ("calls", "keys", "once", "others", "results", "role")
 
     def __init__(self, role: Literal["user", "assistant"]) -> None:
         self.role = role
         self.keys: set[str] = set()  # message ids of the answer, or of several consecutive answers
         self.results: list[ToolResult] = []
+        self.once: list[ToolResult] = []  # results that are shown once, or their previews
         self.others: list[Block] = []
         self.calls: dict[str, str] = {}  # tool_use id → tool name
 
@@ -67,13 +72,16 @@ class Turn:
         if self.role == "assistant":
             return _legal_answer(self.others, paused=last)
         missing = [tool_result(call, MISSING_RESULT, is_error=True) for call in open_calls]
-        return [*self.results, *missing, *self.others]
+        return [*self.results, *missing, *self.once, *self.others]
 
 
 class Flat:
     """The flat form of a sequence of items, updated as items are added. The result does not depend on how they are added."""
 
-    def __init__(self) -> None:
+    def __init__(self, once: Mapping[str, str] = NONE_ONCE) -> None:
+        """`once` maps the ids of results that are shown once to their previews. The caller may add to it."""
+        self._once = once
+        self.unseen: dict[str, int] = {}  # results shown whole that no complete answer has seen → turn
         self._turns: list[Turn] = []
         self._open: dict[str, None] = {}  # calls of the last answer without a result, in order
         self._answered: dict[str, bool] = {}  # call → whether its result is synthetic
@@ -102,12 +110,44 @@ class Flat:
         return "made up" if self._answered[tool_use_id] else "answered"
 
     def links_before_last_answer(self) -> int:
-        """Return the number of links in the request of the last answer, or 0 without an answer."""
+        """Return the number of links that the request of the last answer left in the cache, or 0 without an answer.
+
+        A result that it showed once, and everything after it, was not cached.
+        """
         self._render()
         for index in range(len(self._wire) - 1, -1, -1):
             if self._wire[index]["role"] == "assistant":
-                return self._links[index]
+                return self._links_before(index - 1, self._once) if index and self._once else self._links[index]
         return 0
+
+    @property
+    def stable_links(self) -> int:
+        """The number of links that later requests repeat: all, or those before the first result shown once that is still whole."""
+        self._render()
+        if not self.unseen:
+            return len(self.chain)
+        first, index = min(self.unseen.values()), len(self._wire) - 1
+        while index and self._from[index] > first:
+            index -= 1
+        return self._links_before(index, self.unseen)
+
+    def unstable_blocks(self) -> list[Block]:
+        """Return the blocks that the next request shows and later ones may not repeat at their place."""
+        if not self.unseen:
+            return []
+        first = min(self.unseen.values())
+        here = self._turns[first]
+        return [
+            *here.once,
+            *here.others,
+            *(block for turn in self._turns[first + 1 :] for block in turn.rendered((), last=False)),
+        ]
+
+    def _links_before(self, message: int, calls: Container[str]) -> int:
+        """Return the number of links before the first of these results in a message, or up to its end."""
+        content = self._wire[message]["content"]
+        found = (at for at, block in enumerate(content) if block.get("tool_use_id") in calls)
+        return self._links[message] + next(found, len(content))
 
     def tool_name(self, tool_use_id: str) -> str | None:
         for turn in reversed(self._turns):
@@ -135,10 +175,19 @@ class Flat:
         self._same = len(self._wire)
 
     def add(
-        self, role: Literal["user", "assistant"], blocks: Iterable[Block], *, key: str | None = None, synthetic: bool = False
+        self,
+        role: Literal["user", "assistant"],
+        blocks: Iterable[Block],
+        *,
+        key: str | None = None,
+        synthetic: bool = False,
+        complete: bool = False,
     ) -> None:
+        """Add an item. After a complete answer, no result is unseen."""
         if role == "assistant":
             self._add_answer(blocks, key)
+            if complete:
+                self.unseen.clear()
         else:
             self._add_user_blocks(blocks, synthetic)
 
@@ -147,12 +196,13 @@ class Flat:
         at = self._home.get(old.tool_use_id)
         if at is None:
             return False
-        results = self._turns[at].results
-        for index, block in enumerate(results):
-            if block is old:
-                results[index] = new
-                self._touch(at)
-                return True
+        for results in (self._turns[at].results, self._turns[at].once):
+            for index, block in enumerate(results):
+                if block is old:
+                    results[index] = new
+                    self.unseen.pop(old.tool_use_id, None)
+                    self._touch(at)
+                    return True
         return False
 
     def _add_answer(self, blocks: Iterable[Block], key: str | None) -> None:
@@ -198,7 +248,12 @@ class Flat:
             del self._open[call]
             at = self._home[call] = self._user_turn()
             self._answered[call] = synthetic
-            self._turns[at].results.append(block)
+            if call not in self._once or synthetic:
+                self._turns[at].results.append(block)
+                return
+            self._turns[at].once.append(block)
+            if block.content != self._once[call]:
+                self.unseen[call] = at
         elif self._answered.get(call) and not synthetic:
             self._answered[call] = False
             late = text(f"Late result of {self.tool_name(call) or 'a tool'} (call {call}):\n{block.text or '(no text)'}")

@@ -68,6 +68,17 @@ class ResultPolicy(msgspec.Struct, frozen=True):
     preview: Annotated[int, Number("Characters of the preview that replaces a spilled result.", "R2", 1)] = 2_000
 
 
+class OncePolicy(msgspec.Struct, frozen=True):
+    """Which tool results are shown once: whole to the next answer, then as a preview (P3)."""
+
+    from_chars: Annotated[int, Number("Show results of at least this many characters once; 0 disables this.", "P3")] = 0
+    preview: Annotated[int, Number("Characters of the preview that replaces a result shown once.", "P3", 1)] = 2_000
+    # What the model reads deliberately it works with for longer: files, originals that it opened again, instructions of a skill.
+    kept_tools: Annotated[frozenset[str], Number("Tools whose results are never shown once.", "P3")] = frozenset(
+        {"Read", "NotebookRead", "read_file", "Expand", "Skill"}
+    )
+
+
 class MicroPolicy(msgspec.Struct, frozen=True):
     """Numbers for clearing old tool results (M1–M7)."""
 
@@ -240,6 +251,7 @@ class Policy(msgspec.Struct, frozen=True):
     name: str
     window: WindowPolicy = WindowPolicy()
     results: ResultPolicy = ResultPolicy()
+    once: OncePolicy = OncePolicy()
     micro: MicroPolicy = MicroPolicy()
     cold: ColdPolicy = ColdPolicy()
     cache: CachePolicy = CachePolicy()
@@ -269,6 +281,7 @@ LEAN = Policy(
 # than a compaction, whatever the size of the window: a session that ends soon is left alone, a long one is kept small.
 BALANCED = Policy(
     "balanced",
+    once=OncePolicy(from_chars=20_000),
     micro=MicroPolicy(must_pay=True),
     cold=ColdPolicy(clear=True, repeated=True),
     cache=CachePolicy(ttl="auto"),
@@ -278,7 +291,7 @@ BALANCED = Policy(
 )
 
 # The same, and most tool results are shown once.
-THRIFTY = msgspec.structs.replace(BALANCED, name="thrifty")
+THRIFTY = msgspec.structs.replace(BALANCED, name="thrifty", once=OncePolicy(from_chars=1_500, preview=500))
 
 POLICIES = {policy.name: policy for policy in (BALANCED, THRIFTY, CLASSIC, LEAN)}
 

@@ -79,13 +79,17 @@ class Preserved(NamedTuple):
 
 
 class Spill(Linked, frozen=True):
-    """A tool result that is stored in a file. The view shows `preview`, which never changes."""
+    """A tool result that is stored in a file. The view shows `preview`, which never changes.
+
+    With `once`, the log holds the whole result too, and the view shows it until the first complete answer after it.
+    """
 
     tool_use_id: str
     preview: str
     path: str = ""
     size: int = 0
     sha256: str = ""
+    once: bool = False
 
 
 class Clear(Linked, frozen=True):

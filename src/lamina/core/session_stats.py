@@ -60,6 +60,7 @@ class SessionStats(msgspec.Struct, frozen=True):
     breaker_trips: int = 0
     clearings: dict[str, int] = {}  # by trigger
     spills: int = 0
+    shown_once: int = 0  # results shown whole to one answer
     collapses: int = 0
     undos: int = 0
     saved: dict[str, int] = {}  # tokens, by layer
@@ -126,7 +127,7 @@ class _Fold:
                 by_user = any(block.wire["type"] != "tool_result" for block in record.blocks)
                 self.counts["turns"] += by_user and not (record.meta or record.summary or record.synthetic)
             case Spill():
-                self.counts["spills"] += 1
+                self.counts["shown_once" if record.once else "spills"] += 1
                 self.named["saved"]["results"] += max(0, record.size - len(record.preview)) // BYTES_PER_TOKEN
             case Clear():
                 self.named["clearings"][record.trigger] += 1

@@ -8,7 +8,7 @@ by one or all again from the start, which is how a revoke works (see log.py).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal, assert_never
+from typing import Literal, NamedTuple, assert_never
 
 import msgspec
 
@@ -31,6 +31,31 @@ class Item(msgspec.Struct, frozen=True):
     usage: Usage | None = None  # usage that the answer reported
     stop_reason: str | None = None  # None on an answer: it was cut off, or its output count is only partial
     files: tuple[str, ...] = ()  # files whose text an attachment of another program shows
+    whole: tuple[ToolResult, ...] = ()  # its results that were shown once, as the next complete answer saw them
+
+    @property
+    def complete(self) -> bool:
+        """Whether this is an answer that the model finished, so that it has seen everything before it."""
+        return self.role == "assistant" and self.stop_reason not in (None, "pause_turn")
+
+    def as_seen(self) -> tuple[Block, ...]:
+        """Return the blocks as the next complete answer saw them."""
+        if not self.whole:
+            return self.blocks
+        whole = {block.tool_use_id: block for block in self.whole}
+        return tuple(whole.get(block.tool_use_id, block) if isinstance(block, ToolResult) else block for block in self.blocks)
+
+
+class Settled(NamedTuple):
+    """A result that was shown once, and the preview that has replaced it."""
+
+    whole: ToolResult
+    preview: ToolResult
+
+
+class Changed(NamedTuple):
+    oldest: int  # index of the oldest item with a replaced result; the number of items if there is none
+    in_place: bool  # False: one of them is not shown as a result, so the view must be rebuilt
 
 
 class View:
@@ -40,6 +65,10 @@ class View:
         self.snapshot: Snapshot | None = None
         # Replacements by tool_use id: the text that the model sees instead of the result. Decided once and never changed.
         self.replaced: dict[str, str] = {}
+        # Previews by tool_use id of results that are shown once: whole until the first complete answer after them.
+        self.once: dict[str, str] = {}
+        # What the last complete answer turned into previews. Whoever counts the view empties it.
+        self.settled: list[Settled] = []
         # Answers by record: the blocks that the model sees instead of the original ones. Decided once and never changed.
         self.shortened: dict[str, list[Wire]] = {}
         # Attachments that were cleared. They are out of view, but the memories they showed count until a compaction.
@@ -49,7 +78,7 @@ class View:
         # Usage reported by items before this index measured a different view; `voided` counts how often that happened.
         self.measured_from = 0
         self.voided = 0
-        self.flat = Flat()
+        self.flat = Flat(self.once)
         self._held: dict[str, int] = {}  # tool_use id → number of real results among the items
         self._boundaries: dict[str, Boundary] = {}  # written but not yet in effect
         self._summary_due = False
@@ -74,8 +103,15 @@ class View:
                 self._append(Item(record.uuid, "user", record.blocks, kind, time=record.time, files=record.files))
             case Boundary():
                 self._boundaries[record.uuid] = record
+            case Spill(once=True):
+                # Decided before the result is shown, or not at all.
+                if record.tool_use_id not in self._held:
+                    self.once[record.tool_use_id] = record.preview
             case Spill():
+                moved = self.once.pop(record.tool_use_id, None) is not None
                 self._replace({record.tool_use_id: record.preview})
+                if moved and record.tool_use_id in self._held:
+                    self._reflatten()
             case Clear():
                 self._replace(record.markers)
                 self._shorten(record.shortened)
@@ -112,13 +148,41 @@ class View:
             self.items.insert(0, item)
             self._reflatten()
             return
+        if item.complete and self.flat.unseen:
+            self._settle()
         self.items.append(item)
         self._show(item)
+
+    def _settle(self) -> None:
+        """Show previews from now on, because a complete answer has seen the results.
+
+        No request repeats what changes here, so nothing else in the view moves. Only usage reported between result and answer is void.
+        """
+        self.settled.clear()
+        previews = {call: self.once[call] for call in self.flat.unseen}
+        changed = self._put(previews, once=True)
+        if not changed.in_place:
+            self._reflatten()
+        elif self._answered_since(changed.oldest):
+            self._changed()
+
+    def as_settled(self, item: Item) -> Item:
+        """Return an item as it will be shown after the next complete answer."""
+        unseen = self.flat.unseen
+        if not unseen or not any(call in unseen for call in _real_results(item)):
+            return item
+        shown = (
+            tool_result(block.tool_use_id, self.once[block.tool_use_id])
+            if isinstance(block, ToolResult) and block.tool_use_id in unseen
+            else block
+            for block in item.blocks
+        )
+        return msgspec.structs.replace(item, blocks=tuple(shown))
 
     def _show(self, item: Item) -> None:
         for call in _real_results(item):
             self._held[call] = self._held.get(call, 0) + 1
-        self.flat.add(item.role, item.blocks, key=item.key, synthetic=item.synthetic)
+        self.flat.add(item.role, item.blocks, key=item.key, synthetic=item.synthetic, complete=item.complete)
 
     def _take_effect(self, rests_on: str | None) -> None:
         """Apply the boundary that this record depends on; the first such record puts it into effect."""
@@ -137,40 +201,50 @@ class View:
         A result that arrived twice is replaced twice, because a later decision may leave only the second one. A synthetic result
         stays exactly as it was sent.
         """
+        changed = self._put(contents)
+        if not changed.in_place:
+            self._reflatten()
+        elif self._answered_since(changed.oldest):
+            self._changed()
+        elif changed.oldest < len(self.items):  # the reported usage is still valid for everything before
+            self.generation += 1
+
+    def _answered_since(self, index: int) -> bool:
+        return any(item.role == "assistant" for item in self.items[index:])
+
+    def _put(self, contents: dict[str, str], *, once: bool = False) -> Changed:
+        """Replace the content of results, and keep the whole ones that were shown once."""
         self.replaced |= contents
         left = {call: self._held[call] for call in contents if call in self._held}
-        if not left:
-            return
-        in_place, index = True, len(self.items)
+        in_place, oldest = True, len(self.items)
         # Newest first: most replaced results have just arrived, so the walk is short.
-        for index in range(len(self.items) - 1, -1, -1):
+        for index in range(len(self.items) - 1, -1, -1) if left else ():
             here = [call for call in _real_results(self.items[index]) if call in left]
             if not here:
                 continue
-            in_place = self._replace_in(index, here) and in_place
+            oldest = index
+            in_place = self._replace_in(index, here, once=once) and in_place
             for call in here:
                 left[call] -= 1
                 if not left[call]:
                     del left[call]
             if not left:
                 break
-        if not in_place:
-            self._reflatten()
-        elif any(item.role == "assistant" for item in self.items[index:]):
-            self._changed()
-        else:  # all of them are after the last answer, so the reported usage is still valid for everything before
-            self.generation += 1
+        return Changed(oldest, in_place)
 
-    def _replace_in(self, index: int, calls: list[str]) -> bool:
+    def _replace_in(self, index: int, calls: list[str], *, once: bool) -> bool:
         """Replace results in one item. Return False if one of them is not shown as a result, so the view must be rebuilt."""
         item = self.items[index]
         shown = tuple(self._shown(block) for block in item.blocks)
-        self.items[index] = msgspec.structs.replace(item, blocks=shown)
-        done = [
-            self.flat.replace_result(old, new)
+        changed = [
+            Settled(old, new)
             for old, new in zip(item.blocks, shown, strict=True)
             if isinstance(old, ToolResult) and isinstance(new, ToolResult) and old.tool_use_id in calls
         ]
+        whole = tuple(one.whole for one in changed) if once else item.whole
+        self.items[index] = msgspec.structs.replace(item, blocks=shown, whole=whole)
+        self.settled += changed if once else ()
+        done = [self.flat.replace_result(*one) for one in changed]
         return all(done)
 
     def _shorten(self, answers: dict[str, list[Wire]]) -> None:
@@ -215,7 +289,7 @@ class View:
 
     def _reflatten(self) -> None:
         self._changed()
-        self.flat = Flat()
+        self.flat = Flat(self.once)
         self._held = {}
         for item in self.items:
             self._show(item)

@@ -7,7 +7,7 @@ with the same placeholder for every call and the directive last, so forks of one
 
 Marks. The parent's last request wrote a cache entry at its end, and a mark there hits it, however much was added since. The second mark
 is at the end of the parent's part for a run of one round: its directive is not worth an entry, and the parent's next request finds this
-one. For more rounds it is at the end of the request, where the next round hits it.
+one. For more rounds it is at the end of the request, where the next round hits it. A result that the parent shows once ends its part.
 
 A fork keeps its own account: its messages are not in the parent's log, and its usage does not count towards the window.
 """
@@ -30,7 +30,7 @@ from ..core.message_list import Flat
 from ..core.prompt_files import prompt_text
 from ..core.reply import Reply
 from ..core.usage import Usage
-from ..prompt.cache_marks import BlockPosition, end_before_last_answer, mark_at, mark_messages
+from ..prompt.cache_marks import BlockPosition, end_before_last_answer, mark_at, mark_messages, stable_end
 from ..providers.models import known
 from . import loop
 from .handover import Handover, check
@@ -105,7 +105,7 @@ class Fork:
         messages = [*self._handover.messages]
         # The end of what the parent will repeat: before the placeholders, if there are any.
         at = len(messages) - (2 if self._handover.open_calls else 1)
-        shared = BlockPosition(at, len(messages[at]["content"]) - 1) if at >= 0 else None
+        shared = stable_end(messages[: at + 1], self._handover.unseen) if at >= 0 else None
         own = self._own.messages()
         if messages and messages[-1]["role"] == own[0]["role"]:
             messages[-1] = {**messages[-1], "content": [*messages[-1]["content"], *own[0]["content"]]}
@@ -120,9 +120,9 @@ class Fork:
         if (ttl := self._handover.ttl) is None:
             return
         if self._several or self.rounds:
-            mark_messages(messages, ttl)
+            mark_messages(messages, ttl, once=self._handover.once)
             return
-        before = end_before_last_answer(self._handover.messages)
+        before = end_before_last_answer(self._handover.messages, self._handover.once)
         for end in dict.fromkeys(end for end in (before, shared) if end is not None):
             mark_at(messages, end, ttl)
 

@@ -43,6 +43,8 @@ class Handover(msgspec.Struct, frozen=True):
     readable: int = 0  # tokens the provider should find in its cache; 0: unknown
     broken: Reason | None = None  # why the messages do not start with the parent's last request, if they do not
     handed_at: str = ""  # the log's time; empty if the messages are not the parent's
+    once: frozenset[str] = frozenset()  # calls whose results the parent shows once
+    unseen: frozenset[str] = frozenset()  # those that the parent's coming request still shows whole
 
 
 def _unmarked(block: Mapping[str, Any]) -> Mapping[str, Any]:

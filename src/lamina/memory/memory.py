@@ -7,7 +7,7 @@ scope. The file of a team topic begins with `team/`, wherever the team directory
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -23,13 +23,14 @@ from .store.directory import DirectoryStore
 from .store.draft import Draft
 from .store.history import GUARD
 from .store.history import HISTORY_DIRECTORY as HISTORY
-from .store.index import INDEX, load_index
+from .store.index import INDEX, is_full, load_index, note_rest, read_entries
 from .store.journal import BlamedLine, blame
 from .store.modes import INBOX, GatedStore, Proposal
 from .store.project_identity import identify
 from .store.scopes import TEAM, AgentMemoryLocation, AgentScope, MemoryLocation, StrPath, locate_memory, project_root
 from .store.topic import Kind, Topic
 from .store.topic_files import TopicHeader
+from .store.turn_changes import TakenBack, TurnChange, find_turn_changes, take_back
 
 SCOPES: Mapping[AgentScope, Scope] = {"user": "agentUser", "project": "agentProject", "local": "agentLocal"}
 IGNORED = ".gitignore"
@@ -173,7 +174,7 @@ class Memory:
 
     def indexes(self) -> list[LoadedIndex]:
         """Return the indexes a session receives: each non-empty one, within its limits."""
-        found = [LoadedIndex(scope.store.root.path / INDEX, load_index(scope.index())) for scope in self._stores.values()]
+        found = [LoadedIndex(scope.store.root.path / INDEX, _sent_index(scope)) for scope in self._stores.values()]
         return [index for index in found if index.text]
 
     def log(self, name: str | None = None) -> list[MemoryVersion]:
@@ -197,7 +198,8 @@ class Memory:
             store = self.store(scope)
             found = store.store.raw(asked) if store.readable else None
             if found is not None:
-                return blame(store.store.history.versions(found.file), found.data.decode("utf-8", "replace"))
+                versions = store.store.history.versions(store.store.identity(found.file))
+                return blame(versions, found.data.decode("utf-8", "replace"))
         return []
 
     def restore(self, name: str, version_id: str | None = None, *, why: ChangeReason | None = None) -> Topic:
@@ -205,6 +207,26 @@ class Memory:
         asked = self._asked(name)
         scope, known = next(((scope, known) for scope, known in asked if self.store(scope).log(known)), asked[0])
         return with_prefix(self.store(scope).restore(known, version_id, why=why or ChangeReason("user")), scope)
+
+    # The changes of a turn
+
+    def changes_for(self, session: str, messages: Collection[str]) -> list[TurnChange]:
+        """Return what was changed in memory for these messages of a session, by anyone, and what waits for approval."""
+        return [
+            change._replace(file=f"{TEAM}/{change.file}" if scope == TEAM else change.file)
+            for scope, gated in self._stores.items()
+            for change in find_turn_changes(gated, session, messages)
+        ]
+
+    def take_back(self, changes: Iterable[TurnChange], *, why: ChangeReason | None = None) -> TakenBack:
+        """Take back changes of a turn: created memories go to the trash, others get their previous version. A memory that was
+        changed since is left alone."""
+        back, left = list[str](), list[str]()
+        for change in changes:
+            scope, file = self._asked(change.file)[0]
+            problem = take_back(self.store(scope), change._replace(file=file), why=why or ChangeReason("user", "undid the turn"))
+            (left if problem else back).append(problem or change.name)
+        return TakenBack(tuple(back), tuple(left))
 
     # Proposals
 
@@ -223,6 +245,13 @@ class Memory:
         if name.startswith(f"{TEAM}/") and TEAM in self._stores:
             return [("team", name.removeprefix(f"{TEAM}/"))]
         return [(scope, name) for scope in self._stores]
+
+
+def _sent_index(scope: GatedStore) -> str:
+    """Return the part of an index that a session receives. A full index tells how many memories it leaves out."""
+    text = scope.index()
+    left = len(scope.store.topic_files.files()) - len(read_entries(text)) if text and is_full(text) else 0
+    return note_rest(load_index(text), left)
 
 
 def _place(cwd: StrPath, path: StrPath | None, home: Path | None, settings: Settings) -> MemoryLocation:

@@ -26,6 +26,8 @@ from .store.modes import GatedStore
 from .store.scopes import TEAM, MemoryLocation
 
 SUFFIX = ".md"
+# The offline chat reads the new path from this sentence.
+RENAMED = "Its file was renamed with it and is now"
 # Directories inside memory with a different purpose.
 _OTHERS = {LOGS: "daily logs are available in assistant mode only", TEAM: "team memory is off"}
 
@@ -55,13 +57,14 @@ class IndexChange(NamedTuple):
 
 class WriteOutcome(NamedTuple):
     """The outcome of a write. `said` is for the model, `notice` for the user. `data` is the new content if the file was
-    written, and `beside` the index before and after."""
+    written, and `beside` the index before and after. `path` is the file's new path if it was renamed."""
 
     said: str
     notice: str | None = None
     data: bytes | None = None
     is_error: bool = False
     beside: IndexChange | None = None
+    path: Path | None = None
 
 
 def find_memory_file(place: MemoryLocation, path: Path) -> MemoryFile | None:
@@ -117,17 +120,19 @@ def _topic(gated: GatedStore, file: str, wish: RequestedWrite, why: ChangeReason
         case Proposed():
             return _waits(done, wish)
         case Saved(topic, created, redacted, unfinished):
-            raw = gated.store.raw(file)
+            raw = gated.store.raw(topic.file)
             data = raw.data if raw is not None else None
             secret = _secrets(redacted)
             if data == wish.before:
                 return WriteOutcome(f"{wish.path} already has this content; nothing was changed.{secret}", data=data)
             word = "Saved" if created else "Updated"
             line = f"; its line in {INDEX} is up to date." if not unfinished else f". {unfinished}"
-            said = f"{word} the memory {topic.name!r} in {wish.path}{line}{secret}"
+            path = wish.path if topic.file == file else wish.path.with_name(topic.file)
+            moved = f" {RENAMED} {path}." if path != wish.path else ""
+            said = f"{word} the memory {topic.name!r} in {path}{line}{moved}{secret}"
             changed = IndexChange(gated.store.root.path / INDEX, index.encode(), gated.store.index().encode())
             also = f" {unfinished}" if unfinished else ""
-            return WriteOutcome(said, f"{word} memory: {topic.name}.{secret}{also}", data, beside=changed)
+            return WriteOutcome(said, f"{word} memory: {topic.name}.{secret}{also}", data, beside=changed, path=path)
 
 
 def _removal(gated: GatedStore, file: str, wish: RequestedWrite, why: ChangeReason) -> WriteOutcome:

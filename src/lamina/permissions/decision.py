@@ -18,7 +18,7 @@ import msgspec
 from ..core.blocks import ToolUse
 from ..core.errors import PathRefused
 from ..core.settings import Permissions
-from ..disk.paths.memory_paths import check_child
+from ..disk.paths.memory_paths import GUARD, check_child, is_internal
 from . import suggestions as suggest
 from .patterns import Base, Bases
 from .readonly.paths import within
@@ -237,7 +237,15 @@ def _not_readable(case: _Case) -> str | None:
         return f"Reading {_named(case)} needs confirmation: {special}."
     if case.asked.tool == "Grep" and case.asked.path is not None and (problem := holds_keys(case.asked.path, KEY_DIRECTORIES)):
         return problem
+    if any(_is_internal(path, case.context) for path in case.asked.paths):
+        return f"{_named(case)} is Lamina's own bookkeeping; `lamina memory log` shows the history of a memory."
     return None if _is_inside(case) else f"{_named(case)} is outside the project."
+
+
+def _is_internal(path: Path, context: PermissionContext) -> bool:
+    """Tell whether a path leads into the bookkeeping of a memory. A dream works on a copy there, which is its memory."""
+    own = (context.memory_dir, real(context.memory_dir)) if context.memory_dir is not None else ()
+    return is_internal(path, below=next((place for place in own if path.is_relative_to(place)), Path(path.anchor)))
 
 
 def _not_memory(case: _Case) -> str | None:
@@ -278,7 +286,11 @@ def _looks_too_far(plan: ReadOnlyPlan, case: _Case) -> str | None:
         path = Path(place.path)
         if special := why_not_read(path):
             return f"Reading {path} needs confirmation: {special}."
+        if _is_internal(path, case.context):
+            return f"{path} is Lamina's own bookkeeping; `lamina memory log` shows the history of a memory."
         if place.contents and place.tree:
+            if (path / GUARD).exists():
+                return f"{path} contains Lamina's own bookkeeping, such as old versions; use the Grep tool."
             if problem := holds_keys(path) or holds_a_home(path):
                 return problem
             if rule := unreadable_below((*case.rules.deny, *case.rules.ask), path, case.bases):

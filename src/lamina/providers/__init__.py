@@ -44,6 +44,7 @@ class Capabilities(msgspec.Struct, frozen=True):
     context_management: bool = False
     diagnostics: bool = False
     thinking: bool = False
+    binds_thinking: bool = False  # thinking counts only while everything before it stays the same
 
 
 class Provider(Protocol):

@@ -59,15 +59,18 @@ class AnthropicProvider(SdkProvider):
     def __init__(self, model: str, **options: Any) -> None:
         """`options` are those of SdkProvider."""
         super().__init__(model, **options)
-        self._drops_bound = self._binds(model)
+        self._note_binding(model)
 
-    def _binds(self, model: str) -> bool:
-        """Whether to request dropping from the start. Other servers may not know the beta, so they get it only once needed."""
-        return is_own(self._address) and BINDS.fullmatch(normal_name(model)) is not None
+    def _note_binding(self, model: str) -> None:
+        """Note whether the model binds its thinking, and whether to request dropping from the start. Other servers may not know the
+        beta, so they get it only once needed."""
+        binds = BINDS.fullmatch(normal_name(model)) is not None
+        self.capabilities = msgspec.structs.replace(self.capabilities, binds_thinking=binds)
+        self._drops_bound = binds and is_own(self._address)
 
     def with_model(self, model: str) -> Self:
         other = super().with_model(model)
-        other._drops_bound = self._binds(model)
+        other._note_binding(model)
         return other
 
     def _default_capabilities(self) -> Capabilities:
@@ -81,6 +84,7 @@ class AnthropicProvider(SdkProvider):
         message = str(error)
         if BOUND in message and not self._drops_bound:
             self._drops_bound = True
+            self.capabilities = msgspec.structs.replace(self.capabilities, binds_thinking=True)
             return True
         refused = [key for key in BETAS if f"{key}: Extra inputs" in message and getattr(self.capabilities, key)]
         self.capabilities = msgspec.structs.replace(self.capabilities, **dict.fromkeys(refused, False))

@@ -21,6 +21,7 @@ from ..conversation.state import Conversation
 from ..core.blocks import Block, Text, Thinking, ToolResult, ToolUse, Wire, text, tool_result, tool_use
 from ..core.cache import BREAK_HEADER
 from ..core.errors import NothingToSend, WindowFull
+from ..core.inputs import AUTO
 from ..core.records import Clear, Spill
 from ..core.reply import Reply
 from ..core.settings import Settings
@@ -74,7 +75,7 @@ def play(
 ) -> Played:
     """Play the script. `index` is the first reminder with the memory index, or None; with `endless` the window never fills.
 
-    `ttl` is the lifetime of cache entries, by default that of the recording."""
+    `ttl` is the lifetime of cache entries, by default that of the recording, or the policy's choice if it makes one."""
     provider = RecordedProvider(stage.script.model, stage.count)
     window = limits_for(provider, settings.policy, settings, window=stage.window, options={}, notices=[]).window
     session = Session(
@@ -86,7 +87,7 @@ def play(
         settings=settings,
         window=ENDLESS if endless else stage.window,
         session_id="replay",
-        cache_ttl=ttl or stage.script.ttl,
+        cache_ttl=ttl or (AUTO if settings.policy.cache.ttl == AUTO else stage.script.ttl),
     )
     session._begin_bare()
     try:

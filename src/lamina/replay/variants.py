@@ -10,7 +10,14 @@ RECORDED, APPEND, LAMINA = "recorded", "append", "lamina"
 # Each layer and the settings that turn it off. Extraction, dreams and agents do not affect the conversation's requests.
 LAYERS: Mapping[str, Mapping[str, bool]] = {
     "results": {"spill": False},
-    "clearing": {"size_clearing": False, "idle_clearing": False, "cache_edits": False, "api_clearing": False},
+    "clearing": {
+        "size_clearing": False,
+        "idle_clearing": False,
+        "cache_edits": False,
+        "api_clearing": False,
+        "cold_clear": False,
+        "cold_repeated": False,
+    },
     "notes": {"session_notes": False, "notes_compaction": False},
     "compaction": {"compaction": False, "auto_compact": False, "collapse": False},
     "memory": {"memory": False},

@@ -6,5 +6,5 @@ memory_binding.py  where memory is, its prompt section, its writes             r
 own_tools.py Expand, MemorySearch and MemorySave for a host's model            expand.py   shows the originals behind an id
 inspect.py   read-only properties: messages, tokens, cost, status              edits.py    pins, hidden messages, undo
 sync.py      keeps a session in step with your own message list                open.py     new, resumed or forked transcripts
-provider.py  opens the provider and computes its thresholds
+provider.py  opens the provider and computes its thresholds                    turn_undo.py   undo of a turn and its memories
 """

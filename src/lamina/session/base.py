@@ -38,8 +38,8 @@ from .inspect import Inspection
 from .open import AgentOf, OpenedTranscript, SessionPlace, open_again, open_new
 from .provider import limits_for, no_wider, provider_for
 from .side_calls import SideCalls
-from .start import SessionStart
 from .sync import MessageListSync
+from .turn_undo import TurnUndo
 
 if TYPE_CHECKING:
     from ..providers.chat_rows import ChatRows
@@ -78,7 +78,7 @@ NO_USAGE = (
 )
 
 
-class SessionBase(SessionStart, SessionEdits, Inspection, SideCalls):
+class SessionBase(TurnUndo, SessionEdits, Inspection, SideCalls):
     """One conversation and its provider: everything that `Session` and `AsyncSession` have in common."""
 
     def __init__(
@@ -461,6 +461,7 @@ class SessionBase(SessionStart, SessionEdits, Inspection, SideCalls):
 
     def _record(self, response: object) -> Reply:
         reply = response if isinstance(response, Reply) else self.provider.read(response)
+        self._c.use_capabilities(self.provider.capabilities)
         records = turn.after_call(self._c, reply)
         for record in records:
             self._list_sync.note(record)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # a session without memories loads none of these
     from ..memory.memory import Memory
     from ..memory.store.contract import ChangeReason
     from ..memory.store.scopes import MemoryLocation
+    from ..memory.store.turn_changes import TakenBack, TurnChange
     from ..memory.tool_writes import WriteOutcome
     from ..tools.tool import FileChange, KeeperVerdict
     from .base import SessionBase
@@ -170,6 +171,23 @@ class MemoryBinding:
                 return write_memory_file(memory, found, wish, why=why, now=self._log_time())
         except DiskError as error:
             return WriteOutcome(str(error), is_error=True)
+
+    def changes_for(self, messages: Sequence[str]) -> tuple[TurnChange, ...]:
+        """Return what was changed in memory for these messages. An unreadable memory is reported."""
+        if self.mode == "off" or not self._exists():
+            return ()
+        try:
+            with self.open() as memory:
+                return tuple(memory.changes_for(self._session.id, messages))
+        except DiskError as error:
+            self._session._notify(f"{error} The memories of this turn could not be looked up.")
+            return ()
+
+    def take_back(self, changes: Sequence[TurnChange]) -> TakenBack:
+        from ..memory.store.contract import ChangeReason
+
+        with self.open() as memory:
+            return memory.take_back(changes, why=ChangeReason("user", "undid the turn", self._session.id))
 
     def _log_time(self) -> datetime | None:
         """Return the local time if daily logs are kept."""

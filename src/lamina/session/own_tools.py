@@ -15,7 +15,7 @@ from ..core.memory_requests import asks_for_memory
 from ..core.reach import MEMORY_SAVE, MEMORY_SEARCH
 from ..core.view import Item
 from ..memory.recall.plan import user_words
-from ..memory.recall.render import age_text, cut_text, strip_controls
+from ..memory.recall.render import age_text, cut_text, readable_text
 from ..memory.store.contract import ChangeReason, Proposed
 from ..memory.store.topic import Topic
 from ..tools import compact, expand
@@ -106,7 +106,7 @@ class _MemoryTools:
         return ToolOutput("\n\n".join(self._shown(one.topic, one.age) for one in found))
 
     def _shown(self, topic: Topic, age: float) -> str:
-        part = cut_text(strip_controls(topic.body), lines=MOST_LINES, size=MOST_BYTES)
+        part = cut_text(readable_text(topic.body), lines=MOST_LINES, size=MOST_BYTES)
         if part.whole:
             self._seen[topic.file] = topic.body
         head = f"{topic.name} ({topic.type or 'no type'}, saved {age_text(age)}): {topic.description}"

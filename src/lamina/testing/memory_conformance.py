@@ -183,6 +183,17 @@ def a_description_is_one_line_in_the_index(store: Any, draft: Made, why: Made) -
     assert "</" not in lines[0]
 
 
+def a_new_line_is_within_what_a_session_receives(store: Any, draft: Made, why: Made) -> None:
+    for number in range(70):
+        _save(store, draft, why, f"a{number:02}", f"Body {number}.", description="每周四下午部署到生产环境。" * 12)
+    _save(store, draft, why, "部署时间", "周四部署。")
+    index = store.index()
+    assert len(index.encode()) <= 25_000
+    assert "(部署时间.md)" in index
+    assert len(store.topics()) == 71
+    assert store.get("a00").body.strip() == "Body 0."
+
+
 CHECKS: tuple[Check, ...] = tuple(
     each for name, each in globals().items() if isinstance(each, FunctionType) and not name.startswith("_")
 )

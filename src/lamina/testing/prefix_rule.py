@@ -5,6 +5,9 @@ start with some request of its parent conversation; from then on the fork is a s
 (model, thinking, effort, tool choice) count as part of the prefix, and a fork must share its parent's betas too. A refused
 request does not count as the previous one, because it may be repaired and sent again.
 
+A request may name a result that it shows once (ONCE_HEADER). The next request repeats everything before that result, so no cache mark
+may be on it or after it.
+
 `cache_miss_reason` answers `diagnostics.previous_message_id` with the kind of the first difference.
 """
 
@@ -48,6 +51,8 @@ def check_prefixes(requests: Iterable[Received], *, decisions: int | None = None
             carried[thread] = breaks
             continue
         announced.extend((received, record) for record in breaks)
+        if not received.fork:
+            found.extend(_marked_once(received))
         if not breaks and thread in last:
             found.extend(_against(last[thread], received))
         elif not breaks and received.fork and main.get(received.session):
@@ -57,6 +62,29 @@ def check_prefixes(requests: Iterable[Received], *, decisions: int | None = None
             main.setdefault(received.session, []).append(received)
     found.extend(_too_many(announced, decisions))
     return found
+
+
+def _marked_once(received: Received) -> Iterator[Violation]:
+    assert received.prompt is not None
+    changing = received.prompt.pieces[len(_repeated(received)) :]
+    if (marked := next((piece for piece in changing if piece.ttl), None)) is not None:
+        yield _violation(
+            received, f"has a cache mark on {marked.path}, but the next request repeats only what is before {received.once}"
+        )
+
+
+def _repeated(received: Received) -> Sequence[Piece]:
+    """Return the blocks that the next request repeats: all, or those before the first result that is shown once."""
+    assert received.prompt is not None
+    pieces = received.prompt.pieces
+    if not received.once:
+        return pieces
+    first = next((at for at, piece in enumerate(pieces) if _result_id(piece) == received.once), len(pieces))
+    return pieces[:first]
+
+
+def _result_id(piece: Piece) -> object:
+    return piece.block.get("tool_use_id") or piece.block.get("tool_call_id")
 
 
 def _against(before: Received, after: Received) -> Iterator[Violation]:
@@ -97,7 +125,7 @@ def block_changed(before: Received, after: Received) -> str | None:
     """Describe the first block of `before` that `after` does not start with; None if there is none."""
     assert before.prompt is not None
     assert after.prompt is not None
-    old, new = before.prompt.pieces, after.prompt.pieces
+    old, new = _repeated(before), after.prompt.pieces
     at = first_change(old, new)
     if at is None:
         return None

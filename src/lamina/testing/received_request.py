@@ -7,11 +7,12 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, TypeAlias
+from urllib.parse import unquote
 
 import msgspec
 
 from ..core.blocks import Wire as Json
-from ..core.cache import BREAK_HEADER, SESSION_HEADER, CacheUse, Prompt
+from ..core.cache import BREAK_HEADER, ONCE_HEADER, SESSION_HEADER, CacheUse, Prompt
 
 Wire: TypeAlias = Literal["messages", "chat", "count"]
 
@@ -36,6 +37,7 @@ class Received(msgspec.Struct, frozen=True, kw_only=True):
     session: str
     fork: str = ""
     breaks: tuple[Announced, ...] = ()
+    once: str = ""  # the first result that is shown once; the next request repeats everything before it
     prompt: Prompt | None = None  # as sent; None if the request was malformed
     use: CacheUse | None = None
     status: int = 0
@@ -55,6 +57,10 @@ class Received(msgspec.Struct, frozen=True, kw_only=True):
     def refused(self) -> bool:
         """Whether the API rejected the request, so that it may be sent again in another form."""
         return 400 <= self.status < 500 and self.status != 429
+
+
+def once_in(headers: Mapping[str, str]) -> str:
+    return unquote(headers.get(ONCE_HEADER, ""))
 
 
 def session_of(headers: Mapping[str, str], body: Mapping[str, Any], prompt: Prompt | None) -> str:

@@ -11,7 +11,7 @@ from ..core.cache import FORK_HEADER, CacheUse
 from .api_json import Problem, chat_error, chat_usage, completion, message, messages_error
 from .chat_rules import too_long as chat_too_long
 from .prefix_rule import cache_miss_reason
-from .received_request import Received, Wire, breaks_in, session_of
+from .received_request import Received, Wire, breaks_in, once_in, session_of
 from .request_validation import Judged, judge_chat, judge_messages, too_long
 from .script import Answer, Status
 from .server_state import ServerState
@@ -74,6 +74,7 @@ def _answer(state: ServerState, incoming: Incoming, body: Any, number: int, wire
         session=session,
         fork=fork,
         breaks=() if wire == "count" else breaks_in(incoming.headers) + state.announcements.take(session, fork),
+        once=once_in(incoming.headers),
         prompt=judged.sent,
         use=use,
     )

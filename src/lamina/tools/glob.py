@@ -1,9 +1,9 @@
 """Glob: find files by name.
 
 It walks the tree itself (see `walk`). Links are never followed, and a link that leads out of the tree is not listed.
-Directories of version control, node_modules and __pycache__ are skipped unless the pattern or the path names them.
-.gitignore does not count, because a pattern that names a file means it. Invariants: at most 250 names and 50,000 characters,
-newest first; at most MAX_SEEN entries are visited in at most SECONDS.
+Directories of version control, node_modules and __pycache__ are skipped unless the pattern or the path names them, and
+Lamina's bookkeeping in a memory directory always. .gitignore does not count, because a pattern that names a file means it.
+Invariants: at most 250 names and 50,000 characters, newest first; at most MAX_SEEN entries are visited in at most SECONDS.
 
 Facts: files (shown), more.
 """
@@ -17,6 +17,7 @@ from pathlib import Path
 from ..core.blocks import Wire
 from ..core.globs import compile_path, expand_braces, match_path, split_path
 from ..core.prompt_files import prompt_text
+from ..disk.paths.memory_paths import is_internal
 from ..disk.paths.user_paths import missing, resolve, shown
 from .tool import MAX_RESULT, STOPPED, Builtin, Context, ToolOutput, failure, fit_lines
 from .walk import SKIPPED, walk
@@ -78,7 +79,9 @@ def _find(root: Path, patterns: list[tuple[str, ...]], context: Context) -> tupl
         seen += 1
         if seen > MAX_SEEN or (found is None and (context.abort.is_set() or time.monotonic() > deadline)):
             return matched, True
-        if found is not None and any(match_path(glob, found.parts) for glob in globs):
+        if found is None or is_internal(Path(found.entry.path), below=root):
+            continue
+        if any(match_path(glob, found.parts) for glob in globs):
             try:
                 age = -found.entry.stat(follow_symlinks=False).st_mtime_ns
             except OSError:

@@ -22,6 +22,7 @@ from typing import NamedTuple
 from ..core.blocks import Wire
 from ..core.globs import compile_name
 from ..core.prompt_files import prompt_text
+from ..disk.paths.memory_paths import is_internal
 from ..disk.paths.user_paths import missing, resolve, shown
 from .engines import TYPES, find_ripgrep, find_worker, ripgrep_argv, worker_argv
 from .process import ProcessEnd, child_environ, run_process
@@ -180,12 +181,12 @@ class _RowCollector:
 
 def _run(argv: list[str], arguments: Wire, spec: SearchSpec, context: Context) -> tuple[ProcessEnd, _RowCollector]:
     limit = arguments.get("head_limit", DEFAULT_LIMIT) or MAX_FILES
-    allowed = context.may_read
-    rows = _RowCollector(
-        MAX_FILES if spec.mode == "files" else limit,
-        spec.names,
-        (lambda path: allowed(Path(spec.root) / path)) if allowed is not None else (lambda _: True),
-    )
+    root, allowed = Path(spec.root), context.may_read
+
+    def may_show(path: str) -> bool:
+        return not is_internal(root / path, below=root) and (allowed is None or allowed(root / path))
+
+    rows = _RowCollector(MAX_FILES if spec.mode == "files" else limit, spec.names, may_show)
     ended = run_process(
         argv,
         cwd=Path(spec.root),

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from lamina.core.blocks import Block, ToolUse, read_block, text, tool_result
@@ -70,6 +72,32 @@ def test_all_but_the_newest_five_results_leave_and_reads_of_the_last_ten_calls_s
     assert ids(plan_cold(followed(reads), COLD).results) == numbered(0, 10)
     assert plan_cold(followed(calls(numbered(0, 5))), COLD).results == []
     assert plan_cold(followed(), COLD) == ColdClearing([], [], [])
+
+
+@pytest.mark.spec("P2")
+@given(
+    tools=st.lists(st.tuples(st.sampled_from(["Read", "Bash"]), st.integers(0, 3), st.booleans()), max_size=30),
+    keep_results=st.integers(0, 6),
+    keep_reads=st.integers(0, 12),
+)
+def test_the_search_decides_what_a_walk_would(tools: list[tuple[str, int, bool]], keep_results: int, keep_reads: int) -> None:
+    records: list[Placed] = []
+    waiting: list[Placed] = []
+    for at, (tool, file, late) in enumerate(tools):
+        records += [use(str(at), tool, file_path=f"{file}.py"), *waiting]
+        waiting = [got(str(at), f"{tool} {file} " * 20 if file else None)]
+        if not late:
+            records, waiting = [*records, *waiting], []
+    registry = followed(records)
+    policy = replace(COLD, keep_results=keep_results, keep_reads=keep_reads)
+    worthless, rows = registry.repeated.superseded, registry.rows
+
+    def leaves(at: int) -> bool:
+        name, call = rows[at].block.tool_use_id, rows[at].call
+        recent = call.tool == "Read" and call.answer > registry.answers - keep_reads
+        return call.answer < registry.answers and (name in worthless or not (at >= len(rows) - keep_results or recent))
+
+    assert ids(plan_cold(registry, policy).results) == [rows[at].block.tool_use_id for at in range(len(rows)) if leaves(at)]
 
 
 @pytest.mark.spec("P2", "P5")

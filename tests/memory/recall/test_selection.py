@@ -59,6 +59,17 @@ MEMORIES = (
 )
 
 
+@pytest.mark.spec("Q5")
+def test_the_comment_of_an_import_is_neither_sent_nor_searched(memory: Memory, look: MemoryLibrary) -> None:
+    footer = '\n<!-- lamina:import {"from":"mem0","fields":{"agent_id":"zanzibar quokka"}} -->\n'
+    memory.save("testing-db", description="Integration tests run against a real database", body=f"No <!-- mocks -->.\n{footer}")
+    asked = RecallQuestion("m", "Write an integration test for the database")
+    (brought,) = choose_by_ranker(look, asked, SeenMemories(), POLICY).brought
+    assert "No &lt;!-- mocks" in brought.text or "No <!-- mocks" in brought.text
+    assert "lamina:import" not in brought.text
+    assert look.recall("zanzibar quokka", 5) == []
+
+
 @pytest.mark.spec("Q1", "B15")
 @pytest.mark.parametrize(
     ("message", "expected"),

@@ -210,5 +210,5 @@ def test_a_list_is_remembered_corrected_and_answered_from_by_new_sessions(tmp_pa
     assert say("Forget everything").startswith("I removed nothing")
     with Memory.open(project) as memory:
         assert len(memory.topics()) == 3
-        assert [version.action for version in memory.log("anna-owns-billing.md")] == ["save", "save"]
+        assert [version.action for version in memory.log("anna-owns-billing.md")] == ["rename", "save", "save"]
         assert memory.restore("anna-owns-billing.md").name == "anna-owns-billing"

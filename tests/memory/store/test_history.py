@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from lamina.cli.memory import find_trash
+from lamina.core.errors import InputError
 from lamina.disk import crash_points as crash
 from lamina.memory.store import history
 from lamina.memory.store.contract import ChangeReason
@@ -175,6 +176,82 @@ def test_what_was_removed_lies_in_the_trash_with_its_reason(store: DirectoryStor
     store.remove("C++", why=ME)
     save(store, "two", "C#")
     assert [version.name for version in find_trash(store.log())] == ["C++"]
+
+
+def rename(store: DirectoryStore, old: str, new: str, body: str) -> None:
+    """Write the memory's file with another name, as a model does."""
+    raw = store.raw(old)
+    assert raw is not None
+    store.put(raw.file, f"---\nname: {new}\ndescription: d\ntype: project\n---\n\n{body}\n", expected=raw.data, why=ME)
+
+
+@pytest.mark.spec("B4", "S6")
+def test_a_memory_that_was_renamed_twice_has_one_history_and_comes_back(store: DirectoryStore, memory: Path) -> None:
+    save(store, "We deploy on Thursdays.", "deploy-thursdays")
+    first = (memory / "deploy-thursdays.md").read_bytes()
+    rename(store, "deploy-thursdays", "deploy-tuesdays", "We deploy on Tuesdays.")
+    rename(store, "deploy-tuesdays", "deploy-mondays", "We deploy on Mondays.")
+    assert [topic.file for topic in store.topics()] == ["deploy-mondays.md"]
+    assert store.index() == "- [deploy-mondays](deploy-mondays.md) — d\n"
+    log = store.log("deploy-mondays")
+    assert [version.action for version in log] == ["rename", "save", "rename", "save", "save"]
+    assert store.log("deploy-thursdays") == store.log("deploy-tuesdays.md") == log
+    assert store.history.diff(log[0].id) == "rename from deploy-tuesdays.md\nrename to deploy-mondays.md\n"
+    assert "-We deploy on Tuesdays." in store.history.diff(log[1].id)
+
+    back = store.restore("deploy-thursdays", why=ME)
+    assert (back.name, back.file) == ("deploy-thursdays", "deploy-thursdays.md")
+    assert [topic.name for topic in store.topics()] == ["deploy-thursdays"], "what replaced it is not live beside it"
+    assert (memory / back.file).read_bytes() == first
+    assert store.index() == "- [deploy-thursdays](deploy-thursdays.md) — d\n"
+    assert store.restore("deploy-mondays", why=ME).body == "We deploy on Mondays.\n"
+    assert [topic.name for topic in store.topics()] == ["deploy-mondays"]
+    assert store.remove("deploy-mondays", why=ME)
+    assert [version.name for version in find_trash(store.log())] == ["deploy-mondays"]
+    assert store.restore("deploy-tuesdays", why=ME).body == "We deploy on Tuesdays.\n"
+    assert len(store.topics()) == 1
+
+
+@pytest.mark.spec("B4")
+def test_a_name_that_is_free_again_begins_a_new_history(store: DirectoryStore) -> None:
+    save(store, "one", "deploy")
+    rename(store, "deploy", "release", "one")
+    save(store, "two", "deploy")
+    assert [version.action for version in store.log("deploy")] == ["save"]
+    assert len(store.log("release")) == 3
+    with pytest.raises(InputError, match="is the name of another memory now"):
+        store.restore("release", store.log("release")[-1].id, why=ME)
+    assert {topic.name: topic.body for topic in store.topics()} == {"deploy": "two\n", "release": "one\n"}
+
+
+@pytest.mark.spec("B4", "Z12")
+def test_a_file_that_was_renamed_by_hand_keeps_its_history(store: DirectoryStore, memory: Path) -> None:
+    for others in ([], ["b", "c"]):  # with and without a later change
+        save(store, "one", "deploy")
+        for other in others:
+            save(store, "x", other)
+        known = store.log("deploy")
+        (memory / "deploy.md").rename(memory / "rollout.md")
+        assert store.log("rollout.md") == known
+        save(store, "two", "deploy")
+        log = store.log("deploy")
+        assert [version.action for version in log if version.file == "rollout.md"][:2] == ["save", "outside"]
+        assert {version.memory for version in log} == {known[0].memory}
+        assert store.remove("deploy", why=ME)
+
+
+@pytest.mark.spec("B4")
+def test_a_journal_without_identities_goes_by_its_files(store: DirectoryStore, memory: Path) -> None:
+    save(store, "one")
+    save(store, "two")
+    (journal,) = (memory / ".history").glob("journal-*.jsonl")
+    old = [{key: value for key, value in row.items() if key != "memory"} for row in rows(memory)]
+    journal.write_text("".join(f"{json.dumps(row)}\n" for row in old))
+    with DirectoryStore.open(memory, durability="process") as again:
+        rename(again, "a", "b", "three")
+        assert {version.memory for version in again.log("b")} == {"a.md"}
+        assert len(again.log("b")) == 4
+        assert again.restore("a", why=ME).body == "two\n"
 
 
 @pytest.mark.spec("B4")

@@ -11,15 +11,12 @@ from collections.abc import Callable, Collection, Iterable
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, get_args
 
-from ...conversation.revision import rewind
-from ...conversation.state import Conversation
-from ...core.blocks import Text, ToolResult, ToolUse
-from ...core.errors import LaminaError
+from ...core.errors import LaminaError, UsageError
 from ...core.records import Event, Record
-from ...core.view import Item
 from ...core.wording import counted
 from ...permissions.request import Mode, read_mode
 from ...session.base import working
+from ...session.turn_undo import UndoneTurn
 from ..console import shorten
 from ..context_report import find_spills, format_context, report_on
 from . import compact_command as compacting
@@ -129,13 +126,18 @@ def _undo(chat: Chat, rest: str) -> None:
     session = chat.agent.session
     with working(session) as c:
         decision = rest or compacting.newest_decision(c)
-        if decision:
-            undone = session.undo(decision)
-            done = f"Undid {undone.kind} {undone.id[:8]}. The model now sees about {session.tokens:,} tokens."
-        else:
-            removed = undo_turn(c)
-            done = removed.sentence() if removed else "Nothing to undo."
-    chat.screen.note(done, "dim")
+    if decision:
+        undone = session.undo(decision)
+        chat.screen.note(f"Undid {undone.kind} {undone.id[:8]}. The model now sees about {session.tokens:,} tokens.", "dim")
+        return
+    try:
+        turn = session.undo_turn()
+    except UsageError:
+        chat.screen.note("Nothing to undo.", "dim")
+        return
+    chat.screen.note(describe_turn(turn), "dim")
+    if turn.memories:
+        _undo_memories(chat, turn)
 
 
 def _dream(chat: Chat, rest: str) -> None:
@@ -164,42 +166,26 @@ def _exit(chat: Chat, rest: str) -> None:
     raise EOFError
 
 
-class RemovedTurn(NamedTuple):
-    said: str
-    answers: int
-    calls: tuple[str, ...]
-
-    def sentence(self) -> str:
-        words = shorten(" ".join(self.said.split()), SHOWN_WORDS)
-        calls = f", {counted(len(self.calls), 'tool call')}" if self.calls else ""
-        answers = counted(self.answers, "answer") if self.answers else "no answer"
-        stay = " Changed files stay changed." if CHANGING.intersection(self.calls) else ""
-        return f'Undid "{words}", {answers}{calls}.{stay}'
+def describe_turn(turn: UndoneTurn) -> str:
+    words = shorten(" ".join(turn.words.split()), SHOWN_WORDS)
+    calls = f", {counted(len(turn.calls), 'tool call')}" if turn.calls else ""
+    answers = counted(turn.answers, "answer") if turn.answers else "no answer"
+    # A turn that only wrote memories asks about those instead.
+    wrote = [call for call in turn.calls if call in CHANGING]
+    stay = " Changed files stay changed." if len(wrote) > len(turn.memories) else ""
+    return f'Undid "{words}", {answers}{calls}.{stay}'
 
 
-def undo_turn(c: Conversation) -> RemovedTurn | None:
-    """Undo the last turn, so that the conversation continues before the user's last message; None if there is no turn.
-
-    The log keeps everything; only the view drops the turn. The next request is an expected cache break. Files that tools
-    changed stay changed.
-    """
-    items = c.log.view.items
-    last = next((at for at in range(len(items) - 1, -1, -1) if _is_said(items[at])), None)
-    if last is None:
-        return None
-    gone = items[last:]
-    said = " ".join(block.text for block in gone[0].blocks if isinstance(block, Text))
-    answers = {item.key or item.uuid for item in gone if item.role == "assistant"}
-    calls = [block.name for item in gone for block in item.blocks if isinstance(block, ToolUse)]
-    rewind(c, c.log.tree.nodes[items[last].uuid].parent)
-    return RemovedTurn(said, len(answers), tuple(calls))
-
-
-def _is_said(item: Item) -> bool:
-    """Return whether the item is a message typed by the user, not a tool result."""
-    if item.role != "user" or item.kind != "said" or item.synthetic:
-        return False
-    return any(not isinstance(block, ToolResult) for block in item.blocks)
+def _undo_memories(chat: Chat, turn: UndoneTurn) -> None:
+    """Ask whether to take back what the turn changed in memory, and report the result."""
+    told = ", ".join(f"{change.name} ({change.did})" for change in turn.memories)
+    if not chat.questions.yes_or_no(f"The turn also changed memory: {told}. Undo that too?"):
+        chat.screen.note("Memory stays as it is. `lamina memory log` lists the changes.", "dim")
+        return
+    done = chat.agent.session.undo_memories(turn)
+    if done.back:
+        chat.screen.note(f"Undid in memory: {', '.join(done.back)}.", "dim")
+    chat.screen.notes(done.left, "yellow")
 
 
 class RecalledMemory(NamedTuple):

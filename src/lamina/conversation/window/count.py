@@ -104,6 +104,19 @@ def answered(count: Count, usage: Usage, response: Features, *, final: bool = Tr
     )
 
 
+def settled(count: Count, whole: Features, preview: Features) -> Count:
+    """Return the count after unmeasured results that were shown once became previews."""
+    return replace(count, view=count.view - whole + preview, pending=count.pending - whole + preview)
+
+
+def measured_before(count: Count, view: Features) -> Count:
+    """Return the count of `view` from one whose usage measured more: results that the answer saw whole are previews now."""
+    if count.measured is None or view == count.view:
+        return replace(count, view=view)
+    saved = estimate(count.view, count.calibration) - estimate(view, count.calibration)
+    return replace(count, view=view, measured=max(0, count.measured - saved))
+
+
 def replaced(count: Count, view: Features) -> Count:
     """Return the count after the view was changed by a decision, or is read by another model (pass `count.view`)."""
     return msgspec.structs.replace(count, view=view, pending=view, measured=None)
@@ -116,14 +129,31 @@ def recount(view: View, memo: Memo | None = None, known: Count | None = None) ->
     """
     count = _begun(view, known)
     answer: list[Item] = []  # the items of one answer, which repeat its usage
+    once: list[Item] = []  # items whose results the next complete answer saw whole
     for index, item in enumerate(view.items):
         if answer and (item.role != "assistant" or item.key != answer[-1].key):
-            count, answer = _close(count, answer, memo), []
+            count, answer, once = _close(count, answer, once, memo), [], []
         if item.role == "assistant" and item.usage is not None and index >= view.measured_from:
             answer.append(item)
+        elif item.whole and _is_measured_whole(view, index):
+            count = appended(count, measure_all(item.as_seen(), memo))
+            once.append(item)
         else:
             count = appended(count, measure_all(item.blocks, memo))
-    return _close(count, answer, memo) if answer else count
+            if item.complete and once:
+                count, once = settled(count, *_seen_and_shown(once, memo)), []
+    return _close(count, answer, once, memo) if answer else count
+
+
+def _is_measured_whole(view: View, index: int) -> bool:
+    """Return whether the first complete answer after this item measured the view as it is now, but for results it saw whole."""
+    after = next((at for at in range(index + 1, len(view.items)) if view.items[at].complete), -1)
+    return after >= view.measured_from
+
+
+def _seen_and_shown(items: list[Item], memo: Memo | None) -> tuple[Features, Features]:
+    seen = measure_all([block for item in items for block in item.as_seen()], memo)
+    return seen, measure_all([block for item in items for block in item.blocks], memo)
 
 
 def shortened(count: Count, view: View, memo: Memo | None = None) -> Count:
@@ -170,8 +200,10 @@ def known_count(state: Mapping[str, Any]) -> Count | None:
         return None
 
 
-def _close(count: Count, answer: list[Item], memo: Memo | None) -> Count:
+def _close(count: Count, answer: list[Item], once: list[Item], memo: Memo | None) -> Count:
     usage = answer[-1].usage
     assert usage is not None
     response = measure_all([block for item in answer for block in item.blocks], memo)
-    return answered(count, usage, response, final=answer[-1].stop_reason is not None)
+    count = answered(count, usage, response, final=answer[-1].stop_reason is not None)
+    seen, shown = _seen_and_shown(once, memo) if once else (EMPTY, EMPTY)
+    return measured_before(count, count.view - seen + shown)

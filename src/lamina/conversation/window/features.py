@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from typing import Any, TypeAlias, assert_never
 
 import msgspec
+from msgspec.structs import astuple
 
 from ...core.blocks import (
     Block,
@@ -75,6 +76,9 @@ class Features(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
             self.flat + other.flat,
             self.plain + other.plain,
         )
+
+    def __sub__(self, other: Features) -> Features:
+        return Features(*(mine - theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
 
 
 EMPTY = Features()

@@ -12,6 +12,8 @@ server in `lamina.testing` reads them.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from .caches import CacheModel, CacheUse, PrefixCache, minimum_tokens, openai_cache
 from .prompt_reader import (
     CACHE_EDITS_BETA,
@@ -33,6 +35,16 @@ SESSION_HEADER = "x-lamina-session"
 FORK_HEADER = "x-lamina-fork"
 # "reason" or "reason;decision=ID": this request intentionally does not start with the previous one.
 BREAK_HEADER = "x-lamina-break"
+# The id of the first result that is shown once, percent-encoded. The next request repeats everything before it.
+ONCE_HEADER = "x-lamina-once"
+
+
+def once_value(unseen: Iterable[str]) -> str:
+    """Return the value of ONCE_HEADER. Results shown once are in order of arrival, so the first one comes first."""
+    from urllib.parse import quote
+
+    return quote(next(iter(unseen)), safe="")
+
 
 __all__ = [
     "BREAK_HEADER",
@@ -41,6 +53,7 @@ __all__ = [
     "HOUR",
     "MAX_MARKS",
     "MINUTES_5",
+    "ONCE_HEADER",
     "SESSION_HEADER",
     "CacheModel",
     "CacheUse",
@@ -52,6 +65,7 @@ __all__ = [
     "count_block",
     "keeps_thinking",
     "minimum_tokens",
+    "once_value",
     "openai_cache",
     "shown",
 ]

@@ -37,10 +37,21 @@ _VAR_ALLOWED = frozenset({"folders", "tmp"})
 _KEYS = frozenset({".ssh", ".gnupg", ".aws", ".kube", ".docker", ".password-store"})
 # Names that the code uses: another spelling would be the same file on some systems and bypass the code's checks.
 _FIXED_NAMES = {fold(name): name for name in ("MEMORY.md", "team", "logs")}
+# Directories in which Lamina keeps versions, proposals and copies of memories. They contain no memories of their own.
+INTERNAL = frozenset({".history", ".inbox", ".dreams"})
+# Every directory that Lamina has written memories to holds this lock file.
+GUARD = ".memory.lock"
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 _ROOT_REMEDY = "use the full path of a directory you own, such as ~/notes/memory"
 _CHILD_REMEDY = "use a plain path inside the memory directory, such as topic.md"
+
+
+def is_internal(path: Path, *, below: Path) -> bool:
+    """Tell whether a file is part of Lamina's bookkeeping in a memory directory. Only components behind `below` count."""
+    parts = path.relative_to(below).parts if path.is_relative_to(below) else ()
+    found = (index for index, part in enumerate(parts) if part.startswith(".") and fold(part) in INTERNAL)
+    return any((below.joinpath(*parts[:index]) / GUARD).exists() for index in found)
 
 
 def check_root(text: object, *, home: str | os.PathLike[str]) -> Path:

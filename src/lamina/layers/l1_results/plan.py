@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias, assert_never
 
-from ...core.policy import ResultPolicy
+from ...core.policy import OncePolicy, ResultPolicy
 
 # The capacity of a window is estimated at two UTF-8 bytes per token. That is pessimistic for prose, right for JSON (T2), and safe
 # for Chinese, Japanese and Korean, where a character is three bytes and about one token.
@@ -121,6 +121,12 @@ def together(arrived: Sequence[ArrivedResult], fates: Sequence[ResultFate], budg
             size -= one.size - shown.size
             weight -= one.weight - shown.weight
     return decided
+
+
+def shown_once(one: ArrivedResult, fate: ResultFate, policy: OncePolicy) -> bool:
+    """Return whether a result that is kept leaves the context after the next answer. Its preview must be shorter than itself."""
+    long = one.size >= policy.from_chars > 0 and one.size > policy.preview + FRAME
+    return long and fate == "keep" and one.kind == "text" and one.tool not in policy.kept_tools
 
 
 def _shown(one: ArrivedResult, fate: ResultFate, budget: ResultBudget) -> _Load:

@@ -17,6 +17,8 @@ from ...core.reach import EXPAND, Reach
 _SECOND_HALF = 2
 # A character of UTF-8 has at most four bytes.
 _BYTES_PER_CHARACTER = 4
+# What a model without a tool for files can do to see a result again.
+REPEAT = "Repeat the call if you need the rest.\n"
 # The line number that Read prints before each line.
 _NUMBERED = re.compile(r" *([0-9]{1,15})[\t→]")
 # Characters reserved inside a page for the note at its end.
@@ -80,6 +82,20 @@ def persisted(head: Head, *, most: int, size: int, path: str, rest: str, most_by
         "<persisted-output>\n"
         f"This result has {size:,} bytes, too many to show at once. {where}\n"
         f"{escape(rest)}{kind}"
+        f"\nIt begins:\n{escape(beginning)}\n"
+        "</persisted-output>"
+    )
+
+
+def once_preview(head: Head, *, most: int, size: int, path: str, rest: str, most_bytes: int) -> str:
+    """Return the text that replaces a result after it was shown once. The arguments are those of `persisted`."""
+    fitting = head.text.encode()[:most_bytes].decode("utf-8", "ignore")
+    beginning = line_end(head.text, min(most, len(fitting)))
+    where = f" All of it is in {escape(path)}" if rest and not rest.startswith(EXPAND) else ""
+    return (
+        "<persisted-output>\n"
+        f"This result of {size:,} bytes was shown once.{where}\n"
+        f"{escape(rest) or REPEAT}"
         f"\nIt begins:\n{escape(beginning)}\n"
         "</persisted-output>"
     )

@@ -6,7 +6,7 @@ Nothing is appended to the log here. The caller appends the records together wit
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,7 +23,7 @@ from ...disk.files import read_head
 from ...disk.session_files.spills import WrittenResult, open_result, open_spills, sweep_results, take_over
 from ...disk.temp_files import Durability
 from .plan import ResultBudget
-from .preview import cut, head_of, persisted, rest_of
+from .preview import cut, head_of, once_preview, persisted, rest_of
 from .reopen import LoggedResults
 from .source import CHUNK, Tape, is_json, tape_of
 
@@ -37,6 +37,8 @@ class PreviewRoom(NamedTuple):
     characters: int
     bytes: int
     reach: Reach
+    once: bool = False  # the result is shown once before its preview replaces it
+    named: Callable[[str], str] = str  # how the model is told a path
 
 
 class SpilledResult(NamedTuple):
@@ -71,15 +73,16 @@ def adopt(session: Path, tool_use_id: str, file: str, *, preview: PreviewRoom) -
 def _spilled(call: str, written: WrittenResult, head: bytes, preview: PreviewRoom) -> SpilledResult:
     beginning = head_of(head, preview.characters, whole=len(head) == written.size)
     path = os.fspath(written.path)
-    shown = persisted(
+    shown = (once_preview if preview.once else persisted)(
         beginning,
         most=preview.characters,
         most_bytes=preview.bytes,
         size=written.size,
-        path=path,
+        path=preview.named(path),
         rest=rest_of(call, preview.reach),
     )
-    return SpilledResult(path, written.size, written.sha256, shown, _secrets(head))
+    # A result that is shown once is in the transcript too, so its file tells nothing new.
+    return SpilledResult(path, written.size, written.sha256, shown, () if preview.once else _secrets(head))
 
 
 def _secrets(head: bytes) -> tuple[str, ...]:
@@ -94,6 +97,8 @@ MOST_PER_TOKEN = 16
 PER_TOKEN = 4
 # Each try is shorter by the excess of the last one.
 TRIES = 8
+# Enough for the file of a result that is shown once: the transcript has the text too.
+PROCESS: Durability = "process"
 IN_MEMORY = "this session is in memory only and has no files"
 
 
@@ -142,24 +147,32 @@ class Spilling:
             return tool_result(call, spilled.preview, is_error=is_error)
         return self._without_disk(call, tape, tool, spilled, is_error=is_error)
 
+    def show_once(self, block: ToolResult, tool: str) -> None:
+        """Save a result and record the preview that will replace it. If the disk cannot be written, it stays whole."""
+        tape = tape_of(block.text, keep=most_that_fits(self._c))
+        self._written(block.tool_use_id, tape, tool, json=is_json(block.text), once=True)
+
     def spill_logged(self, block: ToolResult, tool: str) -> None:
         """Spill a result that is logged but not sent yet. If the disk cannot be written, it stays whole."""
         tape = tape_of(block.text, keep=most_that_fits(self._c))
         self._written(block.tool_use_id, tape, tool, json=is_json(block.text))
 
-    def _written(self, call: str, tape: Tape, tool: str, *, json: bool, mixed: bool = False) -> SpilledResult | str:
+    def _written(
+        self, call: str, tape: Tape, tool: str, *, json: bool, mixed: bool = False, once: bool = False
+    ) -> SpilledResult | str:
         """Return the spilled result, or the reason why it could not be written."""
         c = self._c
         if c.directory is None:
             return IN_MEMORY
+        room, durability = (self._once_room(), PROCESS) if once else (self._room(tool), _durability(c))
         try:
             self._sweep()
-            spilled = spill(c.directory, call, tape, json=json, preview=self._room(tool), durability=_durability(c))
+            spilled = spill(c.directory, call, tape, json=json, preview=room, durability=durability)
         except DiskError as error:
             self._trouble(error)
             return str(error)
         self._state.trouble = False
-        self._record(call, tool, spilled, mixed=mixed)
+        self._record(call, tool, spilled, mixed=mixed, once=once)
         return spilled
 
     def _adopted(self, call: str, tool: str, file: str) -> SpilledResult | None:
@@ -172,7 +185,7 @@ class Spilling:
         self._record(call, tool, spilled)
         return spilled
 
-    def _record(self, call: str, tool: str, made: SpilledResult, *, mixed: bool = False) -> None:
+    def _record(self, call: str, tool: str, made: SpilledResult, *, mixed: bool = False, once: bool = False) -> None:
         """Add the decision and its event, to be appended with the message.
 
         A mixed result keeps its images, so a preview cannot replace all of it: it gets an event and no decision."""
@@ -182,8 +195,8 @@ class Spilling:
         if made.secrets:
             data["secrets"] = list(made.secrets)
         if not mixed:
-            self.records.append(Spill(uuid, parent, time, call, made.preview, made.path, made.size, made.sha256))
-            data["decision"] = uuid
+            self.records.append(Spill(uuid, parent, time, call, made.preview, made.path, made.size, made.sha256, once))
+            data |= {"decision": uuid, **({"once": True} if once else {})}
         self._add_event("spill", data)
 
     def _add_event(self, name: str, data: Wire) -> None:
@@ -192,6 +205,11 @@ class Spilling:
 
     def _room(self, tool: str) -> PreviewRoom:
         return PreviewRoom(self._budget.preview_of(tool), self._budget.preview_weight, self._c.prompt.reach)
+
+    def _once_room(self) -> PreviewRoom:
+        c = self._c
+        most = min(c.policy.once.preview, self._budget.single // 2)
+        return PreviewRoom(max(1, most), self._budget.preview_weight, c.prompt.reach, once=True, named=c.name_for_model)
 
     def _sweep(self) -> None:
         """Delete the leftovers of crashed writers, once, before the first spill of the session."""

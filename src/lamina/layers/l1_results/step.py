@@ -1,8 +1,9 @@
 """Layer 1 in a turn: results are checked against their budget when they arrive, and again together before they are sent.
 
 A spilled result never enters the log whole. Its file is written first; then a single append adds the spill's record and the
-message, whose block already holds the preview. Every decision about a result is made before it is first sent, and is final (R3):
-everything before the last answer was sent and is not checked again.
+message, whose block already holds the preview. A result that is shown once is written the same way, but its message holds all of
+it: the view shows the preview after the next complete answer. Every decision about a result is made before it is first sent, and is
+final (R3): everything before the last answer was sent and is not checked again.
 
 If the disk cannot be written, the layer steps aside: a result stays whole while it fits below the blocking limit, and is cut with
 a note if it does not. The user is notified once, and again only if writing worked in between.
@@ -11,16 +12,19 @@ a note if it does not. The user is notified once, and again only if writing work
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import NamedTuple, assert_never
+
+from msgspec.structs import replace
 
 from ...conversation.state import Conversation
 from ...core.blocks import Block, ToolResult, ToolUse, Wire, tool_result
 from ...core.inputs import result_output
+from ...core.policy import OncePolicy
 from ...core.reach import path_in
 from ...core.records import Record, Revoke, Spill
 from ...disk.session_files.spills import DIRECTORY, named_by
-from .plan import ArrivedResult, ResultBudget, ResultFate, alone, budget_for, empty_marker, plan, together, weigh
+from .plan import ArrivedResult, ResultBudget, ResultFate, alone, budget_for, empty_marker, plan, shown_once, together, weigh
 from .preview import cut_to_page
 from .reopen import LoggedResults, as_kept, is_nothing
 from .source import is_json, read_small, tape_of
@@ -59,18 +63,33 @@ def arriving(c: Conversation, given: Sequence[Block | HandedIn]) -> tuple[list[R
     # Results that arrive one by one are checked together once all have arrived (`settle`).
     fates = [alone(one, budget) for one in arrived] if any(True for _ in unsent_results(c)) else plan(arrived, budget)
     kept = [block for block, fate in zip(results, fates, strict=True) if fate != "spill"]
-    work = Spilling(c, budget, kept=kept, coming=len(results) - len(kept))
+    work, once = Spilling(c, budget, kept=kept, coming=len(results) - len(kept)), _once(c)
     for index, one, fate, block in zip(new.values(), arrived, fates, results, strict=True):
         call = block.tool_use_id
         shown[index] = _done(work, budget, block, one, fate, calls.get(call), files.get(call))
+        if once is not None and shown_once(one, fate, once) and call in calls:
+            work.show_once(block, one.tool)
         if shown[index] is not block:
             state.entered[block.digest] = shown[index]
     return records + work.records, shown
 
 
+def _once(c: Conversation) -> OncePolicy | None:
+    """Return the numbers for results that are shown once, or None if no result is.
+
+    A model that binds its thinking to everything before it would lose the thinking after each result that changes."""
+    thinking = c.prompt.options.get("thinking")
+    thinks = not isinstance(thinking, Mapping) or thinking.get("type") != "disabled"
+    if not c.policy.once.from_chars or (c.capabilities.binds_thinking and thinks):
+        return None
+    own = c.host.read_tool
+    return replace(c.policy.once, kept_tools=c.policy.once.kept_tools | {own}) if own else c.policy.once
+
+
 def _frozen(c: Conversation, tool_use_id: str) -> bool:
     """Return whether the text that the model sees for this result is already decided."""
-    return tool_use_id in c.log.view.replaced and c.log.view.flat.fate_of_call(tool_use_id) != "open"
+    view = c.log.view
+    return (tool_use_id in view.replaced or tool_use_id in view.once) and view.flat.fate_of_call(tool_use_id) != "open"
 
 
 def _left_behind(c: Conversation, blocks: Sequence[Block]) -> list[Record]:
@@ -78,8 +97,8 @@ def _left_behind(c: Conversation, blocks: Sequence[Block]) -> list[Record]:
 
     Either the conversation was rewound to the call, or the process ended between a spill's record and its message. The result
     that arrives now is a different one and must not show the old preview."""
-    replaced = c.log.view.replaced
-    ids = {block.tool_use_id for block in blocks if isinstance(block, ToolResult) and block.tool_use_id in replaced}
+    decided = c.log.view.replaced.keys() | c.log.view.once.keys()
+    ids = {block.tool_use_id for block in blocks if isinstance(block, ToolResult) and block.tool_use_id in decided}
     stale = {call for call in ids if not _frozen(c, call)}
     decisions = (
         [made for made in c.log.decisions.values() if isinstance(made, Spill) and made.tool_use_id in stale] if stale else []
@@ -158,7 +177,7 @@ def hand_in(c: Conversation, tool_use_id: str, output: object, *, is_error: bool
     if isinstance(small, str):
         return result(small)
     if _frozen(c, tool_use_id):
-        return result(c.log.view.replaced[tool_use_id])
+        return result(c.log.view.replaced.get(tool_use_id) or c.log.view.once[tool_use_id])
     tape = tape_of(source, keep=most_that_fits(c), before=small)
     work = Spilling(c, budget)
     if call is not None and not is_error and reads_a_spill(c, call):

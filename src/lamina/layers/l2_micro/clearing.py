@@ -7,7 +7,6 @@ is updated incrementally from new messages and rebuilt from the log after a resu
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from ...core.errors import DiskError
 from ...core.prefix import Reason
 from ...core.receipts import Told, write_receipt
 from ...core.records import Clear, Event, Spill, new_id
-from ...disk.session_files.spills import DIRECTORY, Spills, open_spills, short_name
+from ...disk.session_files.spills import DIRECTORY, Spills, open_spills
 from .old_answers import ShortenedAnswer
 from .registry import Clearable, Registry, Rules, Surfaced, marker, original
 
@@ -67,7 +66,7 @@ def _begin(c: Conversation, state: MicroState) -> None:
     )
     state.spared = frozenset(_names(known.get("spared")))
     path = str((c.directory or Path()) / DIRECTORY / f"{USUAL_ID}.txt")
-    state.marker_tokens = tokens_of(c, tool_result(USUAL_ID, marker(USUAL_ID, _shown(c, path), c.prompt.reach)))
+    state.marker_tokens = tokens_of(c, tool_result(USUAL_ID, marker(USUAL_ID, c.name_for_model(path), c.prompt.reach)))
     c.checkpoint_with("micro", lambda: {"spared": sorted(state.spared), "edits": list(c.cache_edits.marked)})
 
 
@@ -104,7 +103,7 @@ def carry_out(
     it."""
     paths = _save(c, state, rows) if rows else {}
     calls = [row.block.tool_use_id for row in rows if row.block.tool_use_id in paths]
-    markers = {call: marker(call, _shown(c, paths[call]), c.prompt.reach) for call in calls}
+    markers = {call: marker(call, c.name_for_model(paths[call]), c.prompt.reach) for call in calls}
     done = [row for row in rows if row.block.tool_use_id in markers]
     left = sum(tokens_of(c, tool_result(call, words)) for call, words in markers.items())
     saved = sum(row.tokens for row in done) - left + sum(one.saved for one in answers)
@@ -126,14 +125,6 @@ def carry_out(
     reason: Reason = "compaction" if "compaction" in c.last.announced else "clearing"
     c.append([Clear(uuid, parent, time, markers, gone, trigger, saved, receipt, shortened), event], reason=reason)
     return True
-
-
-def _shown(c: Conversation, path: str) -> str:
-    """Return the path for a marker: a short name if our own Read tool runs the model's calls, since only that one knows it."""
-    runner = c.host.tool_runner
-    known = runner is not None and runner.find_result is not None and any(tool.name == "Read" for tool in runner.tools)
-    own = c.directory is not None and os.path.dirname(path) == str(c.directory / DIRECTORY)
-    return short_name(path) if known and own else path
 
 
 def _fates(c: Conversation, done: Sequence[Clearable], paths: dict[str, str], memories: Sequence[Surfaced]) -> dict[str, Told]:

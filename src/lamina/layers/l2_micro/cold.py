@@ -7,6 +7,7 @@ leaves even if it is new (repeated.py). Of an input only long values leave; the 
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
@@ -32,21 +33,25 @@ class ColdClearing(NamedTuple):
 
 
 def plan_cold(registry: Registry, policy: ColdPolicy) -> ColdClearing:
-    """Return what leaves before the next request, if the cache has expired."""
-    keep_from, worthless = len(registry) - policy.keep_results, registry.repeated.superseded
-    reads_from = registry.answers - policy.keep_reads
+    """Return what leaves before the next request, if the cache has expired. Only the newest rows are looked at one by one."""
+    keep_from = max(0, len(registry) - policy.keep_results)
+    reads_from = registry.answers - max(1, policy.keep_reads)
+    old = min(keep_from, bisect_right(registry.newest_answers, reads_from))
+    worthless = registry.repeated.superseded
 
     def leaves(at: int, row: Clearable) -> bool:
-        if row.call.answer >= registry.answers:
+        if row.call.answer >= registry.answers or not registry.is_worth_clearing(row):
             return False
-        if row.block.tool_use_id in worthless:
-            return True
-        return at < keep_from and not (row.call.tool == READ and row.call.answer > reads_from)
+        kept = at >= keep_from or (row.call.tool == READ and row.call.answer > reads_from)
+        return not kept or row.block.tool_use_id in worthless
 
-    rows = [row for at, row in enumerate(registry.rows) if leaves(at, row) and registry.is_worth_clearing(row)]
-    thinking_to = registry.answers - policy.keep_thinking
-    thinking = [old for old in registry.thinking if old.answer <= thinking_to and old.said < registry.said]
-    return ColdClearing(rows, thinking, registry.written[: max(0, len(registry.written) - policy.keep_inputs)])
+    rows = [row for at, row in enumerate(registry.rows[old:], old) if leaves(at, row)]
+    thinking = min(
+        bisect_right(registry.thinking, registry.answers - policy.keep_thinking, key=lambda one: one.answer),
+        bisect_left(registry.thinking, registry.said, key=lambda one: one.said),
+    )
+    inputs = max(0, len(registry.written) - policy.keep_inputs)
+    return ColdClearing([*registry.oldest(old), *rows], registry.thinking[:thinking], registry.written[:inputs])
 
 
 def plan_repeated(registry: Registry) -> list[Clearable]:

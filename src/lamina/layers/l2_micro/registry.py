@@ -103,6 +103,7 @@ class Registry:
         self.rows: list[Clearable] = []
         self.sums: list[int] = []  # tokens of the rows up to and including this one
         self.savings: list[int] = []  # tokens that clearing those rows would save
+        self.newest_answers: list[int] = []  # the newest answer among the calls of the rows up to and including this one
         self.surfaced: list[Surfaced] = []
         self.long_answers: list[LongAnswer] = []
         self.thinking: list[OldAnswer] = []
@@ -145,7 +146,8 @@ class Registry:
 
     def oldest(self, count: int) -> list[Clearable]:
         """Return the oldest `count` results, without those that are not longer than their marker would be."""
-        return [row for row in self.rows[:count] if self.is_worth_clearing(row)]
+        marker_tokens = self._marker_tokens
+        return [row for row in self.rows[:count] if row.tokens > marker_tokens]
 
     def old_memories(self, older_than: int) -> list[Surfaced]:
         """Return the memory attachments followed by more than `older_than` user messages."""
@@ -162,7 +164,7 @@ class Registry:
             self._view, self._key, self._marker_tokens = view, key, rules.marker_tokens
         if self._at < len(view.items):
             for item in view.items[self._at :]:
-                self._take(item, rules, measure, view, pinned=item.uuid in pinned)
+                self._take(view.as_settled(item), rules, measure, view, pinned=item.uuid in pinned)
             self._at = len(view.items)
         return anew
 
@@ -178,7 +180,8 @@ class Registry:
                 if is_clearable(block.name, rules.clearable):
                     self._calls[block.id] = read_call(block, self.answers)
             elif isinstance(block, ToolResult) and not item.synthetic and not pinned:
-                self._register(block, item.uuid, tokens, rules, view.replaced.get(block.tool_use_id))
+                shown = view.replaced.get(block.tool_use_id) or view.once.get(block.tool_use_id)
+                self._register(block, item.uuid, tokens, rules, shown)
             self.tokens += tokens
         if item.role == "assistant" and not pinned and item.uuid not in rules.spared:
             if any(is_long(block, rules.clearable) for block in item.blocks):
@@ -207,5 +210,6 @@ class Registry:
             return
         self._known.add(call)
         self.rows.append(Clearable(block, record, tokens, self.tokens, self._calls[call]))
+        self.newest_answers.append(max(self._calls[call].answer, self.newest_answers[-1] if self.newest_answers else 0))
         self.sums.append(self.total + tokens)
         self.savings.append(self.saved_by(len(self.savings)) + max(0, tokens - rules.marker_tokens))

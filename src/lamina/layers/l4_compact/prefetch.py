@@ -60,7 +60,10 @@ def begin(c: Conversation, count: int) -> None:
 
     if c.background.start(PURPOSE, job, partial(_take, c)):
         state.items = tuple(item.uuid for item in items)
-        state.links, state.last = handover.links, handover.last
+        chain, stable = c.log.view.flat.chain, c.log.view.flat.stable_links
+        # The conversation continues with the preview of a result that is shown once; the summary has seen the whole.
+        state.links = min(handover.links, stable)
+        state.last = chain[state.links - 1] if stable < handover.links else handover.last
         state.most = size_of(c, [block for item in items for block in item.blocks])
         state.text, state.usage = "", Usage()
 

@@ -144,7 +144,7 @@ class ReviewWriter:
             self._waiting += 1
             self._notices += [done.notice] if done.notice else []
         elif done.data != change.before:
-            self._saved[redact(str(change.path)).text] = redact(accepted.topic.name).text
+            self._saved[redact(str(done.path or change.path)).text] = redact(accepted.topic.name).text
             self._there.append(ExistingMemory(accepted.topic.file, accepted.topic.description))
 
     @property

@@ -281,7 +281,10 @@ def find_authors(lines: Iterable[JournalLine], digests: Mapping[str, str]) -> di
     have no author. A file that a dream tidied keeps its author, or a second dream could remove it without approval."""
     wrote = dict[tuple[str, str], Author]()
     for line in lines:
-        if line.file not in digests or not line.digest or _has_no_author(line):
+        if line.action == "rename":
+            wrote[line.file, line.digest] = wrote.get((line.was, line.digest), "outside")
+            continue
+        if not line.digest or _has_no_author(line):
             continue
         who: Author = line.why.who if line.why is not None else "outside"
         own = who != "dream" or not line.before

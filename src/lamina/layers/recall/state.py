@@ -38,6 +38,7 @@ class RecallState:
         self.place: MemoryLocation | None = None
         self.project = Path()
         self.placed = False
+        self.counted: frozenset[str] = frozenset()  # files that the model read, and whose use was counted
 
 
 def bring_memories(c: Conversation) -> None:

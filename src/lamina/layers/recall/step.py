@@ -11,6 +11,7 @@ recall. If memories cannot be read, the user is notified.
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 
 from ...conversation.state import Conversation
 from ...conversation.window.count import appended
@@ -29,6 +30,7 @@ from ...memory.recall.plan import (
     reason_to_skip,
 )
 from ...memory.recall.selection import RecallChoice, SurfacedMemory, choose_by_ranker
+from ...memory.store.uses import note_uses
 from .state import EVENT, RecallState, leave_selection, memory_scopes_of
 
 
@@ -47,6 +49,8 @@ def bring(c: Conversation) -> None:
         leave_selection(c)
         state.message = asked.message
     seen = seen_in(c, state)
+    _count_uses(c, state, seen.read - state.counted)
+    state.counted |= seen.read
     if (why := reason_to_skip(asked, seen, c.policy.surfacing)) is not None:
         if not again:
             record_recall(c, asked.message, RecallChoice(), skipped=why)
@@ -94,6 +98,13 @@ def enter(c: Conversation, message: str, choice: RecallChoice, *, seconds: float
     attachment = Attachment(uuid, parent, now, KIND, tuple(text(each.text) for each in brought), facts=facts)
     data = _event_data(message, choice._replace(brought=brought), seconds=seconds) | {"attachment": uuid}
     c.append([attachment, Event(new_id(), uuid, now, EVENT, data)])
+    _count_uses(c, c.layer_state(RecallState), [each.path for each in brought])
+
+
+def _count_uses(c: Conversation, state: RecallState, paths: Collection[str]) -> None:
+    """Count recalled memories, and those that the model read or wrote, so that the index lists the ones used most."""
+    if paths and state.place is not None and c.settings.memory_mode["private"] not in ("off", "read-only"):
+        note_uses(state.place, sorted(paths))
 
 
 def _fitting(c: Conversation, brought: tuple[SurfacedMemory, ...]) -> tuple[SurfacedMemory, ...]:

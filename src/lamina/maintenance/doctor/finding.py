@@ -56,6 +56,7 @@ _ROWS: dict[str, tuple[Severity, str, str]] = {
     "long-line": ("warning", "Index lines that are too long", "Shorten it: details belong in the memory."),
     "index-content": ("info", "Content in the index", "Move it to a memory: the index is sent with every session."),
     "orphan": ("warning", "Memories that are not in the index", "Add a line for it."),
+    "unlisted": ("info", "Memories beyond the index", "Nothing to do: recall and search find them."),
     "index-full": ("warning", "The index is full", ""),
     # memory: the journal and the inbox
     "journal-damage": ("warning", "Damaged history", "Nothing to do: later changes are recorded as before."),

@@ -24,14 +24,13 @@ def check_index(memory: MemorySnapshot) -> Iterator[Finding]:
     plan = _planned(memory)
     for fault in plan.faults:
         yield _about_line(memory, fault)
-    for file in plan.added:
+    if plan.no_room:  # the index lists the memories used most, and the others are left out on purpose
+        have = counted(len(plan.unlisted), "memory has", "memories have")
+        text = f"{INDEX} has no room for all memories: {have} no line in it, for example {plan.no_room[0]}."
+        yield memory.finding("unlisted", text, INDEX, fix=PathFix("mend-index", str(memory.where.path)) if plan.added else None)
+    for file in () if plan.no_room else plan.added:
         text = f"{file} has no line in {INDEX}, so sessions do not see it."
         yield memory.finding("orphan", text, file, fix=PathFix("mend-index", str(memory.where.path)))
-    if plan.no_room:
-        have = counted(len(plan.no_room), "memory has", "memories have")
-        text = f"{INDEX} is full: {have} no line in it, for example {plan.no_room[0]}."
-        advice = "Merge or remove memories. Recall still finds memories without a line."
-        yield memory.finding("index-full", text, INDEX, advice=advice)
     yield from _size(memory)
 
 

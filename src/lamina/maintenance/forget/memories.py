@@ -236,9 +236,10 @@ def _rewritten(
         content = _cleaned_topic(content, subject)
     digest = fates.get(line.digest, line.digest) or ""
     before = fates.get(line.before, line.before) or ""
-    if (why, content, digest, before) == (line.why, line.content, line.digest, line.before):
+    was = "" if subject.holds(line.was) else line.was
+    if (why, content, digest, before, was) == (line.why, line.content, line.digest, line.before, line.was):
         return line
-    return msgspec.structs.replace(line, why=why, content=content, digest=digest, before=before)
+    return msgspec.structs.replace(line, why=why, content=content, digest=digest, before=before, was=was)
 
 
 def _bytes(text: str) -> bytes:

@@ -273,7 +273,7 @@ def _take(topic: Topic, lines: list[JournalLine], old: DirectoryStore, new: Dire
     draft = Draft(name, topic.type, topic.description, topic.body)
     file = new.plan(draft).topic.file
     with hold_guard(new.root):
-        new.history.adopt(msgspec.structs.replace(line, file=file, name=name) for line in lines)
+        new.history.adopt(_moved(line, file, name) for line in lines)
         # Copy the exact bytes, so that the journal's last line matches and keys the user added stay.
         if twin is None and new.root.stat(file) is None:
             new.root.replace(file, raw.data)
@@ -289,7 +289,14 @@ def _take(topic: Topic, lines: list[JournalLine], old: DirectoryStore, new: Dire
 
 def _apart(line: JournalLine, new: DirectoryStore, origin: str) -> JournalLine:
     """Rename the file in a journal line if the new directory has a history for that name."""
-    return line if new.history.last(line.file) is None else msgspec.structs.replace(line, file=second_file(line.file, origin))
+    file = line.file if new.history.last(line.file) is None else second_file(line.file, origin)
+    return _moved(line, file, line.name)
+
+
+def _moved(line: JournalLine, file: str, name: str) -> JournalLine:
+    """Return the line for another directory. An identity that is a file name, as older lines have it, follows the file."""
+    memory = file if line.memory == line.file else line.memory
+    return msgspec.structs.replace(line, file=file, name=name, memory=memory, was="")
 
 
 def _log(path: Path, there: Path, file: str) -> None:

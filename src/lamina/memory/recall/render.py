@@ -18,7 +18,7 @@ from ...core.terms import normal
 from ...core.wording import counted
 from ..store.evidence import Freshness
 from ..store.scopes import path_text
-from ..store.topic import Topic, evidence_of
+from ..store.topic import Topic, evidence_of, without_bookkeeping
 
 DAY = 86_400.0
 # A reason is one line.
@@ -67,14 +67,14 @@ def render_memory(topic: Topic, path: Path, *, age: float, evidence: Freshness, 
 
 def _text(topic: Topic) -> str:
     """Return the description, unless the body begins with it, and the body."""
-    body = strip_controls(topic.body)
+    body = readable_text(topic.body)
     about = topic.description.strip()
     return body if normal(body).startswith(normal(about.rstrip("."))) else f"{about}\n\n{body}".strip()
 
 
-def strip_controls(text: str) -> str:
-    """Remove control characters from a memory's text."""
-    return _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).strip()
+def readable_text(text: str) -> str:
+    """Return a memory's text without control characters and without the comments of an import."""
+    return _CONTROL.sub("", without_bookkeeping(text.replace("\r\n", "\n").replace("\r", "\n"))).strip()
 
 
 def age_text(seconds: float) -> str:

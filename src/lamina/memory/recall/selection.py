@@ -26,7 +26,7 @@ from ..store.topic_files import MOST_IN_MANIFEST, TopicHeader, choose_manifest
 from .library import STALE_SHARE, MemoryLibrary, Recalled
 from .plan import RecallQuestion, SeenMemories, filter_open
 from .rank import LOOKED_AT, Corpus, SearchDocument, clear_fits, explain
-from .render import age_text, cut_text, render_memory, strip_controls
+from .render import age_text, cut_text, readable_text, render_memory
 
 ChosenBy: TypeAlias = Literal["local", "model"]
 # The ranker's reasons list terms; this many characters are enough.
@@ -133,7 +133,7 @@ def best_of(
 def _brought(memory: MemoryLibrary, each: Recalled, why: str, policy: SurfacingPolicy) -> SurfacedMemory:
     path = memory.where(each.topic.file)
     text = render_memory(each.topic, path, age=each.age, evidence=each.evidence, lines=policy.lines, size=policy.file_bytes)
-    content = cut_text(strip_controls(each.topic.body), lines=policy.lines, size=policy.file_bytes).text
+    content = cut_text(readable_text(each.topic.body), lines=policy.lines, size=policy.file_bytes).text
     header = f"A memory, saved {age_text(each.age)}"
     facts = {"path": str(path), "content": content, "mtimeMs": int(each.topic.modified * 1000), "header": header}
     return SurfacedMemory(each.topic.file, path_text(path), why, text, facts)

@@ -1,9 +1,10 @@
 """Memories on disk: topics, their index, the journal of every change, scopes and modes.
 
 contract.py   the store protocol and its values     directory.py    the store in a directory    in_memory.py  the store in a dict
-topic.py      one memory as a file                  topic_files.py  finding, reading, scanning  index.py      MEMORY.md
+topic.py      one memory as a file                  topic_files.py  finding, reading, scanning  uses.py       recalls and reads
+index.py      the text of MEMORY.md                 index_file.py   its file and its limit
 draft.py      validation of new memories            secrets.py      redaction                   evidence.py   files it relies on
 journal.py, history.py, git.py  every change        recovery.py     crash recovery, rollback    journal_check.py  damage
 scopes.py, project_identity.py  memory locations    modes.py        off, read-only, confirm     daily_logs.py assistant mode
-lint.py       faults in memories and the index
+lint.py       faults in memories and the index      turn_changes.py what a turn changed, taken back
 """

@@ -16,8 +16,8 @@ if TYPE_CHECKING:  # readers need none of the code for writing
 
 ChangeAuthor: TypeAlias = Literal["user", "agent", "extraction", "dream"]
 # "outside": a change not made through us. "keep": content that the journal no longer had. "undone": the previous change did not
-# happen because its writer died, or was reverted outside.
-ChangeAction: TypeAlias = Literal["save", "remove", "restore", "outside", "keep", "undone"]
+# happen because its writer died, or was reverted outside. "rename": the file got another name, and its content stayed.
+ChangeAction: TypeAlias = Literal["save", "remove", "restore", "outside", "keep", "undone", "rename"]
 
 # A file created by hand may be longer. Beyond this size it does not count as a memory: only its beginning is read, and it is
 # never changed.
@@ -56,7 +56,10 @@ class Proposed(NamedTuple):
 
 
 class MemoryVersion(msgspec.Struct, frozen=True):
-    """One change. `digest` is of the file afterwards, empty if it was removed; `before` is of the file before."""
+    """One change. `digest` is of the file afterwards, empty if it was removed; `before` is of the file before.
+
+    `memory` identifies the memory, whatever its name and file; `was` is the former file of a renamed one.
+    """
 
     id: str
     time: float
@@ -66,6 +69,8 @@ class MemoryVersion(msgspec.Struct, frozen=True):
     digest: str
     file: str = ""
     before: str = ""
+    memory: str = ""
+    was: str = ""
 
 
 class MemoryStore(Protocol):

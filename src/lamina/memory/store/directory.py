@@ -32,11 +32,24 @@ from ...disk.trees.rootdir import RootDir
 from .contract import MOST_READ, ChangeReason, MemoryVersion, Saved
 from .draft import CleanDraft, Draft, apply_draft, clean_draft, read_draft
 from .history import MemoryHistory, hold_guard
-from .index import IndexFile, RewrittenIndex, add_entries, rewrite_index
-from .journal import MemoryChange, digest_of
+from .index import RewrittenIndex, add_entries, rewrite_index
+from .index_file import IndexFile
+from .journal import MemoryChange, concerns, digest_of
 from .recovery import needs_repair, repair
 from .secrets import redact
-from .topic import Topic, date_topic, fold_name, one_line, read_topic, says_the_same, stamp_topic, without_stamp, write_topic
+from .topic import (
+    Topic,
+    date_topic,
+    file_name,
+    fold_name,
+    name_key,
+    one_line,
+    read_topic,
+    says_the_same,
+    stamp_topic,
+    without_stamp,
+    write_topic,
+)
 from .topic_files import TopicFiles, changed_meanwhile, decode_text, is_topic
 
 _REASON_CHARS = 500
@@ -147,8 +160,19 @@ class DirectoryStore:
         return self.index_file.text()
 
     def log(self, name: str | None = None) -> list[MemoryVersion]:
-        """Return the changes, newest first; `name` may also be a file."""
-        return self.history.log(name)
+        """Return the changes, newest first. `name` may also be a file, or a name or file that the memory had before."""
+        return self.history.log(None if name is None else self.identity(name))
+
+    def identity(self, name: str) -> str:
+        """Return the identity of the memory with this name or file, or of the last one that had it; empty if none did."""
+        file = self.topic_files.meant(name)
+        if file is None and (known := self.history.find(name)):
+            return known
+        file = file or self.topic_files.find(name)
+        if file is None:
+            return ""
+        self.history.catch_up()
+        return self.history.identity(file, name, self.root.read_bytes(file, MOST_READ))
 
     def content(self, version_id: str) -> str | None:
         return self.history.content(version_id)
@@ -204,13 +228,33 @@ class DirectoryStore:
         # A new timestamp alone is not a change.
         if old is None or not says_the_same(without_stamp(old), without_stamp(topic)):
             self._write(MemoryChange(topic.file, topic.name, "save", planned.before, planned.after, why))
-        unfinished = self._listed(topic)
-        return Saved(self.topic_files.topic(topic.file) or topic, planned.before is None, planned.wish.redacted, unfinished)
+        # A dream names the files it changed in its record.
+        file = topic.file if old is None or why.who == "dream" else self._renamed(old.name, topic, planned.after, why)
+        named = msgspec.structs.replace(topic, file=file)
+        unfinished = self._listed(named, was=topic.file)
+        return Saved(self.topic_files.topic(file) or named, planned.before is None, planned.wish.redacted, unfinished)
 
-    def _listed(self, topic: Topic) -> str:
+    def _renamed(self, old: str, topic: Topic, data: bytes, why: ChangeReason) -> str:
+        """Rename the file of a memory whose name changed, if it was named after it. Return the file, renamed or not."""
+        was, file = topic.file, file_name(topic.name)
+        if file == was or was != file_name(old) or self.root.stat(file) is not None or self.root.twin(file) is not None:
+            return was
+        try:
+            self.history.catch_up()
+            memory = self.history.identity(was, topic.name, data)
+            self.history.record(MemoryChange(file, topic.name, "rename", None, data, _clean(why), memory, was), now=self.clock())
+            self.root.rename(was, file)
+        except DiskError:
+            # The memory is saved under its old file name, which is as good.
+            with suppress(DiskError):
+                self.history.catch_up()
+                self.history.settle(self.root.read_bytes(file, MOST_READ), now=self.clock())
+        return file if self.root.stat(file) is not None else was
+
+    def _listed(self, topic: Topic, *, was: str = "") -> str:
         """Add the index line of a saved memory. Return a sentence if that fails; the memory is saved anyway."""
         try:
-            self.index_file.add(topic)
+            self.index_file.add(topic, was=was)
         except DiskError as error:
             return f"{error} The memory is saved, but its index line may be missing or outdated until the next save."
         return ""
@@ -253,36 +297,55 @@ class DirectoryStore:
                 raise
 
     def restore(self, name: str, version_id: str | None = None, *, why: ChangeReason) -> Topic:
-        """Restore a version byte for byte; without an id, the last content that differs from the current one."""
+        """Restore a version byte for byte, in place of the current one. Without an id: the last content that differs from the
+        current one, or the last one with this name if the memory has another name now."""
         with self._changing():
-            versions = self.history.log(name)
+            memory = self.identity(name)
+            versions = self.history.log(memory)
             file = self._place_of(name, versions)
             if file is None:
                 raise InputError(name, "no such memory is known", "run `lamina memory log` to list all changes")
             check_child(self.root.path, file)
             old = self.topic_files.whole(file)
-            text = self._version(versions, version_id, digest_of(old))
+            there = None if old is None else read_topic(file, decode_text(old), 0)
+            last = versions[0].name if there is None else there.name
+            is_last = name_key(name) == name_key(last) or name in (file, *(version.file for version in versions[:1]))
+            text = self._version(versions, version_id, digest_of(old), former="" if is_last else name)
             if text is None:
                 wrong = "has no other version to restore" if version_id is None else f"has no version {version_id!r}"
                 raise InputError(name, wrong, f"run `lamina memory log {name}` to list the versions")
             data = text.encode("utf-8", "replace")
             topic = read_topic(file, text, self.clock())
+            self._check_name(topic, there)
             if data != old:
-                self._write(MemoryChange(file, topic.name, "restore", old, data, why))
-            if unfinished := self._listed(topic):
-                raise DiskError(file, "is restored, but its index line may be missing", unfinished.removesuffix("."))
-            return self.topic_files.topic(file) or topic
+                self._write(MemoryChange(file, topic.name, "restore", old, data, why, memory))
+            now = self._renamed(last, topic, data, why)
+            if unfinished := self._listed(msgspec.structs.replace(topic, file=now), was=file):
+                raise DiskError(now, "is restored, but its index line may be missing", unfinished.removesuffix("."))
+            return self.topic_files.topic(now) or topic
+
+    def _check_name(self, topic: Topic, there: Topic | None) -> None:
+        """Refuse a version whose name another memory has now."""
+        if there is not None and name_key(there.name) == name_key(topic.name):
+            return
+        owner = self.topic_files.named(topic.name)
+        if owner is not None and owner != topic.file:
+            raise InputError(topic.name, f"is the name of another memory now ({owner})", "remove or rename that one first")
 
     def _place_of(self, name: str, versions: list[MemoryVersion]) -> str | None:
         """Return the file to restore to: its current one, its old one, or a new one if another memory has that now."""
         if (file := self.topic_files.meant(name)) is not None or not versions:
             return file
         file = versions[0].file
-        return file if self.topic_files.topic(file) is None else self.topic_files.free(versions[0].name)
+        # Unless it was removed, the memory is still there under its present name.
+        return file if versions[0].digest or self.topic_files.topic(file) is None else self.topic_files.free(versions[0].name)
 
-    def _version(self, versions: list[MemoryVersion], version_id: str | None, now: str) -> str | None:
+    def _version(self, versions: list[MemoryVersion], version_id: str | None, now: str, *, former: str) -> str | None:
+        """Return the text to restore: the version with this id, or else the last one under its former name, if it is given."""
         if version_id is not None:
             return self.history.content(version_id) if any(version.id == version_id for version in versions) else None
+        if former:
+            versions = [version for version in versions if concerns(version, former)]
         digests = dict.fromkeys(digest for version in versions for digest in (version.digest, version.before))
         texts = (self.history.content_of(digest) for digest in digests if digest and digest != now)
         return next((text for text in texts if text is not None), None)

@@ -77,6 +77,8 @@ def fast_import_stream(lines: Iterable[JournalLine], *, goes_on: bool) -> Iterat
         yield _data(_message(line).encode("utf-8", "replace"))
         if goes_on and number == 0:
             yield f"from {BRANCH}^0\n".encode()
+        if line.action == "rename" and _SAFE.fullmatch(line.was):
+            yield f"D {_quoted(line.was)}\n".encode("utf-8", "replace")
         if _SAFE.fullmatch(line.file):
             if not line.digest:
                 yield f"D {_quoted(line.file)}\n".encode("utf-8", "replace")

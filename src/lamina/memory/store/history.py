@@ -4,7 +4,7 @@ It owns the files `.history/journal-NNNNNN.jsonl`; `journal` defines the lines. 
 before the change itself, so every acknowledged change has one, and replacing a content never loses it. A content is stored
 once in each segment that needs it, so dropping the oldest segment takes nothing from the others. At most 8 segments of about
 2 MiB are kept. The last content of a removed memory stays here: this is the trash. Changes not made through us are noticed
-at the next write and recorded as "outside".
+at the next write and recorded as "outside". A memory has one identity in all its lines, under whatever name and file.
 
 A crash while a line is appended loses at most that line. A crash after it leaves a line whose change did not happen; the
 next write then adds a line "undone". Writers hold the store's guard; readers need none. Secrets are removed from contents
@@ -21,6 +21,7 @@ from contextlib import AbstractContextManager
 import msgspec
 
 from ...disk.faults import AbsentIsFine
+from ...disk.paths.memory_paths import GUARD as GUARD
 from ...disk.temp_files import Durability
 from ...disk.trees.rootdir import RootDir
 from .contract import ChangeAction, MemoryVersion
@@ -35,10 +36,11 @@ from .journal import (
     read_head,
     to_version,
     unified_diff,
+    with_identities,
 )
+from .topic import name_key
 
 HISTORY_DIRECTORY = ".history"
-GUARD = ".memory.lock"
 # A save holds the guard for a few milliseconds, so even dozens of processes that save at once get their turn within this time.
 PATIENCE = 60.0
 # A few hundred versions per segment: the first save of a process reads them in milliseconds.
@@ -76,6 +78,7 @@ class MemoryHistory:
     def record(self, change: MemoryChange, *, now: float) -> str:
         """Append the coming change, preceded by any change made outside, and return the new version's id. The caller holds
         the guard and has caught up with the journal."""
+        change = change._replace(memory=change.memory or self.identity(change.file, change.name, change.old))
         return self._append([*self._found(change, now), make_line(change, now)])
 
     def settle(self, there: bytes | None, *, now: float) -> None:
@@ -86,7 +89,7 @@ class MemoryHistory:
         newest = self.latest
         if newest is None or not digest_of(there) == newest.before != newest.digest:
             return
-        change = MemoryChange(newest.file, newest.name, "undone", None, there, None)
+        change = MemoryChange(newest.file, newest.name, "undone", None, there, None, newest.memory, newest.was)
         self._append([make_line(change, now, before=newest.digest)])
         self.catch_up()
 
@@ -118,7 +121,9 @@ class MemoryHistory:
         if there == known and (change.old is None or there in self._kept):
             return
         action: ChangeAction = "keep" if there == known else "outside"
-        yield make_line(change._replace(action=action, new=change.old, old=None, why=None), now, before=known)
+        memory = change.memory if last is None else last.memory
+        found = MemoryChange(change.file, change.name, action, None, change.old, None, memory)
+        yield make_line(found, now, before=known)
 
     def _room(self) -> int:
         """Return the segment to append to. If it is full, start a new one and drop an old one."""
@@ -138,6 +143,26 @@ class MemoryHistory:
 
     def last(self, file: str) -> JournalHead | None:
         return self._last.get(file)
+
+    def identity(self, file: str, name: str, data: bytes | None) -> str:
+        """Return the identity of the memory in this file, which has this content, or which is about to be created.
+
+        A memory that comes again after its removal, or whose file was renamed outside, keeps its identity. The journal was
+        caught up with.
+        """
+        last = self.last(file)
+        if data is not None and last is not None:
+            return last.memory
+        digest, key = digest_of(data), name_key(name)
+        heads = self._last.values()
+        if data is None:
+            alike = [head for head in heads if name_key(head.name) == key]
+        else:
+            # A file that vanished right after it was written counts as never written.
+            alike = [head for head in heads if digest == (head.before if head.action == "undone" else head.digest)]
+        gone = [head for head in alike if not head.digest or self._root.stat(head.file) is None]
+        found = next((head for head in gone if head.file == file), gone[-1] if gone else None)
+        return found.memory if found is not None else os.urandom(6).hex()
 
     def newest(self) -> JournalHead | None:
         """Return the newest line: the only change that a crash may have left half done."""
@@ -180,15 +205,20 @@ class MemoryHistory:
     def _take(self, row: bytes) -> None:
         if (head := read_head(row)) is None:
             return
+        known = self._last.get(head.file)
+        head.memory = head.memory or (known.memory if known is not None else head.file)
         self.latest = self._last[head.file] = head
+        if head.was:
+            # The former file is gone, or has its content again if the rename did not happen.
+            digest = head.before if head.action == "undone" else ""
+            self._last[head.was] = JournalHead(head.was, "", head.action, digest, memory=head.memory)
         if head.has_content:
             self._kept.add(head.digest)
             self._segment_digests.add(head.digest)
 
     def lines(self) -> Iterator[JournalLine]:
         """Yield all lines, oldest first; unreadable ones are skipped."""
-        for number in sorted(self._segments()):
-            yield from self._lines_of(number)
+        return with_identities(line for number in sorted(self._segments()) for line in self._lines_of(number))
 
     def filled(self) -> list[JournalLine]:
         """Return all lines, oldest first, each with its content if any segment has it."""
@@ -213,17 +243,21 @@ class MemoryHistory:
             found = [*segment, *found]
         return [line for line in found if line.time > since]
 
-    def versions(self, file: str) -> list[tuple[MemoryVersion, str | None]]:
-        """Return the changes of one file, oldest first, with the text after each. The text is None if the journal lacks it
-        or the file was removed."""
+    def versions(self, memory: str) -> list[tuple[MemoryVersion, str | None]]:
+        """Return the changes of one memory, oldest first, with the text after each. The text is None if the journal lacks it
+        or the memory was removed."""
         lines = list(self.lines())
         contents = {line.digest: line.content for line in lines if line.content is not None}
-        return [(to_version(line), contents.get(line.digest)) for line in lines if line.file == file]
+        return [(to_version(line), contents.get(line.digest)) for line in lines if line.memory == memory]
 
-    def log(self, name: str | None = None) -> list[MemoryVersion]:
-        """Return the changes of one memory, or of all, newest first."""
-        found = [to_version(line) for line in self.lines() if name is None or concerns(line, name)]
+    def log(self, memory: str | None = None) -> list[MemoryVersion]:
+        """Return the changes of the memory with this identity, or of all, newest first."""
+        found = [to_version(line) for line in self.lines() if memory is None or line.memory == memory]
         return found[::-1]
+
+    def find(self, name: str) -> str:
+        """Return the identity of the memory that had this name or file last; empty if none had it."""
+        return next((version.memory for version in self.log() if concerns(version, name)), "")
 
     def content(self, version_id: str) -> str | None:
         """Return the file as it was after this change; None if it was removed or the version is unknown."""
@@ -240,6 +274,8 @@ class MemoryHistory:
         line = next((line for line in self.lines() if line.id == version_id), None)
         if line is None:
             return ""
+        if line.action == "rename":
+            return f"rename from {line.was}\nrename to {line.file}\n"
         return unified_diff(line.file, self.content_of(line.before), self.content_of(line.digest))
 
     def _segments(self) -> set[int]:

@@ -12,7 +12,7 @@ from ...core.errors import InputError
 from ...core.settings import Scope
 from .contract import ChangeAction, ChangeReason, MemoryVersion, Saved
 from .draft import Draft, apply_draft, clean_draft, second_file
-from .index import drop_entry, entry_of, put_entry
+from .index import drop_entry, entry_of, make_room, put_entry
 from .journal import concerns, digest_of
 from .topic import Topic, date_topic, file_name, name_key, read_topic, stamp_topic, write_topic
 
@@ -50,7 +50,7 @@ class InMemoryStore:
         if old is None or write_topic(topic, before=before) != before:
             topic = stamp_topic(topic, now=self.clock()) if modified is None else date_topic(topic, modified=modified)
             self._put(topic.name, file, write_topic(topic, before=before), "save", why)
-        self._index = put_entry(self._index, entry_of(topic))
+        self._list(topic)
         return Saved(self.get(topic.name) or topic, old is None, wish.redacted)
 
     def remove(self, name: str, *, why: ChangeReason) -> bool:
@@ -80,8 +80,13 @@ class InMemoryStore:
         file = file if there or file not in self._files else self._free(versions[0].name)
         topic = read_topic(file, text, self.clock())
         self._put(topic.name, file, text, "restore", why)
-        self._index = put_entry(self._index, entry_of(topic))
+        self._list(topic)
         return topic
+
+    def _list(self, topic: Topic) -> None:
+        """Add the index line. If the index is full, the lines of the oldest memories leave."""
+        oldest = sorted((file for file in self._files if file != topic.file), key=lambda file: self._files[file][1])
+        self._index = make_room(put_entry(self._index, entry_of(topic)), oldest, keep=topic.file)
 
     def _free(self, name: str) -> str:
         file = file_name(name)

@@ -1,27 +1,25 @@
-"""The index `MEMORY.md`: one line `- [Title](file.md) — hook` for each topic, the part a session receives, and the file.
+"""The text of the index `MEMORY.md`: one line `- [Title](file.md) — hook` for each topic, their order, and the part a session
+receives. `index_file` owns the file.
 
 Invariants: a line we write is one line of at most 150 characters that can neither break its link nor open a tag. Lines that
-are not ours keep their bytes. No text raises. A change is applied to the index as it is at that moment, so a user's edit is
-merged and never lost. Bytes that are not UTF-8 pass through unchanged. A file too long for an index is left alone.
-
-A crash at any line leaves the old index or the new one. Writers hold the store's guard.
+are not ours keep their bytes. No text raises. Lines are ordered by topic, which is the first word of the file name, and
+within a topic by use; the order changes only when a line is added. Pure.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from itertools import groupby
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from ...core.errors import DiskError, InputError
+from ...core.errors import InputError
 from ...core.fence import escape
 from ...core.front_matter import split_front_matter
 from ...core.wording import counted, plural
-from ...disk.temp_files import Durability
-from ...disk.trees.rootdir import RootDir
 from .secrets import redact
 from .topic import INDEX as INDEX
 from .topic import Topic, fold_name, one_line
@@ -31,10 +29,10 @@ from .topic_files import TopicHeader
 LINE_CHARS = 150
 MOST_LINES = 200
 MOST_BYTES = 25_000
-# A hundred times as much as is sent: a longer file is not an index.
-MOST_INDEX = 4 << 20
-# Each failed round means that another program saved the index at that very moment.
-_ROUNDS = 10
+# A line of the longest kind in any script.
+_LINE_BYTES = 4 * LINE_CHARS
+# Three hundred times as much as is sent: a longer file is not an index. Earlier versions wrote up to 4 MiB.
+MOST_INDEX = 8 << 20
 # Enough for a title; the hook tells the rest.
 _TITLE_CHARS = 60
 _SHOWN_CHARS = 60
@@ -45,6 +43,7 @@ _MARKUP = re.compile(r"<(?=[/!?\w])")
 _COMMENT = re.compile(r"^[ \t]*<!--.*?-->[ \t]*(?:\r?\n|\Z)", re.MULTILINE | re.DOTALL)
 _WORD_END = re.compile(r"[-_./ ]")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_NO_USES: Mapping[str, int] = {}
 
 
 class IndexEntry(NamedTuple):
@@ -59,7 +58,11 @@ def entry_of(topic: Topic | TopicHeader) -> IndexEntry:
 
 def read_entries(text: str) -> list[IndexEntry]:
     """Return the lines that point at a file; other lines belong to the user."""
-    return [found for line in text.split("\n") if "](" in line and (found := _entry(line)) is not None]
+    return [found for _, found in _entries(text)]
+
+
+def _entries(text: str) -> list[tuple[str, IndexEntry]]:
+    return [(line, found) for line in text.split("\n") if "](" in line and (found := _entry(line)) is not None]
 
 
 # The same lines are read at every save. A cache smaller than an index would never hit.
@@ -97,12 +100,13 @@ def _cut(text: str, longest: int) -> str:
     return f"{text[: longest - 1].rstrip()}…" if longest > 1 else ""
 
 
-def put_entry(text: str, entry: IndexEntry) -> str:
-    """Return the index with this entry: its line is replaced in place, or inserted next to related entries."""
-    line, key = entry_line(entry), fold_name(entry.file)
+def put_entry(text: str, entry: IndexEntry, *, was: str = "", uses: Mapping[str, int] = _NO_USES) -> str:
+    """Return the index with this entry: its line is replaced in place, or inserted among the lines of its topic. `was` is the
+    former file, whose line it replaces; `uses` counts the uses of each file."""
+    line, key, former = entry_line(entry), fold_name(entry.file), fold_name(was)
     lines = text.split("\n")
     places = [(number, fold_name(found.file)) for number, old in enumerate(lines) if (found := _entry(old)) is not None]
-    mine = [number for number, file in places if file == key]
+    mine = [number for number, file in places if file in (key, former)]
     if mine:
         old, ending = lines[mine[0]], "\r" if lines[mine[0]].endswith("\r") else ""
         if _entry(old) != _entry(line):
@@ -112,26 +116,113 @@ def put_entry(text: str, entry: IndexEntry) -> str:
     if not places:
         separator = "\n" if text and not text.endswith("\n") else ""
         return f"{text}{separator}{line}\n"
-    at = _place(places, key)
+    at = _place(places, key, uses)
     ending = "\r" if "\r\n" in text else ""
     if at == len(lines):
-        return f"{text}{ending}\n{line}\n"
-    return "\n".join([*lines[:at], line + ending, *lines[at:]])
+        lines = [*lines[:-1], lines[-1] + ending, line, ""]
+    else:
+        lines.insert(at, line + ending)
+    return "\n".join(_by_use(lines, uses))
 
 
-def _place(places: list[tuple[int, str]], key: str) -> int:
+def _place(places: list[tuple[int, str]], key: str, uses: Mapping[str, int]) -> int:
     """Return the line number for a new entry: ordered by topic, not by date.
 
-    It goes after the last file that begins with the same word. In a sorted list it goes to its sorted place. Otherwise it
-    goes to the end.
+    Within its topic it goes before the first file that is used less, or equally and sorted behind it. A new topic goes to its
+    sorted place if the topics are sorted, else to the end.
     """
-    files = [file for _, file in places]
-    if files == sorted(files):
-        position = bisect(files, key)
-        return places[position][0] if position < len(places) else places[-1][0] + 1
-    word, *_ = _WORD_END.split(key, maxsplit=1)
-    same = (number for number, file in reversed(places) if _WORD_END.split(file, maxsplit=1)[0] == word)
-    return next(same, places[-1][0]) + 1
+    topics = [_topic(file) for _, file in places]
+    mine, topic = (-uses.get(key, 0), key), _topic(key)
+    same = [(number, file) for (number, file), other in zip(places, topics, strict=True) if other == topic]
+    if same:
+        return next((number for number, file in same if (-uses.get(file, 0), file) > mine), same[-1][0] + 1)
+    position = bisect(topics, topic) if topics == sorted(topics) else len(places)
+    return places[position][0] if position < len(places) else places[-1][0] + 1
+
+
+def _topic(file: str) -> str:
+    """Return the topic of a file: the first word of its name."""
+    return _WORD_END.split(file, maxsplit=1)[0]
+
+
+def _by_use(lines: list[str], uses: Mapping[str, int]) -> list[str]:
+    """Sort neighbouring lines of one topic by use, the most used first; all others keep their places."""
+    if not uses:
+        return lines
+    files = [fold_name(found.file) if (found := _entry(line)) is not None else None for line in lines]
+    rows = list(zip(files, lines, strict=True))
+    ordered: list[str] = []
+    for topic, group in groupby(rows, key=lambda row: None if row[0] is None else _topic(row[0])):
+        run = list(group)
+        if topic is not None:
+            run.sort(key=lambda row: -uses.get(row[0] or "", 0))
+        ordered += [line for _, line in run]
+    return ordered
+
+
+# The limit
+
+
+def sent_part(text: str) -> str:
+    """Return the index without front matter and comments, as far as it counts for the limits."""
+    return _COMMENT.sub("", split_front_matter(text).body).strip("\ufeff \t\r\n")
+
+
+def excess(text: str) -> tuple[int, int]:
+    """Return by how many lines and bytes the index exceeds what a session receives; not positive if it fits."""
+    body = sent_part(text)
+    return body.count("\n") + 1 - MOST_LINES, len(body.encode("utf-8", "replace")) - MOST_BYTES
+
+
+def is_full(text: str) -> bool:
+    """Tell whether the index may have no room for another line."""
+    lines, size = excess(text)
+    return lines >= 0 or size > -_LINE_BYTES
+
+
+def note_rest(text: str, left: int) -> str:
+    """Add to the part a session receives that this number of memories has no line in it."""
+    if left <= 0:
+        return text
+    have = counted(left, "more memory has", "more memories have")
+    return f"{text}\n\n> {have} no line here. Recall brings those that fit a message; search the directory for others."
+
+
+def make_room(text: str, leaving: Iterable[str], *, keep: str) -> str:
+    """Return an index that fits: lines of the files in `leaving` go, the first ones first, as many as necessary.
+
+    If the index is still too long, it is mostly the user's. Then the line of `keep` goes to the top, so that it is sent.
+    """
+    lines, size = excess(text)
+    if lines <= 0 and size <= 0:
+        return text
+    sizes = {fold_name(found.file): len(line.encode("utf-8", "replace")) + 1 for line, found in _entries(text)}
+    gone: set[str] = set()
+    for file in map(fold_name, leaving):
+        if lines <= 0 and size <= 0:
+            break
+        if file in sizes:
+            gone.add(file)
+            lines, size = lines - 1, size - sizes[file]
+    rows = [row for row in text.split("\n") if (found := _entry(row)) is None or fold_name(found.file) not in gone]
+    if lines > 0 or size > 0:
+        mine = [row for row in rows if (found := _entry(row)) is not None and fold_name(found.file) == fold_name(keep)]
+        others = [row for row in rows if row not in mine]
+        first = next((number for number, row in enumerate(others) if _entry(row) is not None), 0)
+        rows = [*others[:first], *mine, *others[first:]]
+    return "\n".join(rows)
+
+
+def choose_lines(entries: Iterable[IndexEntry], uses: Mapping[str, int]) -> str:
+    """Return a new index with the first of these entries that fit, ordered by topic and use."""
+    kept, size = list[tuple[str, int, str, str]](), 0
+    for entry in entries:
+        line, file = entry_line(entry), fold_name(entry.file)
+        size += len(line.encode("utf-8", "replace")) + 1
+        if len(kept) == MOST_LINES or size - 1 > MOST_BYTES:
+            break
+        kept.append((_topic(file), -uses.get(file, 0), file, line))
+    return "".join(f"{line}\n" for *_, line in sorted(kept))
 
 
 class RewrittenIndex(NamedTuple):
@@ -186,7 +277,7 @@ def drop_entry(text: str, file: str) -> str:
 def load_index(text: str) -> str:
     """Return the part a session receives: without front matter and comments, within both limits, with a warning if it was
     cut."""
-    body = _COMMENT.sub("", split_front_matter(text).body).strip("\ufeff \t\r\n")
+    body = sent_part(text)
     lines = body.split("\n")
     size = len(body.encode("utf-8", "replace"))
     kept = _first_bytes("\n".join(lines[:MOST_LINES]))
@@ -223,52 +314,3 @@ def _warning(lines: list[str], whole: int, size: int) -> str:
         f"> Warning: {INDEX} {' and '.join(over)}, so only its beginning was loaded: {cut} ({shown!r}). "
         f"Shorten lines to at most {LINE_CHARS} characters and move detail into topic files."
     )
-
-
-class IndexFile:
-    __slots__ = ("_durability", "_root")
-
-    def __init__(self, root: RootDir, *, durability: Durability = "full") -> None:
-        self._root = root
-        self._durability: Durability = durability
-
-    def data(self) -> bytes | None:
-        return self._root.read_bytes(INDEX, MOST_INDEX)
-
-    def there(self) -> bool:
-        return self._root.stat(INDEX) is not None
-
-    def text(self) -> str:
-        return (self.data() or b"").decode("utf-8", "replace")
-
-    def line(self, file: str) -> str | None:
-        """Return the line that points at this file, unchanged."""
-        key = fold_name(file)
-        rows = (row.rstrip("\r") for row in self.text().split("\n") if "](" in row)
-        return next((row for row in rows if any(fold_name(entry.file) == key for entry in read_entries(row))), None)
-
-    def add(self, topic: Topic) -> None:
-        self.edit(lambda text: put_entry(text, entry_of(topic)))
-
-    def drop(self, file: str) -> None:
-        self.edit(lambda text: drop_entry(text, file))
-
-    def rebuild(self, headers: Iterable[TopicHeader]) -> None:
-        """Write a new index ordered by file, and so by topic: the order that `put_entry` would produce one by one."""
-        ordered = sorted(headers, key=lambda header: fold_name(header.file))
-        text = "".join(f"{entry_line(entry_of(header))}\n" for header in ordered)
-        self.edit(lambda there: there or text)
-
-    def edit(self, change: Callable[[str], str | None]) -> None:
-        """Write the result of `change`, which may be called several times; None leaves the file alone."""
-        for _ in range(_ROUNDS):
-            old = self.data()
-            if old is not None and len(old) >= MOST_INDEX:
-                raise DiskError(
-                    INDEX, f"is larger than {MOST_INDEX >> 20} MiB", "move it away, and it is rebuilt from the memories"
-                )
-            text = change((old or b"").decode("utf-8", "surrogateescape"))
-            new = old if text is None else text.encode("utf-8", "surrogateescape")
-            if new is None or new == old or self._root.replace_if(INDEX, new, expected=old, durability=self._durability):
-                return
-        raise DiskError(INDEX, "another program keeps changing it", "close it there and try again")

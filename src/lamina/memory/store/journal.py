@@ -1,7 +1,8 @@
 """Journal lines of a memory: their format, how they are built and read, and which change each line of a memory comes from.
 
 It owns the format of `.history/journal-NNNNNN.jsonl`, not the files. Invariants: a line names the content before and after
-by digest, so any two lines can be compared. Secrets are removed from contents that came from outside. An invalid row counts
+by digest, so any two lines can be compared. A memory keeps its identity whatever its name and file; a line of an older
+version has none, and then its file counts. Secrets are removed from contents that came from outside. An invalid row counts
 as no line. Pure, except for the random id of a new line.
 """
 
@@ -10,7 +11,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import msgspec
@@ -33,6 +34,8 @@ class JournalLine(msgspec.Struct, frozen=True, omit_defaults=True):
     before: str = ""
     why: ChangeReason | None = None
     content: str | None = None
+    memory: str = ""
+    was: str = ""
 
 
 class JournalHead(msgspec.Struct):
@@ -44,6 +47,8 @@ class JournalHead(msgspec.Struct):
     digest: str = ""
     before: str = ""
     content: msgspec.Raw = msgspec.Raw()
+    memory: str = ""
+    was: str = ""
 
     @property
     def has_content(self) -> bool:
@@ -51,7 +56,7 @@ class JournalHead(msgspec.Struct):
 
 
 class MemoryChange(NamedTuple):
-    """One change about to be made to a file. None means no file."""
+    """One change about to be made to a file. None means no file. Without `memory`, the journal finds the identity itself."""
 
     file: str
     name: str
@@ -59,6 +64,8 @@ class MemoryChange(NamedTuple):
     old: bytes | None
     new: bytes | None
     why: ChangeReason | None
+    memory: str = ""
+    was: str = ""
 
 
 def digest_of(data: bytes | None) -> str:
@@ -86,6 +93,14 @@ def fill_contents(lines: Iterable[JournalLine]) -> list[JournalLine]:
             line = msgspec.structs.replace(line, content=contents[line.digest])
         filled.append(line)
     return filled
+
+
+def with_identities(lines: Iterable[JournalLine]) -> Iterator[JournalLine]:
+    """Yield the lines, oldest first, each with the identity of its memory."""
+    owners: dict[str, str] = {}
+    for line in lines:
+        owners[line.file] = line.memory or owners.get(line.file) or line.file
+        yield line if line.memory else msgspec.structs.replace(line, memory=owners[line.file])
 
 
 def concerns(line: JournalLine | MemoryVersion, name: str) -> bool:
@@ -116,11 +131,15 @@ def make_line(change: MemoryChange, now: float, *, before: str | None = None) ->
         before=digest_of(change.old) if before is None else before,
         why=change.why,
         content=text,
+        memory=change.memory,
+        was=change.was,
     )
 
 
 def to_version(line: JournalLine) -> MemoryVersion:
-    return MemoryVersion(line.id, line.time, line.name, line.action, line.why, line.digest, line.file, line.before)
+    return MemoryVersion(
+        line.id, line.time, line.name, line.action, line.why, line.digest, line.file, line.before, line.memory, line.was
+    )
 
 
 # Blame

@@ -59,7 +59,7 @@ def read_journal(root: RootDir) -> JournalContents:
         for line in _lines(file, data, damage):
             if line.content is not None:
                 contents[line.digest] = line.content
-            versions[line.file] = versions.pop(line.file, [])
+            versions[line.file] = versions.pop(line.was if line.action == "rename" else line.file, [])
             versions[line.file].append(msgspec.structs.replace(line, content=None))
     return JournalContents(versions, {file: lines[-1] for file, lines in versions.items()}, contents, tuple(damage))
 

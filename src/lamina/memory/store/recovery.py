@@ -19,7 +19,8 @@ from ...core.errors import DiskError
 from ...core.wording import counted
 from .contract import MOST_READ, ChangeReason
 from .history import MemoryHistory, hold_guard
-from .index import INDEX, IndexFile, entry_line, entry_of
+from .index import INDEX, entry_line, entry_of
+from .index_file import IndexFile
 from .journal import JournalHead, MemoryChange, digest_of
 from .topic import Topic, read_topic
 from .topic_files import TopicFiles, decode_text
@@ -35,7 +36,7 @@ _Newest: TypeAlias = tuple[JournalHead, bytes | None]
 def needs_repair(files: TopicFiles, index: IndexFile, history: MemoryHistory) -> bool:
     if not index.there():
         return bool(files.files())
-    newest = _looked_at(files, history.newest())
+    newest = _looked_at(files, history.newest()) if not index.is_too_long() else None
     return newest is not None and _unlisted(newest, files, index, history) is not None
 
 
@@ -52,8 +53,8 @@ def repair(files: TopicFiles, index: IndexFile, history: MemoryHistory, *, now: 
         if headers := files.headers():
             index.rebuild(headers)
             notices = (f"{path} was missing and was rebuilt from {counted(len(headers), 'memory')}.",)
-    elif newest is not None and (topic := _unlisted(newest, files, index, history)) is not None:
-        index.add(topic)
+    elif newest is not None and not index.is_too_long() and (topic := _unlisted(newest, files, index, history)) is not None:
+        index.add(topic, was=newest[0].was)
         notices = (f"{path} lacked the line of {topic.file} after an interrupted change; the line was added.",)
     # Do this last: the line above was found through the journal's newest change.
     if newest is not None:
@@ -75,7 +76,7 @@ def _looked_at(files: TopicFiles, newest: JournalHead | None) -> _Newest | None:
 def _unlisted(newest: _Newest, files: TopicFiles, index: IndexFile, history: MemoryHistory) -> Topic | None:
     """Return the memory whose save stopped between file and index line, or whose removal stopped between line and file."""
     change, data = newest
-    if data is None or not _half_done(change, files):
+    if data is None or not _half_done(change, files, index):
         return None
     if digest_of(data) != (change.before if change.action == "remove" else change.digest):
         return None
@@ -93,13 +94,15 @@ def _is_old(line: str, topic: Topic, change: JournalHead, history: MemoryHistory
     return before is not None and line == entry_line(entry_of(before))
 
 
-def _half_done(change: JournalHead, files: TopicFiles) -> bool:
+def _half_done(change: JournalHead, files: TopicFiles, index: IndexFile) -> bool:
     """Tell whether the change may lack its index line. A line that the user removed later stays out: then the index is newer
     than the file."""
+    if change.action == "rename":
+        return index.line(change.was) is not None and files.root.stat(change.was) is None
     if change.action not in ("save", "restore"):
         return change.action == "remove"
-    file, index = files.root.stat(change.file), files.root.stat(INDEX)
-    return file is not None and index is not None and index.st_mtime_ns <= file.st_mtime_ns
+    file, there = files.root.stat(change.file), files.root.stat(INDEX)
+    return file is not None and there is not None and there.st_mtime_ns <= file.st_mtime_ns
 
 
 # Restoring files

@@ -40,6 +40,7 @@ DESCRIPTION_CHARS = 400
 FILE_CHARS = 60
 # Keys of a Claude Code memory under `metadata`; a file with one of them gets a timestamp when it changes.
 STAMPED = frozenset({"node_type", "originSessionId", "modified"})
+_BOOKKEEPING = re.compile(r"^<!-- lamina:import \{[^\n]*\} -->[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
 _KNOWN = ("name", "description", "type")
 _RESERVED = frozenset({"memory", "team", "logs", "readme"})
 
@@ -175,6 +176,11 @@ def without_stamp(topic: Topic) -> Topic:
     """Remove `metadata.modified`."""
     metadata = {key: value for key, value in _metadata(topic.fields).items() if key != "modified"}
     return msgspec.structs.replace(topic, fields=topic.fields | {"metadata": metadata}) if _metadata(topic.fields) else topic
+
+
+def without_bookkeeping(text: str) -> str:
+    """Remove the comments in which an import keeps the original fields of a memory."""
+    return _BOOKKEEPING.sub("", text) if "<!-- lamina:" in text else text
 
 
 def evidence_of(topic: Topic) -> tuple[str, ...]:

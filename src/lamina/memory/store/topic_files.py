@@ -23,7 +23,20 @@ from ...core.front_matter import MOST_BYTES
 from ...disk.trees.rootdir import RootDir
 from ...disk.trees.scan import ScannedFile, TreeComparison, compare_tree, read_heads
 from .contract import MOST_READ, READ_IN_PART
-from .topic import DESCRIPTION_CHARS, INDEX, KINDS, Kind, Topic, clean_name, file_name, fold_name, name_key, one_line, read_topic
+from .topic import (
+    DESCRIPTION_CHARS,
+    INDEX,
+    KINDS,
+    Kind,
+    Topic,
+    clean_name,
+    file_name,
+    fold_name,
+    name_key,
+    one_line,
+    read_topic,
+    without_bookkeeping,
+)
 
 HEAD_LINES = 30
 HEAD_BYTES = MOST_BYTES + 16
@@ -119,7 +132,7 @@ class TopicFiles:
             else:
                 wanted.append(header)
         for file, data in read_heads(self.root, [header.file for header in wanted], BODY_BYTES).items():
-            text = decode_text(data)
+            text = without_bookkeeping(decode_text(data))
             end = text.find("\n---", 3) if text.startswith("---") else -1
             texts[file] = text[end + 4 :] if end >= 0 else text
         # As with heads, a file that is too young may change unnoticed.

@@ -49,6 +49,11 @@ def overview(asked: TurnContext) -> list[Wire] | None:
     if not _OVERVIEW.match(asked.prompt):
         return None
     lines = [f"- {known.title}: {known.hook}" if known.hook else f"- {known.title}" for known in asked.known]
+    if not lines and asked.directory is not None and "Glob" in asked.tools:
+        # The index may be older than a memory whose turn was undone.
+        if not asked.done:
+            return call(asked, "Glob", {"pattern": "*.md", "path": asked.directory})
+        lines = [f"- {title(path)}" for path in _files(asked.done[-1].said)] if not asked.done[-1].failed else []
     return say("I remember:\n" + "\n".join(lines) if lines else "There are no memories here yet.")
 
 

@@ -30,6 +30,8 @@ _RECALLED = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 FRONT = re.compile(r"---\n(?P<head>.*?)\n---\n+(?P<body>.*)", re.DOTALL)
+# A memory that got another name, and its file with it.
+_MOVED = re.compile(r"Its file was renamed with it and is now (?P<path>\S[^\n]*?\.md)\.(?= |$)")
 _NUMBER = re.compile(r"^\s*\d+\t", re.MULTILINE)
 _TODAY = re.compile(r"^(?:Today is|The date has changed .{0,80}, today is) (\d{4}-\d\d-\d\d)\b", re.MULTILINE)
 
@@ -128,6 +130,7 @@ def _known(indexes: Sequence[re.Match[str]], messages: Sequence[Wire], directory
             continue
         found.pop(path, None)
         if (text := FRONT.match(str(done.given.get("content", "")))) is not None:
+            path = moved["path"] if (moved := _MOVED.search(done.said)) else path
             found[path] = KnownMemory(field(text["head"], "name"), path, field(text["head"], "description"))
     return list(found.values())
 

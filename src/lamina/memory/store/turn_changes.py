@@ -1,0 +1,91 @@
+"""The changes that a turn made to memory, found in the journal by session and message, and taken back on request.
+
+Invariants: a memory goes back to the version it had before the turn, byte for byte, or to the trash if the turn created it.
+A memory that was changed since is left alone and reported. A proposal of the turn is withdrawn. Nothing else is touched.
+
+A crash at any line leaves each memory as the turn left it or as it was before; the same call finishes the work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Literal, NamedTuple, TypeAlias
+
+from ...core.errors import LaminaError
+from .contract import ChangeReason
+from .history import MemoryHistory
+from .journal import JournalLine
+from .modes import GatedStore
+
+Did: TypeAlias = Literal["saved", "changed", "removed", "proposed"]
+SINCE = "was changed since"
+LOST = "has no earlier version in the journal any more"
+
+
+class TurnChange(NamedTuple):
+    """What a turn did to one memory. `version` is the state before the turn, empty if there was none; for a proposal it is the
+    proposal's id. `problem` is why the change can't be taken back, empty if it can."""
+
+    name: str
+    file: str
+    did: Did
+    version: str = ""
+    problem: str = ""
+
+
+class TakenBack(NamedTuple):
+    """The result: the names of the memories taken back, and a sentence for each that was left."""
+
+    back: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+
+
+def find_turn_changes(gated: GatedStore, session: str, messages: Collection[str]) -> list[TurnChange]:
+    """Return what was changed for these messages of a session, in order, and what waits for approval."""
+    if not gated.readable:
+        return []
+    waiting = [each for each in gated.inbox.waiting() if _is_for(each.why, session, messages)]
+    return [
+        *_changes(gated.store.history, session, messages),
+        *(TurnChange(each.name, each.file, "proposed", each.id) for each in waiting),
+    ]
+
+
+def _changes(history: MemoryHistory, session: str, messages: Collection[str]) -> list[TurnChange]:
+    memories: dict[str, list[JournalLine]] = {}
+    for line in history.lines():
+        memories.setdefault(line.memory, []).append(line)
+    found = []
+    for lines in memories.values():
+        own = [index for index, line in enumerate(lines) if _is_for(line.why, session, messages)]
+        if own:
+            found.append(_change(lines, own[0], own[-1]))
+    return [change for change in found if change.did != "removed" or change.version]
+
+
+def _change(lines: list[JournalLine], first: int, last: int) -> TurnChange:
+    line, before = lines[last], lines[first - 1] if first else None
+    version = before.id if before is not None and before.digest else ""
+    problem = SINCE if last < len(lines) - 1 else LOST if not version and lines[first].before else ""
+    did: Did = "removed" if not line.digest else "changed" if version else "saved"
+    return TurnChange(line.name, line.file, did, version, problem)
+
+
+def _is_for(why: ChangeReason | None, session: str, messages: Collection[str]) -> bool:
+    return why is not None and why.session == session and why.message in messages
+
+
+def take_back(gated: GatedStore, change: TurnChange, *, why: ChangeReason) -> str:
+    """Take back one change. Return why it was left, or an empty string."""
+    if change.problem:
+        return f"{change.name} {change.problem}."
+    try:
+        if change.did == "proposed":
+            gated.inbox.reject(change.version)
+        elif change.version:
+            gated.restore(change.file, change.version, why=why)
+        else:
+            gated.remove(change.file, why=why)
+    except LaminaError as error:
+        return str(error)
+    return ""

@@ -1,0 +1,70 @@
+"""Undo of the last turn, and of what it changed in memory.
+
+Undoing a turn changes the conversation only. The memories it saved are named in the result, and `undo_memories` takes them
+back: the user decides, because a memory outlives its conversation.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..conversation.revision import rewind
+from ..core.blocks import Text, ToolUse
+from ..core.errors import UsageError
+from .start import SessionStart
+
+if TYPE_CHECKING:
+    from ..memory.store.turn_changes import TakenBack, TurnChange
+
+
+class UndoneTurn(NamedTuple):
+    """The turn that `undo_turn` removed from the conversation."""
+
+    words: str  # the user's message
+    answers: int  # number of answers
+    calls: tuple[str, ...]  # names of the tools that were called
+    memories: tuple[TurnChange, ...] = ()  # what it changed in memory; this is not undone yet
+
+
+class TurnUndo(SessionStart):
+    """The methods that undo a turn."""
+
+    def undo_turn(self) -> UndoneTurn:
+        """Undo the last turn, so that the conversation continues before the user's last message.
+
+        The transcript keeps everything. Files that tools changed stay changed, and so do memories; pass the result to
+        `undo_memories` to take those back too.
+
+        Returns:
+            What was removed, and the memories that the turn saved, changed, removed or proposed.
+
+        Raises:
+            UsageError: There is no turn to undo.
+        """
+        from ..conversation.compaction.cuts import is_said
+
+        with self._open():
+            items = self._c.log.view.items
+            last = next((at for at in range(len(items) - 1, -1, -1) if is_said(items[at])), None)
+            if last is None:
+                raise UsageError("There is nothing to undo: this session has no user message in view.")
+            gone = items[last:]
+            words = " ".join(block.text for block in gone[0].blocks if isinstance(block, Text))
+            answers = {item.key or item.uuid for item in gone if item.role == "assistant"}
+            calls = [block.name for item in gone for block in item.blocks if isinstance(block, ToolUse)]
+            rewind(self._c, self._c.log.tree.nodes[gone[0].uuid].parent)
+            memories = self._binding.changes_for([item.uuid for item in gone])
+            return UndoneTurn(words, len(answers), tuple(calls), memories)
+
+    def undo_memories(self, turn: UndoneTurn) -> TakenBack:
+        """Take back what an undone turn changed in memory.
+
+        Args:
+            turn: The result of `undo_turn`.
+
+        Returns:
+            The names of the memories that were taken back, and a sentence for each that was left: one that was changed since
+            stays as it is. A memory that the turn created goes to the trash.
+        """
+        with self._open():
+            return self._binding.take_back(turn.memories)
