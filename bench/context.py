@@ -1,12 +1,15 @@
 """Context management side by side: breaks of the cache, tokens written again, cost and calls over the window.
 
-    python bench/context.py HARNESS [--transcripts DIR] [--work DIR] [--venvs DIR] [--only WORD] [--json]
+    python bench/context.py HARNESS [--transcripts DIR] [--work DIR] [--venvs DIR] [--only WORD] [--automatic] [--json]
 
 HARNESS is the directory of the benchmark (run_one.py, common.py, adapters/). Sessions are made in --work: a synthetic one of 1,000
 messages, and with --transcripts the Claude Code sessions below DIR, converted by the harness and joined into one. Lamina runs in
 this interpreter, other systems in the environment of their name below --venvs, where there is one. Prices, cache and summary sizes
 are the harness's own: a read costs 0.1 of an input token, a write 1.25, an output token 5; the cache never expires; the window has
 200,000 tokens.
+
+With --automatic the same for caches that need no marks (Chat Completions): a write costs what uncached input costs, a read 0.1. Lamina
+then runs behind a provider without cache marks.
 """
 
 from __future__ import annotations
@@ -24,8 +27,19 @@ HERE = Path(__file__).resolve().parent
 SOURCE = HERE.parent / "src"
 # Shorter ones never fill a window, and a joined session is long enough without them.
 LEAST_BYTES = 200_000
+# Runs a script of the harness with other prices: what is written to an automatic cache costs no more than other input.
+AUTOMATIC_PRICES = """
+import runpy, sys
+harness, *sys.argv = sys.argv[1:]
+sys.path.insert(0, harness)
+import common
+common.WRITE = common.BASE
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
 # Which environment each system of the harness needs; None: this one.
 SYSTEMS: dict[str, str | None] = {
+    "lamina_peer:balanced": None,
+    "lamina_peer:thrifty": None,
     "lamina_peer:classic": None,
     "lamina_peer:lean": None,
     "lamina_peer:classic,size_clearing=off": None,
@@ -87,10 +101,15 @@ def numbered(message: dict[str, Any], number: int) -> dict[str, Any]:
     return {**message, "content": blocks}
 
 
-def run(harness: Path, system: str, session: Path, work: Path, python: str, seconds: int) -> dict[str, Any] | str:
-    out = work / f"{system.replace(':', '-').replace(',', '-')}-{session.stem}.json"
+def run(
+    harness: Path, system: str, session: Path, work: Path, python: str, seconds: int, *, automatic: bool = False
+) -> dict[str, Any] | str:
+    if automatic and system.startswith("lamina_peer"):
+        system += ",automatic=on"
+    out = work / f"{system.replace(':', '-').replace(',', '-')}-{session.stem}{'-automatic' if automatic else ''}.json"
     environment = {**os.environ, "PYTHONPATH": f"{HERE}{os.pathsep}{SOURCE}"}
-    command = [python, "-X", "utf8", str(harness / "run_one.py"), "session", system, str(session), str(out), str(seconds)]
+    start = ["-c", AUTOMATIC_PRICES, str(harness)] if automatic else []
+    command = [python, "-X", "utf8", *start, str(harness / "run_one.py"), "session", system, str(session), str(out), str(seconds)]
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     if done.returncode != 0:
         return (done.stderr.strip().splitlines() or ["it ended without a word"])[-1][:300]
@@ -126,6 +145,7 @@ def main() -> None:
     parser.add_argument("--venvs", type=Path)
     parser.add_argument("--only", default="")
     parser.add_argument("--seconds", type=int, default=3_600)
+    parser.add_argument("--automatic", action="store_true", help="prices and requests of a cache without marks")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     work = given.work or Path(tempfile.mkdtemp(prefix="lamina-context-"))
@@ -138,8 +158,11 @@ def main() -> None:
             if given.only not in system:
                 continue
             python = interpreter(given.venvs, needed)
-            rows[system] = run(given.harness, system, session, work, python, given.seconds) if python else "is not installed"
-            row = rows[system]
+            row = rows[system] = (
+                run(given.harness, system, session, work, python, given.seconds, automatic=given.automatic)
+                if python
+                else "is not installed"
+            )
             cells = "  " + row if isinstance(row, str) else "".join(f"{shown(key, row):>16}" for key, _ in COLUMNS)
             print(f"{system:<40}{cells}", flush=True)
     if given.json:

@@ -1,6 +1,7 @@
 """Lamina behind the adapter interface of a benchmark for context management (see context.py); it holds no policy of its own.
 
     make("classic"), make("lean"), make("classic,notes=off"): a policy's name, then switches of Settings
+    make("balanced,automatic=on"): behind a provider whose cache needs no marks, as Chat Completions
 
 The harness plays a recorded session: `append` takes what was said, `prepare` gives the request that would leave now, `render` puts
 it into the harness's own blocks. Calls beside the conversation (summaries, notes) are answered here: a summary with the harness's own
@@ -38,9 +39,9 @@ class Answering:
 
     name, model = "anthropic", "claude-sonnet-4-5"
     can_call = True
-    capabilities = Capabilities("messages", cache_marks=True, thinking=True)
 
-    def __init__(self) -> None:
+    def __init__(self, *, automatic: bool = False) -> None:
+        self.capabilities = Capabilities("chat") if automatic else Capabilities("messages", cache_marks=True, thinking=True)
         self.calls: list[Any] = []
         self._offline = offline()
         self._summaries = 0
@@ -77,6 +78,7 @@ class LaminaPeer(common.Adapter):  # type: ignore[misc]  # the harness has no ty
         policy, *switches = (variant or "classic").split(",")
         self.policy = policy
         self.switches = {name: value == "on" for name, _, value in (switch.partition("=") for switch in switches)}
+        self.automatic = self.switches.pop("automatic", False)
         self.name = f"lamina {variant or 'classic'}"
         self.note = "lamina.Session, transcript written, calls beside it answered by fixed text"
         self.stopped = False
@@ -84,7 +86,7 @@ class LaminaPeer(common.Adapter):  # type: ignore[misc]  # the harness has no ty
     def start(self, system: str, tools: list[dict[str, Any]], limit_tokens: int | None, workdir: str) -> None:
         if limit_tokens is None:
             self.switches |= {"auto_compact": False}
-        self.provider = Answering()
+        self.provider = Answering(automatic=self.automatic)
         self.session = lamina.Session(
             self.provider,
             instructions=False,

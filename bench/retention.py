@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from context import SYSTEMS, interpreter, make_sessions, run
 
-POLICIES = ("lamina_peer:lean", "lamina_peer:classic")
+POLICIES = ("lamina_peer:balanced", "lamina_peer:thrifty", "lamina_peer:lean", "lamina_peer:classic")
 HEAD = f"{'system':<36}{'cost M':>8}{'kept':>8}{'frontier M':>12}{'at':>16}{'over it':>9}"
 
 

@@ -63,7 +63,6 @@ APPENDED = {
 # Reads of a whole file or stream, whatever its size.
 WHOLE = {
     "disk/git.py:run_git": "git's words about a repository of ours, within a deadline",
-    "maintenance/forget/memories.py:_read_all": "its size was looked at before",
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
@@ -15,6 +16,7 @@ import pytest
 
 from lamina.agent.agent import Agent
 from lamina.core.settings import Settings
+from lamina.disk.crash_points import watched
 from lamina.disk.home.ledger import list_ledger_days, read_ledger_day
 from lamina.disk.locks.dream_lock import DreamLock
 from lamina.disk.settings_files import lamina_home
@@ -337,6 +339,29 @@ def test_a_provider_that_fails_rolls_back_and_three_times_pause_it(
     assert last(memory) == before
     assert [event.get("stopped") for event in one.events] == [None] * MOST_FAILURES + ["failures"]
     assert "failed 3 times in a row" in one.agent.session.notices[-1]
+    assert topics(memory) == ALL
+
+
+@pytest.mark.spec("D2", "Z12")
+@pytest.mark.parametrize("call", ["copy.write", "temp.write"], ids=["making the copy", "changing the copy"])
+def test_a_disk_error_inside_a_dream_is_a_notice_and_changes_nothing(
+    opened: Open, messages_server: MessagesServer, project: Path, call: str
+) -> None:
+    memory = remembered(project)
+    longer = "---\ntype: project\ndescription: Rows\n---\n" + f"{HELD}\n" * 20
+    Script(messages_server, ORIENT, MERGE, write(**{"importer-rows": longer}))
+    one = Dreamer(opened)
+
+    def full(name: str, size: int) -> None:
+        if name == call and (name == "copy.write" or size == len(longer)):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with watched(full):
+        one.run()
+        one.settle()
+    [notice] = one.notices
+    assert notice.startswith("The dream failed because of a disk error: ")
+    assert "the disk is full" in notice
     assert topics(memory) == ALL
 
 

@@ -115,6 +115,21 @@ def test_what_the_person_said_is_remembered_and_announced(
     assert why.message in {record.uuid for record in records(one.agent) if getattr(record, "role", "") == "user"}
 
 
+@pytest.mark.spec("X1", "B4")
+@pytest.mark.parametrize("text", [RULE, topic("The release is planned for 2027-01-15.", type="project", name="release")])
+def test_undoing_a_turn_finds_what_its_review_saved(
+    watched: Callable[..., Watched], messages_server: MessagesServer, text: str
+) -> None:
+    one = watched()
+    writes(messages_server, one.memory / "new.md", text)
+    one.run(WORDS)
+    assert one.files == ["MEMORY.md", "new.md"]
+    turn = one.agent.session.undo_turn()
+    assert [change.did for change in turn.memories] == ["saved"]
+    assert len(one.agent.session.undo_memories(turn).back) == 1
+    assert one.files == ["MEMORY.md"]
+
+
 @pytest.mark.spec("X1")
 def test_it_is_the_same_over_chat_completions(watched: Callable[..., Watched], messages_server: MessagesServer) -> None:
     one = watched(wire="chat")

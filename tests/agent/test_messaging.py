@@ -258,6 +258,21 @@ def test_mail_in_the_team_mailbox_is_read_once_and_allows_nothing(
     assert agent.session.status.cache_breaks == 0
 
 
+@pytest.mark.spec("Z12")
+def test_lines_in_a_mailbox_that_are_no_messages_are_a_notice(
+    opened: Open, messages_server: MessagesServer, tmp_path: Path
+) -> None:
+    home = tmp_path / "home"
+    agent = opened(home=home, settings=Settings(mailbox="alice"))
+    deliver(home, MailboxAddress("alice", "default"), encode_message(AgentMessage.new("bob", "Hello.")))
+    with open(home / "teams" / "default" / "alice" / "inbox.jsonl", "ab") as inbox:
+        inbox.write(b'not json\n{"id": "0123456789abcdef", "body": "of another version"}\n')
+    agent.run("What is new?")
+    [notice] = [each for each in agent.session.notices if "mailbox" in each]
+    assert "had 2 lines that are not a message; they were removed." in notice
+    assert mail_of(messages_server.requests[0])
+
+
 @pytest.mark.spec("A6")
 @pytest.mark.prefix_free("two conversations begin with the same words")
 @pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="needs Unix sockets")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from pathlib import Path
 
 import pytest
 from tests.maintenance.made import NAME, make_home, texts
+
+from lamina.disk.crash_points import watched
 
 from .running import here, misused, on_a_terminal
 
@@ -63,3 +66,50 @@ def test_what_is_left_in_other_projects_is_said(home: Path, tmp_path: Path) -> N
 
 def test_too_short_a_subject_is_misuse(tmp_path: Path) -> None:
     assert misused(here("forget", "a", "--yes", cwd=tmp_path))
+
+
+@pytest.mark.spec("B11")
+def test_it_exits_with_1_until_nothing_is_left_and_a_resume_finishes_it(home: Path, tmp_path: Path) -> None:
+    make_home(home, tmp_path / "p")
+
+    def full(name: str, size: int) -> None:
+        if name == "rewrite.write":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with watched(full):
+        stopped = here("forget", NAME, "--yes", cwd=tmp_path / "p")
+    assert stopped.returncode == 1
+    assert "the disk is full or the quota is used up" in stopped.stdout
+    assert stopped.stdout.endswith("Unfinished. Run `lamina forget --resume` to finish it.\n")
+    told = json.loads(here("forget", "--resume", "--json", cwd=tmp_path).stdout)
+    assert [(one["subject"], one["unfinished"], one["left"]) for one in told] == [(NAME, False, [])]
+    assert NAME not in texts(home)
+    assert here("forget", "--resume", cwd=tmp_path).stdout == "No forget is unfinished.\n"
+
+
+def test_a_disk_too_full_to_begin_is_one_sentence_and_removes_nothing(home: Path, tmp_path: Path) -> None:
+    make_home(home, tmp_path / "p")
+    before = texts(home)
+
+    def full(name: str, size: int) -> None:
+        if size:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with watched(full):
+        stopped = here("forget", NAME, "--yes", cwd=tmp_path / "p")
+    assert (stopped.returncode, stopped.stdout, texts(home)) == (1, "", before)
+    [line] = stopped.stderr.splitlines()
+    assert "the disk is full" in line
+
+
+def test_what_the_user_has_to_change_is_left_and_exits_with_1(home: Path, tmp_path: Path) -> None:
+    make_home(home, tmp_path / "p")
+    (home / "settings.json").write_text(json.dumps({"lamina": {"extraGuidelines": f"{NAME} is the boss"}}))
+    assert here("forget", NAME, "--yes", cwd=tmp_path / "p").returncode == 1
+    told = here("forget", NAME, "--yes", cwd=tmp_path / "p")
+    assert (told.returncode, told.stdout) == (1, f"Nothing was removed.\nLeft: {home / 'settings.json'}: still contains it\n")
+
+
+def test_a_subject_and_a_resume_do_not_go_together(tmp_path: Path) -> None:
+    assert misused(here("forget", NAME, "--resume", cwd=tmp_path))
+    assert misused(here("forget", cwd=tmp_path))

@@ -195,3 +195,36 @@ def test_every_option_of_every_command_is_explained() -> None:
             options = [each for each in found.params if isinstance(each, click.Option)]
             silent += [f"{path} {name} {each.opts[0]}" for each in options if not each.help]
     assert silent == []
+
+
+INTERRUPTED = """
+import sys, time
+from lamina.cli.interrupts import protect_imports
+protect_imports()
+try:
+    import interrupted
+    time.sleep(120)
+except KeyboardInterrupt:
+    print(interrupted.whole)
+"""
+
+
+def test_an_interrupt_during_an_import_waits_until_the_module_is_whole(tmp_path: Path) -> None:
+    """An exception inside Python's import machinery may leave its lock held, and other threads would wait for it forever."""
+    (tmp_path / "interrupted.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nwhole = True\n")
+    program = [sys.executable, "-c", INTERRUPTED]
+    done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert (done.stdout, done.stderr) == ("True\n", "")
+
+
+@pytest.mark.spec("Z12")
+@pytest.mark.skipif(sys.platform != "linux", reason="needs file names that are no text")
+def test_a_directory_whose_name_is_no_text_is_no_traceback(tmp_path: Path) -> None:
+    odd = tmp_path / os.fsdecode(b"caf\xe9")
+    odd.mkdir()
+    assert here("memory", "list", "--json", cwd=odd).stdout == "[]\n"
+    ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    done = lamina(b"-p", "Remember: caf\xe9 \u90e8\u7f72 on Thursdays".encode(), cwd=odd, stdin=b"", **ascii_only)
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False)
+    done = lamina(b"forget", "caf\xe9 \u90e8\u7f72".encode(), b"--yes", cwd=odd, stdin=b"", **ascii_only)
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False)

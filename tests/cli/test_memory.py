@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from lamina.memory.memory import Memory
+from lamina.memory.store.contract import ChangeReason
+
 from .running import here
 
 
@@ -130,3 +133,19 @@ def test_each_line_has_its_change(tmp_path: Path) -> None:
     assert rows(tmp_path, "diff", "testing-db")["id"] == newest["id"]
     assert here("memory", "diff", "--version", "nothing", "--cwd", str(tmp_path)).returncode == 2
     assert rows(tmp_path, "index")[0]["text"].startswith("- [testing-db]")
+
+
+@pytest.mark.spec("B4")
+def test_a_restore_names_what_was_saved_instead_in_the_same_turn(tmp_path: Path) -> None:
+    why = ChangeReason("agent", "asked for", "s1", "m1")
+    with Memory.open(tmp_path) as memory:
+        memory.save("deploy-thursdays", description="we deploy on Thursdays", body="Thursdays.")
+        memory.save("deploy-tuesdays", description="we deploy on Tuesdays", body="Tuesdays.", why=why)
+        memory.save("billing", description="Anna owns billing", body="Anna.")
+        memory.forget("deploy-thursdays", why=why)
+    done = here("memory", "restore", "deploy-thursdays", "--cwd", str(tmp_path))
+    assert "also saved 'deploy-tuesdays', which is still there" in done.stderr
+    assert "lamina memory rm deploy-tuesdays" in done.stderr
+    assert "billing" not in done.stderr
+    run(tmp_path, "rm", "deploy-tuesdays")
+    assert {row["name"] for row in rows(tmp_path, "list")} == {"deploy-thursdays", "billing"}

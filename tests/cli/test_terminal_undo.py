@@ -105,3 +105,16 @@ def test_a_memory_kept_after_an_undo_is_not_denied(tmp_path: Path) -> None:
         agent.run("Remember: we deploy on Thursdays.")
         agent.session.undo_turn()
         assert "deploy-thursdays" in agent.run("What do you remember?").text
+
+
+@pytest.mark.spec("S6", "B4")
+def test_a_memory_renamed_twice_in_one_conversation_is_one_memory(tmp_path: Path) -> None:
+    with open_agent(tmp_path) as agent:
+        for day in ("Thursdays", "Tuesdays", "Mondays"):
+            agent.run(f"Remember: we deploy on {day}.")
+            assert names(tmp_path) == {f"deploy-{day.lower()}"}
+            assert day in agent.run("When do we deploy?").text
+        agent.session.undo_turn()
+        turn = agent.session.undo_turn()
+        assert agent.session.undo_memories(turn).back == ("deploy-mondays",)
+        assert names(tmp_path) == {"deploy-tuesdays"}

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from lamina.core.errors import SettingError
 from lamina.core.settings import Settings
 from lamina.disk.settings_files import lamina_home, load_settings, settings_paths
 
@@ -304,3 +305,24 @@ def test_the_paths_are_known_without_reading_them(place: Place) -> None:
     paths = settings_paths(cwd=place.cwd, environ=place.environ, managed_path=place.managed)
     assert (paths.user, paths.project, paths.local) == (place.user, place.project, place.local)
     assert paths.flags == place.home / "flags.json"
+
+
+@pytest.mark.spec("Z10", "G1")
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="needs owners")
+def test_a_home_that_is_the_root_of_the_disk_or_of_another_user_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for root in ("/", "//", "/.", "/usr/.."):
+        with pytest.raises(SettingError, match="is the root of the disk; set LAMINA_HOME to a directory that you own"):
+            lamina_home({"HOME": str(tmp_path), "LAMINA_HOME": root})
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    assert lamina_home({"HOME": "/x", "LAMINA_HOME": str(mine)}) == mine
+    if os.geteuid() == 0:
+        os.chown(mine, 65_534, -1)
+    else:
+        other = os.geteuid() + 1
+        monkeypatch.setattr(os, "geteuid", lambda: other)
+    with pytest.raises(SettingError, match=r"belongs to another user \(uid \d+\); set LAMINA_HOME to a directory that you own"):
+        lamina_home({"HOME": "/x", "LAMINA_HOME": str(mine)})
+    assert lamina_home({"HOME": "/x", "LAMINA_HOME": str(mine / "new")}) == mine / "new"

@@ -120,3 +120,34 @@ def test_an_index_that_is_too_long_is_loaded_in_part(tmp_path: Path) -> None:
         (memory.path / "MEMORY.md").write_text("".join(f"- [{n}](n{n}.md)\n" for n in range(300)))
         assert "has 300 lines (the limit is 200)" in memory.indexes()[0].text
         assert len(memory.index().splitlines()) == 300
+
+
+@pytest.mark.spec("B4", "B5")
+def test_the_changes_of_a_turn_are_taken_back_in_every_scope_and_mode(tmp_path: Path) -> None:
+    turn, other = ChangeReason("agent", "", "s", "m1"), ChangeReason("agent", "", "s", "m2")
+    settings = Settings(team=True, memory_mode={"private": "confirm", "team": "auto"}, **FAST)
+    with Memory.open(path=tmp_path / "memory", settings=settings) as memory:
+        saved(memory, "mine")
+        saved(memory, "ours", scope="team")
+        memory.save("proposed", description="d", body="x", why=turn)
+        memory.save("waits", description="d", body="x", why=other)
+        memory.save("ours", description="d", body="changed", scope="team", why=turn)
+        memory.save("new", description="d", body="x", scope="team", why=turn)
+        memory.save("new", description="d", body="y", scope="team", why=turn)
+        changes = memory.changes_for("s", ["m1"])
+        assert [(change.file, change.did) for change in changes] == [
+            ("proposed.md", "proposed"),
+            ("team/ours.md", "changed"),
+            ("team/new.md", "saved"),
+        ]
+        assert memory.changes_for("another", ["m1"]) == []
+        assert memory.take_back(changes).back == ("proposed", "ours", "new")
+        assert {topic.file: topic.body.strip() for topic in memory.topics()} == {
+            "mine.md": "about mine",
+            "team/ours.md": "about ours",
+        }
+        assert [proposal.name for proposal in memory.waiting()] == ["waits"]
+    settings = Settings(team=True, memory_mode={"private": "auto", "team": "read-only"}, **FAST)
+    with Memory.open(path=tmp_path / "memory", settings=settings) as memory:
+        [left] = memory.take_back([change for change in changes if change.did == "changed"]).left
+        assert "team memory is read-only" in left

@@ -12,18 +12,18 @@ from lamina.prompt.cache_ttl import PauseEvidence, choose_ttl, is_long_pause, wr
 @pytest.mark.parametrize(
     ("seen", "new", "ttl"),
     [
-        pytest.param(PauseEvidence(), 100_000, "5m", id="a first request is all new"),
-        pytest.param(PauseEvidence(), 1_500, "1h", id="little is new in a large context"),
-        pytest.param(PauseEvidence(), 1_600, "5m", id="more is new than the usual chance of a pause pays for"),
-        pytest.param(PauseEvidence(400, 0), 1_500, "5m", id="four hundred calls without a pause"),
-        pytest.param(PauseEvidence(50, 5), 6_000, "1h", id="a session with pauses"),
-        pytest.param(PauseEvidence(50, 5, lost=3), 0, "5m", id="entries for an hour did not last"),
-        pytest.param(PauseEvidence(50, 5, lost=1), 1_500, "1h", id="one of five was lost"),
-        pytest.param(PauseEvidence(50, 1, lost=1), 100, "5m", id="the only one was lost"),
+        pytest.param(PauseEvidence(), 100_000, "5m", id="a first request"),
+        pytest.param(PauseEvidence(200), 10, "5m", id="no pause so far"),
+        pytest.param(PauseEvidence(100, 1), 399, "1h", id="one pause, and little is new in a large context"),
+        pytest.param(PauseEvidence(100, 1), 401, "5m", id="more is new than the chance of a pause pays for"),
+        pytest.param(PauseEvidence(100, 5), 1_900, "1h", id="a session with many pauses"),
+        pytest.param(PauseEvidence(100, 5, lost=3), 0, "5m", id="entries for an hour did not last"),
+        pytest.param(PauseEvidence(100, 5, lost=1), 1_100, "1h", id="one of five was lost"),
+        pytest.param(PauseEvidence(100, 1, lost=1), 10, "5m", id="the only one was lost"),
     ],
 )
 def test_an_hour_is_chosen_where_it_costs_less_than_the_expected_rewrite(seen: PauseEvidence, new: int, ttl: str) -> None:
-    assert choose_ttl(seen, context=100_000, new=new, pause_calls=100) == ttl
+    assert choose_ttl(seen, context=100_000, new=new) == ttl
 
 
 @pytest.mark.spec("P6")

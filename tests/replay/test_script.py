@@ -89,7 +89,7 @@ def test_two_short_calls_do_not_double_what_the_estimate_says(tmp_path: Path) ->
 
 def test_without_usage_the_estimate_stands_as_it_is(tmp_path: Path) -> None:
     learnt = learn_scale(read_script(long_work(3, usage=False).write(tmp_path / "s.jsonl")))
-    assert (learnt.scale, learnt.overhead, learnt.warm) == (1.0, 0, 0)
+    assert (learnt.scale, learnt.overhead, learnt.warm) == (1.0, 0, ())
 
 
 def test_an_id_that_is_made_anew_in_every_run_weighs_the_same() -> None:

@@ -315,19 +315,24 @@ def test_the_evidence_survives_a_compaction_and_a_resume(messages_server: Messag
 @pytest.mark.spec("P6")
 def test_the_lifetime_follows_the_evidence_and_each_change_is_recorded(messages_server: MessagesServer, tmp_path: Path) -> None:
     work = Working(messages_server, tmp_path, AUTO)
-    work.turn("Be careful. " * 4_000)
-    assert marks_of(work.server.requests[0].body) == {None}
+    messages_server.answer_with(lambda received: make_answer(text="Yes."))
+    for pause in (0, 1, 1, 20, 1, 1):
+        work.wait(minutes=pause)
+        work.session.add_user("Is it? " * (1 if work.server.requests else 9_000))
+        work.session.ask()
+    used = ["1h" if marks_of(received.body) == {"1h"} else "5m" for received in work.server.requests]
+    assert used == ["5m"] * 4 + ["1h"] * 2, "the request behind the pause is all new"
     changes = events(work.session.path, "cache_ttl")
-    assert [one["ttl"] for one in changes][:1] == ["5m"]
-    used = ["1h" if "1h" in marks_of(received.body) else "5m" for received in work.server.requests]
-    assert [one for at, one in enumerate(used) if at == 0 or used[at - 1] != one] == [one["ttl"] for one in changes]
-    for _ in range(4):
-        work.wait(minutes=20)
-        work.turn()
-    assert marks_of(work.server.requests[-1].body) == {"1h"}
-    assert events(work.session.path, "cache_ttl")[-1]["pauses"] > 0
+    assert [one["ttl"] for one in changes] == ["5m", "1h"]
+    assert (changes[1]["pauses"], changes[1]["answers"]) == (1, 4)
     assert all(refused(received.body) == [] for received in work.server.requests)
-    assert set(reasons(work.session.path)) <= {"clearing"}, "marks are not part of the prefix"
+    work.wait(minutes=40)
+    work.session.add_user("And now?")
+    work.session.ask()
+    use = work.server.requests[-1].use
+    assert use is not None
+    assert use.read > 10_000
+    assert reasons(work.session.path) == [], "marks are not part of the prefix"
 
 
 def marks_of(request: Wire) -> set[str | None]:

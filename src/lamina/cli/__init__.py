@@ -9,10 +9,14 @@ costs    a command pays only for its own imports
 def run() -> None:
     """Entry point of the console script. Ctrl-C during the imports ends it like at any other time."""
     try:
+        from .interrupts import protect_imports
+
+        protect_imports()
         from .main import main
+
+        main()
     except KeyboardInterrupt:
         import sys
 
         print("lamina: Stopped.", file=sys.stderr)
         sys.exit(130)
-    main()

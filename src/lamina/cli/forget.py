@@ -20,49 +20,52 @@ SHOWN = 40
 
 
 @click.command("forget")
-@click.argument("subject")
+@click.argument("subject", required=False)
 @click.option("--all-projects", "everywhere", is_flag=True, help="Search every project, not only this one.")
 @click.option("--anywhere", is_flag=True, help="Also match inside longer words.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be removed.")
+@click.option("--resume", is_flag=True, help="Finish every forget that was interrupted or could not finish.")
 @options.yes
 @options.cwd("Search the project of this directory.")
 @options.as_json
-def forget_command(subject: str, everywhere: bool, anywhere: bool, dry_run: bool, yes: bool, cwd: Path, as_json: bool) -> int:
+def forget_command(
+    subject: str | None, everywhere: bool, anywhere: bool, dry_run: bool, resume: bool, yes: bool, cwd: Path, as_json: bool
+) -> int:
     """Permanently remove a subject from memories, history, transcripts and all other stored files."""
-    from .. import sources
-    from ..disk.home.loading import settings_in_force
-    from ..disk.settings_files import user_home
     from ..maintenance.forget.forget import as_json as told
-    from ..maintenance.forget.forget import forget, held_by_others, remains
-    from ..maintenance.forget.subject import Subject
-    from ..maintenance.kept_files import kept_files
+    from ..maintenance.forget.job import ForgetJob, job_path, plan_job, run_job
 
-    home, wanted = options.need_home(), Subject(subject, anywhere=anywhere)
-    settings = settings_in_force(cwd, home=home)
-    kept = kept_files(home, cwd, settings, person=user_home(os.environ), everywhere=everywhere)
-    if dry_run or not yes:
-        with waiting("Searching the stored files"):
-            planned = forget(kept, wanted, do=False)
-        if dry_run:
-            print_result(told(planned) | {"dry_run": True}, _shown(planned, "would be removed"), as_json=as_json)
-            return 0
-        if planned.done:
-            click.echo(_shown(planned, "would be removed"), err=True)
-            options.confirm("Remove it permanently?")
-    mine = {root.path for root in kept.roots} | {part for one in kept.sessions for part in (one.transcript, one.directory)}
-    others = set(kept.others)
+    if resume == (subject is not None):
+        raise click.UsageError("Name a subject, or use --resume alone to finish interrupted forgets.")
+    home = options.need_home()
+    if subject is None:
+        return _resume(home, as_json=as_json)
+    job = ForgetJob(subject, str(cwd), everywhere, anywhere)
+    path = job_path(home, job)
+    with waiting("Searching the stored files"):
+        job, planned = plan_job(home, path, job, os.environ)
+    if dry_run:
+        print_result(told(planned) | {"dry_run": True}, _shown(planned, "would be removed"), as_json=as_json)
+        return 0
+    if planned.done and not yes:
+        click.echo(_shown(planned, "would be removed"), err=True)
+        options.confirm("Remove it permanently?")
     with waiting("Removing it and checking that nothing is left"):
-        # Looked for first: the index of sessions is removed with the rest.
-        theirs = held_by_others(sources.sessions(settings, None if everywhere else cwd), home, wanted)
-        done = forget(kept, wanted, do=True)
-        done.left = remains(
-            [home, *(root.path for root in kept.roots)],
-            wanted,
-            inside=lambda path: path in others or path in mine or not mine.isdisjoint(path.parents) or path.parent == home,
-        )
-        done.left += theirs
+        done = run_job(home, path, job, planned, os.environ)
     print_result(told(done) | {"dry_run": False}, _shown(done, "removed"), as_json=as_json)
-    return 1 if done.skipped else 0
+    return 0 if done.is_complete() else 1
+
+
+def _resume(home: Path, *, as_json: bool) -> int:
+    """Run every unfinished job again. The user confirmed it when it began."""
+    from ..maintenance.forget.forget import as_json as told
+    from ..maintenance.forget.job import list_jobs, resume_job
+
+    with waiting("Removing what is left and checking again"):
+        done = [resumed for path in list_jobs(home) if (resumed := resume_job(home, path, os.environ)) is not None]
+    rows = [f"Forget {job.subject!r}:\n{_shown(report, 'removed')}" for job, report in done] or ["No forget is unfinished."]
+    print_result([{"subject": job.subject} | told(report) for job, report in done], printable("\n".join(rows)), as_json=as_json)
+    return 0 if all(report.is_complete() for _, report in done) else 1
 
 
 def _shown(report: ForgetReport, verb: str) -> str:
@@ -76,4 +79,6 @@ def _shown(report: ForgetReport, verb: str) -> str:
     rows += [f"Not done: {one.path}: {one.why}" for one in report.skipped]
     left = [f"Left: {one.path}: {one.why}" for one in report.left]
     rows += capped(left, SHOWN, "Left: {:,} more; --json lists them.")
+    if report.unfinished:
+        rows.append("Unfinished. Run `lamina forget --resume` to finish it.")
     return printable("\n".join(rows))

@@ -22,6 +22,9 @@ from .options import CommandGroup
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+# Characters of a text that an error message shows.
+SHOWN = 80
+
 # Each command's name and the first line of its help, repeated here so that `--help` does not import the commands.
 COMMANDS = {
     "agents": "List the agent types the Agent tool can start here, and report invalid agent files.",
@@ -142,6 +145,8 @@ def _run(argv: list[str] | None) -> int:
         return _say(str(error), 1)
     except OSError as error:
         return _say(_reason(error), 1)
+    except UnicodeEncodeError as error:
+        return _say(_unencodable(error), 1)
     return result if isinstance(result, int) else 0
 
 
@@ -149,6 +154,12 @@ def _reason(error: OSError) -> str:
     """Describe the error. Without a file name, the current directory was deleted or standard output cannot be written."""
     unnamed = "The current directory" if error.errno == errno.ENOENT else "Standard output"
     return f"{error.filename or unnamed}: {os.strerror(error.errno or 0).lower()}"
+
+
+def _unencodable(error: UnicodeEncodeError) -> str:
+    """Describe a name or text that the locale, or a file in UTF-8, cannot hold."""
+    shown = error.object[:SHOWN].encode("utf-8", "replace").decode()
+    return f"{shown!r} cannot be encoded as {error.encoding}. Use names in UTF-8 and a UTF-8 locale, such as LC_ALL=C.UTF-8."
 
 
 def _say(text: str, code: int) -> int:

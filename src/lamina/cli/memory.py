@@ -146,8 +146,23 @@ def blame_command(memory: Memory, name: str) -> Reported:
 @with_memory
 def restore_command(memory: Memory, name: str, version_id: str | None) -> Reported:
     """Restore a memory from the trash, or an older version of it, byte for byte."""
-    row = _row(memory.restore(name, version_id), memory)
+    topic = memory.restore(name, version_id)
+    for other in _saved_instead(memory, topic):
+        remedy = f"If it replaced {topic.name!r}, run `lamina memory rm {shlex.quote(other)}`."
+        notice(f"The turn that removed this memory also saved {other!r}, which is still there. {remedy}")
+    row = _row(topic, memory)
     return row, f"Restored {row['path']}"
+
+
+def _saved_instead(memory: Memory, topic: Topic) -> list[str]:
+    """Return the memories that came with the turn that removed this one, before it was restored."""
+    log = memory.log(topic.file)
+    why = next((version.why for version in log[1:2] if version.action == "remove"), None)
+    if why is None or why.message is None:
+        return []
+    new = [one for one in memory.log() if one.action == "save" and not one.before and one.memory != log[0].memory]
+    names = [one.name for one in new if one.why is not None and (one.why.session, one.why.message) == (why.session, why.message)]
+    return [name for name in dict.fromkeys(names) if memory.get(name) is not None]
 
 
 @memory_command.command("index")

@@ -20,6 +20,7 @@ from ..core.blocks import Wire
 from ..core.errors import Aborted
 from ..core.reply import Reply
 from ..providers import Capabilities, OnEvent, Provider
+from .interrupts import is_importing, send_again
 
 # The exit code of a program ended by signal N is 128 + N, as in shells.
 ENDED_BY = 128
@@ -102,7 +103,10 @@ class StopRequest:
         finally:
             self._asking = False
 
-    def _hear(self, number: int, _: FrameType | None) -> None:
+    def _hear(self, number: int, frame: FrameType | None) -> None:
+        if is_importing(frame):
+            send_again(number)
+            return
         if self._asking and self._abort is not None:
             self.request(number)
             raise KeyboardInterrupt

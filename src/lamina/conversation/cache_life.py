@@ -15,11 +15,12 @@ from typing import NamedTuple
 import msgspec
 
 from ..core.blocks import Wire
+from ..core.inputs import AUTO
 from ..core.records import Event, new_id
 from ..core.usage import Usage
 from ..core.view import Item
 from ..prompt.break_causes import TTL_SECONDS, readable_after
-from ..prompt.cache_ttl import AUTO, LONG, SHORT, PauseEvidence, choose_ttl, is_long_pause, written_ttl
+from ..prompt.cache_ttl import LONG, SHORT, PauseEvidence, choose_ttl, is_long_pause, written_ttl
 from .state import Conversation, seconds_between
 
 FORK_EVENT = "fork"
@@ -83,7 +84,7 @@ def settle_ttl(c: Conversation) -> None:
 def _chosen(c: Conversation) -> str:
     life, context = _life(c), c.count.tokens
     new = context if c.last.announced or is_cold(c) else max(0, context - life.readable)
-    ttl = choose_ttl(life.seen, context=context, new=new, pause_calls=c.policy.cache.pause_calls)
+    ttl = choose_ttl(life.seen, context=context, new=new)
     life.chosen = {"ttl": ttl, "context": context, "new": new, **msgspec.to_builtins(life.seen)}
     return ttl
 

@@ -74,7 +74,8 @@ def announce_break(c: Conversation, request: Wire) -> None:
         request["extra_headers"] = {**(request.get("extra_headers") or {}), BREAK_HEADER: found.reason}
     c.refused.first = None
     c.last.remember(c.prompt, flat.chain, flat.stable_links)
-    c.last.unstable = estimate(measure_all(flat.unstable_blocks(), c.memo), c.count.calibration) if flat.unseen else 0
+    automatic = c.prompt.ttl is None and flat.unseen
+    c.last.unstable = estimate(measure_all(flat.unstable_blocks(), c.memo), c.count.calibration) if automatic else 0
 
 
 def expect_break(c: Conversation, reason: Reason) -> None:
@@ -100,7 +101,7 @@ def detect_break(c: Conversation, reply: Reply, usage: Usage, now: str) -> None:
         diagnosis=reply.notes.get("diagnostics"),
     )
     c.last.readable, c.last.answered_at, c.last.ttl = readable_after(usage), now, c.prompt.ttl
-    if c.prompt.ttl is None and c.last.unstable:
+    if c.last.unstable:
         # An automatic cache also holds a result that was shown once, and the next request reads only up to it.
         c.last.readable = min(c.last.readable, max(0, usage.prompt - c.last.unstable))
     if found is not None:

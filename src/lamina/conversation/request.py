@@ -146,7 +146,8 @@ class LastRequest:
         self.breaks = 0
         # Tokens its answer left in the provider's cache, the time, its marks' lifetime, and the break announced for the current call.
         self.readable = 0
-        self.unstable = 0  # estimated tokens of its blocks that the next request does not repeat, because of a result shown once
+        # Estimated tokens of its blocks that an automatic cache holds and the next request does not repeat (a result shown once).
+        self.unstable = 0
         self.answered_at = ""
         self.ttl: str | None = None
         self.break_reason: Reason | None = None

@@ -129,10 +129,6 @@ class CachePolicy(msgspec.Struct, frozen=True):
     ttl: Annotated[
         str, Number("Lifetime of cache entries; auto decides for each request.", "P6", options=("5m", "1h", "auto"))
     ] = "5m"
-    # Less than one pause in a hundred calls, as in recorded sessions. It matters until the session has pauses of its own.
-    pause_calls: Annotated[
-        int, Number("Assumed number of calls between two pauses of 5 to 60 minutes, until the session shows its own.", "P6", 1)
-    ] = 100
     # Providers of automatic caches guarantee no lifetime: an unused entry expires after an hour at the latest.
     automatic_seconds: Annotated[int, Number("Seconds after which an automatic cache counts as expired.", "P2", 1)] = 3_600
     keep_alive: Annotated[

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..core.errors import PathRefused
+from ..core.errors import PathRefused, SettingError
 from ..core.flags import Flags
 from ..core.settings import Document, Finding, Settings, Source, resolve
 from ..core.settings.kinds import printable
@@ -54,14 +54,32 @@ class _Unusable(Exception):
 
 
 def lamina_home(environ: Mapping[str, str]) -> Path | None:
-    """Return LAMINA_HOME or `~/.lamina`. It is read only from the given environment, because many tenants may share a process."""
+    """Return LAMINA_HOME or `~/.lamina`. It is read only from the given environment, because many tenants may share a process.
+
+    Raises SettingError if it is the root of the disk or belongs to another user.
+    """
     named = environ.get("LAMINA_HOME", "").strip()
     own = user_home(environ)
+    found = own / ".lamina" if own is not None else None
     if named.startswith("~/") and own is not None:
-        return own / named[2:]
-    if os.path.isabs(named):
-        return Path(named)
-    return own / ".lamina" if own is not None else None
+        found = own / named[2:]
+    elif os.path.isabs(named):
+        found = Path(named)
+    if found is not None and (problem := _bad_home(found)):
+        raise SettingError("LAMINA_HOME", "environment", problem, "set LAMINA_HOME to a directory that you own")
+    return found
+
+
+def _bad_home(home: Path) -> str | None:
+    """Return why a directory cannot be the home. Whoever owns it could write settings there, and hooks are among them."""
+    if os.path.dirname(os.path.normpath(home)) == os.path.normpath(home):
+        return f"{home} is the root of the disk"
+    try:
+        owner = os.stat(home).st_uid
+    except OSError:
+        return None
+    ours = not hasattr(os, "geteuid") or owner in (os.geteuid(), 0)
+    return None if ours else f"{printable(str(home), LONGEST_SHOWN_PATH)} belongs to another user (uid {owner})"
 
 
 def user_home(environ: Mapping[str, str]) -> Path | None:

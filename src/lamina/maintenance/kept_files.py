@@ -16,6 +16,7 @@ from ..core.settings import Settings
 from ..disk.files import is_bookkeeping
 from ..disk.locks.lock_file import live_holder
 from ..disk.paths.project import slug
+from ..disk.temp_files import is_temp
 from ..disk.transcripts.search import project_directories
 from ..disk.transcripts.store import lock_path
 from ..memory.store.index import INDEX
@@ -28,6 +29,8 @@ SETTINGS = frozenset(
 )
 AGENT_MEMORY = ("agent-memory", "agent-memory-local")
 MEMORY = "memory"
+# The directory of unfinished forgets. Each file names its subject until it is done, so no other forget cleans it.
+FORGET = "forget"
 
 
 class MemoryRoot(NamedTuple):
@@ -74,7 +77,7 @@ def kept_files(home: Path, cwd: Path, settings: Settings, *, person: Path | None
     roots = [root for project in projects for root in _memory_roots(project / MEMORY)]
     roots += _named_by_settings(home, cwd, settings, person)
     roots += [MemoryRoot(path, "agent memory") for base in agents for path in subdirectories(base)]
-    others = [path for path in regular_files(home, skip={home / "projects", own}) if path.name not in SETTINGS]
+    others = [path for path in regular_files(home, skip={home / "projects", home / FORGET, own}) if path.name not in SETTINGS]
     found = [session for project in projects for session in session_files(project)]
     return KeptFiles(tuple(dict.fromkeys(roots)), tuple(found), tuple(others))
 
@@ -111,7 +114,7 @@ def session_files(project: Path) -> list[SessionFiles]:
 
 
 def regular_files(directory: Path, *, skip: set[Path] | None = None) -> Iterator[Path]:
-    """Yield all regular files below `directory` in order, without locks and temporary files."""
+    """Yield all regular files below `directory` in order, without locks and temporary files. See `unlisted_directories`."""
     yield from _files_in(directory)
     for below in subdirectories(directory):
         if skip is None or below not in skip:
@@ -125,6 +128,28 @@ def irregular_files(directory: Path) -> Iterator[Path]:
             yield Path(entry.path)
     for below in subdirectories(directory):
         yield from irregular_files(below)
+
+
+def unlisted_directories(directory: Path) -> Iterator[tuple[Path, OSError]]:
+    """Yield the directories below `directory`, itself included, that cannot be listed. Other listings leave them out."""
+    try:
+        with os.scandir(directory) as found:
+            below = sorted(Path(entry.path) for entry in found if entry.is_dir(follow_symlinks=False))
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError as error:
+        yield directory, error
+        return
+    for one in below:
+        yield from unlisted_directories(one)
+
+
+def directories_with_temps(directory: Path) -> Iterator[Path]:
+    """Yield the directories below `directory`, itself included, that contain temporary files."""
+    if any(is_temp(entry.name) for entry in _entries(directory)):
+        yield directory
+    for below in subdirectories(directory):
+        yield from directories_with_temps(below)
 
 
 def _files_in(directory: Path) -> list[Path]:

@@ -1,4 +1,5 @@
-"""Checks at the start of a session: identify the project, offer to migrate memory from an old path, remove expired sessions.
+"""Checks at the start of a session: identify the project, offer to migrate memory from an old path, remove expired sessions, and
+name unfinished forgets.
 
 Returns messages for the user and never fails a start. Costs one small read if there is nothing to do. Root commits are looked
 up in the background; session ages are checked once a day, and only if a setting limits them.
@@ -21,6 +22,7 @@ from ..disk.transcripts.search import project_directories
 from ..memory.store.project_identity import ProjectIdentity, identify, read_identity, write_identity
 from ..memory.store.scopes import project_root
 from . import retention
+from .forget.job import list_jobs
 from .migrate.migrate import candidates, gone, root_commits, topics_in
 
 # The user waits for this lookup, which runs only if the path of some project no longer exists.
@@ -39,6 +41,8 @@ def run_start_checks(
         found.append(_offer(cwd, home, settings, environ))
     with suppress(LaminaError, OSError):
         found.append(_retention(home, settings, now))
+    if list_jobs(home):
+        found.append("A forget is unfinished, so some of its subject is left. Run `lamina forget --resume` to finish it.")
     with suppress(LaminaError, OSError):
         found.append(retention.clear_ledgers(home, now=now, keep=settings.retention_days))
     return [message for message in found if message is not None]

@@ -1,14 +1,12 @@
 """Choose the lifetime of a request's cache marks, and tell from a response which lifetime was written (P6). Pure.
 
-An entry for an hour costs more to write than one for five minutes, but only what is new in a request is written. It pays if a pause
-of 5 to 60 minutes follows: without it the whole context would be written again. The rule compares the two:
+Five minutes are used until the session has had a pause of 5 to 60 minutes. From then on an hour is used where it pays. Such an entry
+costs more to write, but only what is new in a request is written. Without it, the next such pause makes the cache cold:
 
-    chance of such a pause × (write − read) × context  >  (write for an hour − write) × new tokens
+    chance of such a pause × loss with a cold cache × context  >  (write for an hour − write) × new tokens
 
-The chance is that of the session so far: its pauses of this length over its calls. One pause in `pause_calls` calls is added to both,
-so that a young session has a chance too. An hour is therefore chosen where little is new in a large context, more often in a session
-with such pauses, and never for a first request. A pause after which an entry written for an hour was gone counts against it: such a
-session goes back to five minutes.
+The chance is that of the session so far: its pauses of this length over its calls. So an hour is chosen where little is new in a large
+context. A pause after which an entry written for an hour was gone counts against it twice: such a session goes back to five minutes.
 """
 
 from __future__ import annotations
@@ -16,11 +14,13 @@ from __future__ import annotations
 import msgspec
 
 from ..core.usage import Usage
-from ..providers.models import UNITS_READ, UNITS_WRITE, UNITS_WRITE_1H
+from ..providers.models import UNITS_WRITE, UNITS_WRITE_1H
 from .break_causes import TTL_SECONDS
 
 SHORT, LONG = "5m", "1h"
-AUTO = "auto"
+# What a cold cache costs, in prices of an input token for each token of the context. All of it is written again instead of read,
+# which would be 1.15; but about half of it is cleared then, and the calls that follow read less.
+COLD_LOSS = 0.3
 
 
 class PauseEvidence(msgspec.Struct, frozen=True):
@@ -36,11 +36,10 @@ def is_long_pause(seconds: float) -> bool:
     return TTL_SECONDS[SHORT] <= seconds < TTL_SECONDS[LONG]
 
 
-def choose_ttl(seen: PauseEvidence, *, context: int, new: int, pause_calls: int) -> str:
+def choose_ttl(seen: PauseEvidence, *, context: int, new: int) -> str:
     """Return the lifetime for a request of `context` tokens, of which `new` must be written."""
-    chance = (seen.pauses + 1 - 2 * seen.lost) / (seen.answers + pause_calls)
-    gain = chance * (UNITS_WRITE - UNITS_READ) * context
-    return LONG if gain > (UNITS_WRITE_1H - UNITS_WRITE) * new else SHORT
+    chance = (seen.pauses - 2 * seen.lost) / max(1, seen.answers)
+    return LONG if chance * COLD_LOSS * context > (UNITS_WRITE_1H - UNITS_WRITE) * new else SHORT
 
 
 def written_ttl(usage: Usage | None, sent: str) -> str:

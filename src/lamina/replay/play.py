@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,7 +29,7 @@ from ..core.settings import Settings
 from ..core.usage import Usage
 from ..fork.host import Host
 from ..prompt.break_causes import readable_after
-from ..prompt.cache_marks import UNMARKABLE
+from ..prompt.cache_marks import UNMARKABLE, mark
 from ..session.base import working
 from ..session.provider import limits_for
 from ..session.session import Session
@@ -75,7 +76,7 @@ def play(
 ) -> Played:
     """Play the script. `index` is the first reminder with the memory index, or None; with `endless` the window never fills.
 
-    `ttl` is the lifetime of cache entries, by default that of the recording, or the policy's choice if it makes one."""
+    `ttl` is the lifetime of cache entries; by default the policy decides, and with `endless` the recording."""
     provider = RecordedProvider(stage.script.model, stage.count)
     window = limits_for(provider, settings.policy, settings, window=stage.window, options={}, notices=[]).window
     session = Session(
@@ -87,7 +88,7 @@ def play(
         settings=settings,
         window=ENDLESS if endless else stage.window,
         session_id="replay",
-        cache_ttl=ttl or (AUTO if settings.policy.cache.ttl == AUTO else stage.script.ttl),
+        cache_ttl=ttl or (stage.script.ttl if endless else AUTO),
     )
     session._begin_bare()
     try:
@@ -100,21 +101,24 @@ def play(
     return played
 
 
-def _system(stage: ReplayStage) -> list[Wire]:
-    """Return the recorded system prompt, or else filler of the implied length, with the cached part as a separate block."""
+def _system(stage: ReplayStage, upto: int | None = None) -> list[Wire]:
+    """Return the recorded system prompt, or else filler of the implied length, with a block for each part that others share.
+
+    `upto` limits it to so many of these parts."""
     if stage.script.system is not None:
         return stage.script.system
-    learnt, tools = stage.learnt, sum(stage.count(tool) for tool in stage.script.tools)
-    sizes = (learnt.warm - tools, learnt.overhead - max(learnt.warm, tools))
-    return [text(words).wire for size in sizes if (words := stage.count.filler(size))]
+    tools = sum(stage.count(tool) for tool in stage.script.tools)
+    borders = [tools, *(max(tools, level) for level in (*stage.learnt.warm, stage.learnt.overhead))]
+    parts = [stage.count.filler(after - before) for before, after in pairwise(borders)]
+    return [text(words).wire for words in parts[:upto] if words]
 
 
-def _warm(stage: ReplayStage, provider: RecordedProvider) -> None:
-    """Put the start of the prompt into the cache, without a bill: other sessions have it there."""
-    known = _system(stage)[: None if stage.script.system is not None else 1]
-    if known:
-        mark = {"type": "ephemeral", "ttl": stage.script.ttl}
-        marked = [*known[:-1], {**known[-1], "cache_control": mark}]
+def _warm(stage: ReplayStage, provider: RecordedProvider, read: int) -> None:
+    """Put the start of the prompt into the cache, without a bill: other sessions have these `read` tokens there."""
+    shared = sum(level <= read for level in stage.learnt.warm)
+    known = _system(stage, shared)
+    if known and shared:
+        marked = [*known[:-1], {**known[-1], "cache_control": mark("5m")}]
         provider.bill({"model": provider.model, "tools": stage.script.tools, "system": marked, "messages": []}, 0)
 
 
@@ -127,8 +131,10 @@ def _warm_answer(provider: RecordedProvider, request: Wire) -> None:
     last = max((at for at, message in enumerate(messages) if message["role"] == "assistant"), default=-1)
     content = messages[last]["content"] if last >= 0 else []
     if content and content[-1]["type"] not in UNMARKABLE and "cache_control" not in content[-1]:
-        mark = next((block["cache_control"] for block in reversed(messages[-1]["content"]) if "cache_control" in block), None)
-        marked = {**messages[last], "content": [*content[:-1], {**content[-1], "cache_control": mark}]}
+        last_mark = next(
+            (block["cache_control"] for block in reversed(messages[-1]["content"]) if "cache_control" in block), None
+        )
+        marked = {**messages[last], "content": [*content[:-1], {**content[-1], "cache_control": last_mark}]}
         provider.bill({**request, "messages": [*messages[:last], marked]}, 0)
 
 
@@ -274,8 +280,8 @@ class _Player:
     def _warm(self, step: RecordedAnswer, request: Wire) -> None:
         """Put into the cache what the recorded request found there and no recorded request had left."""
         usage, left = step.usage or Usage(), self._recorded_readable
-        if 0 < self._stage.learnt.warm <= usage.cache_read and (not left or has_missed(usage, left)):
-            _warm(self._stage, self._provider)
+        if usage.cache_read and (not left or has_missed(usage, left)):
+            _warm(self._stage, self._provider, usage.cache_read)
         elif usage.cache_read > left > 0 and not _decision(request):
             _warm_answer(self._provider, request)
         self._recorded_readable = readable_after(usage)

@@ -41,13 +41,15 @@ class RecordedProvider:
 
     def __init__(self, model: str, count: TokenCounter) -> None:
         self.model = self.answered_by = model or UNKNOWN
+        automatic = _by_openai(self.model)
         # No cache edits and no clearing by the provider: what a server does on its own is not modelled.
-        self.capabilities = Capabilities("messages", cache_marks=True, cache_ttl_1h=True, thinking=True)
+        marked = Capabilities("messages", cache_marks=True, cache_ttl_1h=True, thinking=True)
+        self.capabilities = Capabilities("chat") if automatic else marked
         self.now = 0.0
         self.side = ReplayFigures()
         self._count = count
         self._cache: CacheModel | PrefixCache = (
-            openai_cache(count=count, shared=True) if _by_openai(self.model) else CacheModel(count=count, shared=True)
+            openai_cache(count=count, shared=True) if automatic else CacheModel(count=count, shared=True)
         )
         self._local = offline()
         self._lock = threading.Lock()  # forks call from their own threads

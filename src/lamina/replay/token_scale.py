@@ -30,6 +30,8 @@ from .script import ReplayScript
 MOST_KNOWN = 100_000
 # Estimated tokens of growth needed to trust the scale fully; with fewer it is used in part, since short calls differ by chance.
 ENOUGH = 2_000
+# Tools, system prompt and instructions make two or three levels; more are chance.
+MOST_LEVELS = 4
 # Lamina's ids are random: their characters would be counted differently in every run.
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 _IN_ID = "-4"  # cheap check before the pattern
@@ -39,7 +41,7 @@ _SAME_ID = "00000000-aaaa-4aaa-8aaa-0123456789ab"
 class TokenScale(NamedTuple):
     scale: float = 1.0
     overhead: int = 0  # tokens of the system prompt and the tools
-    warm: int = 0  # the part of it that requests found in the cache though this session had nothing there: other sessions did
+    warm: tuple[int, ...] = ()  # parts of it, growing, that requests found in the cache because other sessions had them there
 
 
 class TokenCounter:
@@ -103,13 +105,14 @@ def learn_scale(script: ReplayScript) -> TokenScale:
     scale = _scale(sizes, reported, since=cuts)
     first, usage = reported[0]
     overhead = max(0, usage.prompt - math.ceil(scale * sum(sizes[:first])))
-    return TokenScale(scale, overhead, min(overhead, _shared([one for _, one in reported])))
+    return TokenScale(scale, overhead, _shared([one for _, one in reported], overhead))
 
 
-def _shared(reported: Sequence[Usage]) -> int:
-    """Return the tokens that the first request, or one behind an expired cache, read from the cache: what all sessions begin with."""
+def _shared(reported: Sequence[Usage], overhead: int) -> tuple[int, ...]:
+    """Return what the first request, and those behind an expired cache, still read from the cache: what other sessions begin with."""
     missed = [now for was, now in pairwise(reported) if has_missed(now, readable_after(was))]
-    return min((usage.cache_read for usage in (reported[0], *missed) if usage.cache_read), default=0)
+    found = {min(overhead, usage.cache_read) for usage in (reported[0], *missed) if usage.cache_read}
+    return tuple(sorted(found))[:MOST_LEVELS]
 
 
 def _scale(sizes: Sequence[int], reported: Sequence[tuple[int, Usage]], since: set[int]) -> float:

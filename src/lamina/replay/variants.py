@@ -26,8 +26,10 @@ ALL = "all"
 # Lifetimes of cache entries that a row can be replayed with.
 TTLS = ("5m", "1h")
 
-# Settings of every replay: no memories are written, no disk syncs, and no daily budget, since days pass in seconds.
+# Settings of every replay: no memories or counts of their use are written, no disk syncs, and no daily budget, since days pass in
+# seconds.
 ALWAYS: Mapping[str, Any] = {
+    "memory_mode": {"private": "read-only", "team": "read-only"},
     "extraction": False,
     "dream": False,
     "durability": "process",

@@ -117,7 +117,8 @@ class Builtin(msgspec.Struct, frozen=True, kw_only=True):
         except InvalidArguments as error:
             return failure(f"{self.name}: {error}")
         except DiskError as error:
-            return failure(str(error), path=error.path)
+            failed = isinstance(error.__cause__, OSError) and not isinstance(error.__cause__, FileNotFoundError)
+            return failure(str(error), path=error.path, **({"disk_error": True} if failed else {}))
 
 
 class GuardedTool(msgspec.Struct, frozen=True):

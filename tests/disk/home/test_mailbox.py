@@ -206,6 +206,7 @@ def test_what_is_no_message_is_passed_over_and_removed(tmp_path: Path) -> None:
     (box.path / INBOX).write_bytes(b'\xff\n{"x":1}\n\n[]\n' + deep + line("good") + b"\n" + line("good") + b'\n{"id":"ha')
     (box.path / CLAIM).write_bytes(b"not json")
     send(tmp_path, "next")
+    assert box.take(tmp_path / "t.jsonl").invalid == 5
     assert read_all(box, tmp_path / "t.jsonl") == ["good", "next"]
     (box.path / INBOX).write_bytes(b"junk\n")
     assert read_all(box, tmp_path / "t.jsonl") == []

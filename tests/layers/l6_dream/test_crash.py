@@ -6,7 +6,7 @@ import errno
 from pathlib import Path
 
 import pytest
-from tests.disk.crash.harness import Fail, Kill, Say, every
+from tests.disk.crash.harness import Extent, Fail, Kill, Say, every
 from tests.disk.processes import needs_fork
 
 from lamina.disk import crash_points as crash
@@ -111,7 +111,7 @@ def test_a_dream_that_is_stopped_anywhere_is_there_as_a_whole_or_not_at_all(
         assert not run.said or snapshot(where) == after, run
     if isinstance(fault, Kill):
         assert seen == {True, False}
-        assert half
+        assert half or not Extent.every  # the first and the last point alone leave nothing half done
 
 
 @pytest.mark.spec("B4", "Z5", "Z12")

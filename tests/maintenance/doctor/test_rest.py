@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -118,3 +120,15 @@ def test_a_memory_directory_that_cannot_be_looked_at_is_the_one_failure(patient:
     assert not report.seen_all
     assert {found.area for found in report.findings if found.kind == "unseen"} == {"memory"}
     assert any(found.kind == "no-provider" for found in report.findings)
+
+
+@pytest.mark.spec("Z12")
+@pytest.mark.parametrize(
+    ("free", "inodes", "said"), [(0, 9, "has 0 MB left"), (5 << 20, 9, "has 5 MB left"), (1 << 40, 0, "no free inodes")]
+)
+def test_a_full_disk_is_an_error(patient: Patient, monkeypatch: pytest.MonkeyPatch, free: int, inodes: int, said: str) -> None:
+    assert patient.found("disk-full") == []
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=free))
+    monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_files=9, f_favail=inodes), raising=False)
+    [found] = patient.found("disk-full")
+    assert (found.severity, said in found.problem) == ("error", True)

@@ -11,15 +11,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.disk.crash.harness import Extent, Fail, Kill, Say, every
-from tests.disk.processes import needs_fork
 from tests.session.play import compact, turns
 
 from lamina.core.errors import InputError
 from lamina.core.log import Log
 from lamina.core.records import Spill
 from lamina.core.settings import Settings
-from lamina.disk.temp_files import is_temp
 from lamina.disk.transcripts.jsonl import raw_lines_back
 from lamina.disk.transcripts.resume import find_resume_point
 from lamina.disk.transcripts.store import read_transcript
@@ -242,40 +239,3 @@ def test_parts_of_longer_words_are_named(home: Path, cwd: Path) -> None:
     report = forgotten(home, cwd, "Annam coa")
     assert report.done == []
     assert "longer words" in report.left[0].why
-
-
-@needs_fork
-@pytest.mark.spec("B11", "Z1")
-@pytest.mark.parametrize("fault", [Kill(), Fail(28)], ids=str)
-@pytest.mark.usefixtures("crash_points")
-def test_stopped_anywhere_every_file_is_old_or_new_and_a_second_call_finishes(tmp_path: Path, fault: Kill | Fail) -> None:
-    cwd, made = tmp_path / "project", tmp_path / "made"
-    cwd.mkdir()
-    make_session(made, cwd)
-    with Memory.open(cwd, home=made, settings=Settings(history_git=False)) as memory:
-        memory.save("anna-lee", type="user", description="Who Anna is", body=COPIED)
-        memory.save("food", type="feedback", description="What they eat", body=f"- {NAME}: no nuts\n- Bob: all\n")
-
-    def prepare(directory: Path) -> None:
-        shutil.copytree(made, directory / "home")
-
-    def act(directory: Path, say: Say) -> None:
-        if not forget(all_of(directory / "home", cwd), Subject(NAME), do=True).skipped:
-            say("done")
-
-    stopped = 0
-    for run in every(tmp_path, prepare, act, fault, step=1 if fault == Kill() else 3):
-        home = run.directory / "home"
-        for path in (home / "projects").rglob("*.jsonl"):
-            for line in path.read_bytes().splitlines():
-                json.loads(line)
-        stopped += "done" not in run.said
-        assert forgotten(home, cwd).skipped == [], run
-        everything = texts(home)
-        assert not re.search("anna", everything, re.IGNORECASE), run
-        # A file that refused is cleaned by the second call, which no longer knows the memories that went.
-        assert COPIED not in everything or run.ended == "finished", run
-        with Memory.open(cwd, home=home, settings=Settings(history_git=False)) as memory:
-            assert {topic.name for topic in memory.topics()} == {"food"}, run
-        assert not any(is_temp(path.name) for path in (project(home, cwd) / "memory").rglob("*")), run
-    assert stopped > (20 if Extent.every else 0)

@@ -59,6 +59,17 @@ def test_a_new_line_is_sent_and_the_memory_that_left_is_found(memory: Memory, na
     assert "m0001.md" in listed(memory)
 
 
+@pytest.mark.spec("S3")
+def test_a_new_memory_stays_in_the_index_although_all_others_are_used(memory: Memory) -> None:
+    fill(memory, MOST_LINES)
+    use(memory, *(f"m{each:04}.md" for each in range(MOST_LINES)))
+    use(memory, "m0000.md")
+    for name in ("new-a", "new-b", "new-c"):
+        memory.save(name, description="d", body="Text.")
+    assert {"new-a.md", "new-b.md", "new-c.md", "m0000.md"} <= set(listed(memory))
+    assert {"m0001.md", "m0002.md", "m0003.md"}.isdisjoint(listed(memory))
+
+
 @pytest.mark.spec("S4")
 def test_the_limit_counts_bytes_too(memory: Memory) -> None:
     for number in range(80):

@@ -28,7 +28,7 @@ ATTACKS = {
     ],
     "an expansion": [
         *("ls $x", 'ls "$x"', 'ls "${x}"', 'ls "$(x)"', 'ls "`x`"', "ls $[1]", 'ls "$[1]"', "ls $((1))", 'ls "$@"', 'ls "$?"'),
-        *('ls "$$"', 'ls "$-"', 'ls "$!"', 'ls "$_"', "ls $'x'", 'ls $"x"', 'ls "\\$x"', 'ls "\\`x`"', "ls {a,b}", "ls {1..9}"),
+        *('ls "$$"', 'ls "$-"', 'ls "$!"', 'ls "$_"', "ls $'x'", 'ls $"x"', 'ls "\\\\$x"', 'ls "\\`x`"', "ls {a,b}", "ls {1..9}"),
         *("ls ~", "ls ~root", "ls a=~/x", "ls ~+", "ls ~-", "ls !!", "ls !$", "ls a!b", "!ls", "^ls^touch^", "ls #x", "ls a#b"),
         *("ls <(touch x)", "cat a.md >(sh)", "ls =(x)", "ls @(a|b)", "ls +(a)", "ls *(e:x:)", "ls *(N)", "ls **(.)", "ls (x)"),
     ],
@@ -65,10 +65,9 @@ ATTACKS = {
             "tac x",
             "od x",
             "strings x",
-            "diff a b",
             "dd if=x",
             "yes",
-            "echo x",
+            "printf x",
         ),
     ],
     "find": [
@@ -106,7 +105,7 @@ ATTACKS = {
             "grep --exclude-f=a.md x .",
             "grep --rec x .",
         ),
-        *("grep -S x", "grep -rO x .", "grep -z x a.md", "grep --null-data x a.md", "grep --help", "grep -V", "grep -rn x out"),
+        *("grep -S x", "grep -rO x .", "grep -zf a.md x", "grep --null-data x a.md", "grep --help", "grep -V", "grep -rn x out"),
         *("grep x sec", "grep -r x up", "grep -r x chain", "grep -r x dev", "grep x null", "grep -r x ..", "grep -e x -f a.md"),
         *("grep -e -f a.md -fa.md", "grep -- x ../outside/secret.md", "grep -A1B1 x a.md", "grep -Cx y a.md", "grep -m1x y a.md"),
     ],
@@ -130,6 +129,52 @@ ATTACKS = {
             "uniq --group a.md",
             "uniq *",
         ),
+    ],
+    "echo": [
+        *("echo a > x", "echo a >> x", "echo a>x", "echo $x", 'echo "$(touch x)"', "echo `touch x`", "echo a | tee x"),
+        *("echo a & ls",),
+        *("echo --help", "echo --version", "echo ../*", "echo /etc/*", "echo out/*", "echo a | sh", "echo {a,b}", "echo ~"),
+    ],
+    "date": [
+        *("date -s now", "date --set=now", "date --se=now", "date -us now", "date 010100002030", "date -u 0101", "date -- 0101"),
+        *("date -f a.md", "date --file=a.md", "date -r a.md", "date --reference=a.md", "date '+%F' 0101", "date +%F +%T"),
+        *("date -Ix",),
+        *("date -d 'TZ=\"/etc/passwd\" now'", "date --date='TZ=\":/dev/zero\" now'", "date -j 0101", "date -v1d", "date --debug"),
+    ],
+    "diff": [
+        *("diff -l a.md b.md", "diff --paginate a.md b.md", "diff --pag a.md b.md", "diff -ul a.md b.md", "diff sec a.md"),
+        *("diff -X a.md . logs", "diff --exclude-from=a.md . logs", "diff --from-file=a.md b.md", "diff --to-file=a.md b.md"),
+        *("diff . logs", "diff -r . logs", "diff -rq . logs", "diff MEMORY.md logs", "diff logs MEMORY.md", "diff --rec . logs"),
+        *("diff --no-dereference -r . out", "diff -r --no-deref . logs", "diff MEMORY.md /etc/passwd", "diff null a.md"),
+        *("diff a b c",),
+        *("diff -D x a.md b.md", "diff --line-format=%L a.md b.md", "diff --help", "diff -v", "diff -S x . logs"),
+        *("diff - up/outside",),
+    ],
+    "du": [
+        *("du --files0-from=a.md", "du --files0-from=-", "du --files0=a.md", "du -X a.md .", "du --exclude-from=a.md ."),
+        *("du -L .",),
+        *("du -D out", "du -H out", "du --dereference .", "du --dereference-args out", "du out", "du up", "du ..", "du /"),
+        *("du -sLh .",),
+        *("du dev", "du /proc", "du -d x .", "du -Bx .", "du --time=birth .", "du --time-style=x .", "du --help", "du -A ."),
+    ],
+    "file": [
+        *("file -C -m a.md", "file -C", "file --compile", "file -bC", "file -m a.md b.md", "file --magic-file=a.md b.md"),
+        *("file -M a b",),
+        *("file -z a.md", "file -Z a.md", "file -bz a.md", "file --uncompress a.md", "file -f a.md"),
+        *("file --files-from a.md", "file -bf a"),
+        *("file -s null", "file --special-files a.md", "file -p a.md", "file --preserve-date a.md", "file -S a.md"),
+        *("file -L sec",),
+        *("file sec", "file null", "file dev/zero", "file /etc/passwd", "file -P bytes=9 a.md", "file -d a.md", "file -c"),
+        *("file -e ../x a",),
+    ],
+    "tree": [
+        *("tree -o x", "tree -ao x", "tree -o=x", "tree -ox", "tree -R", "tree -L 1 -R -o x", "tree -l", "tree -al", "tree -H x"),
+        *("tree -Po", "tree -Io x", "tree -L1 -o x", "tree -aL2", "tree --fromfile a.md", "tree --fromtabfile a.md"),
+        *("tree --info",),
+        *("tree --infofile a.md", "tree --gitfile a.md", "tree --gitignore", "tree -T x", "tree --output x", "tree out"),
+        *("tree ..",),
+        *("tree /", "tree dev", "tree up", "tree -L x", "tree --filelimit=x", "tree --sort=x", "tree --help"),
+        *("tree --noreport -o x",),
     ],
     "head, tail, cat and the rest": [
         *(
@@ -214,6 +259,24 @@ def test_what_is_more_than_reading_is_refused_in_every_spelling(way: str, tree: 
 
 
 USUAL = [
+    *("echo hello", 'echo "price: \\$5"', "echo ---", "echo -n a  b", "echo -e 'a\\nb'", "echo -x -n", "echo"),
+    *("echo a --", "echo *.md"),
+    *("echo 'a' && ls logs", "echo done; date -u -d @0", "echo what?", "echo '*'", 'echo "it\'s" | wc -c', "echo 2>/dev/null"),
+    *("date -u -d 2024-01-31 +%F", "date -ud '2024-01-31 +1 day' +%s", "date -u -d @1700000000 -Iseconds", "date -u -I -d @0"),
+    *("date -u --date='3 days ago' +%%", "date -u -d @0 --iso-8601=date", "date -u --rfc-3339=seconds -d @0", "date -R -u -d @0"),
+    *("diff role.md rules.md", "diff -u role.md rules.md | tail -n +3", "diff -q role.md role.md"),
+    *("diff -U1 -w role.md rules.md | wc -l",),
+    *("diff -y -W 40 role.md rules.md", "cat role.md | diff - rules.md"),
+    *("diff --brief role.md rules.md && echo same || echo other",),
+    *("diff -r --no-dereference logs 'two words'", "diff role.md", "diff --color=never -i role.md rules.md"),
+    *("diff -ruN --no-dereference . .",),
+    *("du -sh .", "du -a logs | sort -n | tail -3", "du -h --max-depth=1 .", "du -d 1", "du -sk * | sort -rn"),
+    *("du -sb MEMORY.md", "du -BM"),
+    *("file MEMORY.md", "file -b *.md", "file -i role.md", "file --mime-type logs", "file -bi MEMORY.md counts.txt"),
+    *("cat role.md | file -",),
+    *("sort -u counts.txt", "sort counts.txt -rn", "uniq -d counts.txt", "cut -c1 counts.txt | sort | uniq -c"),
+    *("sort -t : -k 2 counts.txt",),
+    *("grep -Pzo 'type: user\\n---' role.md", "grep -zc user role.md", 'grep "\\$HOME" MEMORY.md', 'grep -c "a\\$b" MEMORY.md'),
     *(
         "ls -lah logs",
         "ls -ltr",
@@ -297,3 +360,48 @@ def test_files_named_like_options_and_expressions_change_no_command(tree: Tree) 
     assert sorted(path.name for path in place.iterdir()) == sorted(
         ["-delete", "-exec", "-o", "--output=owned", "-fprint", "!", "(", ",", "-", "--", "-rf", "a"]
     )
+
+
+def test_a_wildcard_shows_a_link_that_leads_outside_and_does_not_follow_it(tree: Tree) -> None:
+    (tree.memory / "out").symlink_to(tree.outside)
+    (tree.memory / "in").symlink_to(tree.memory / "logs")
+    shown = ours("ls -d */", tree)
+    assert (shown.exit_code, shown.stdout) == (0, b"in/\nlogs/\nout\ntwo words/\n")
+    long = ours("ls -ld --time-style=+ o*/", tree).stdout.decode()
+    assert long.startswith("l")
+    assert long.endswith(f"out -> {tree.outside}\n")
+    plan = plan_readonly("ls -d */", cwd=tree.memory, roots=tree.roots)
+    assert isinstance(plan, ReadOnlyPlan)
+    assert str(tree.memory / "out") in [read.path for read in plan.reads]
+    for line in (
+        "ls */",
+        "ls -d out",
+        "ls -d out/",
+        "ls -d */secret.md",
+        "ls -d out/*",
+        "cat */",
+        "ls -R */",
+        "stat */",
+        "du */",
+    ):
+        assert not isinstance(plan_readonly(line, cwd=tree.memory, roots=tree.roots), ReadOnlyPlan), line
+
+
+TREES = [
+    "tree",
+    "tree -L 2",
+    "tree -a -I '.git|node_modules'",
+    "tree -dL 1 logs",
+    "tree --dirsfirst -P '*.md' --prune",
+    "tree -sh logs",
+]
+
+
+@pytest.mark.parametrize("line", TREES)
+def test_a_tree_is_planned_with_its_options_before_its_directories(line: str, tree: Tree) -> None:
+    """It is not installed everywhere, so the plan is compared and not the output."""
+    plan = plan_readonly(line, cwd=tree.memory, roots=tree.roots)
+    assert isinstance(plan, ReadOnlyPlan)
+    [stage] = plan.pipelines[0].stages
+    assert " ".join(word for word in stage.argv if word != "--") == line.replace("'", "")
+    assert [(read.contents, read.tree) for read in plan.reads] == [(False, True)]

@@ -78,7 +78,6 @@ NOT_READ_ONLY = {
         "[ a ]",
         "test a",
         ": x",
-        "echo a",
         "printf a",
         "A=b ls",
         "A=b",
@@ -103,7 +102,6 @@ NOT_READ_ONLY = {
         "awk 1 MEMORY.md",
         "rg x",
         "less MEMORY.md",
-        "tree",
         "jq . x",
     ],
     "is not spelled plainly": [
@@ -177,7 +175,7 @@ BAD_OPTIONS = {
         "grep -D read x .",
         "grep --devices=read x .",
         "grep -d recurse x .",
-        "grep -z x MEMORY.md",
+        "grep --null-data x MEMORY.md",
         "grep --exclude-from=role.md -r x .",
         "grep --fi=role.md MEMORY.md",
     ],
@@ -277,7 +275,25 @@ def test_an_option_that_is_not_spelled_on_the_list_is_refused(line: str, tree: T
     ],
 )
 @pytest.mark.parametrize(
-    "command", ["cat", "ls", "stat", "head -n 1", "tail", "wc -l", "find", "grep x", "grep -r x", "sort", "uniq", "cut -f1"]
+    "command",
+    [
+        "cat",
+        "ls",
+        "stat",
+        "head -n 1",
+        "tail",
+        "wc -l",
+        "find",
+        "grep x",
+        "grep -r x",
+        "sort",
+        "uniq",
+        "cut -f1",
+        "diff MEMORY.md",
+        "du",
+        "file",
+        "tree",
+    ],
 )
 def test_no_command_looks_outside_the_roots(command: str, path: str, tree: Tree) -> None:
     assert refused(f"{command} {path}", tree)
@@ -448,6 +464,9 @@ WORDS = st.sampled_from(
 )
 
 
+ACTIONS = {"find": {"-exec", "-delete"}, "sort": {"-o", "--output=x"}, "tree": {"-o"}, "date": {"-f", "5"}}
+
+
 @settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(WORDS, min_size=1, max_size=9).map(" ".join))
 def test_a_plan_names_only_listed_programs_and_looks_only_inside_the_roots(tree: Tree, line: str) -> None:
@@ -458,7 +477,7 @@ def test_a_plan_names_only_listed_programs_and_looks_only_inside_the_roots(tree:
     for pipeline in found.pipelines:
         for stage in pipeline.stages:
             assert stage.argv[0] in COMMANDS
-            assert not {"-exec", "-delete", "--output=x"} & set(stage.argv[1:]) - set(_data(stage.argv))
+            assert not ACTIONS.get(stage.argv[0], set()) & set(stage.argv[1:]) - set(_data(stage.argv))
     assert all(
         Path(place.path).is_relative_to(tree.memory) or Path(place.path).is_relative_to(tree.transcripts) for place in found.reads
     )

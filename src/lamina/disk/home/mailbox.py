@@ -64,9 +64,10 @@ class MailboxAddress(NamedTuple):
 
 
 class TakenMessages(NamedTuple):
-    """Messages as they were sent, oldest first, as pairs of id and line."""
+    """Messages as they were sent, oldest first, as pairs of id and line. `invalid` counts lines that are no messages."""
 
     lines: tuple[tuple[str, bytes], ...]
+    invalid: int = 0
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -155,8 +156,10 @@ class Mailbox:
     def take(self, transcript: Path) -> TakenMessages:
         """Claim the oldest messages for `transcript`. Call `done` once the transcript has them."""
         with _place(self._home, self.address) as where, guard_at(where, guard_name(INBOX)):
+            _, invalid = _rows(read_at(where, INBOX, 2 * MOST_UNREAD) or b"")
             self._settle(where)
-            taken = TakenMessages(tuple(_oldest(_rows(read_at(where, INBOX, 2 * MOST_UNREAD) or b""))))
+            rows, _ = _rows(read_at(where, INBOX, 2 * MOST_UNREAD) or b"")
+            taken = TakenMessages(tuple(_oldest(rows)), invalid)
             if not taken.lines:
                 self._drop(where, ())
             else:
@@ -183,7 +186,7 @@ class Mailbox:
     def _drop(self, where: Dir, ids: Collection[str]) -> None:
         """Remove the messages first, then the claim, so that a crash in between repeats the removal."""
         data = read_at(where, INBOX, 2 * MOST_UNREAD) or b""
-        rest = b"".join(row + NEWLINE for name, row in _rows(data).items() if name not in ids)
+        rest = b"".join(row + NEWLINE for name, row in _rows(data)[0].items() if name not in ids)
         if rest != data:
             replace_at(where, INBOX, rest, durability=self._durability)
         remove_at(where, CLAIM, durability=self._durability)
@@ -192,13 +195,16 @@ class Mailbox:
         self._lock.close()
 
 
-def _rows(data: bytes) -> dict[str, bytes]:
-    """Return the messages by id, in order. Invalid and incomplete lines are skipped."""
+def _rows(data: bytes) -> tuple[dict[str, bytes], int]:
+    """Return the messages by id, in order, and the number of invalid and incomplete lines."""
     rows: dict[str, bytes] = {}
-    for row in data.split(NEWLINE):
-        with suppress(*UNDECODABLE):
+    invalid = 0
+    for row in filter(bytes.strip, data.split(NEWLINE)):
+        try:
             rows.setdefault(msgspec.json.decode(row, type=_MessageLine).id, row)
-    return rows
+        except UNDECODABLE:
+            invalid += 1
+    return rows, invalid
 
 
 def _oldest(rows: Mapping[str, bytes]) -> Iterator[tuple[str, bytes]]:

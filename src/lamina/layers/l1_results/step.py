@@ -97,9 +97,9 @@ def _left_behind(c: Conversation, blocks: Sequence[Block]) -> list[Record]:
 
     Either the conversation was rewound to the call, or the process ended between a spill's record and its message. The result
     that arrives now is a different one and must not show the old preview."""
-    decided = c.log.view.replaced.keys() | c.log.view.once.keys()
-    ids = {block.tool_use_id for block in blocks if isinstance(block, ToolResult) and block.tool_use_id in decided}
-    stale = {call for call in ids if not _frozen(c, call)}
+    view = c.log.view
+    ids = {block.tool_use_id for block in blocks if isinstance(block, ToolResult)}
+    stale = {call for call in ids if (call in view.replaced or call in view.once) and not _frozen(c, call)}
     decisions = (
         [made for made in c.log.decisions.values() if isinstance(made, Spill) and made.tool_use_id in stale] if stale else []
     )

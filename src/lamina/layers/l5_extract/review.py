@@ -89,6 +89,12 @@ def find_skip(order: ExtractionOrder, cursor: str | None) -> ReviewSkipped | Non
     return ReviewSkipped(order.last if why == WROTE else cursor, why) if why is not None else None
 
 
+def _for_last(store: Store, said: Sequence[UserWords]) -> Store:
+    """Name the last message of the range where no sentence backs a memory, so that undoing that turn finds the memory."""
+    last = said[-1].message if said else None
+    return lambda change, why: store(change, why if why.message is not None else msgspec.structs.replace(why, message=last))
+
+
 def run_review(order: ExtractionOrder, cursor: str | None, perform: Performs) -> ReviewResult:
     """Run a review. Every problem becomes a reason in the result; nothing is raised."""
     writer: ReviewWriter | None = None
@@ -103,7 +109,7 @@ def run_review(order: ExtractionOrder, cursor: str | None, perform: Performs) ->
             listed = choose_manifest(headers, lambda rest, room: best_of(memory, headers, rest, words, room))
             shown = memories_shown(memory, words) if not order.calls_tools else {}
         there = [ExistingMemory(header.file, header.description) for header in headers]
-        writer = ReviewWriter(order.place, order.store, order.session, heard, there, order.cwd)
+        writer = ReviewWriter(order.place, _for_last(order.store, heard.said), order.session, heard, there, order.cwd)
         manifest = [manifest_line(header) for header in listed]
         if not order.calls_tools:
             return _review_answer(order, cursor, perform, writer, heard.said, manifest, shown)

@@ -39,6 +39,7 @@ from ...memory.store.index import read_entries
 from ...memory.store.topic import INDEX, PERSONAL, read_topic
 from ...permissions.readonly.paths import within
 from ...permissions.request import Allow, Deny
+from ...permissions.rules import WRITERS
 from ...tools.tool import FileChange, KeeperVerdict, Tool, ToolOutput, failure, guard
 from .facts import facts_of, folded_words, is_mostly_in, negates
 
@@ -104,6 +105,7 @@ class DreamBounds:
         self._size = 0
         self._searches = 0
         self.touched: dict[str, None] = {}  # files of the copy, in order
+        self.unwritten = ""  # the first disk error of a change to the copy
 
     # Reading
 
@@ -148,6 +150,8 @@ class DreamBounds:
         file = self._copy_name(Path(_argument_path(ran.call.input, "file_path", self._cwd)))
         if ran.call.name == "Read" and file is not None and not ran.output.is_error:
             self._unseen.discard("index" if fold(file) == fold(INDEX) else "topic")
+        if ran.call.name in WRITERS and file is not None and ran.output.facts.get("disk_error"):
+            self.unwritten = self.unwritten or str(ran.output.content)
 
     # Writing
 
@@ -164,6 +168,7 @@ class DreamBounds:
         try:
             remove(change.path, durability="process")
         except DiskError as error:
+            self.unwritten = self.unwritten or str(error)
             return KeeperVerdict(str(error), is_error=True)
         return KeeperVerdict(f"Removed {file} from the copy.")
 

@@ -174,6 +174,7 @@ class DreamOutcome(NamedTuple):
     fork: ForkOutcome | None = None
     recovered: tuple[str, ...] = ()
     error: PrefixChanged | None = None
+    on_disk: bool = False  # a disk error ended it
     notices: tuple[str, ...] = ()  # what hooks told the user
 
 
@@ -219,6 +220,7 @@ class _Dream:
         record = DreamRecord(id=new_id(now), started=now, pid=os.getpid(), by=order.by, session=order.session)
         self._progress = DreamProgress(self._root, record, heard)
         self._cut = ""  # why the dream was cut short
+        self._on_disk = False
         self._new = NEW_BEYOND_REMOVED
 
     def run(self, perform_with: PerformWith, abort: Event) -> DreamOutcome:
@@ -246,10 +248,11 @@ class _Dream:
             raise
         except Exception as error:  # noqa: BLE001  # a failed dream must not disturb the conversation
             why, changed = str(error) or type(error).__name__, error if isinstance(error, PrefixChanged) else None
+            self._on_disk = isinstance(error, DiskError | OSError)
         if abort.is_set() and status != "completed":
             status, why = ENDED[watch.why]
         record = self._finish(status, why)
-        return DreamOutcome(record, fork=fork, error=changed)
+        return DreamOutcome(record, fork=fork, error=changed, on_disk=self._on_disk)
 
     def _run_fork(self, stage: DreamStage, perform_with: PerformWith, abort: Event) -> ForkOutcome:
         order = self._order
@@ -276,6 +279,9 @@ class _Dream:
                 self._progress.said(came, str(order.handover.head["model"]))
             elif isinstance(effect, RunTools):
                 self._progress.touched(bounds.touched)
+                if bounds.unwritten:
+                    # A copy without one of its changes must not replace the memories: a merged one may be missing.
+                    raise DiskError(str(stage.path), f"the copy could not be changed ({bounds.unwritten.rstrip('.')})")
             return came
 
         flow = run_fork(order.handover, render_directive(scene), purpose=DREAM, rounds=ROUNDS, enough=self._enough)
@@ -298,6 +304,7 @@ class _Dream:
                 self._hold.commit()
         except DiskError as error:
             self._hold.leave()
+            self._on_disk = True
             record, why = read_record(self._root, record.id) or record, why or str(error)
         if is_open(record):
             self._hold.leave()

@@ -21,6 +21,7 @@ from ...conversation.forks import ForkDriver, cache_figures, ended, failed, hand
 from ...conversation.state import Conversation, seconds_between
 from ...core.blocks import ToolUse, Wire
 from ...core.budget import limits_of
+from ...core.errors import DiskError
 from ...core.reach import tool_names
 from ...core.wording import plural
 from ...disk.locks.dream_lock import DreamLock
@@ -53,6 +54,7 @@ from .run import DreamOrder, DreamOutcome, PerformWith, run_dream
 from .trigger import DREAM, ENDING_SECONDS, DreamState, tell_once
 
 PAUSED = f"Dreams are off for the rest of this session: they failed {MOST_FAILURES} times in a row."
+ON_DISK = "The dream failed because of a disk error: {why}. Memory is unchanged, and the next dream starts over."
 HALF = (
     "The dream failed while changing memories ({why}). The next session restores them, or run `lamina dream --kill` to do it now."
 )
@@ -176,6 +178,8 @@ def dream_tool_runner(tool_runner: ToolRunner, ask: AskSide | Meter, cwd: Path) 
 def _take_result(c: Conversation, one: JobResult) -> None:
     if one.error is not None:  # our own fault, or a disk error before there was a record
         _record_failure(c, {"failed": str(one.error) or type(one.error).__name__}, stopped=False)
+        if isinstance(one.error, DiskError | OSError):
+            c.notify(ON_DISK.format(why=str(one.error).rstrip(".")))
         return
     outcome: DreamOutcome = one.value
     c.notify(*outcome.recovered)
@@ -200,6 +204,8 @@ def _take_result(c: Conversation, one: JobResult) -> None:
             _record_failure(c, {"failed": record.why, "id": record.id}, stopped=False)
             if record.phase == "applying":
                 c.notify(HALF.format(why=record.why.rstrip(".")))
+            elif outcome.on_disk:
+                c.notify(ON_DISK.format(why=record.why.rstrip(".")))
         case _:
             assert_never(record.status)
 

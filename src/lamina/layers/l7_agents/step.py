@@ -13,6 +13,7 @@ from ...conversation.isolate import isolate
 from ...conversation.state import Conversation
 from ...core.blocks import text
 from ...core.records import Attachment, Event, new_id
+from ...core.wording import counted, plural
 from ...disk.home.mailbox import Mailbox
 from .messages import KIND, ArrivedMessage, read_message, render_messages
 
@@ -34,6 +35,11 @@ def from_mailbox(c: Conversation, mailbox: Mailbox, transcript: Path) -> None:
     with isolate(c, "mailbox"):
         taken = mailbox.take(transcript)
         messages = [message for _, line in taken.lines if (message := read_message(line)) is not None]
+        if invalid := taken.invalid + len(taken.lines) - len(messages):
+            lines = counted(invalid, "line that is", "lines that are")
+            c.notify_once(
+                f"The mailbox {mailbox.path} had {lines} not a message; {plural(invalid, 'it was', 'they were')} removed."
+            )
         if messages:
             enter(c, [ArrivedMessage(message, "mailbox") for message in messages])
             c.store.sync(force=True)

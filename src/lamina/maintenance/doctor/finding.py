@@ -89,11 +89,14 @@ _ROWS: dict[str, tuple[Severity, str, str]] = {
     "odd-tree": ("info", "Transcripts with duplicate ids or cycles of parents", "Nothing to do: all records are read."),
     "newer-format": ("info", "Written by a newer Lamina", "Upgrade to continue it."),
     "stale-fork": ("info", "Left by a fork that was killed", "Remove it."),
+    "unfinished-forget": (
+        "error", "Unfinished forgets", "Close open sessions and run `lamina forget --resume`, or use --fix."),
     "not-looked-at": ("info", "Not checked", "Run `lamina sessions show ID` to check a session."),
     "source": ("info", "Sessions of other agents", "`lamina sessions list` shows them. Turn them off with LAMINA_SOURCES=0."),
     "source-unread": ("warning", "Directories of other agents that cannot be read", "Check the permissions of the directory."),
     "source-damaged": ("info", "Damaged sessions of other agents", "Nothing to do: Lamina reads the other lines and changes nothing."),
     # the machine
+    "disk-full": ("error", "The disk is full or almost full", "Free some space: memories and sessions cannot be saved without it."),
     "missing-tool": ("info", "Programs that are not installed", ""),
     "no-provider": ("info", "No model is configured", "Set ANTHROPIC_API_KEY or OPENAI_API_KEY to use a model."),
     "missing-package": ("warning", "Packages that are not installed", ""),
@@ -108,9 +111,10 @@ KINDS = {kind: FindingKind(*row) for kind, row in _ROWS.items()}
 
 
 class PathFix(NamedTuple):
-    """Remove temporary files, recover interrupted dreams, drop a fork that never began, or repair a transcript or index."""
+    """Remove temporary files, recover interrupted dreams, finish a forget, drop a fork that never began, or repair a transcript or
+    index."""
 
-    action: Literal["sweep", "put-right", "drop-fork", "repair", "mend-index"]
+    action: Literal["sweep", "put-right", "finish-forget", "drop-fork", "repair", "mend-index"]
     path: str  # a file, a directory, or a memory directory
 
 

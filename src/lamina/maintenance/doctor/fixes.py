@@ -32,13 +32,14 @@ from ...memory.store.index import INDEX
 from ...memory.store.lint import IndexPlan, find_identical, list_index_backups, repair_index
 from ...memory.store.modes import GatedStore
 from ...memory.store.topic import Topic
+from ..forget.job import resume_job
 from .examination import DoctorReport
 from .finding import DateIt, Finding, Fix, MakePrivate, PathFix, ToTrash
 from .memory_snapshot import MemoryDirectory, read_memory
 from .topics import dates_in, may_be_dated
 
 WHY = ChangeReason("user", "doctor")
-_ORDER = (MakePrivate, "sweep", "put-right", "drop-fork", "repair", ToTrash, DateIt, "mend-index")
+_ORDER = (MakePrivate, "sweep", "put-right", "finish-forget", "drop-fork", "repair", ToTrash, DateIt, "mend-index")
 # Removing a duplicate can make room in the index, so check again a few times.
 _ROUNDS = 3
 
@@ -109,6 +110,8 @@ def _mended_path(fix: PathFix, now: float, shared: Sequence[str]) -> Iterator[Ap
         case "sweep":
             if count := sweep_temps(path, now=now):
                 yield AppliedFix("", f"Removed {counted(count, 'temporary file', 'temporary files')} from {path}.", path)
+        case "finish-forget":
+            yield from _finished(Path(path))
         case "drop-fork":
             if drop_fork(Path(path)):
                 yield AppliedFix("", f"Removed {path}.", path)
@@ -128,6 +131,19 @@ def _mended_path(fix: PathFix, now: float, shared: Sequence[str]) -> Iterator[Ap
                     yield AppliedFix("", text, path)
         case _:
             assert_never(fix.action)
+
+
+def _finished(path: Path) -> Iterator[AppliedFix]:
+    """Resume a forget; the file of its job is in the home's own directory for them."""
+    resumed = resume_job(path.parent.parent, path, os.environ)
+    if resumed is None:
+        return
+    job, report = resumed
+    if report.unfinished:
+        left = [*report.skipped, *report.left][0]
+        yield AppliedFix("", f"Forgetting {job.subject!r} is still unfinished: {left.path}: {left.why}.", str(path), ok=False)
+    else:
+        yield AppliedFix("", f"Finished forgetting {job.subject!r}.", str(path))
 
 
 def _private(paths: Sequence[str]) -> Iterator[AppliedFix]:

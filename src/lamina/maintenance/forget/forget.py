@@ -4,8 +4,8 @@ Owns the order. Files with mere copies come first: transcripts, spilled results,
 and their journals last, because lines of removed memories are searched everywhere and must stay known until all else is done.
 Nothing is recorded about the removal, so nothing can bring the subject back.
 
-A crash at any point leaves each file old or new, and running the command again continues. An open session is left alone and
-reported, and so is anything that cannot be written. At the end every file is read again to check.
+A crash at any point leaves each file old or new, and a second run continues; `job` keeps what that run has to know. An open
+session is left alone and reported, and so is anything that cannot be written. At the end every file is read again to check.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from ...memory.store.history import hold_guard
 from ...memory.store.modes import GatedStore
 from ...sources.places import NAMES
 from ...sources.sessions import SourceSession
-from ..kept_files import KeptFiles, MemoryRoot, SessionFiles, regular_files, session_kind, windows
-from .memories import FileChange, changes, copied_lines
+from ..kept_files import FORGET, KeptFiles, MemoryRoot, SessionFiles, regular_files, session_kind, unlisted_directories, windows
+from .memories import FileChange, MemoryChanges, changes, copied_lines
 from .subject import Subject
 from .transcripts import SpillDigest, redact_file, redact_transcript, spill_digests
 
@@ -46,6 +46,8 @@ _WINDOW = 8 << 20
 _OVERLAP = 8 << 10
 # The input history of the chat.
 HISTORY = "history"
+# Copies that are rebuilt from the cleaned files, so they are removed as a whole.
+REBUILT = frozenset({"git history", "caches"})
 
 
 class ForgottenFile(msgspec.Struct, frozen=True):
@@ -56,16 +58,24 @@ class ForgottenFile(msgspec.Struct, frozen=True):
 
 
 class LeftFile(msgspec.Struct, frozen=True):
-    """A file that could not be cleaned or still contains the subject, and why."""
+    """A file that could not be cleaned or still contains the subject, and why. If not `in_scope`, nobody asked to clean it."""
 
     path: str
     why: str
+    in_scope: bool = True
+    readable: bool = True
 
 
 class ForgetReport(msgspec.Struct):
+    """`skipped` could not be cleaned now; `left` still contains it at the end. `unfinished` if another run has something to do."""
+
     done: list[ForgottenFile] = []
     skipped: list[LeftFile] = []
     left: list[LeftFile] = []
+    unfinished: bool = False
+
+    def is_complete(self) -> bool:
+        return not self.unfinished and not self.skipped and not any(one.in_scope for one in self.left)
 
     def counts(self) -> dict[str, int]:
         """Return the number of places by kind of file."""
@@ -75,8 +85,11 @@ class ForgetReport(msgspec.Struct):
         return {kind: count for kind, count in found.items() if count}
 
 
-def forget(kept: KeptFiles, subject: Subject, *, do: bool) -> ForgetReport:
-    """Remove the subject and report what was done; without `do`, only report what would be done."""
+def forget(kept: KeptFiles, subject: Subject, *, do: bool, rebuilt: Iterable[str] = ()) -> ForgetReport:
+    """Remove the subject and report what was done; without `do`, only report what would be done.
+
+    `rebuilt` are copies that an earlier run had to remove.
+    """
     removal = _Removal(subject.with_also(line for root in kept.roots for line in copied_lines(root, subject)), do)
     for session in kept.sessions:
         removal.clean_session(session)
@@ -84,7 +97,16 @@ def forget(kept: KeptFiles, subject: Subject, *, do: bool) -> ForgetReport:
         removal.clean_other(path)
     for root in kept.roots:
         removal.clean_memory(root)
+    for copy in map(Path, rebuilt):
+        removal.remove_copy(copy)
     return removal.report
+
+
+def why_not(error: OSError | DiskError) -> str:
+    """Return the reason of an error without the path, which is printed before it."""
+    if isinstance(error, OSError):
+        return os.strerror(error.errno or 0).lower()
+    return f"{error.problem}; {error.remedy}" if error.remedy else error.problem
 
 
 class _Removal:
@@ -92,16 +114,16 @@ class _Removal:
         self.subject = subject
         self.do = do
         self.report = ForgetReport()
+        self.tried = set[Path]()  # git repositories and caches
 
     @contextmanager
     def _reported(self, path: Path) -> Iterator[None]:
         """Report an error with one file and go on with the others."""
         try:
             yield
-        except DiskError as error:
-            self._skip(path, str(error))
-        except OSError as error:
-            self._skip(path, os.strerror(error.errno or 0).lower())
+        except (DiskError, OSError) as error:
+            at = Path(error.path) if isinstance(error, DiskError) else path
+            self._skip(at if at.is_absolute() else path, why_not(error))
 
     def _skip(self, path: Path, why: str) -> None:
         self.report.skipped.append(LeftFile(str(path), why))
@@ -110,6 +132,9 @@ class _Removal:
         self.report.done.append(ForgottenFile(str(path), kind, action, places))
 
     def _apply(self, change: FileChange, *, shared: bool = False) -> None:
+        if change.kind in REBUILT:
+            self.remove_copy(change.path)
+            return
         with self._reported(change.path):
             if self.do and change.new is not None:
                 rewrite(change.path, [change.new], before=change.before, shared=shared)
@@ -122,6 +147,16 @@ class _Removal:
             if change.trash:
                 self._note(change.path, "trash", action, change.trash)
 
+    def remove_copy(self, path: Path) -> None:
+        """Remove git's repository or a cache, once."""
+        if path in self.tried or not os.path.lexists(path):
+            return
+        self.tried.add(path)
+        with self._reported(path):
+            if self.do:
+                remove_tree(path)
+            self._note(path, "git history" if path.name == "git" else "caches", "removed", 0)
+
     # Sessions
 
     def clean_session(self, session: SessionFiles) -> None:
@@ -130,11 +165,7 @@ class _Removal:
             if not _holds_any(session, self.subject):
                 return
             if holder is not None:
-                why = f"the session is open ({holder}); close it and try again"
-                if not _holds_any(session, self.subject.plain()):
-                    # The next run no longer knows the lines of memories removed now, so report the copies here.
-                    why += "; it contains lines copied from a removed memory, not the subject itself"
-                self._skip(session.transcript, why)
+                self._skip(session.transcript, f"the session is open ({holder}); close it and try again")
                 return
             if not self.do:
                 self._clean_files(session)
@@ -155,11 +186,14 @@ class _Removal:
                 continue
             with self._reported(path):
                 changed += self._changes(path, session_kind(session, path), spills)
+        before = len(self.report.skipped)
         for path in logs:
             with self._reported(path):
                 self._clean_log(path, "transcripts", spills)
-        for one in changed:
-            self._apply(one)
+        # A transcript names the digests of its files, so they change only together with it.
+        if len(self.report.skipped) == before:
+            for one in changed:
+                self._apply(one)
 
     def _changes(self, path: Path, kind: str, spills: dict[str, SpillDigest]) -> Iterator[FileChange]:
         """Yield the change to a file that is not a transcript, and record its new digest in `spills`."""
@@ -217,14 +251,14 @@ class _Removal:
 
     def clean_memory(self, root: MemoryRoot) -> None:
         with self._reported(root.path):
-            if not self.do:
-                self._clean_root(root)
-            if not self.do or not changes(root, self.subject):
+            found = changes(root, self.subject)
+            if not self.do or not found.files:
+                self._clean_root(root, found)
                 return
             with RootDir.open(root.path, create=False, shared=root.shared) as opened:
                 self._stop_dreams(opened)
                 with hold_guard(opened):
-                    self._clean_root(root)
+                    self._clean_root(root, changes(root, self.subject))
 
     def _stop_dreams(self, opened: RootDir) -> None:
         """Recover an interrupted dream before its backups are removed, and ask a running dream to stop."""
@@ -235,16 +269,15 @@ class _Removal:
                 why = "a dream is running on this memory and was asked to stop; try again in a moment"
                 self._skip(opened.path / dream_home(record.id), why)
 
-    def _clean_root(self, root: MemoryRoot) -> None:
-        found = changes(root, self.subject)
+    def _clean_root(self, root: MemoryRoot, found: MemoryChanges) -> None:
+        for path, error in found.unread.items():
+            if _may_hold(path, self.subject):
+                self._skip(path, why_not(error))
         git = root.path / ".history" / "git"
         # Git's copy contains every version: remove it first; it is rebuilt from the cleaned journal.
-        if git.is_dir() and any(change.kind not in ("caches", "inbox") for change in found):
-            with self._reported(git):
-                if self.do:
-                    remove_tree(git)
-                self._note(git, "git history", "removed", 0)
-        for change in found:
+        if git.is_dir() and any(change.kind not in ("caches", "inbox") for change in found.files):
+            self.remove_copy(git)
+        for change in found.files:
             self._apply(change, shared=root.shared)
 
 
@@ -266,32 +299,42 @@ def _holds(path: Path, subject: Subject) -> bool:
     return any(subject.holds(data.decode("utf-8", "surrogateescape")) for data in windows(path, _WINDOW, _OVERLAP))
 
 
+def _may_hold(path: Path, subject: Subject) -> bool:
+    try:
+        return _holds(path, subject)
+    except OSError:
+        return True
+
+
 # The final check
 
 
-def remains(roots: list[Path], subject: Subject, *, inside: Callable[[Path], bool]) -> list[LeftFile]:
+def remains(roots: list[Path], subject: Subject, *, inside: Callable[[Path], bool], skip: Path | None = None) -> list[LeftFile]:
     """Return every file below `roots` that still contains the subject. `inside` tells whether it was to be cleaned."""
     loose = subject.everywhere()
-    every = dict.fromkeys(path for root in roots for path in regular_files(root))
+    every = dict.fromkeys(path for root in roots for path in regular_files(root) if path != skip)
     above = {
         parent for root in roots for path in every if root in path.parents for parent in path.parents if root in parent.parents
     }
     found = [LeftFile(str(path), "its name contains it") for path in sorted({*every, *above}) if loose.holds(path.name)]
-    for path in every:
-        try:
-            if not _holds(path, loose):
-                continue
-            why = (
-                "still contains it"
-                if _holds(path, subject)
-                else "contains it only inside longer words; use --anywhere to remove those"
-            )
-            if not inside(path):
-                why = "belongs to another project; use --all-projects to clean it too"
-        except OSError as error:
-            why = f"could not be read: {os.strerror(error.errno or 0).lower()}"
-        found.append(LeftFile(str(path), why))
-    return found
+    hidden = dict(unlisted for root in roots for unlisted in unlisted_directories(root))
+    found += [LeftFile(str(path), f"could not be listed: {why_not(error)}", readable=False) for path, error in hidden.items()]
+    return found + [left for path in every if (left := _left(path, subject, loose, inside)) is not None]
+
+
+def _left(path: Path, subject: Subject, loose: Subject, inside: Callable[[Path], bool]) -> LeftFile | None:
+    try:
+        if not _holds(path, loose):
+            return None
+        if not inside(path):
+            return LeftFile(str(path), "belongs to another project; use --all-projects to clean it too", in_scope=False)
+        if not _holds(path, subject):
+            return LeftFile(str(path), "contains it only inside longer words; use --anywhere to remove those", in_scope=False)
+    except OSError as error:
+        return LeftFile(str(path), f"could not be read: {why_not(error)}", in_scope=inside(path), readable=not inside(path))
+    if path.parent.name == FORGET:
+        return LeftFile(str(path), "another forget is unfinished; run `lamina forget --resume`")
+    return LeftFile(str(path), "still contains it")
 
 
 def held_by_others(found: Iterable[SourceSession], home: Path, subject: Subject) -> list[LeftFile]:
@@ -302,10 +345,19 @@ def held_by_others(found: Iterable[SourceSession], home: Path, subject: Subject)
         with suppress(OSError):
             if _holds(Path(session.path), subject):
                 why = f"was written by {NAMES[session.origin]}, and Lamina does not change it; searches still find it there"
-                left.append(LeftFile(session.path, why))
+                left.append(LeftFile(session.path, why, in_scope=False))
     return left
 
 
 def as_json(report: ForgetReport) -> dict[str, Any]:
-    built: dict[str, Any] = msgspec.to_builtins(report)
-    return {"removed": built["done"], "counts": report.counts(), "skipped": built["skipped"], "left": built["left"]}
+    def places(found: list[LeftFile]) -> list[dict[str, str]]:
+        return [{"path": one.path, "why": one.why} for one in found]
+
+    done: list[dict[str, Any]] = msgspec.to_builtins(report.done)
+    return {
+        "removed": done,
+        "counts": report.counts(),
+        "skipped": places(report.skipped),
+        "left": places(report.left),
+        "unfinished": report.unfinished,
+    }

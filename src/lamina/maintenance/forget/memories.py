@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -44,6 +43,13 @@ class FileChange(NamedTuple):
     trash: int = 0
 
 
+class MemoryChanges(NamedTuple):
+    """The changes in the order to make them, and the files that could not be read."""
+
+    files: list[FileChange]
+    unread: dict[Path, DiskError | OSError]
+
+
 class _MemoryText(NamedTuple):
     path: Path
     name: str  # relative to the memory directory
@@ -56,9 +62,10 @@ class _MemoryText(NamedTuple):
         return FileChange(self.path, self.kind, places, self.seen, None if new is None else _bytes(new))
 
 
-def changes(root: MemoryRoot, subject: Subject) -> list[FileChange]:
-    """Return the changes in the order to make them: files that others point at come last, the journal last of all."""
-    read_files = _read_all(root)
+def changes(root: MemoryRoot, subject: Subject) -> MemoryChanges:
+    """Return what to change: files that others point at come last, the journal last of all."""
+    unread = dict[Path, DiskError | OSError]()
+    read_files = _read_all(root, unread)
     gone = {one.name for one in read_files if one.is_topic and _is_gone(one, subject)}
     found = [change for one in read_files if (change := _change(one, subject, gone)) is not None]
     segments = [one for one in read_files if one.kind == "history"]
@@ -67,13 +74,13 @@ def changes(root: MemoryRoot, subject: Subject) -> list[FileChange]:
         touched = {change.path for change in found}
         found += [one.changed(0, None) for one in read_files if one.kind == "caches" and one.path not in touched]
     order = ("dreams", "inbox", "daily logs", "caches", "indexes", "history")
-    return sorted(found, key=lambda change: order.index(change.kind) if change.kind in order else 3.5)
+    return MemoryChanges(sorted(found, key=lambda change: order.index(change.kind) if change.kind in order else 3.5), unread)
 
 
 def copied_lines(root: MemoryRoot, subject: Subject) -> set[str]:
     """Return the longer lines of memories that are removed as a whole, so that copies of them can be removed too."""
     found: set[str] = set()
-    for one in _read_all(root):
+    for one in _read_all(root, {}):
         if one.is_topic and about(one.name, one.text, subject):
             found |= _lines(one.text)
         for line in _decoded(one.text) if one.kind == "history" else ():
@@ -97,19 +104,30 @@ def about(file: str, text: str, subject: Subject) -> bool:
     return any(subject.holds(field) for field in (topic.name, topic.description, file.removesuffix(".md")))
 
 
-def _read_all(root: MemoryRoot) -> list[_MemoryText]:
+def _read_all(root: MemoryRoot, unread: dict[Path, DiskError | OSError]) -> list[_MemoryText]:
+    """Read the files of a memory directory; an error with one of them goes to `unread`."""
     found = []
     for path in regular_files(root.path, skip={root.path / "team", root.path / ".history" / "git"}):
-        kind, state = memory_kind(root, path), file_state(path)
-        data = None
-        if state is not None and state.size <= MOST_BYTES:
-            # Unreadable files are left alone; the final check reports them.
-            with suppress(DiskError, OSError):
-                data = read(path, MOST_BYTES) if not root.shared else path.read_bytes()
+        try:
+            kind, state, data = memory_kind(root, path), file_state(path), _data(root, path)
+        except (DiskError, OSError) as error:
+            unread[path] = error
+            continue
         if state is not None and data is not None:
             name, text = path.relative_to(root.path).as_posix(), data.decode("utf-8", "surrogateescape")
             found.append(_MemoryText(path, name, kind, kind == root.kind, state, text))
     return found
+
+
+def _data(root: MemoryRoot, path: Path) -> bytes | None:
+    if root.shared:  # a team's files may belong to others
+        with open(path, "rb") as file:
+            data: bytes | None = file.read(MOST_BYTES + 1)
+    else:
+        data = read(path, MOST_BYTES + 1)
+    if data is not None and len(data) > MOST_BYTES:
+        raise DiskError(str(path), f"is larger than {MOST_BYTES >> 20} MiB", "check it by hand")
+    return data
 
 
 def _is_gone(one: _MemoryText, subject: Subject) -> bool:

@@ -94,10 +94,6 @@ class Subject:
     def with_also(self, lines: Iterable[str]) -> Subject:
         return Subject(self.text, anywhere=self._anywhere, also=(*self._also, *lines))
 
-    def plain(self) -> Subject:
-        """Return this subject without further lines."""
-        return Subject(self.text, anywhere=self._anywhere)
-
     def everywhere(self) -> Subject:
         """Return this subject without word borders and further lines, to check whether anything is left."""
         return Subject(self.text, anywhere=True)

@@ -23,8 +23,8 @@ LOST = "has no earlier version in the journal any more"
 
 
 class TurnChange(NamedTuple):
-    """What a turn did to one memory. `version` is the state before the turn, empty if there was none; for a proposal it is the
-    proposal's id. `problem` is why the change can't be taken back, empty if it can."""
+    """The change that a turn made to one memory. `version` is the id of the version before the turn, empty if the turn
+    created the memory; for a proposal it is the proposal's id. `problem` is why the change can't be taken back, or empty."""
 
     name: str
     file: str

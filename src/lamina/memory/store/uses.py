@@ -1,4 +1,4 @@
-"""How often each memory was recalled or read, which decides its place in the index.
+"""The number of times each memory was recalled or read. It decides the place of the memory in the index.
 
 It owns `.history/uses.jsonl`: one line per use, with file names, or with counts after the file was shortened. Invariants: the
 file stays below about twice MOST_BYTES. Shortening it halves all counts, so what was used long ago counts less and less. A

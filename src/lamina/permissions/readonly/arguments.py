@@ -68,8 +68,14 @@ class CommandArguments:
         self.options.append(text)
         for place, letter in enumerate(text[1:], 2):
             self.names.add(letter)
+            if letter in self._command.attached:
+                if text[place:]:
+                    self._check(f"-{letter}", text[place:], self._command.attached[letter])
+                return
             if letter in self._command.values:
                 pattern = self._command.values[letter]
+                if text[place:] and self._command.apart:
+                    raise NotReadOnly(f"{self._name} -{letter} needs a space before its value.")
                 if text[place:]:
                     self._check(f"-{letter}", text[place:], pattern)
                 else:

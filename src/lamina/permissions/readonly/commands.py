@@ -3,6 +3,8 @@
 Invariant: options are listed exactly as they must be written. Left out on purpose is any option that writes (`sort -o`),
 runs a program (`--compress-program`), reads a list of names from a file (`-f`, `--files0-from`), follows links inside a tree
 (`grep -R`, `ls -L`), or never ends (`tail -f`). An abbreviated long option is another spelling, so it is refused.
+Also left out: setting the clock (`date -s`), compiling or naming magic files (`file -C`, `-m`), unpacking (`file -z`), and
+paging (`diff -l`), which runs another program.
 
 An option's value is a regular expression for the whole value; TEXT accepts any text.
 """
@@ -25,9 +27,14 @@ AMOUNT = rf"{SIGNED}[bkKMG]?"
 RANGES = r"[0-9,-]{1,200}"
 WHEN = r"never|auto|always"
 KEY = r"[0-9.,bdfghiMnrV]{1,40}"
+SIZE = rf"-?({COUNT}[kKMGT]?|[kKMGT])(i?B)?"
+# A date in words or digits. Without quotes and `=` it cannot name a time zone file, as in TZ="/etc/passwd".
+DATE = r"[\w @:+,./-]{1,100}"
+ISO = r"date|hours|minutes|seconds|ns"
 
-# files: each operand is a path. pattern: the first operand is a pattern unless an option gave it. sets: texts, never paths.
-Takes: TypeAlias = Literal["files", "pattern", "sets", "nothing", "expression"]
+# files: each operand is a path. pattern: the first operand is a pattern unless an option gave it. texts: never paths.
+# words: every word is printed, so none is an option that has to be known.
+Takes: TypeAlias = Literal["files", "pattern", "texts", "words", "nothing", "expression"]
 
 
 class LongOption(NamedTuple):
@@ -41,6 +48,7 @@ class ReadOnlyCommand(msgspec.Struct, frozen=True):
     takes: Takes
     flags: str = ""  # letters without a value
     values: Mapping[str, str] = MappingProxyType({})  # letters with a value
+    attached: Mapping[str, str] = MappingProxyType({})  # letters with an optional value, written without a space
     long: Mapping[str, LongOption] = MappingProxyType({})
     number: str = ""  # the letter that `-20` stands for
     recursive: frozenset[str] = frozenset()  # options that make it walk a tree
@@ -48,7 +56,13 @@ class ReadOnlyCommand(msgspec.Struct, frozen=True):
     opens: bool = True  # reads the content of files, not only their names
     here: bool = False  # looks at the working directory if no operand is given
     input: bool = True  # `-` means standard input
+    least: int = 0  # minimum number of operands
     most: int = 1_000  # maximum number of operands
+    operand: str = TEXT  # what each text must look like
+    apart: bool = False  # a value must be a word of its own: some versions read `-Po` as two options
+    walks: bool = False  # looks at everything below a directory
+    unlinked: str = ""  # the option without which it follows links inside a directory
+    entries: frozenset[str] = frozenset()  # options with which it shows a link itself, not what it leads to
 
 
 def _long(names: str, values: Mapping[str, str] = MappingProxyType({}), **optional: str) -> Mapping[str, LongOption]:
@@ -78,6 +92,7 @@ _LS = ReadOnlyCommand(
     opens=False,
     here=True,
     input=False,
+    entries=frozenset({"d", "--directory"}),
 )
 _CAT = ReadOnlyCommand(
     takes="files",
@@ -104,7 +119,7 @@ _STAT = ReadOnlyCommand(
 _STAT_BSD = ReadOnlyCommand(takes="files", flags="FLlnqrsx", values={"f": TEXT, "t": TEXT}, opens=False, input=False)
 _GREP = ReadOnlyCommand(
     takes="pattern",
-    flags="abcEFGHhiILlnoPqrsTUvwxyZ",
+    flags="abcEFGHhiILlnoPqrsTUvwxyZz",
     values={"e": TEXT, "m": COUNT, "A": COUNT, "B": COUNT, "C": COUNT},
     long=_long(
         """basic-regexp byte-offset count extended-regexp files-with-matches files-without-match fixed-strings ignore-case
@@ -154,14 +169,95 @@ _CUT = ReadOnlyCommand(
         {"bytes": RANGES, "characters": RANGES, "delimiter": r"(?s:.?)", "fields": RANGES, "output-delimiter": TEXT},
     ),
 )
-_TR = ReadOnlyCommand(takes="sets", flags="Ccdst", long=_long("complement delete squeeze-repeats truncate-set1"), most=2)
+_TR = ReadOnlyCommand(
+    takes="texts", flags="Ccdst", long=_long("complement delete squeeze-repeats truncate-set1"), least=1, most=2
+)
 _PWD = ReadOnlyCommand(takes="nothing", flags="P", long=_long("physical"), here=True, most=0)
+_ECHO = ReadOnlyCommand(takes="words")
+_DATE = ReadOnlyCommand(
+    takes="texts",
+    flags="Ru",
+    values={"d": DATE},
+    attached={"I": ISO},
+    long=_long("rfc-email universal utc", {"date": DATE, "rfc-3339": "date|seconds|ns"}, **{"iso-8601": ISO}),
+    most=1,
+    operand=r"\+(?s:.*)",  # any other operand sets the clock
+)
+# On macOS -d and -I mean something else.
+_DATE_BSD = ReadOnlyCommand(takes="texts", flags="Ru", most=1, operand=_DATE.operand)
+_DIFF = ReadOnlyCommand(
+    takes="files",
+    flags="aBbcdEeiNnpqrstTuwyZ",
+    values={"C": COUNT, "F": TEXT, "I": TEXT, "L": TEXT, "U": COUNT, "W": COUNT, "x": TEXT},
+    long=_long(
+        """brief ed expand-tabs ignore-all-space ignore-blank-lines ignore-case ignore-space-change ignore-tab-expansion
+        ignore-trailing-space initial-tab left-column minimal new-file no-dereference normal rcs recursive report-identical-files
+        show-c-function side-by-side speed-large-files strip-trailing-cr suppress-blank-empty suppress-common-lines text""",
+        {
+            "exclude": TEXT,
+            "ignore-matching-lines": TEXT,
+            "label": TEXT,
+            "show-function-line": TEXT,
+            "tabsize": COUNT,
+            "width": COUNT,
+        },
+        color=WHEN,
+        context=COUNT,
+        unified=COUNT,
+    ),
+    walks=True,
+    unlinked="--no-dereference",
+    most=2,
+)
+_DU = ReadOnlyCommand(
+    takes="files",
+    flags="0abchklmPSsx",
+    values={"B": SIZE, "d": COUNT, "t": SIZE},
+    long=_long(
+        """all apparent-size bytes count-links human-readable inodes no-dereference null one-file-system separate-dirs si summarize
+        total""",
+        {"block-size": SIZE, "exclude": TEXT, "max-depth": COUNT, "threshold": SIZE},
+        time="atime|access|use|ctime|status",
+    ),
+    opens=False,
+    here=True,
+    input=False,
+    walks=True,
+)
+_FILE = ReadOnlyCommand(
+    takes="files",
+    flags="0bEhIikNnr",
+    values={"e": r"[a-z]{1,20}", "F": TEXT},
+    long=_long(
+        "brief extension keep-going mime mime-encoding mime-type no-buffer no-dereference no-pad print0 raw",
+        {"exclude": r"[a-z]{1,20}", "separator": TEXT},
+    ),
+)
+_TREE = ReadOnlyCommand(
+    takes="files",
+    flags="ACDFJNQSUXacdfghinpqrstuvx",
+    values={"I": TEXT, "L": COUNT, "P": TEXT},
+    long=_long(
+        "device dirsfirst du filesfirst ignore-case inodes matchdirs noreport prune si",
+        {"filelimit": COUNT, "sort": "name|version|size|mtime|ctime|none"},
+    ),
+    opens=False,
+    here=True,
+    input=False,
+    walks=True,
+    apart=True,
+)
 _FIND = ReadOnlyCommand(takes="expression", opens=False, here=True, input=False, recursive=frozenset({""}))
 
 COMMANDS: Mapping[str, ReadOnlyCommand] = MappingProxyType(
     {
         "cat": _CAT,
         "cut": _CUT,
+        "date": _DATE_BSD if sys.platform == "darwin" else _DATE,
+        "diff": _DIFF,
+        "du": _DU,
+        "echo": _ECHO,
+        "file": _FILE,
         "find": _FIND,
         "grep": _GREP,
         "head": _HEAD,
@@ -171,6 +267,7 @@ COMMANDS: Mapping[str, ReadOnlyCommand] = MappingProxyType(
         "stat": _STAT_BSD if sys.platform == "darwin" else _STAT,
         "tail": _HEAD,
         "tr": _TR,
+        "tree": _TREE,
         "uniq": _UNIQ,
         "wc": _WC,
     }
@@ -189,7 +286,6 @@ INSTEAD: Mapping[str, str] = MappingProxyType(
         "git": "git is not allowed here, because a repository can make it run programs",
         "xargs": "name the files, or use the Grep tool",
         "cd": "name the directory in the command",
-        "tree": "use find or the Glob tool",
         "fd": "use find or the Glob tool",
     }
 )

@@ -53,6 +53,18 @@ class ReadableRoots:
             raise NotReadOnly(f"{text} is neither a file nor a directory, and reading it could block; leave it out.")
         return real
 
+    def holds(self, text: str) -> bool:
+        """Tell whether a path leads into the roots."""
+        try:
+            return bool(self.real(text, opens=False))
+        except NotReadOnly:
+            return False
+
+    def entry(self, text: str) -> str:
+        """Return the path of a directory entry that must not be followed. Raises NotReadOnly if its directory lies outside."""
+        above, name = os.path.split(text)
+        return os.path.join(self.real(above or ".", opens=False), name)
+
 
 def _resolved(path: str, shown: str) -> str:
     """Resolve a path, following its links one by one."""

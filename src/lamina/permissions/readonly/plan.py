@@ -7,9 +7,10 @@ finished argument lists: no shell will look at them again.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -93,6 +94,8 @@ def _plan_part(part: CommandPart, readable: ReadableRoots) -> tuple[PlannedProgr
         raise NotReadOnly(_unknown(first))
     if command.takes == "expression":
         arguments, reads = _find(command, rest, readable)
+    elif command.takes == "words":
+        arguments, reads = _words(first.text, rest, readable)
     else:
         arguments, reads = _ordinary(first.text, command, rest, readable)
     argv = (first.text, *arguments)
@@ -113,25 +116,57 @@ def _ordinary(
 ) -> tuple[list[str], tuple[ReadTarget, ...]]:
     given = CommandArguments(name, command, words)
     wants_pattern = command.takes == "pattern" and not given.names & command.pattern
-    texts = len(given.operands) if command.takes == "sets" else int(wants_pattern)
-    if len(given.operands) < texts or (command.takes in ("pattern", "sets") and not words):
+    texts = len(given.operands) if command.takes == "texts" else int(wants_pattern)
+    if len(given.operands) < max(texts, command.least) or (command.takes == "pattern" and not words):
         raise NotReadOnly(f"{name} needs a pattern.")
+    if any(re.fullmatch(command.operand, word.text) is None for word in given.operands[:texts]):
+        raise NotReadOnly(f"{name} does not accept this operand here; leave it out.")
     _refuse_expanding((*given.texts, *given.operands[:texts]), readable)
-    files = [found for word in given.operands[texts:] for found in expand_word(word, readable)]
-    operands = [word.text for word in given.operands[:texts]] + files
+    links = bool(given.names & command.entries)
+    files = [found for word in given.operands[texts:] for found in _file_names(word, readable, links=links and bool(word.wild))]
+    operands = [word.text for word in given.operands[:texts]] + [file.name for file in files]
     if len(operands) > command.most:
         raise NotReadOnly(f"{name} accepts at most {counted(command.most, 'operand')} here; leave the others out.")
     tree = bool(given.names & command.recursive)
     reads = _reads(command, files, tree, readable, here=command.here or tree)
+    if command.unlinked and command.unlinked not in given.names and any(read.tree for read in reads):
+        raise NotReadOnly(f"{name} follows links inside a directory; add {command.unlinked}.")
     return [*given.options, *(["--", *operands] if operands else [])], reads
 
 
+class _FileName(NamedTuple):
+    """A file name to pass on; `link` if it stands for the link itself and not for what it leads to."""
+
+    name: str
+    link: bool = False
+
+
+def _file_names(word: ShellWord, readable: ReadableRoots, *, links: bool = False) -> Iterator[_FileName]:
+    """Expand a word. With `links`, a link that leads outside is named without its slash, so that the command shows the link."""
+    for name in expand_word(word, readable):
+        outside = links and not readable.holds(name)
+        yield _FileName(name.rstrip("/"), True) if outside else _FileName(name)
+
+
+def _words(name: str, words: list[ShellWord], readable: ReadableRoots) -> tuple[list[str], tuple[ReadTarget, ...]]:
+    """Plan a command that prints its words. A wildcard among them reads names of the working directory."""
+    texts = [text for word in words for text in expand_word(word, readable)]
+    if texts in (["--help"], ["--version"]):
+        raise NotReadOnly(f"{name} {texts[0]} is not the same in every shell; leave it out.")
+    wild = any(word.wild for word in words)
+    return texts, (ReadTarget(readable.real(".", opens=False), False, False),) if wild else ()
+
+
 def _reads(
-    command: ReadOnlyCommand, files: list[str], tree: bool, readable: ReadableRoots, *, here: bool
+    command: ReadOnlyCommand, files: list[_FileName], tree: bool, readable: ReadableRoots, *, here: bool
 ) -> tuple[ReadTarget, ...]:
-    named = [text for text in files if not (text == "-" and command.input)]
-    looked = named or (["."] if here and not files else [])
-    return tuple(ReadTarget(readable.real(text, opens=command.opens), command.opens, tree) for text in looked)
+    named = [file for file in files if not (file.name == "-" and command.input)]
+    looked = named or ([_FileName(".")] if here and not files else [])
+    found = list[ReadTarget]()
+    for file in looked:
+        path = readable.entry(file.name) if file.link else readable.real(file.name, opens=command.opens)
+        found.append(ReadTarget(path, command.opens, tree or (command.walks and os.path.isdir(path))))
+    return tuple(found)
 
 
 def _find(command: ReadOnlyCommand, words: list[ShellWord], readable: ReadableRoots) -> tuple[list[str], tuple[ReadTarget, ...]]:
@@ -140,7 +175,7 @@ def _find(command: ReadOnlyCommand, words: list[ShellWord], readable: ReadableRo
     paths = [found for word in search.paths for found in expand_word(word, readable)]
     if "-" in paths:
         raise NotReadOnly("- is not a path for find; name a directory.")
-    reads = _reads(command, paths, True, readable, here=True)
+    reads = _reads(command, [_FileName(path) for path in paths], True, readable, here=True)
     compared = tuple(ReadTarget(readable.real(word.text, opens=False), False, False) for word in search.files)
     return [*paths, *search.expression], reads + compared
 

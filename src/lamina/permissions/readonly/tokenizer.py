@@ -5,11 +5,11 @@ refused. Nothing is expanded: an unquoted wildcard is marked, for `paths` to exp
 
     line     = command ( ("|" | "&&" | "||" | ";") command )* ";"?
     command  = (word | "2>/dev/null" | "2> /dev/null" | "2>&1")+         with at least one word
-    word     = (plain | 'anything' | "anything but ` and $name" | \( | \) | \!)+
+    word     = (plain | 'anything' | "anything but ` and $name, and \$ for a dollar sign" | \( | \) | \!)+
 
 Refused everywhere: control, format, private and unassigned characters, and white space other than the space. Refused outside
 quotes: $ ` < > & ( ) { } # ~ \ and any character that is neither ASCII nor a letter, mark or digit. In double quotes `$` is
-accepted only where no expansion can begin, as in "end$".
+accepted behind a backslash, and where no expansion can begin, as in "end$".
 """
 
 from __future__ import annotations
@@ -173,9 +173,9 @@ class _LineReader:
             after = self.text[at + 1 : at + 2]
             if not character:
                 raise NotReadOnly("A double quote is not closed.")
-            if character == "`" or (character == "$" and after not in _AFTER_DOLLAR) or (character == "\\" and after in "$`"):
+            if character == "`" or (character == "$" and after not in _AFTER_DOLLAR) or (character == "\\" and after == "`"):
                 raise NotReadOnly("The command contains a dollar sign or a backtick in double quotes; use single quotes.")
-            if character == "\\" and after in ('"', "\\"):
+            if character == "\\" and after in ('"', "\\", "$"):
                 character, at = after, at + 1
             letters.append(character)
             at += 1

@@ -1,0 +1,43 @@
+"""Check the home for what a user cannot see otherwise: unfinished forgets, and a disk without space (B11, Z12)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from ...core.errors import DiskError
+from ...disk.temp_files import is_temp
+from ..forget.job import list_jobs, read_job
+from ..kept_files import FORGET
+from .finding import Finding, PathFix
+
+# A session writes a few megabytes, and a rewritten transcript needs its size once more.
+LEAST_FREE = 32 << 20
+
+
+def check_forgets(home: Path) -> Iterator[Finding]:
+    for path in list_jobs(home):
+        try:
+            job = read_job(path)
+        except DiskError as error:
+            yield Finding("sessions", "unfinished-forget", f"{path.name} {error.problem}.", str(path), advice=f"{error.remedy}.")
+            continue
+        if job is not None:
+            text = f"Forgetting {job.subject!r} was interrupted or could not finish, so some of it is left."
+            yield Finding("sessions", "unfinished-forget", text, str(path), fix=PathFix("finish-forget", str(path)))
+    left = home / FORGET
+    if left.is_dir() and any(is_temp(name) for name in os.listdir(left)):
+        text = "A forget was killed while it began; its temporary file names the subject."
+        yield Finding("sessions", "leftover", text, str(left), fix=PathFix("sweep", str(left)))
+
+
+def check_space(home: Path) -> Iterator[Finding]:
+    """Report a disk on which the next write may fail."""
+    there = next(path for path in (home, *home.parents) if path.is_dir())
+    free = shutil.disk_usage(there).free
+    if free < LEAST_FREE:
+        yield Finding("machine", "disk-full", f"The disk of {home} has {free >> 20:,} MB left.", str(home))
+    elif hasattr(os, "statvfs") and (found := os.statvfs(there)).f_files and not found.f_favail:
+        yield Finding("machine", "disk-full", f"The disk of {home} has no room for another file (no free inodes).", str(home))
