@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from .memory.memory import Memory as Memory
     from .session.session import AsyncSession as AsyncSession
     from .session.session import Session as Session
+    from .sources.query import SearchResult as SearchResult
+    from .sources.query import search as search
 
 __version__ = "0.1.0"
 
@@ -39,6 +41,7 @@ _PLACES = {
     "Policy": "core.policy",
     "Record": "core.records",
     "Reply": "core.reply",
+    "SearchResult": "sources.query",
     "Session": "session.session",
     "Settings": "core.settings",
     "Usage": "core.usage",
@@ -46,6 +49,7 @@ _PLACES = {
     "errors": "core.errors",
     "named_policy": "core.policy",
     "records": "core.records",
+    "search": "sources.query",
 }
 
 __all__ = ["__version__", *_PLACES]

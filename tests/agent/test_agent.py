@@ -251,7 +251,12 @@ def test_a_resumed_session_has_its_tools_and_prompt_even_if_it_never_sent_anythi
     again = opened(resume="early")
     again.run("Hello.")
     [request] = accepted(messages_server)
-    assert [tool["name"] for tool in request.body["tools"]] == [*(tool.name for tool in builtin_tools()), "SendMessage", "Agent"]
+    assert [tool["name"] for tool in request.body["tools"]] == [
+        *(tool.name for tool in builtin_tools()),
+        "PastSearch",
+        "SendMessage",
+        "Agent",
+    ]
     assert request.body["system"]
     assert len(reminders(request)) == 1
 
@@ -261,7 +266,12 @@ def test_a_transcript_of_another_program_gets_the_prompt_and_the_instructions_of
 ) -> None:
     opened(resume=foreign_transcript(tmp_path / "foreign")).run("Go on.")
     [request] = accepted(messages_server)
-    assert [tool["name"] for tool in request.body["tools"]] == [*(tool.name for tool in builtin_tools()), "SendMessage", "Agent"]
+    assert [tool["name"] for tool in request.body["tools"]] == [
+        *(tool.name for tool in builtin_tools()),
+        "PastSearch",
+        "SendMessage",
+        "Agent",
+    ]
     assert any("two spaces after a full stop" in words for words in reminders(request))
 
 

@@ -46,13 +46,18 @@ def system(received: Received) -> str:
     return "\n\n".join(block["text"] for block in received.body["system"])
 
 
-def work(agent: Agent, server: MessagesServer, *calls: tuple[str, dict[str, Any], str], kind: str = "reviewer") -> dict[str, str]:
-    """Have an agent of the type make these calls, and return the results."""
+SAID = "Have the reviewer remember to look at the edges first."
+
+
+def work(
+    agent: Agent, server: MessagesServer, *calls: tuple[str, dict[str, Any], str], kind: str = "reviewer", said: str = SAID
+) -> dict[str, str]:
+    """Have an agent of the type make these calls after the user said something, and return the results."""
     server.reply(tool_use=agent_call("Look at the edges of calc.py first", subagent_type=kind))
     server.reply(tool_use=calls, when=for_subagent)
     server.reply(text="Done.", when=for_subagent)
     server.reply(text="Good.", when=for_parent)
-    agent.run("Go")
+    agent.run(said)
     return results(of_subagent(server)[-1])
 
 
@@ -97,6 +102,28 @@ def test_what_an_agent_remembers_the_next_of_its_type_knows(
     assert version.why is not None
     assert version.why.who == "agent"
     assert (version.why.session or "").startswith("agent-")
+
+
+@pytest.mark.spec("A5", "B6")
+def test_the_task_that_a_model_gave_an_agent_is_not_the_users_word(
+    opened: Open, messages_server: MessagesServer, project: Path
+) -> None:
+    own_type("user")
+    place = directory(project, "user")
+    fact = TOPIC.replace("feedback", "project").format(name="fact", more="")
+    said = work(
+        opened(),
+        messages_server,
+        write(place / "edges.md", TOPIC.format(name="edges", more="")),
+        write(place / "fact.md", fact, "w2"),
+        said="Have the reviewer read calc.py.",
+    )
+    assert "needs the user's own words" in said["w1"]
+    assert "lamina inbox --agent reviewer accept" in said["w2"]
+    assert not list(place.glob("*.md"))
+    with Memory.open(project, path=place, settings=Settings()) as memory:
+        [waiting] = memory.waiting()
+    assert waiting.origin == "agent message"
 
 
 @pytest.mark.spec("A5")
@@ -154,7 +181,7 @@ def test_agents_of_one_type_that_remember_at_once_lose_nothing_of_each_other(
     messages_server.reply(tool_use=[agent_call("go", each, subagent_type="reviewer") for each in range(8)])
     messages_server.answer_with(remember)
     messages_server.reply(text="Good.", when=for_parent)
-    agent.run("Go")
+    agent.run(SAID)
     index = (place / "MEMORY.md").read_text()
     assert [f"(n{each}.md)" in index for each in range(1, 9)] == [True] * 8
     assert index.count("(same.md)") == 1
@@ -215,7 +242,8 @@ def test_the_mode_of_its_scope_holds(opened: Open, messages_server: MessagesServ
 def test_a_secret_is_taken_out_of_what_an_agent_remembers(opened: Open, messages_server: MessagesServer, project: Path) -> None:
     own_type("project")
     place = directory(project, "project")
-    said = work(opened(), messages_server, write(place / "e.md", TOPIC.format(name="e", more=f" The key is {KEY}.")))
+    call = write(place / "e.md", TOPIC.format(name="e", more=f" The key is {KEY}."))
+    said = work(opened(), messages_server, call, said=f"{SAID} The key is {KEY}.")
     assert "A secret was removed" in said["w1"]
     assert KEY not in "".join(path.read_text(errors="replace") for path in place.rglob("*") if path.is_file())
 

@@ -112,8 +112,11 @@ def test_a_fact_does_not_become_the_persons_word_by_its_type(
     messages_server.reply(tool_use=("Edit", edit), fork="extraction")
     messages_server.reply(text="Done.", fork="extraction")
     one.run("Please look at the deploys page.")
-    assert "type: project" in Path(path).read_text()
-    assert len(one.events[0]["refused"]) == 1
+    assert not Path(path).exists()
+    with Memory.open(project) as memory:
+        [waiting] = memory.waiting()
+    assert (waiting.type, waiting.origin) == ("project", "tool Read")
+    assert "+origin: tool Read" in waiting.diff
 
 
 @pytest.mark.spec("B6")

@@ -31,6 +31,7 @@ Integration tests use a real database.
 
 **Why:** mocks once hid a broken migration.
 """
+SAID = "Remember that integration tests use a real database: mocks once hid a broken migration."
 
 
 @pytest.fixture
@@ -61,7 +62,7 @@ def test_a_model_saves_in_one_session_and_knows_in_the_next(
     messages_server.reply(tool_use=write(memory, "testing-db.md", TOPIC))
     messages_server.reply(text="I will remember that.")
     agent = opened(wire=wire, mode="ask")
-    answer = agent.run("Remember that integration tests use a real database: mocks once hid a broken migration.")
+    answer = agent.run(SAID)
     assert (answer.text, answer.notices) == ("I will remember that.", ("Saved memory: testing-db.",))
     assert (memory.path / "testing-db.md").read_text() == TOPIC
     assert memory.index() == "- [testing-db](testing-db.md) — Integration tests use a real database\n"
@@ -117,20 +118,24 @@ def test_the_two_steps_of_saving_work_in_one_answer_after_reading_the_index(
     memory.save("lunch", type="project", description="Lunch is at noon", body="b")
     index = str(memory.path / "MEMORY.md")
     line = "- [lunch](lunch.md) — Lunch is at noon"
-    change = {"file_path": index, "old_string": line, "new_string": f"{line}\n- [Databases](testing-db.md) — never mock them"}
+    change = {
+        "file_path": index,
+        "old_string": line,
+        "new_string": f"{line}\n- [Databases](testing-db.md) — mocks hid a migration",
+    }
     messages_server.reply(tool_use=("Read", {"file_path": index}, "r1"))
     messages_server.reply(tool_use=[write(memory, "testing-db.md", TOPIC), ("Edit", change, "e1")])
     messages_server.reply(text="Saved.")
-    opened(mode="ask").run("Remember the database.")
+    opened(mode="ask").run(SAID)
     assert not any(said.startswith("!") for said in results(messages_server.requests[-1]).values())
-    assert memory.index() == f"{line}\n- [Databases](testing-db.md) — never mock them\n"
+    assert memory.index() == f"{line}\n- [Databases](testing-db.md) — mocks hid a migration\n"
 
 
 @pytest.mark.spec("B7")
 def test_a_secret_never_reaches_the_disk_of_memory(opened: Open, messages_server: MessagesServer, memory: Memory) -> None:
     messages_server.reply(tool_use=write(memory, "testing-db.md", f"{TOPIC}\nThe key is {KEY}\n"))
     messages_server.reply(text="Saved.")
-    answer = opened().run("Remember this.")
+    answer = opened().run(f"{SAID} The key is {KEY}.")
     assert answer.notices == ("Saved memory: testing-db. A secret was removed (Anthropic key).",)
     assert "A secret was removed" in results(messages_server.requests[-1])["w1"]
     assert not [path for path in memory.path.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
@@ -140,7 +145,7 @@ def test_a_secret_never_reaches_the_disk_of_memory(opened: Open, messages_server
 def test_in_confirm_mode_the_model_is_told_that_it_waits(opened: Open, messages_server: MessagesServer, memory: Memory) -> None:
     messages_server.reply(tool_use=write(memory, "testing-db.md", TOPIC))
     messages_server.reply(text="It waits for your yes.")
-    answer: TurnResult = opened(settings=Settings(memory_mode={"private": "confirm"})).run("Remember this.")
+    answer: TurnResult = opened(settings=Settings(memory_mode={"private": "confirm"})).run(SAID)
     [proposal] = memory.waiting()
     assert answer.notices == (f"A memory change waits for your approval: lamina inbox accept {proposal.id}",)
     assert f"lamina inbox accept {proposal.id}" in results(messages_server.requests[-1])["w1"]
@@ -154,7 +159,7 @@ def test_in_confirm_mode_the_model_is_told_that_it_waits(opened: Open, messages_
 def test_memory_that_is_only_read_refuses_with_a_sentence(opened: Open, messages_server: MessagesServer, memory: Memory) -> None:
     messages_server.reply(tool_use=write(memory, "testing-db.md", TOPIC))
     messages_server.reply(text="I can't.")
-    opened(settings=Settings(memory_mode={"private": "read-only"}), mode="ask").run("Remember this.")
+    opened(settings=Settings(memory_mode={"private": "read-only"}), mode="ask").run(SAID)
     assert "private memory is read-only" in results(messages_server.requests[-1])["w1"]
     assert memory.topics() == []
 
@@ -182,7 +187,7 @@ def test_the_teams_memory_refuses_a_profile_and_a_secret(opened: Open, messages_
         ]
         messages_server.reply(tool_use=calls)
         messages_server.reply(text="Done.")
-        opened(settings=settings, mode="ask").run("Tell the team.")
+        opened(settings=settings, mode="ask").run(f"Tell the team: {SAID} {KEY}")
         first, second = accepted(messages_server)
         assert f"- Team memory directory: {memory.path / 'team'}" in system(first)
         assert "Releases on Mondays" in "".join(reminders(first))
@@ -202,7 +207,7 @@ def test_a_team_directory_elsewhere_is_written_to_without_a_question(
     messages_server.reply(tool_use=("Write", {"file_path": str(elsewhere / "testing-db.md"), "content": TOPIC}, "w1"))
     messages_server.reply(tool_use=("Read", {"file_path": str(elsewhere / "MEMORY.md")}, "r1"))
     messages_server.reply(text="Done.")
-    answer = opened(settings=settings, mode="ask").run("Tell the team.")
+    answer = opened(settings=settings, mode="ask").run(f"Tell the team: {SAID}")
     assert answer.notices == ("Saved memory: testing-db.",)
     assert "testing-db.md" in results(messages_server.requests[-1])["r1"]
 

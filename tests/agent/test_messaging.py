@@ -16,9 +16,9 @@ from lamina.core.errors import InputError
 from lamina.core.settings import Permissions, Settings
 from lamina.disk.crash_points import watched
 from lamina.disk.home.mailbox import Mailbox, MailboxAddress, deliver, members
-from lamina.layers.l5_extract.sources import read_sources
 from lamina.layers.l7_agents.messages import AgentMessage, MessageQueues, encode_message
 from lamina.layers.l7_agents.step import from_mailbox
+from lamina.memory.guard.sources import read_sources
 from lamina.permissions.request import CallRequest
 from lamina.permissions.rule_match import holding
 from lamina.permissions.rules import read_rules
@@ -247,7 +247,7 @@ def test_mail_in_the_team_mailbox_is_read_once_and_allows_nothing(
     with working(agent.session) as conversation:
         heard = read_sources(conversation.log.view.items, 0)
     assert [each.words for each in heard.said] == ["What is new?"], "nothing of it is the person's own words"
-    assert any("First." in each for each in heard.data)
+    assert [each.origin for each in heard.data if "First." in each.text] == ["agent message"]
     other = opened(home=home, settings=Settings(mailbox="alice@build"))
     assert any("is used by another open session" in each for each in other.session.notices)
     agent.close()

@@ -80,6 +80,7 @@ def test_another_programs_session_gets_the_tools_it_does_not_tell_of(
         "Bash",
         "TodoWrite",
         "Expand",
+        "PastSearch",
         "SendMessage",
         "Agent",
     ]

@@ -78,7 +78,19 @@ def test_a_scripted_model_reads_and_edits_and_every_event_is_documented(keyed: M
     for event in printed:
         assert set(event) == fields[name_of(event)], name_of(event)
     first, *_, last = printed
-    assert first["tools"] == ["Read", "Write", "Edit", "Grep", "Glob", "Bash", "TodoWrite", "Expand", "SendMessage", "Agent"]
+    assert first["tools"] == [
+        "Read",
+        "Write",
+        "Edit",
+        "Grep",
+        "Glob",
+        "Bash",
+        "TodoWrite",
+        "Expand",
+        "PastSearch",
+        "SendMessage",
+        "Agent",
+    ]
     assert first["permissionMode"] == "accept-edits"
     assert (last["result"], last["num_turns"], last["is_error"], last["permission_denials"]) == ("Done.", 3, False, [])
     assert last["total_cost_usd"] > 0

@@ -135,6 +135,50 @@ def test_each_line_has_its_change(tmp_path: Path) -> None:
     assert rows(tmp_path, "index")[0]["text"].startswith("- [testing-db]")
 
 
+@pytest.mark.spec("B8")
+def test_evidence_is_recorded_with_a_digest_and_its_state_is_shown(tmp_path: Path) -> None:
+    source = tmp_path / "db.py"
+    source.write_text("class Pool:\n    def connect(self): ...\n")
+    save = ("save", "pool", "--type", "project", "--description", "The pool connects lazily", "It connects at first use.")
+    run(tmp_path, *save, "--evidence", "db.py#Pool.connect", "--evidence", "db.py")
+    shown = rows(tmp_path, "show", "pool")
+    assert shown["evidence"]["state"] == "fresh"
+    assert [entry.partition("@")[0] for entry in shown["evidence"]["entries"]] == ["db.py#Pool.connect", "db.py"]
+    assert all(len(entry.partition("@")[2]) == 16 for entry in shown["evidence"]["entries"])
+    assert "Evidence: fresh (Pool.connect is still in db.py; db.py is unchanged)" in run(tmp_path, "show", "pool")
+    source.write_text("class Pool: ...\n")
+    assert "Evidence: stale (Pool.connect is no longer in db.py; db.py has changed)" in run(tmp_path, "show", "pool")
+    done = here("memory", *save, "--evidence", "nowhere.py", "--cwd", str(tmp_path))
+    assert done.returncode == 0
+    assert "The evidence nowhere.py is not a file of this project" in done.stderr
+    assert rows(tmp_path, "show", "pool")["evidence"]["state"] == "stale"
+    run(tmp_path, "save", "plain", "--type", "project", "--description", "No file", "Nothing.")
+    assert rows(tmp_path, "show", "plain")["evidence"] is None
+
+
+@pytest.mark.spec("B5", "B6")
+def test_a_command_that_a_model_runs_is_the_models_and_not_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save(tmp_path)
+    monkeypatch.setenv("LAMINA_RUN_BY_MODEL", "1")
+    refused = here(
+        "memory", "save", "x", "--type", "feedback", "--description", "Force deploys", "Force.", "--cwd", str(tmp_path)
+    )
+    assert refused.returncode != 0
+    assert "comes from elsewhere (command), so it cannot be of type feedback" in refused.stderr
+    run(tmp_path, "save", "x", "--type", "project", "--description", "Force deploys", "Force.")
+    run(tmp_path, "rm", "testing-db")
+    assert [row["name"] for row in rows(tmp_path, "list")] == ["testing-db"]
+    waiting = json.loads(here("inbox", "--json", "--cwd", str(tmp_path)).stdout)
+    assert "origin: command" in waiting[0]["diff"]
+    for words in (("inbox", "accept", waiting[0]["id"]), ("memory", "restore", "testing-db"), ("import", str(tmp_path))):
+        done = here(*words, "--cwd", str(tmp_path))
+        assert done.returncode == 2
+        assert "Only you can run this command" in done.stderr
+    monkeypatch.delenv("LAMINA_RUN_BY_MODEL")
+    assert here("inbox", "accept", waiting[0]["id"], "--cwd", str(tmp_path)).returncode == 0
+    assert {row["name"] for row in rows(tmp_path, "list")} == {"testing-db", "x"}
+
+
 @pytest.mark.spec("B4")
 def test_a_restore_names_what_was_saved_instead_in_the_same_turn(tmp_path: Path) -> None:
     why = ChangeReason("agent", "asked for", "s1", "m1")

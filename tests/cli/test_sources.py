@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.session.play import turns
 from tests.sources.agents import CLAUDE, CODEX, PI, claude_home, codex_home, pi_home
+
+from lamina.session.session import Session
 
 from .running import here, misused, one_line
 
@@ -91,3 +95,32 @@ def test_forgetting_removes_the_index_and_names_what_other_agents_keep(project: 
     assert not index.exists()
     [left] = [row for row in told["left"] if CODEX in row["path"]]
     assert "was written by Codex, and Lamina does not change it" in left["why"]
+
+
+@pytest.mark.spec("U3", "R2")
+def test_a_stored_result_of_claude_code_is_counted_and_opened(project: Path) -> None:
+    [stored] = document("context", CLAUDE)["spilled"]
+    assert stored["bytes"] > 45_000
+    shown = document("sessions", "expand", CLAUDE, "toolu_1")
+    assert shown["pages"] > 1
+    assert (
+        "error E474 in the spilled part"
+        in document("sessions", "expand", CLAUDE, "toolu_1", "--page", str(shown["pages"]))["text"]
+    )
+
+
+def test_a_session_that_is_cleaned_up_leaves_the_index(project: Path) -> None:
+    with Session(cwd=project, session_id="old") as session:
+        turns(session, "The platypus decides.")
+        path = session.path
+    assert path is not None
+    subagent = path.with_suffix("") / "subagents" / "agent-1.jsonl"
+    subagent.parent.mkdir(parents=True, exist_ok=True)
+    subagent.write_bytes(path.read_bytes())
+    assert "old" in {row["session_id"] for row in document("search", "platypus")}
+    os.utime(path, (1_000_000_000, 1_000_000_000))
+    assert here("sessions", "clean", "--older-than", "30d", "--yes").returncode == 0
+    index = sqlite3.connect(Path(os.environ["LAMINA_HOME"]) / "cache" / "sessions.sqlite")
+    assert index.execute("SELECT count(*) FROM words WHERE words MATCH 'platypus'").fetchone() == (0,)
+    assert index.execute("SELECT count(*) FROM texts WHERE text LIKE '%platypus%'").fetchone() == (0,)
+    index.close()

@@ -14,7 +14,7 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.utils import get_cwidth
 
 from lamina.cli.console import fit
-from lamina.cli.context_report import WindowReport, format_context
+from lamina.cli.context_report import format_context
 from lamina.cli.terminal.calls import LONGEST, MOST_CHANGED, MOST_COMMAND, describe_call, describe_result, preview_call
 from lamina.cli.terminal.commands import COMMANDS, find, parse
 from lamina.cli.terminal.compact_command import describe_compaction
@@ -26,6 +26,7 @@ from lamina.conversation.window.breakdown import Breakdown
 from lamina.conversation.window.thresholds import WindowState, state_of, thresholds
 from lamina.core.policy import WindowPolicy
 from lamina.core.usage import Usage
+from lamina.session.window_report import WindowReport
 
 CWD = Path("/work/app")
 

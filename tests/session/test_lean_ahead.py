@@ -35,6 +35,7 @@ def test_with_notes_on_the_lean_policy_compacts_with_a_summary_made_ahead_and_ke
         assert seen.named("notes") == []
 
 
+@pytest.mark.exhaustive
 @pytest.mark.spec("P3", "C1")
 def test_a_summary_that_has_seen_a_result_whole_is_used_after_the_preview_has_replaced_it(
     messages_server: MessagesServer, tmp_path: Path

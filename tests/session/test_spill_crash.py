@@ -8,18 +8,20 @@ import os
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from tests.disk.crash.harness import Extent, Fail, Kill, Say, Short, every
 from tests.disk.processes import needs_fork
 from tests.session.plain import Session
 
 from lamina.core.blocks import tool_result
-from lamina.core.records import Spill
+from lamina.core.policy import CLASSIC, OncePolicy
+from lamina.core.records import Message, Spill
 from lamina.disk.temp_files import is_temp
 from lamina.layers.l1_results.reopen import open_spill
 from lamina.session.base import conversation_of
 
 from .spills import LINES, asked, contents, directory, spills, use
-from .words import Wire, answer, refused, unmarked
+from .words import Wire, answer, records, refused, unmarked
 
 pytestmark = needs_fork
 
@@ -80,6 +82,37 @@ def test_killed_anywhere_every_preview_has_its_whole_file_and_the_resumed_reques
             ), run
     # Torn writes are tried at every write and at a third of the other points.
     assert {"spill.write", "append.write", *(() if fault.torn else ("temp.create", "temp.rename"))} <= met or not Extent.every
+
+
+ONCE = replace(CLASSIC, once=OncePolicy(from_chars=1_500, preview=500))
+SEEN = "seen"
+
+
+def show_once(home: Path, say: Say) -> None:
+    with Session(home=home, resume="s", cwd=home, policy=ONCE) as session:
+        session._add_results([tool_result("a", "a" * 6_000), tool_result("b", "b"), tool_result("c", "c")])
+        session.before_call()
+        session.after_call(answer(SEEN, "I see."))
+        session.add_user("and now?")
+        session.end_turn()
+
+
+@pytest.mark.spec("P3", "R4")
+@pytest.mark.usefixtures("crash_points")
+def test_killed_anywhere_a_result_is_whole_exactly_until_its_answer_is_in_the_log(tmp_path: Path) -> None:
+    for run in every(tmp_path, prepare, show_once, Kill(torn=True)):
+        with Session(home=run.directory, resume="s", cwd=run.directory, policy=ONCE) as session:
+            seen = any(isinstance(one, Message) and one.message_id == SEEN for one in records(session.path))
+            for name in session.open_calls:
+                session.add_tool_result(name, "again")
+            session.add_user("go on")
+            request = session.before_call()
+            shown = contents(request)["a"]
+            made = [one for one in conversation_of(session).log.decisions.values() if isinstance(one, Spill) and one.once]
+            assert refused(request) == [], run
+            assert shown == "again" if not made else shown == (made[0].preview if seen else "a" * 6_000), run
+            assert all(open_spill(one) == "a" * 6_000 for one in made), run
+            assert session.status.cache_breaks == 0, run
 
 
 @pytest.mark.parametrize("fault", [Fail(errno.ENOSPC), Fail(errno.EIO), Short()], ids=["full", "broken", "short"])

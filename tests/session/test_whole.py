@@ -216,10 +216,10 @@ def test_a_host_offers_the_tools_in_two_lines(
     messages_server.reply(tool_use=[("MemorySearch", {"query": "deploy day"}), ("Now", {})])
     messages_server.reply(text="On Thursdays.")
     with opened(project, client, tools=[NOW], offer_tools=True, extraction=False) as session:
-        assert turn(session, client, "When do we deploy?") == "On Thursdays."
+        assert turn(session, client, "We deploy on Thursdays, never on a Friday. What is the time?") == "On Thursdays."
         assert "Saved memory: deploy-day" in session.notices
     requests = messages_server.requests
-    assert [tool["name"] for tool in requests[0].body["tools"]] == ["Now", "Expand", "MemorySearch", "MemorySave"]
+    assert [tool["name"] for tool in requests[0].body["tools"]] == ["Now", "Expand", "MemorySearch", "MemorySave", "PastSearch"]
     found, other = requests[-1].messages[-1]["content"]
     assert "Never on a Friday." in str(found["content"])
     assert "noon" in str(other["content"])
@@ -275,7 +275,8 @@ def test_the_tools_fit_what_memory_allows(project: Path) -> None:
             session.add_user("Hello.")
             return [tool["name"] for tool in session.before_call()["tools"]]
 
-    assert offered(settings=Settings(memory_mode={"private": "read-only"})) == ["Expand", "MemorySearch"]
+    assert offered(settings=Settings(memory_mode={"private": "read-only"})) == ["Expand", "MemorySearch", "PastSearch"]
+    assert offered(settings=Settings(past_search=False)) == ["Expand", "MemorySearch", "MemorySave"]
     assert offered(memory=False) == ["Expand"]
 
 

@@ -14,6 +14,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any, Self
@@ -44,8 +45,10 @@ from ..prompt.system import system_prompt
 from ..providers import OnEvent, Provider
 from ..session.base import working
 from ..session.memory_binding import MemoryBinding
+from ..session.past_search import search_past
 from ..session.reminders import Reminders
 from ..session.session import Session
+from ..tools import compact, past_search
 from ..tools.registry import builtin_tools
 from ..tools.todo import render_todos
 from ..tools.tool import Tool, definition
@@ -73,12 +76,11 @@ GO_ON = "The answer above was cut off. Continue where it ends."
 
 
 def default_tools(settings: Settings) -> tuple[Tool, ...]:
-    """Return the built-in tools, and Compact if the settings offer it."""
-    if not settings.compact_tool:
-        return builtin_tools()
-    from ..tools.compact import tool
-
-    return (*builtin_tools(), tool())
+    """Return the built-in tools, and PastSearch and Compact if the settings offer them."""
+    tools = builtin_tools()
+    if settings.past_search:
+        tools = (*tools, past_search.tool())
+    return (*tools, compact.tool()) if settings.compact_tool else tools
 
 
 class TurnResult(msgspec.Struct, frozen=True):
@@ -166,7 +168,12 @@ class Agent:
         return msgspec.structs.replace(
             tool_runner,
             context=msgspec.structs.replace(
-                tool_runner.context, keeper=self.memory.keep, expand=session._opened, compact=session._answer_request, abort=abort
+                tool_runner.context,
+                keeper=self.memory.keep,
+                expand=session._opened,
+                compact=session._answer_request,
+                past=partial(search_past, session),
+                abort=abort,
             ),
             ask=self._asking(ask) if ask is not None else None,
             find_result=session._find_result if scratch is not None else None,

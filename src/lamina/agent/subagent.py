@@ -23,6 +23,7 @@ from ..core.errors import DiskError, SettingError
 from ..core.settings import Mode
 from ..layers.l7_agents.tools import agent_tool
 from ..layers.l7_agents.types import AGENT, AgentType, can_write, pick_tools
+from ..memory.guard.sources import Sources, by_agent
 from ..memory.instructions import agent_instructions
 from ..memory.memory import Memory, agent_memory_mode, open_agent_memory
 from ..memory.store.scopes import AgentMemoryLocation, MemoryLocation, list_agent_roots, locate_agent_memory, locate_memory
@@ -59,7 +60,7 @@ def open_subagent(run: AgentRun, kind: AgentType) -> Agent:
             on_event=run.hear,
             catalog=catalog,
             under=run,
-            memory=SubagentMemory(session, kind),
+            memory=SubagentMemory(session, kind, parent.memory),
         )
         agent._given = parent._given
         session._begin(hook=agent._hook, approved=parent.reminders.approved)
@@ -115,8 +116,9 @@ NO_WRITES = "{path} was not written: this agent cannot write files. Say in your 
 
 
 class SubagentMemory(MemoryBinding):
-    def __init__(self, session: Session, kind: AgentType) -> None:
+    def __init__(self, session: Session, kind: AgentType, parent: MemoryBinding) -> None:
         self._kind = kind
+        self._parent = parent
         self._own: AgentMemoryLocation | None = None
         super().__init__(session)
         self._others = self._other_memories(**self._base(session.home)) if session.home is not None else ()
@@ -157,6 +159,10 @@ class SubagentMemory(MemoryBinding):
             return ""
         extra = self._session.settings.extra_guidelines
         return agent_instructions(self._own, mode=self.mode, tools=tools, index=index, extra=extra)
+
+    def sources(self) -> Sources:
+        """Return what it has heard. Its task was written by the parent's model; the user's words are those in the parent's conversation."""
+        return by_agent(super().sources())._replace(said=self._parent.sources().said)
 
     def indexes(self) -> list[IndexText]:
         """Return nothing: its own index is part of its system prompt."""

@@ -6,6 +6,7 @@ skipped silently.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from functools import wraps
 from pathlib import Path
@@ -46,13 +47,22 @@ def _memory() -> Memory:
 
 
 def sessions(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Offer short session ids, newest first; if none matches, offer file names."""
+    """Offer short ids of Lamina's and Claude Code's sessions, newest first; if none matches, offer file names.
+
+    Only the ends of the files of this directory are read: making the index of all sessions would take too long while the user types.
+    """
     from click.shell_completion import CompletionItem
 
-    from .transcripts import find_sessions
+    from ..disk.home.loading import settings_in_force
+    from ..disk.paths.project import slug
+    from ..disk.transcripts.session_list import list_sessions
+    from ..sources.sessions import homes_of
 
     try:
-        found = find_sessions(Path.cwd())
+        cwd = Path.cwd()
+        homes = homes_of(settings_in_force(cwd), os.environ)
+        shared = dict.fromkeys(home for origin, home in homes.items() if origin in ("lamina", "claude-code"))
+        found = list_sessions(home / "projects" / slug(cwd) for home in shared)
     except (LaminaError, OSError):
         found = []
     offered = [CompletionItem(info.id[:SHORT_ID], help=info.title) for info in found if info.id.startswith(incomplete)]

@@ -27,7 +27,8 @@ def context_command(session: str, number: int | None, against: int | None, cwd: 
     if against is not None and number is None:
         raise click.UsageError("--against compares two calls: use it together with --turn.")
     from ..disk.home.loading import settings_in_force
-    from .context_report import format_context, print_request, report_on_transcript, to_json
+    from ..session.window_report import report_on_transcript, to_json
+    from .context_report import format_context, print_request
     from .transcripts import CountedTranscript, locate
 
     path = locate(session, cwd)

@@ -28,6 +28,7 @@ SHOWN = 40
 @options.yes
 @options.cwd("Search the project of this directory.")
 @options.as_json
+@options.only_for_user
 def forget_command(
     subject: str | None, everywhere: bool, anywhere: bool, dry_run: bool, resume: bool, yes: bool, cwd: Path, as_json: bool
 ) -> int:
@@ -59,10 +60,10 @@ def forget_command(
 def _resume(home: Path, *, as_json: bool) -> int:
     """Run every unfinished job again. The user confirmed it when it began."""
     from ..maintenance.forget.forget import as_json as told
-    from ..maintenance.forget.job import list_jobs, resume_job
+    from ..maintenance.forget.job import resume_jobs
 
     with waiting("Removing what is left and checking again"):
-        done = [resumed for path in list_jobs(home) if (resumed := resume_job(home, path, os.environ)) is not None]
+        done = resume_jobs(home, os.environ)
     rows = [f"Forget {job.subject!r}:\n{_shown(report, 'removed')}" for job, report in done] or ["No forget is unfinished."]
     print_result([{"subject": job.subject} | told(report) for job, report in done], printable("\n".join(rows)), as_json=as_json)
     return 0 if all(report.is_complete() for _, report in done) else 1
@@ -77,7 +78,9 @@ def _shown(report: ForgetReport, verb: str) -> str:
     none = "Nothing was removed." if report.skipped or report.left else "No matches found."
     rows.append(f"{verb.capitalize()}: {counts}." if counts else none)
     rows += [f"Not done: {one.path}: {one.why}" for one in report.skipped]
-    left = [f"Left: {one.path}: {one.why}" for one in report.left]
+    # A skipped session stands for its other files too.
+    named = {part for one in report.skipped for part in (Path(one.path), Path(one.path).with_suffix(""))}
+    left = [f"Left: {one.path}: {one.why}" for one in report.left if named.isdisjoint({Path(one.path), *Path(one.path).parents})]
     rows += capped(left, SHOWN, "Left: {:,} more; --json lists them.")
     if report.unfinished:
         rows.append("Unfinished. Run `lamina forget --resume` to finish it.")

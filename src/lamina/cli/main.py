@@ -37,15 +37,17 @@ COMMANDS = {
     "forget": "Permanently remove a subject from memories, history, transcripts and all other stored files.",
     "import": "Import memories from SOURCE, a file or directory of another program.",
     "inbox": "Review pending memory changes, shown as diffs.",
+    "mcp": "Serve memory and past sessions to other agents over the Model Context Protocol.",
     "memory": "List, search, save and restore memories, and see their history.",
     "migrate": "Move the memory and sessions of a project to its new directory.",
     "replay": "Replay recorded sessions to compare tokens, cache hits and cost under different policies.",
+    "search": "Search memories and sessions of Lamina, Claude Code, Codex and pi for QUERY, best match first.",
     "sessions": "List, show, search, edit and clean up recorded sessions.",
     "stats": "Show what sessions cost and what the layers saved.",
     "team": "Run agents that work together, each in its own process, and list the teams.",
 }
-# Commands that are not in a module of their own name.
-MODULES = {"export": "portable", "import": "portable", "inbox": "memory"}
+# Commands that are not in a module of their own name, or belong to another surface.
+MODULES = {"export": "portable", "import": "portable", "inbox": "memory", "mcp": ".mcp.command"}
 
 
 class ReaderGone(Exception):

@@ -13,7 +13,7 @@ import click
 from ..core.wording import plural
 from . import completion, options
 from .console import minute, notice, print_result, printable, utc_time
-from .options import CommandGroup, Reported, agent_option, open_memory, with_memory
+from .options import CommandGroup, Reported, agent_option, model_author, only_for_user, open_memory, with_memory
 
 if TYPE_CHECKING:
     from ..memory.memory import Memory
@@ -46,9 +46,18 @@ def list_command(memory: Memory) -> Reported:
 def show_command(memory: Memory, name: str) -> Reported:
     """Show the memory NAME, given by name or file."""
     topic = _known(memory, name)
+    from ..memory.store.topic import evidence_of, origin_of
+
     kind = f" [{topic.type}]" if topic.type else ""
-    text = f"{topic.name}{kind}\n{topic.description}\n{memory.where(topic.file)}\n\n{topic.body}"
-    return _row(topic, memory) | {"body": topic.body}, text
+    origin, checked = origin_of(topic), memory.evidence(topic)
+    facts = [f"Origin: {origin}"] if origin else []
+    facts += [f"Evidence: {checked.state} ({checked.why})", *(f"  {entry}" for entry in evidence_of(topic))] if checked else []
+    text = "\n".join(
+        [f"{topic.name}{kind}", topic.description, str(memory.where(topic.file)), *map(printable, facts), "", topic.body]
+    )
+    row = _row(topic, memory) | {"body": topic.body, "origin": origin}
+    found = {"state": checked.state, "why": checked.why, "entries": list(evidence_of(topic))} if checked else None
+    return row | {"evidence": found}, text
 
 
 @memory_command.command("search")
@@ -73,16 +82,28 @@ def search_command(memory: Memory, query: str, most: int, explain: bool) -> Repo
 @click.option("--type", "kind", type=click.Choice(TYPES), help="Kind of memory.")
 @click.option("--description", default="", help="One-line summary used for recall.")
 @click.option("--scope", type=click.Choice(("private", "team")), default="private", show_default=True, help="Who shares it.")
+@click.option(
+    "--evidence",
+    multiple=True,
+    metavar="FILE[#SYMBOL]",
+    help="File of the project that the memory relies on. May be given again.",
+)
 @click.argument("body", required=False)
 @with_memory
-def save_command(memory: Memory, name: str, kind: Any, description: str, scope: Any, body: str | None) -> Reported:
+def save_command(
+    memory: Memory, name: str, kind: Any, description: str, scope: Any, evidence: tuple[str, ...], body: str | None
+) -> Reported:
     """Save or update a memory. BODY is its text; '-' reads it from standard input."""
     from ..memory.store.contract import Saved
     from ..memory.store.draft import MOST_BYTES
 
     if body == "-":
         body = sys.stdin.buffer.read(MOST_BYTES + 1).decode("utf-8", "replace")
-    done = memory.save(name, type=kind, description=description, body=body or "", scope=scope)
+    missing = [entry for entry, pinned in zip(evidence, memory.pin(evidence), strict=True) if "@" not in pinned]
+    notice(*(f"The evidence {printable(entry)} is not a file of this project, so it cannot be checked." for entry in missing))
+    done = memory.save(
+        name, type=kind, description=description, body=body or "", evidence=evidence, scope=scope, why=model_author()
+    )
     if not isinstance(done, Saved):
         return {"proposed": done.id}, f"Pending approval. Run `lamina inbox accept {done.id}` to save it."
     notice(*(f"A secret was removed from the text ({removed})." for removed in done.redacted))
@@ -98,7 +119,9 @@ def save_command(memory: Memory, name: str, kind: Any, description: str, scope: 
 def rm_command(memory: Memory, name: str) -> Reported:
     """Move a memory to the trash. `lamina memory restore` brings it back."""
     topic = _known(memory, name)
-    removed = memory.forget(topic.file)
+    removed = memory.forget(topic.file, why=(author := model_author()))
+    if author is not None and not removed:
+        return {"removed": False, "file": topic.file}, "Pending approval. Run `lamina inbox` to see the change."
     # Use the name in the hint: another memory may take the file.
     known = f"team/{topic.name}" if topic.file.startswith("team/") else topic.name
     back = f"Removed {topic.name!r}. Run `lamina memory restore {shlex.quote(known)}` to bring it back."
@@ -144,6 +167,7 @@ def blame_command(memory: Memory, name: str) -> Reported:
 @click.argument("name", shell_complete=completion.removed)
 @click.option("--version", "version_id", help="Id of a change from the log. Default: the one before the last.")
 @with_memory
+@only_for_user
 def restore_command(memory: Memory, name: str, version_id: str | None) -> Reported:
     """Restore a memory from the trash, or an older version of it, byte for byte."""
     topic = memory.restore(name, version_id)
@@ -241,6 +265,7 @@ def inbox_command(ctx: click.Context, cwd: Path, as_json: bool) -> None:
 @inbox_command.command("accept")
 @click.argument("proposal", shell_complete=completion.proposals)
 @with_memory
+@only_for_user
 def accept_command(memory: Memory, proposal: str) -> Reported:
     """Accept a pending change."""
     done = memory.accept(proposal)
@@ -252,6 +277,7 @@ def accept_command(memory: Memory, proposal: str) -> Reported:
 @inbox_command.command("reject")
 @click.argument("proposal", shell_complete=completion.proposals)
 @with_memory
+@only_for_user
 def reject_command(memory: Memory, proposal: str) -> Reported:
     """Reject a pending change; memory stays as it is."""
     if not memory.reject(proposal):

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
+from ..core.reach import RUN_BY_MODEL
 from .console import notice, print_result, printable
 
 if TYPE_CHECKING:
     from ..memory.memory import Memory
+    from ..memory.store.contract import ChangeReason
 
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 # The value for --json, the lines to print otherwise, and optionally a text for the case that there are no lines.
@@ -109,6 +111,25 @@ def open_memory(cwd: Path) -> Iterator[Memory]:
     with Memory.open(cwd) if agent is None else _agent_memory(agent, cwd) as memory:
         notice(*memory.notices)
         yield memory
+
+
+def model_author() -> ChangeReason | None:
+    """Return the author of a change if a model runs this command through its Bash tool; None if the user does."""
+    from ..memory.store.contract import ChangeReason
+
+    return ChangeReason("agent", "by a command that a model ran", origin="command") if RUN_BY_MODEL in os.environ else None
+
+
+def only_for_user(run: Callable[..., Any]) -> Callable[..., Any]:
+    """Refuse a command that a model runs: it would approve of its own changes."""
+
+    @wraps(run)
+    def command(*args: Any, **given: Any) -> Any:
+        if RUN_BY_MODEL in os.environ:
+            raise click.UsageError("Only you can run this command: it was started by a model. Run it in your own terminal.")
+        return run(*args, **given)
+
+    return command
 
 
 def with_memory(run: Callable[..., Reported]) -> Callable[..., None]:

@@ -32,6 +32,7 @@ MOST_SHOWN = 100
 @click.option("--replace", is_flag=True, help="Overwrite existing memories that have the same name but differ.")
 @options.cwd()
 @options.as_json
+@options.only_for_user
 def import_command(source: Path, format: Format | None, dry_run: bool, replace: bool, cwd: Path, as_json: bool) -> None:
     """Import memories from SOURCE, a file or directory of another program."""
     from ..maintenance.transfer.import_export import import_into

@@ -24,6 +24,7 @@ Tag: TypeAlias = Literal[
     "git-status",
     "editor-selection",
     "agent-message",
+    "past-session",
 ]
 TAGS: tuple[Tag, ...] = get_args(Tag)
 
@@ -142,6 +143,13 @@ def escape(text: str) -> Fenced:
     if not re.search(_TAG_START, text):
         return Fenced(text)
     return Fenced(re.sub(_TAG_START, lambda found: "&lt;" if _opens_tag(text, found.end()) else found[0], text))
+
+
+def escaped_places(text: str) -> list[int]:
+    """Return the places of the characters that `escape` replaces."""
+    if text.isascii():
+        return [found.start() for found in _ascii_tag().finditer(text)] if "<" in text else []
+    return [found.start() for found in re.finditer(_TAG_START, text) if _opens_tag(text, found.end())]
 
 
 def fence(tag: Tag, text: str) -> Fenced:

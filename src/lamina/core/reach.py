@@ -12,7 +12,10 @@ from typing import Any, NamedTuple
 EXPAND = "Expand"
 MEMORY_SEARCH = "MemorySearch"
 MEMORY_SAVE = "MemorySave"
-OWN_NAMES = frozenset({EXPAND, MEMORY_SEARCH, MEMORY_SAVE})
+PAST_SEARCH = "PastSearch"
+OWN_NAMES = frozenset({EXPAND, MEMORY_SEARCH, MEMORY_SAVE, PAST_SEARCH})
+# Set for the commands that a model runs. What they change in memory is the model's change, not the user's.
+RUN_BY_MODEL = "LAMINA_RUN_BY_MODEL"
 # Common names of tools that can read a file, and of those that can search files.
 READERS = frozenset({"Read", "Bash", "read_file", "bash", "shell", "run_command"})
 SEARCHERS = frozenset({"Grep", "Bash", "grep", "bash", "shell", "run_command"})

@@ -50,7 +50,12 @@ def is_database(path: Path) -> bool:
 def _connect(path: Path) -> sqlite3.Connection:
     # SQLite creates files with the umask's mode, and its side files get the mode of the database.
     with open_parent(path, create=True) as (where, name), reporting(path):
-        os.close(open_plain(where, name, OPEN_OR_CREATE))
+        fd = open_plain(where, name, OPEN_OR_CREATE)
+        new = not os.fstat(fd).st_size
+        os.close(fd)
+        if new:  # the journal of a database that was removed must not be applied to this one
+            for end in SIDE_FILES:
+                remove(Path(f"{path}{end}"))
     return sqlite3.connect(path, timeout=WAIT, isolation_level=None, check_same_thread=False)
 
 

@@ -23,6 +23,7 @@ from msgspec.structs import replace
 
 from ..core.blocks import ToolResult, ToolUse, tool_result
 from ..core.errors import InputError
+from ..core.shown_results import escape_result
 from ..disk.files import remove
 from ..disk.session_files.spills import named_by
 from ..hooks.answers import HookOutcome
@@ -74,7 +75,7 @@ class CompletedCall(msgspec.Struct, frozen=True):
     @property
     def result(self) -> ToolResult:
         try:
-            return tool_result(self.call.id, self.output.content, is_error=self.output.is_error)
+            return escape_result(tool_result(self.call.id, self.output.content, is_error=self.output.is_error))
         except InputError as error:
             return tool_result(self.call.id, f"{self.call.name} returned an invalid result ({error.problem}).", is_error=True)
 

@@ -145,7 +145,17 @@ def remove_sessions(planned: RetentionPlan, home: Path, *, now: float, days: flo
             done.append(line)
             # This also removes the lock file we hold: a process waiting for it notices and starts over.
             remove_tree(files.directory)
+    _drop_from_index(home, [one.files for one in planned.remove])
     return done
+
+
+def _drop_from_index(home: Path, removed: list[SessionFiles]) -> None:
+    """Remove the texts of these sessions, and of their subagents, from the index of sessions, if there is one."""
+    from ..sources.catalogue import index_path, with_catalogue
+
+    gone = [str(files.transcript) for files in removed if not files.transcript.exists()]
+    if gone and index_path(home).exists():
+        with_catalogue(home, lambda catalogue: catalogue.drop(gone))
 
 
 def _shorten(home: Path) -> None:

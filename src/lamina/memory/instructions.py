@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ..core.fence import fence
 from ..core.prompt_files import prompt_sections
-from ..core.reach import MEMORY_SAVE, MEMORY_SEARCH
+from ..core.reach import MEMORY_SAVE, MEMORY_SEARCH, PAST_SEARCH
 from ..core.settings import Mode
 from .store.daily_logs import LOGS, MOST_CHARACTERS, PATTERN
 from .store.index import load_index
@@ -113,6 +113,8 @@ def _past(place: MemoryLocation, transcripts: Path | None, tools: Sequence[str],
     if place.team is not None and not place.team.is_relative_to(place.path):
         memory += f", and the same in {path_text(place.team)}"
     last = by.format(path=path_text(transcripts), glob="*.jsonl") if transcripts is not None else "none are kept here"
+    if PAST_SEARCH in tools:
+        last = f"{PAST_SEARCH}, which also knows the sessions of other agents; or {last}"
     return prompt_sections(__file__, "memory")["past"].format(search_memory=memory, search_transcripts=last)
 
 

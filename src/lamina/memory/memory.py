@@ -21,6 +21,7 @@ from .recall.library import Recalled as Recalled
 from .store.contract import ChangeReason, MemoryVersion, Proposed, Saved
 from .store.directory import DirectoryStore
 from .store.draft import Draft
+from .store.evidence import Freshness, check_evidence, pin_evidence, read_evidence
 from .store.history import GUARD
 from .store.history import HISTORY_DIRECTORY as HISTORY
 from .store.index import INDEX, is_full, load_index, note_rest, read_entries
@@ -28,7 +29,7 @@ from .store.journal import BlamedLine, blame
 from .store.modes import INBOX, GatedStore, Proposal
 from .store.project_identity import identify
 from .store.scopes import TEAM, AgentMemoryLocation, AgentScope, MemoryLocation, StrPath, locate_memory, project_root
-from .store.topic import Kind, Topic
+from .store.topic import Kind, Topic, evidence_of
 from .store.topic_files import TopicHeader
 from .store.turn_changes import TakenBack, TurnChange, find_turn_changes, take_back
 
@@ -136,9 +137,18 @@ class Memory:
         why: ChangeReason | None = None,
     ) -> Saved | Proposed:
         """Save or update a memory. Without `why` the user counts as its author. `modified` dates a memory created elsewhere."""
-        draft = Draft(name, type, description, body, tuple(evidence), modified)
+        draft = Draft(name, type, description, body, self.pin(evidence), modified)
         done = self.store(scope).save(draft, why=why or ChangeReason("user"))
         return done._replace(topic=with_prefix(done.topic, scope)) if isinstance(done, Saved) else done
+
+    def pin(self, evidence: Sequence[str]) -> tuple[str, ...]:
+        """Return evidence with the digests that the files of the project have now."""
+        return pin_evidence(evidence, self._library.project or self.path)
+
+    def evidence(self, topic: Topic) -> Freshness | None:
+        """Return whether the files that a memory relies on are unchanged; None if it names none."""
+        found = evidence_of(topic)
+        return check_evidence(read_evidence(found), self._library.project or self.path) if found else None
 
     def get(self, name: str) -> Topic | None:
         """Return a memory by name or file; the private one if both scopes have it."""

@@ -1,7 +1,7 @@
 """Writes into memory by a model's file tools, taken over by the store.
 
 This module turns a path and a text into a save, a removal or an index change, and reports the result. Invariants: whatever
-the model wrote, a topic passes through journal, redaction, modes and index like any other save. A file changed by someone
+the model wrote, a topic passes through guard, journal, redaction, modes and index like any other save. A file changed by someone
 else in the meantime is left alone. Nothing raises for a model's input. An empty text removes the memory. A daily log accepts
 only new bullets at its end. Crash safety: see `store.directory` and `daily_logs`, which do the writing.
 """
@@ -14,18 +14,26 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from ..core.errors import DiskError, InputError, LaminaError
+from ..core.memory_requests import asks_to_forget
 from ..core.wording import counted
 from ..disk.paths.file_names import fold
+from .guard.judgement import RefusedMemory, WantedMemory, backs, find_origin, judge
+from .guard.sources import Sources
+from .guard.support import SHARE, content, negated, shared, weight
 from .memory import Memory
 from .recall.library import ScopeName
 from .store.contract import ChangeReason, Proposed, Saved
-from .store.daily_logs import LOGS, plan_addition
-from .store.index import INDEX
+from .store.daily_logs import FOUND_IN, LOGS, plan_addition
+from .store.index import INDEX, read_entries
 from .store.modes import GatedStore
 from .store.scopes import TEAM, MemoryLocation
+from .store.topic import Topic, evidence_of, read_topic, write_topic
 
 SUFFIX = ".md"
+QUOTED_LINE = 80
 # The offline chat reads the new path from this sentence.
 RENAMED = "Its file was renamed with it and is now"
 # Directories inside memory with a different purpose.
@@ -47,6 +55,13 @@ class RequestedWrite(NamedTuple):
     text: str
     before: bytes | None
     unread: str | None = None
+
+
+class GuardedWrite(NamedTuple):
+    """A write that the guard has accepted, and its reason."""
+
+    wish: RequestedWrite
+    why: ChangeReason
 
 
 class IndexChange(NamedTuple):
@@ -94,23 +109,63 @@ def _below(root: Path, path: Path) -> str | None:
 
 
 def write_memory_file(
-    memory: Memory, found: MemoryFile, wish: RequestedWrite, *, why: ChangeReason, now: datetime | None = None
+    memory: Memory,
+    found: MemoryFile,
+    wish: RequestedWrite,
+    *,
+    why: ChangeReason,
+    now: datetime | None = None,
+    heard: Sources | None = None,
 ) -> WriteOutcome:
-    """Do the write, or explain why not. `now`, the local time, is given in assistant mode, which keeps daily logs."""
+    """Do the write, or explain why not. `now`, the local time, is given in assistant mode, which keeps daily logs. `heard` is what the
+    writer knows from its conversation; None if the change has passed the guard already."""
     file, first = found.file, fold(found.file.split("/")[0])
     try:
         gated = memory.store(found.scope)
+        gated.check(why.who)
         if first == LOGS and now is not None and found.scope == "private":
-            return _log(gated, file, wish, why, now)
+            return _log(gated, file, wish, why, now, heard)
         if problem := _OTHERS.get(first):
             raise InputError(str(wish.path), problem, "save it in the memory directory itself")
         if fold(file) == fold(INDEX):
-            return _index(gated, wish, why)
+            return _index(gated, wish, why, heard)
         if wish.unread is not None:
             return WriteOutcome(wish.unread, is_error=True)
-        return _topic(gated, file, wish, why) if wish.text.strip() else _removal(gated, file, wish, why)
+        if not wish.text.strip():
+            return _removal(gated, file, wish, why, heard)
+        guarded = _guarded(file, wish, why, heard)
+        if isinstance(guarded, RefusedMemory):
+            return WriteOutcome(guarded.why, is_error=True)
+        return _topic(gated, file, _pinned(memory, file, guarded.wish), guarded.why)
     except LaminaError as error:
         return WriteOutcome(str(error), is_error=True)
+
+
+def _guarded(file: str, wish: RequestedWrite, why: ChangeReason, heard: Sources | None) -> GuardedWrite | RefusedMemory:
+    """Return the write as the guard accepts it."""
+    if heard is None:
+        return GuardedWrite(wish, why)
+    before = wish.before.decode("utf-8", "replace") if wish.before is not None else None
+    done = judge(WantedMemory(file, wish.text, before), heard)
+    if isinstance(done, RefusedMemory):
+        return done
+    return GuardedWrite(wish._replace(text=done.text), with_source(why, done.origin))
+
+
+def _pinned(memory: Memory, file: str, wish: RequestedWrite) -> RequestedWrite:
+    """Return the write with digests of the files that the memory relies on."""
+    topic = read_topic(file, wish.text, 0)
+    named = evidence_of(topic)
+    pinned = memory.pin(named)
+    if pinned == named or "evidence" not in topic.fields:
+        return wish
+    fields = topic.fields | {"evidence": list(pinned)}
+    return wish._replace(text=write_topic(msgspec.structs.replace(topic, fields=fields), before=wish.text))
+
+
+def with_source(why: ChangeReason, origin: str) -> ChangeReason:
+    """Return the reason with the origin of the content, if it is not the user's."""
+    return msgspec.structs.replace(why, why=f"found in the conversation ({origin})", origin=origin) if origin else why
 
 
 def _topic(gated: GatedStore, file: str, wish: RequestedWrite, why: ChangeReason) -> WriteOutcome:
@@ -135,10 +190,12 @@ def _topic(gated: GatedStore, file: str, wish: RequestedWrite, why: ChangeReason
             return WriteOutcome(said, f"{word} memory: {topic.name}.{secret}{also}", data, beside=changed, path=path)
 
 
-def _removal(gated: GatedStore, file: str, wish: RequestedWrite, why: ChangeReason) -> WriteOutcome:
+def _removal(gated: GatedStore, file: str, wish: RequestedWrite, why: ChangeReason, heard: Sources | None) -> WriteOutcome:
     topic = gated.store.get(file)
     if wish.before is None or topic is None:
         raise DiskError(str(wish.path), "does not exist, so there is nothing to remove", "look up its name in the index")
+    if heard is not None and not may_remove(topic, heard):
+        why = with_source(why, find_origin(topic.description, heard))
     done = gated.drop(file, why=why, expected=wish.before)
     if isinstance(done, Proposed):
         return _waits(done, wish)
@@ -146,12 +203,15 @@ def _removal(gated: GatedStore, file: str, wish: RequestedWrite, why: ChangeReas
     return WriteOutcome(said, f"Removed memory: {topic.name}. To undo, run `lamina memory restore`.")
 
 
-def _log(gated: GatedStore, file: str, wish: RequestedWrite, why: ChangeReason, now: datetime) -> WriteOutcome:
-    """Add bullets to a daily log, which needs no earlier Read."""
+def _log(
+    gated: GatedStore, file: str, wish: RequestedWrite, why: ChangeReason, now: datetime, heard: Sources | None
+) -> WriteOutcome:
+    """Add bullets to a daily log, which needs no earlier Read. A bullet that the user's words do not back names its origin."""
     added = plan_addition(file, wish.text, (wish.before or b"").decode("utf-8", "replace"), now)
     if not added.bullets:
         return WriteOutcome(f"{wish.path} already has this content; nothing was added.", data=wish.before)
-    data = gated.note(file, added.bullets, why=why)
+    marked = [each if heard is None else mark_bullet(each, heard) for each in added.bullets]
+    data = gated.note(file, marked, why=why)
     lines = counted(len(added.bullets), "bullet")
     secret = _secrets(added.redacted)
     said = f"Added {lines} at the end of {wish.path}, at {now:%H:%M}. Nothing else was changed.{secret}"
@@ -163,11 +223,14 @@ def _waits(done: Proposed, wish: RequestedWrite) -> WriteOutcome:
     return WriteOutcome(said, f"A memory change waits for your approval: lamina inbox accept {done.id}")
 
 
-def _index(gated: GatedStore, wish: RequestedWrite, why: ChangeReason) -> WriteOutcome:
+def _index(gated: GatedStore, wish: RequestedWrite, why: ChangeReason, heard: Sources | None) -> WriteOutcome:
     if not wish.text.strip():
         raise InputError(
             INDEX, "is the index of all memories and cannot be emptied", "to remove a memory, write its file with empty content"
         )
+    if heard is not None and (line := find_foreign_line(gated, wish, heard)) is not None:
+        problem = f"the line {line[:QUOTED_LINE]!r} says more than its memory does"
+        raise InputError(INDEX, problem, "use the name and the description of the memory")
     known = wish.before if wish.unread is None else None
     done = gated.put_index(wish.text, expected=known, why=why)
     said = [f"{wish.path} was written."]
@@ -178,6 +241,37 @@ def _index(gated: GatedStore, wish: RequestedWrite, why: ChangeReason) -> WriteO
     # A writer that did not know the whole index does not know it now either.
     data = done.text.encode("utf-8", "surrogateescape") if known == wish.before else None
     return WriteOutcome(" ".join(said) + _secrets(done.redacted), data=data)
+
+
+def may_remove(topic: Topic, heard: Sources) -> bool:
+    """Whether the user's last message asks to forget something, or their words are about this memory."""
+    asked = bool(heard.said) and asks_to_forget(heard.said[-1].own)
+    return asked or backs(topic.description or topic.body, heard) is not None
+
+
+def mark_bullet(bullet: str, heard: Sources) -> str:
+    return (
+        bullet
+        if backs(bullet[len("- 00:00 ") :], heard) is not None
+        else f"{bullet} {FOUND_IN.format(find_origin(bullet, heard))}"
+    )
+
+
+def find_foreign_line(gated: GatedStore, wish: RequestedWrite, heard: Sources) -> str | None:
+    """Return the first new line of an index that says more than its memory, or is no entry and not the user's."""
+    there = {line.strip() for line in (wish.before or b"").decode("utf-8", "replace").splitlines()}
+    said = "\n".join(one.own for one in heard.said)
+    for line in wish.text.splitlines():
+        entries = read_entries(line)
+        topic = gated.store.get(entries[0].file) if entries else None
+        if line.strip() in there or (entries and topic is None):  # a line without a file is left out and reported
+            continue
+        about = f"{entries[0].title} {entries[0].hook}" if entries else line
+        known = f"{topic.name} {topic.description}\n{topic.body}" if topic is not None else said
+        wanted = content(about)
+        if weight(shared(wanted, content(known))) < SHARE * weight(wanted) or (negated(about) and not negated(known)):
+            return line.strip()
+    return None
 
 
 def _secrets(kinds: Sequence[str]) -> str:

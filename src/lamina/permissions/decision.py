@@ -44,7 +44,7 @@ from .sensitive import KEY_DIRECTORIES, holds_a_home, holds_keys, why_not_read, 
 from .shell_rules import ShellPattern, allows, is_exactly
 
 # These change nothing outside the conversation, and an agent's calls are judged one by one. A fork has no use for them.
-_HARMLESS = frozenset({"TodoWrite", "Expand", "Agent", "SendMessage"})
+_HARMLESS = frozenset({"TodoWrite", "Expand", "PastSearch", "Agent", "SendMessage"})
 # Addresses of messages that leave the agents and mailboxes of this home.
 _BEYOND = ("uds:", "bridge:")
 _FORK_TOOLS = "Read, Grep, Glob, read-only Bash, and Edit and Write of memory files"

@@ -359,12 +359,16 @@ class SessionBase(TurnUndo, SessionEdits, Inspection, SideCalls):
             InputError: The call does not exist or already has a result.
             SessionClosed: The session is closed.
         """
+        return self._add_result(tool_use_id, output, is_error=is_error)
+
+    def _add_result(self, tool_use_id: str, output: object, *, is_error: bool, ours: bool = False) -> str:
+        """Add a result. `ours`: its text is Lamina's own, with fences around the data in it."""
         with self._open():
             fate = self._c.log.view.flat.fate_of_call(tool_use_id)
             if fate is None or fate == "answered":
                 problem = f"tool call {tool_use_id!r} already has a result" if fate else f"unknown tool call {tool_use_id!r}"
                 raise InputError("add_tool_result", problem, f"open calls: {', '.join(self.open_calls) or 'none'}")
-            handed = results.hand_in(self._c, tool_use_id, output, is_error=is_error)
+            handed = results.hand_in(self._c, tool_use_id, output, is_error=is_error)._replace(ours=ours)
             return self._list_sync.note(turn.add_results(self._c, (handed,))).uuid
 
     def _add_results(self, results: Sequence[ToolResult | HandedIn]) -> None:

@@ -14,12 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import DiskError
+from ..core.reach import RUN_BY_MODEL
 from ..core.settings import Mode
 from ..disk.settings_files import user_home
 from ..fork.host import MemoryAccess
 from ..prompt.reminder import IndexText
 
 if TYPE_CHECKING:  # a session without memories loads none of these
+    from ..memory.guard.sources import Sources
     from ..memory.memory import Memory
     from ..memory.store.contract import ChangeReason
     from ..memory.store.scopes import MemoryLocation
@@ -151,15 +153,24 @@ class MemoryBinding:
         from ..memory.store.contract import ChangeReason
         from ..tools.tool import KeeperVerdict
 
-        done = self.write(change, ChangeReason("agent", self._reason, self._session.id, self._asked))
+        done = self.write(change, ChangeReason("agent", self._reason, self._session.id, self._asked), self.sources())
         if done is None:
             return None
         if done.notice is not None:
             self._notices.append(done.notice)
         return KeeperVerdict(done.said, done.data, done.is_error, done.beside)
 
-    def write(self, change: FileChange, why: ChangeReason) -> WriteOutcome | None:
-        """Write through the store; callable from any thread. None if it is not a memory file."""
+    def sources(self) -> Sources:
+        """Return what this conversation has heard, from the user and from others."""
+        from ..memory.guard.sources import by_agent, read_sources
+
+        heard = read_sources(tuple(self._session._c.log.view.items), 0)
+        # A session that a model started with its Bash tool has that model's words as its prompts.
+        return by_agent(heard) if RUN_BY_MODEL in os.environ else heard
+
+    def write(self, change: FileChange, why: ChangeReason, heard: Sources | None = None) -> WriteOutcome | None:
+        """Write through the store; callable from any thread. None if it is not a memory file. `heard` is for changes that no guard has
+        seen yet."""
         from ..memory.tool_writes import RequestedWrite, WriteOutcome, find_memory_file, write_memory_file
 
         found = find_memory_file(self.place, change.path) if self.place is not None else None
@@ -168,7 +179,7 @@ class MemoryBinding:
         wish = RequestedWrite(change.path, change.data.decode("utf-8", "replace"), change.before, change.unread)
         try:
             with self.open() as memory:
-                return write_memory_file(memory, found, wish, why=why, now=self._log_time())
+                return write_memory_file(memory, found, wish, why=why, now=self._log_time(), heard=heard)
         except DiskError as error:
             return WriteOutcome(str(error), is_error=True)
 

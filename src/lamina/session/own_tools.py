@@ -1,4 +1,4 @@
-"""The tools that a session can offer to a host's model: Expand, MemorySearch and MemorySave.
+"""The tools that a session can offer to a host's model: Expand, MemorySearch, MemorySave and PastSearch.
 
 They run in the session, under its lock. Invariants: a memory is saved through the store like any other, with its mode, its redaction and
 its journal; a memory that the model has not seen in full is not replaced; bad input is an error result with one sentence.
@@ -6,6 +6,7 @@ its journal; a memory that the model has not seen in full is not replaced; bad i
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from ..core.blocks import Wire
@@ -14,14 +15,17 @@ from ..core.fence import escape, fence
 from ..core.memory_requests import asks_for_memory
 from ..core.reach import MEMORY_SAVE, MEMORY_SEARCH
 from ..core.view import Item
+from ..memory.guard.judgement import AcceptedMemory, RefusedMemory, WantedMemory, judge
 from ..memory.recall.plan import user_words
 from ..memory.recall.render import age_text, cut_text, readable_text
 from ..memory.store.contract import ChangeReason, Proposed
-from ..memory.store.topic import Topic
-from ..tools import compact, expand
+from ..memory.store.topic import Topic, file_name, write_topic
+from ..memory.tool_writes import with_source
+from ..tools import compact, expand, past_search
 from ..tools.memory_tools import SAVE_SCHEMA, SEARCH_SCHEMA, description_of
 from ..tools.tool import Builtin, Context, Tool, ToolOutput, definition, failure
 from .memory_binding import ASKED, JUDGED, MemoryBinding
+from .past_search import search_past
 
 if TYPE_CHECKING:
     from .base import SessionBase
@@ -49,9 +53,10 @@ def own_tools(session: SessionBase, memory: MemoryBinding) -> tuple[Tool, ...]:
     if memory.place is None or memory.mode == "off":
         return (expand.tool(),)
     tools = _MemoryTools(session, memory)
+    past = (past_search.tool(),) if session.settings.past_search else ()
     if memory.mode == "read-only":
-        return (expand.tool(), tools.search_tool)
-    return (expand.tool(), tools.search_tool, tools.save_tool)
+        return (expand.tool(), tools.search_tool, *past)
+    return (expand.tool(), tools.search_tool, tools.save_tool, *past)
 
 
 def find_own(session: SessionBase, name: str) -> Tool | None:
@@ -65,7 +70,9 @@ def find_own(session: SessionBase, name: str) -> Tool | None:
 def run_own(session: SessionBase, tool: Tool, call: Called) -> ToolOutput:
     if not isinstance(call.input, dict):
         return failure(f"{tool.name}: the input must be a JSON object. Send the call again.")
-    context = Context(cwd=session.cwd, expand=session._opened, compact=session._answer_request)
+    context = Context(
+        cwd=session.cwd, expand=session._opened, compact=session._answer_request, past=partial(search_past, session)
+    )
     return tool.run(call.input, context)
 
 
@@ -119,8 +126,17 @@ class _MemoryTools:
                 known = memory.get(name)
                 if known is not None and self._seen.get(known.file) != known.body:
                     return failure(NOT_SEEN.format(name=known.name))
+                judged = self._judge(given, known)
+                if isinstance(judged, RefusedMemory):
+                    return failure(judged.why)
+                topic = judged.topic
                 done = memory.save(
-                    name, type=given["type"], description=str(given["description"]), body=str(given["body"]), why=self._why()
+                    name,
+                    type=topic.type,
+                    description=topic.description,
+                    body=topic.body,
+                    evidence=[str(each) for each in given.get("evidence", ())],
+                    why=with_source(self._why(), judged.origin),
                 )
         except LaminaError as error:
             return failure(str(error))
@@ -131,6 +147,13 @@ class _MemoryTools:
         self._session._notify(f"Saved memory: {done.topic.name}")
         secret = f" A secret was left out ({', '.join(done.redacted)})." if done.redacted else ""
         return ToolOutput(f"Saved as {done.topic.name}.{secret}")
+
+    def _judge(self, given: Wire, known: Topic | None) -> AcceptedMemory | RefusedMemory:
+        """Judge a save like a Write of the memory's file."""
+        file = known.file if known is not None else file_name(str(given["name"]))
+        wanted = Topic(file, str(given["name"]), str(given["description"]), given["type"], str(given["body"]))
+        before = write_topic(known) if known is not None else None
+        return judge(WantedMemory(file, write_topic(wanted), before), self._memory.sources())
 
     def _why(self) -> ChangeReason:
         """Return the journal's reason: the user's last message, and whether it asked for a memory."""

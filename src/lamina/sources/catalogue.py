@@ -9,22 +9,26 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, NamedTuple, TypeAlias
+from typing import Any, BinaryIO, Literal, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
+from ..core.errors import DiskError
 from ..core.terms import unstemmed
 from ..disk.database import open_database, remove_database
 from ..disk.transcripts.jsonl import MAX_LINE, decode_object
 from . import claude_code, codex, pi
 from .memories import scan_memory
-from .places import Origin, SourceFile
-from .scan import BEFORE_CHARS, Scan, Turn
+from .places import Origin, SourceFile, open_plain
+from .scan import Scan, Turn
 
 Kind: TypeAlias = Literal["session", "memory"]
+# Called between files with how many are done, of how many. It may raise to stop the work.
+Tell: TypeAlias = Callable[[int, int], None]
 
 FILE_NAME = "sessions.sqlite"
 # Increase this when the tables, the scan or the prices change: the file is made anew.
@@ -63,6 +67,13 @@ MONTHS = (
 )
 
 
+T = TypeVar("T")
+
+
+def index_path(home: Path) -> Path:
+    return home / "cache" / FILE_NAME
+
+
 class IndexedFile(NamedTuple):
     """A row of the index."""
 
@@ -85,8 +96,7 @@ class IndexedFile(NamedTuple):
 class Catalogue:
     def __init__(self, home: Path | None) -> None:
         """`home` is Lamina's; without one the index lives in memory."""
-        self._path = home / "cache" / FILE_NAME if home is not None else None
-        self.database = open_database(self._path, SCHEMA, VERSION)
+        self.database = open_database(index_path(home) if home is not None else None, SCHEMA, VERSION)
 
     def close(self) -> None:
         self.database.close()
@@ -94,24 +104,12 @@ class Catalogue:
     def rows(self, kind: Kind) -> list[IndexedFile]:
         return [_row(found) for found in self.database.execute("SELECT * FROM files WHERE kind = ?", (kind,))]
 
-    def follow(
-        self, kind: Kind, files: Iterable[SourceFile], tell: Callable[[int, int], None] = lambda done, of: None
-    ) -> list[IndexedFile]:
-        """Bring the index up to date with these files, and return their rows. An index that fails is made anew, once.
+    def follow(self, kind: Kind, files: Iterable[SourceFile], tell: Tell = lambda done, of: None) -> list[IndexedFile]:
+        """Bring the index up to date with these files, and return their rows.
 
         `files` are all files of their kind: what else the index holds of that kind is gone.
         """
         wanted = list(files)
-        try:
-            return self._follow(kind, wanted, tell)
-        except sqlite3.Error:
-            self.close()
-            if self._path is not None:
-                remove_database(self._path)
-            self.database = open_database(self._path, SCHEMA, VERSION)
-            return self._follow(kind, wanted, tell)
-
-    def _follow(self, kind: Kind, wanted: list[SourceFile], tell: Callable[[int, int], None]) -> list[IndexedFile]:
         known = {row.path: row for row in self.rows(kind)}
         names = {file.path for file in wanted}
         gone = [row for path, row in known.items() if path not in names]
@@ -131,24 +129,24 @@ class Catalogue:
         found = self.database.execute("SELECT * FROM files WHERE path = ?", (os.fsencode(file.path),)).fetchone()
         row = _row(found) if found is not None else None
         try:
-            with open(file.path, "rb") as opened:
-                seen = os.fstat(opened.fileno())
-                if row is not None and (kind == "memory" or not _appended(opened, row, seen)):
+            with open_plain(file.path) as opened:
+                if row is not None and (kind == "memory" or not _appended(opened, row, file)):
                     self._remove(row.id)
                     row = None
-                self._add(kind, file, row, opened, seen)
+                self._add(kind, file, row, opened)
         except OSError:
             if row is not None:
                 self._remove(row.id)  # unreadable or gone: nothing of it is shown
 
-    def _add(self, kind: Kind, file: SourceFile, row: IndexedFile | None, opened: BinaryIO, seen: os.stat_result) -> None:
+    def _add(self, kind: Kind, file: SourceFile, row: IndexedFile | None, opened: BinaryIO) -> None:
         scan = row.scan if row is not None else Scan(parent=file.parent)
         start = row.offset if row is not None else 0
         turns: list[Turn] = []
         end = scan_memory(file, opened, scan, turns) if kind == "memory" else _scan(file.origin, opened, start, scan, turns)
         opened.seek(max(0, end - TAIL_BYTES))
         tail = blake2b(opened.read(min(end, TAIL_BYTES)), digest_size=16).digest()
-        stamp = (seen.st_size, str(seen.st_mtime_ns), str(seen.st_ino))
+        # As the listing had it: what was appended since then is found at the next look.
+        stamp = (file.size, str(file.mtime_ns), str(file.inode))
         values = (os.fsencode(file.path), kind, file.origin, *stamp, end, tail, msgspec.json.encode(scan))
         if row is None:
             row_id = self.database.execute(f"INSERT INTO files VALUES (NULL{', ?' * 9})", values).lastrowid or 0
@@ -161,10 +159,17 @@ class Catalogue:
     def _add_texts(self, file: int, turns: list[Turn]) -> None:
         last = self.database.execute("SELECT max(place) FROM texts WHERE file = ?", (file,)).fetchone()[0]
         for place, turn in enumerate(turns, (last or 0) + 1):
-            given = (file, place, turn.number, turn.speaker, turn.time, turn.text, turn.before[:BEFORE_CHARS])
+            given = (file, place, turn.number, turn.speaker, turn.time, turn.text, turn.before)
             text = self.database.execute("INSERT INTO texts VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", given).lastrowid
             words = indexed_words(turn.text, turn.before, turn.time)
             self.database.execute("INSERT INTO words (rowid, text, head, day) VALUES (?, ?, ?, ?)", (text, *words))
+
+    def drop(self, paths: Collection[str]) -> None:
+        """Remove sessions that were removed from disk, and their subagents, which lie in a directory of the session's name."""
+        with _Transaction(self.database):
+            for row in self.rows("session"):
+                if row.path in paths or f"{Path(row.path).parent.parent}.jsonl" in paths:
+                    self._remove(row.id)
 
     def _remove(self, file: int) -> None:
         held = self.database.execute("SELECT id, text, head, time FROM texts WHERE file = ?", (file,)).fetchall()
@@ -178,6 +183,25 @@ class Catalogue:
         self.database.execute("DELETE FROM files WHERE id = ?", (file,))
 
 
+def with_catalogue(home: Path | None, work: Callable[[Catalogue], T]) -> T:
+    """Return what `work` makes of the index. An index that fails is made anew, and then held in memory."""
+    for where in (home, home):
+        catalogue = Catalogue(where)
+        try:
+            return work(catalogue)
+        except sqlite3.Error as error:
+            if where is not None and error.sqlite_errorcode not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                with suppress(DiskError):
+                    remove_database(index_path(where))
+        finally:
+            catalogue.close()
+    catalogue = Catalogue(None)
+    try:
+        return work(catalogue)
+    finally:
+        catalogue.close()
+
+
 class _Transaction:
     def __init__(self, database: sqlite3.Connection) -> None:
         self._database = database
@@ -186,7 +210,10 @@ class _Transaction:
         self._database.execute("BEGIN IMMEDIATE")
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self._database.execute("COMMIT" if kind is None else "ROLLBACK")
+        if kind is None:
+            self._database.execute("COMMIT")
+        elif self._database.in_transaction:  # some errors end the transaction themselves
+            self._database.execute("ROLLBACK")
 
 
 def _row(found: tuple[Any, ...]) -> IndexedFile:
@@ -211,9 +238,9 @@ def _same(file: SourceFile, row: IndexedFile | None) -> bool:
     return row is not None and (row.size, row.mtime_ns, row.inode) == (file.size, file.mtime_ns, file.inode)
 
 
-def _appended(opened: BinaryIO, row: IndexedFile, seen: os.stat_result) -> bool:
+def _appended(opened: BinaryIO, row: IndexedFile, file: SourceFile) -> bool:
     """Whether the indexed part of the file is still what was indexed."""
-    if seen.st_ino != row.inode or seen.st_size < row.offset:
+    if file.inode != row.inode or opened.seek(0, os.SEEK_END) < row.offset:
         return False
     opened.seek(max(0, row.offset - TAIL_BYTES))
     return blake2b(opened.read(min(row.offset, TAIL_BYTES)), digest_size=16).digest() == row.tail

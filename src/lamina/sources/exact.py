@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..core.errors import LaminaError
 from ..disk.transcripts.jsonl import Health, objects_in, raw_lines
-from .catalogue import scan_any
+from ..memory.store.secrets import redact
+from .catalogue import Tell, scan_any
 from .scan import Scan, Turn
 from .sessions import SourceSession, format_of
 
@@ -40,13 +41,22 @@ class ExactMatch(NamedTuple):
     text: str
 
 
-def search_exact(term: str, found: Iterable[SourceSession], unread: list[str]) -> Iterator[ExactMatch]:
-    """Yield the messages that contain the term, newest session and newest message first."""
-    for session in found:
+def search_exact(
+    term: str, found: Iterable[SourceSession], unread: list[str], *, redacted: bool = False, tell: Tell = lambda done, of: None
+) -> Iterator[ExactMatch]:
+    """Yield the messages that contain the term, newest session and newest message first. `redacted` removes secrets from them."""
+
+    def shown(text: str) -> str:
+        # Before the cut: half of a secret would no longer be recognised.
+        return around(redact(text).text if redacted else text, term)
+
+    listed = list(found)
+    for at, session in enumerate(listed):
+        tell(at, len(listed))
         try:
             if _holds(Path(session.path), term):
-                yield from reversed(list(_matches(session, term)))
-            yield from _stored(session, term)
+                yield from reversed(list(_matches(session, term, shown)))
+            yield from _stored(session, term, shown)
         except (LaminaError, OSError) as error:
             unread.append(str(error))
 
@@ -63,7 +73,7 @@ def _holds(path: Path, term: str) -> bool:
     return needles is None or any(needle in line.lower() for _, line in raw_lines(path, 0, Health()) for needle in needles)
 
 
-def _matches(session: SourceSession, term: str) -> Iterator[ExactMatch]:
+def _matches(session: SourceSession, term: str, shown: Callable[[str], str]) -> Iterator[ExactMatch]:
     scan, wanted, needles = Scan(parent=session.parent), term.casefold(), _needles(term)
     origin = format_of(Path(session.path))
     for _, line in raw_lines(session.path, 0, Health()):
@@ -75,9 +85,7 @@ def _matches(session: SourceSession, term: str) -> Iterator[ExactMatch]:
             text = next((text for text in _said(row) if wanted in text.casefold()), None)
             if text is not None:
                 time = row.get("timestamp")
-                yield ExactMatch(
-                    session, max(1, scan.number), time if isinstance(time, str) else "", _role(row), around(text, term)
-                )
+                yield ExactMatch(session, max(1, scan.number), time if isinstance(time, str) else "", _role(row), shown(text))
 
 
 def _object(line: bytes) -> list[dict[str, Any]]:
@@ -116,7 +124,7 @@ def _role(row: Mapping[str, Any]) -> str:
     return "tool" if "payload" in row else str(row.get("type"))
 
 
-def _stored(session: SourceSession, term: str) -> Iterator[ExactMatch]:
+def _stored(session: SourceSession, term: str, shown: Callable[[str], str]) -> Iterator[ExactMatch]:
     directory = Path(session.path).with_suffix("") / STORED
     if not directory.is_dir() or directory.is_symlink():
         return
@@ -128,7 +136,7 @@ def _stored(session: SourceSession, term: str) -> Iterator[ExactMatch]:
             time = os.fstat(file.fileno()).st_mtime
         if term.casefold() in text.casefold():
             when = datetime.fromtimestamp(time, UTC).isoformat(timespec="seconds")
-            yield ExactMatch(session, 0, when, f"stored result {path.name}", around(text, term))
+            yield ExactMatch(session, 0, when, f"stored result {path.name}", shown(text))
 
 
 def around(text: str, term: str) -> str:

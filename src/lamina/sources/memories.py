@@ -15,7 +15,7 @@ from typing import BinaryIO
 import msgspec
 
 from ..memory.store.index import INDEX
-from ..memory.store.topic import read_topic
+from ..memory.store.topic import read_topic, without_bookkeeping
 from .places import Origin, SourceFile
 from .scan import Scan, Turn, one_line, shorten
 
@@ -44,7 +44,7 @@ def read_memories(origin: Origin, path: str, data: bytes, modified: float, place
         if name not in _RECORDS:
             yield from _sections(path, words, modified)
     elif name != INDEX:
-        topic = read_topic(name, words, modified)
+        topic = read_topic(name, without_bookkeeping(words), modified)
         yield SourceMemory(origin, topic.name, topic.description, topic.type, topic.body, path, topic.modified, place)
 
 

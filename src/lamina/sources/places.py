@@ -7,10 +7,12 @@ where Lamina writes.
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeAlias
+from typing import BinaryIO, Literal, NamedTuple, TypeAlias
 
 from ..disk.settings_files import lamina_home, user_home
 
@@ -20,8 +22,10 @@ NAMES: dict[Origin, str] = {"lamina": "Lamina", "claude-code": "Claude Code", "c
 
 # Codex nests sessions by year, month and day; nobody nests deeper.
 MOST_DEPTH = 4
-# An agent that ran every hour for twenty years has fewer sessions.
-MOST_FILES = 200_000
+# A memory directory has the team's inside, which may have directories of its own.
+MEMORY_DEPTH = 2
+# Neither a link nor a pipe is followed or waited for; what a system lacks is left out.
+_PLAIN = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY", "O_CLOEXEC"))
 SUBAGENTS = "subagents"
 MEMORY = "memory"
 
@@ -56,6 +60,15 @@ def _named(environ: Mapping[str, str], variable: str, person: Path | None, usual
     if given:
         return Path(given)
     return person / usual if person is not None else None
+
+
+def open_plain(path: str) -> BinaryIO:
+    """Open a file that was listed. What has become a link, a pipe or a device since then is refused."""
+    fd = os.open(path, os.O_RDONLY | _PLAIN)
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), path)
+    return os.fdopen(fd, "rb")
 
 
 def session_files(homes: Mapping[Origin, Path], unread: list[str]) -> Iterator[SourceFile]:
@@ -133,22 +146,23 @@ def memory_files(homes: Mapping[Origin, Path], unread: list[str]) -> Iterator[tu
         match origin:
             case "lamina" | "claude-code":
                 for project in _directories(home / "projects", unread):
-                    for path in _markdown(os.path.join(project, MEMORY), unread, 2):
+                    for path in markdown_files(os.path.join(project, MEMORY), unread):
                         yield origin, path, os.path.basename(project)
             case "codex":
                 for name in ("memories", "memories/extensions/ad_hoc/notes"):
-                    for path in _markdown(home / name, unread, 0):
+                    for path in markdown_files(home / name, unread, 0):
                         yield origin, path, ""
             case "pi":
                 pass  # pi keeps no memories
 
 
-def _markdown(directory: Path | str, unread: list[str], depth: int) -> Iterator[str]:
+def markdown_files(directory: Path | str, unread: list[str], depth: int = MEMORY_DEPTH) -> Iterator[str]:
+    """Yield the markdown files of a memory directory, without logs and hidden directories."""
     for entry in _entries(directory, unread):
         if entry.name.startswith("."):
             continue
         if entry.is_dir(follow_symlinks=False):
             if depth > 0 and entry.name != "logs":
-                yield from _markdown(entry.path, unread, depth - 1)
+                yield from markdown_files(entry.path, unread, depth - 1)
         elif entry.name.endswith(".md") and entry.is_file(follow_symlinks=False):
             yield entry.path

@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import msgspec
 
 from ..core.usage import Usage
+from ..memory.store.secrets import redact
 from ..providers.models import cost
 
 Speaker: TypeAlias = Literal["user", "assistant", "subagent", "memory"]
@@ -126,7 +127,7 @@ class Scan(msgspec.Struct):
             self.prompt = self.prompt or one_line(text)
         self.messages += 1
         turns.append(Turn(max(1, self.number), speaker, time, text, self.last))
-        self.last = text[:BEFORE_CHARS]
+        self.last = cut_words(text, BEFORE_CHARS)
 
 
 def price_of(model: str, usage: Usage) -> float | None:
@@ -138,8 +139,19 @@ def is_injected(text: str) -> bool:
 
 
 def shorten(text: str) -> str:
-    half = MOST_CHARS // 2
-    return text if len(text) <= MOST_CHARS else f"{text[:half]}\n…\n{text[-half:]}"
+    """Return the text, or the beginning and end of a long one. Secrets go first: half of one would no longer be recognised."""
+    if len(text) <= MOST_CHARS:
+        return text
+    half, clean = MOST_CHARS // 2, redact(text).text
+    return clean if len(clean) <= MOST_CHARS else f"{cut_words(clean, half)}\n…\n{clean[-half:]}"
+
+
+def cut_words(text: str, most: int) -> str:
+    """Cut a text between two words."""
+    if len(text) <= most:
+        return text
+    cut = text[: most + 1].rsplit(None, 1)
+    return cut[0] if len(cut) == 2 else text[:most]
 
 
 def one_line(text: str) -> str:

@@ -13,19 +13,20 @@ from typing import Any
 
 import msgspec
 
+from ..core.errors import DiskError
 from ..core.records import Record
 from ..core.settings import Settings
 from ..disk.paths.project import slug
-from ..disk.settings_files import lamina_home
+from ..disk.settings_files import lamina_home, user_home
 from ..disk.transcripts.jsonl import Health, decode_object, raw_lines
 from ..disk.transcripts.store import read_transcript
-from ..memory.store.scopes import project_root
-from .catalogue import Catalogue, IndexedFile
+from ..memory.store.scopes import locate_memory, project_root
+from .catalogue import Catalogue, IndexedFile, Tell, with_catalogue
 from .claude_code import with_spills
 from .codex import CodexReader
 from .memories import SourceMemory, read_memories
 from .pi import PiReader
-from .places import Origin, SourceFile, agent_homes, memory_files, session_files
+from .places import Origin, SourceFile, agent_homes, markdown_files, memory_files, open_plain, session_files
 
 # A file tells its format in its first lines.
 HEAD_BYTES = 64 << 10
@@ -64,15 +65,14 @@ def sessions(
     *,
     environ: Mapping[str, str] | None = None,
     unread: list[str] | None = None,
-    tell: Callable[[int, int], None] = lambda done, of: None,
+    tell: Tell = lambda done, of: None,
 ) -> list[SourceSession]:
     """Return the sessions of the project of `cwd`, or of all, newest first. Directories that cannot be read go to `unread`."""
     variables = os.environ if environ is None else environ
-    catalogue = Catalogue(lamina_home(variables))
-    try:
-        rows = follow_sessions(catalogue, settings, variables, [] if unread is None else unread, tell)
-    finally:
-        catalogue.close()
+    trouble = [] if unread is None else unread
+    rows = with_catalogue(
+        lamina_home(variables), lambda catalogue: follow_sessions(catalogue, settings, variables, trouble, tell)
+    )
     found = [session for row in rows if (session := session_of(row)).messages or session.tokens]
     if cwd is not None:
         inside = project_filter(cwd)
@@ -85,7 +85,7 @@ def follow_sessions(
     settings: Settings,
     environ: Mapping[str, str],
     unread: list[str],
-    tell: Callable[[int, int], None] = lambda done, of: None,
+    tell: Tell = lambda done, of: None,
 ) -> list[IndexedFile]:
     return catalogue.follow("session", session_files(homes_of(settings, environ), unread), tell)
 
@@ -203,11 +203,11 @@ def memories(
     trouble = [] if unread is None else unread
     wanted = {slug(os.path.realpath(cwd)), slug(project_root(cwd)), ""} if cwd is not None else None
     found: list[SourceMemory] = []
-    for origin, path, place in memory_files(homes_of(settings, variables), trouble):
+    for origin, path, place in _memory_files(settings, variables, cwd, trouble):
         if wanted is not None and place not in wanted:
             continue
         try:
-            with open(path, "rb") as file:
+            with open_plain(path) as file:
                 data, modified = file.read(MOST_MEMORY), os.fstat(file.fileno()).st_mtime
         except OSError as error:
             trouble.append(f"{path} could not be read: {os.strerror(error.errno or 0).lower()}.")
@@ -217,12 +217,16 @@ def memories(
 
 
 def follow_memories(
-    catalogue: Catalogue, settings: Settings, environ: Mapping[str, str], unread: list[str]
+    catalogue: Catalogue,
+    settings: Settings,
+    environ: Mapping[str, str],
+    cwd: str | os.PathLike[str] | None,
+    unread: list[str],
 ) -> list[tuple[IndexedFile, str]]:
     """Bring the index up to date with all memories, and return their rows with the names of their projects' directories."""
     places: dict[str, str] = {}
     files: list[SourceFile] = []
-    for origin, path, place in memory_files(homes_of(settings, environ), unread):
+    for origin, path, place in _memory_files(settings, environ, cwd, unread):
         try:
             seen = os.stat(path, follow_symlinks=False)
         except OSError:
@@ -230,3 +234,25 @@ def follow_memories(
         places[path] = place
         files.append(SourceFile(origin, path, seen.st_size, seen.st_mtime_ns, seen.st_ino))
     return [(row, places[row.path]) for row in catalogue.follow("memory", files)]
+
+
+def _memory_files(
+    settings: Settings, environ: Mapping[str, str], cwd: str | os.PathLike[str] | None, unread: list[str]
+) -> Iterator[tuple[Origin, str, str]]:
+    """Yield all memory files, and those of the project's memory directory if the settings name another one."""
+    homes = homes_of(settings, environ)
+    if not settings.memory or settings.memory_mode["private"] == "off":
+        homes.pop("lamina", None)
+    yield from memory_files(homes, unread)
+    home = homes.get("lamina")
+    if cwd is None or home is None:
+        return
+    try:
+        found = locate_memory(cwd=cwd, home=home, settings=settings, user_home=user_home(environ) or home)
+    except DiskError as error:
+        unread.append(str(error))
+        return
+    for directory in (found.path, found.team):
+        if directory is not None and home not in directory.parents:
+            for path in markdown_files(directory, unread):
+                yield "lamina", path, slug(project_root(cwd))

@@ -23,6 +23,7 @@ from pathlib import Path
 
 from ..core.blocks import Wire
 from ..core.prompt_files import prompt_text
+from ..core.reach import RUN_BY_MODEL
 from .capture import FILE_BYTES, Capture, Captured
 from .process import ProcessEnd, child_environ, run_process
 from .tool import Builtin, Context, ToolOutput, failure
@@ -64,7 +65,7 @@ def _act(arguments: Wire, context: Context) -> ToolOutput:
     if not os.path.isdir(context.cwd):
         return failure(f"The working directory {context.cwd} no longer exists. Create it again to run commands.")
     timeout = min(arguments.get("timeout", DEFAULT_TIMEOUT), MAX_TIMEOUT)
-    environ = child_environ(context.environ, context.hand_over)
+    environ = child_environ(context.environ, context.hand_over) | {RUN_BY_MODEL: "1"}
     capture = Capture(context.scratch or Path(tempfile.gettempdir()), context.on_output)
     try:
         ended = run_process(

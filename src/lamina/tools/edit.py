@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from ..core.blocks import Wire
 from ..core.prompt_files import prompt_text
+from ..core.shown_results import find_shown, unescape
 from ..core.wording import counted
 from ..disk.paths.user_paths import missing, resolve
 from ..disk.user_files import read_whole, replace
@@ -123,6 +124,9 @@ class EditRefusal(NamedTuple):
 
 def plan_edit(text: str, old: str, new: str, *, everywhere: bool, line_end: str) -> EditPlan | EditRefusal:
     spans = _find(text, old)
+    if not spans and (shown := find_shown(text, with_line_ends(old, line_end))):
+        # Read showed a tag in this text escaped; the model's text repeats what it saw.
+        spans, new = list(shown), unescape(new)
     if not spans:
         return EditRefusal(_not_found(text, old))
     if len(spans) > 1 and not everywhere:

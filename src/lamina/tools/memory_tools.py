@@ -25,6 +25,11 @@ SAVE_SCHEMA: Wire = {
         "type": {"type": "string", "enum": ["user", "feedback", "project", "reference"], "description": "Type of the memory"},
         "description": {"type": "string", "minLength": 1, "description": "One specific line, by which it is found later"},
         "body": {"type": "string", "minLength": 1, "description": "The whole text of the memory"},
+        "evidence": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "Files of the project that the memory relies on, as path or path#symbol",
+        },
     },
     "required": ["name", "type", "description", "body"],
 }

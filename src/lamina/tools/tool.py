@@ -22,6 +22,7 @@ from .read_state import ReadRange, ReadState, digest
 
 if TYPE_CHECKING:
     from .expand import ExpandNode
+    from .past_search import SearchPast
 
 # The limit for results that stay in the conversation, in characters: every tool keeps to it except Read, which has its own
 # pages.
@@ -80,6 +81,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     keeper: Callable[[FileChange], KeeperVerdict | None] | None = None
     expand: ExpandNode | None = None  # reads what was removed from the conversation, page by page
     compact: Callable[[str], str] | None = None  # asks for a compaction before the next call; returns what to tell the model
+    past: SearchPast | None = None  # searches earlier conversations
     hand_over: frozenset[str] = frozenset()  # secret variables that commands may see anyway
     call: str = ""  # the id of the call this context is for
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from ..core.blocks import Wire
 from ..core.prompt_files import prompt_text
+from ..core.shown_results import unescape_lines
 from ..core.wording import counted
 from ..disk.paths.user_paths import resolve
 from ..disk.user_files import FileContent, read_whole, replace
@@ -55,5 +56,6 @@ def _act(arguments: Wire, context: Context) -> ToolOutput:
 def _encoded(text: str, there: FileContent | None, path: Path) -> bytes:
     if there is None or not there.data or not isinstance(detect_kind(there.data[:HEAD_BYTES]), TextKind):
         return encode(TextForm(), text)
-    form = decode(there.data, str(path)).form
+    before, form = decode(there.data, str(path))
+    text = unescape_lines(text, before)
     return encode(form, text if "\r\n" in text else with_line_ends(text, form.line_end))

@@ -6,7 +6,7 @@ from typing import Any
 
 from lamina.core.blocks import read_block, text, tool_result
 from lamina.core.view import Item
-from lamina.layers.l5_extract.sources import Sources, UserWords
+from lamina.memory.guard.sources import ForeignText, Sources, UserWords
 
 
 def said(uuid: str, words: str) -> Item:
@@ -38,7 +38,8 @@ def attached(uuid: str, kind: str, words: str) -> Item:
 
 
 def heard(*words: str, data: tuple[str, ...] = (), known: tuple[str, ...] = (), before: str = "") -> Sources:
-    return Sources(tuple(UserWords(f"m{at}", each, before) for at, each in enumerate(words)), data, known)
+    spoken = tuple(UserWords(f"m{at}", each, before, each) for at, each in enumerate(words))
+    return Sources(spoken, tuple(ForeignText(each) for each in data), known)
 
 
 def topic(body: str, *, type: str = "feedback", description: str = "", name: str = "a-memory", said: str = "") -> str:

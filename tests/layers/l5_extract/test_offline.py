@@ -10,7 +10,7 @@ import pytest
 from lamina.fork.fork import tagged
 from lamina.layers.l5_extract.offline import MOST, answer, find_signals
 from lamina.layers.l5_extract.plan import read_directive, render_directive
-from lamina.layers.l5_extract.sources import UserWords
+from lamina.memory.guard.sources import UserWords
 from lamina.memory.store.scopes import MemoryLocation
 
 TODAY = "2026-05-04"  # a Monday

@@ -25,7 +25,7 @@ from lamina.maintenance.doctor.examination import examine
 from lamina.maintenance.doctor.finding import Finding
 from lamina.maintenance.doctor.fixes import mend
 from lamina.maintenance.forget.forget import ForgetReport
-from lamina.maintenance.forget.job import ForgetJob, job_path, list_jobs, plan_job, read_job, resume_job, run_job
+from lamina.maintenance.forget.job import ForgetJob, job_path, list_jobs, plan_job, read_job, resume_jobs, run_job
 from lamina.maintenance.start_checks import run_start_checks
 from lamina.memory.memory import Memory
 
@@ -61,8 +61,7 @@ def run(home: Path, cwd: Path) -> ForgetReport:
 
 
 def resume(home: Path) -> list[ForgetReport]:
-    found = [resume_job(home, path, {}) for path in list_jobs(home)]
-    return [one[1] for one in found if one is not None]
+    return [report for _, report in resume_jobs(home, {})]
 
 
 def left_in(home: Path, cwd: Path) -> list[str]:
@@ -188,6 +187,17 @@ def test_a_session_that_starts_names_an_unfinished_forget(home: Path, cwd: Path)
     assert "lamina forget --resume" in " ".join(run_start_checks(cwd, home, Settings(), environ={}))
     resume(home)
     assert run_start_checks(cwd, home, Settings(), environ={}) == []
+
+
+def test_what_a_forget_leaves_that_was_killed_while_it_began_is_found_and_removed(home: Path, cwd: Path) -> None:
+    cwd.mkdir()
+    temp = home / "forget" / ".lamina-0011223344556677.tmp"
+    temp.parent.mkdir(parents=True)
+    temp.write_text(NAME)
+    [found] = [one for one in examined(home, cwd) if one.kind == "leftover"]
+    assert (found.file, found.fix is not None) == (str(temp.parent), True)
+    assert resume(home) == []
+    assert not temp.exists()
 
 
 def test_a_damaged_job_is_reported_and_the_same_command_starts_over(home: Path, cwd: Path) -> None:

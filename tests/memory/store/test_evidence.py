@@ -22,6 +22,7 @@ from lamina.memory.store.evidence import (
     combine_freshness,
     holds_symbol,
     judge_anchor,
+    pin_evidence,
     read_anchor,
     read_evidence,
     read_target,
@@ -195,3 +196,20 @@ def test_no_text_makes_a_check_fail(tmp_path_factory: pytest.TempPathFactory, te
     root = tmp_path_factory.getbasetemp()
     assert check_evidence(read_evidence(texts), root).state in ("fresh", "stale", "unverifiable")
     assert check_evidence(Evidence(tuple(map(Anchor, texts))), root).state in ("fresh", "stale", "unverifiable")
+
+
+@pytest.mark.spec("B8")
+def test_evidence_gets_its_digest_when_it_is_recorded(project: Path) -> None:
+    given = ["src/db.py", "src/db.py#Pool.connect", str(project / "src" / "db.py"), "./src/db.py", "gone.py", "no file at all"]
+    pinned = pin_evidence(given, project)
+    assert pinned == (
+        f"src/db.py@{DIGEST}",
+        f"src/db.py#Pool.connect@{DIGEST}",
+        f"src/db.py@{DIGEST}",
+        f"src/db.py@{DIGEST}",
+        "gone.py",
+        "no file at all",
+    )
+    old = f"src/db.py@{short_file_digest(b'before')}"
+    assert pin_evidence([*pinned, old], project) == (*pinned, old), "a recorded digest stays"
+    assert pin_evidence(["/etc/passwd", "../x", "src/db.py@x"], project) == ("/etc/passwd", "../x", "src/db.py@x")

@@ -69,6 +69,8 @@ EXAMPLES = {
     "npm credential": f"_authToken={MIX[:36]}",
     "netrc password": f"machine example.org login ci password {MIX[:24]}",
     "password of curl": f"curl -u ci:{MIX[:24]}",
+    "password of sshpass": f"sshpass -p {MIX[:24]}",
+    "password of mysql": f"mysql -u root -p{MIX[:24]}",
     "signed URL": f"sig={MIX[:43]}%3D",
     "web token": f"eyJ{MIX[:20]}.eyJ{MIX[:40]}.{MIX[:43]}",
     "password in a URL": "postgres://admin:s3cr3t-Pass@db.example.com/app",
@@ -174,6 +176,11 @@ IN_THE_WILD = {
     "zero-width split": f"gh\u200bp_{MIX[:18]}\u200b{MIX[18:36]}",
     "Telegram address": f"https://api.telegram.org/bot123456789:AA{MIX[:33]}/getMe",
     "curl with a user": f"curl -s -u admin:{SECRET} https://example.org/api",
+    "a long secret that is split in its middle": f"sk-ant-{MIX[:40]}\u200b{MIX[:40]}",
+    "a variable without a dash": f"PGPASSWORD={SECRET} psql -h db",
+    "a name in camel case": f"AccessToken: {MIX[:40]}",
+    "password with its purpose": f"The password for the staging admin is {SECRET}.",
+    "secret key in prose": f"the backup user has the secret key {MIX[:40]} since March",
     "curl with --user": f"curl --user='admin:{SECRET}' https://example.org/api",
 }
 
@@ -204,6 +211,9 @@ def test_a_secret_is_found_in_the_form_it_is_met_in(text: str) -> None:
         "sig=abc",
         "https://user@example.org/path@2x.png",
         "the pw field",
+        "the password for the staging admin is in the vault",
+        "mysql -u root -p shop",
+        "the api key rotation-2024 is due",
     ],
 )
 def test_what_is_no_secret_stays(text: str) -> None:

@@ -17,8 +17,9 @@ from ...core.wording import counted
 from ...permissions.request import Mode, read_mode
 from ...session.base import working
 from ...session.turn_undo import UndoneTurn
+from ...session.window_report import find_spills, report_on
 from ..console import shorten
-from ..context_report import find_spills, format_context, report_on
+from ..context_report import format_context
 from . import compact_command as compacting
 from . import session_picker as sessions
 

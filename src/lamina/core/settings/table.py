@@ -223,6 +223,7 @@ class Table:
     )
     past_search = switch(True, "Tell the model how to search memories and transcripts.", "S10", "less", remote=True, memory=True)
     sources = switch(True, "Include the sessions and memories of Claude Code, Codex and pi.", "U3", "less")
+    search_all_projects = switch(False, "Let the model search the sessions and memories of all projects.", "U3", "never")
     extraction = switch(True, "Save new memories at the end of a turn.", "X1", "less", remote=True, memory=True, bare=True)
     extraction_non_interactive = switch(
         False, "Save new memories in non-interactive runs too.", "X2", "less", remote=True, memory=True, bare=True

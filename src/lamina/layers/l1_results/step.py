@@ -23,6 +23,7 @@ from ...core.inputs import result_output
 from ...core.policy import OncePolicy
 from ...core.reach import path_in
 from ...core.records import Record, Revoke, Spill
+from ...core.shown_results import escape_result
 from ...disk.session_files.spills import DIRECTORY, named_by
 from .plan import ArrivedResult, ResultBudget, ResultFate, alone, budget_for, empty_marker, plan, shown_once, together, weigh
 from .preview import cut_to_page
@@ -40,12 +41,14 @@ class HandedIn(NamedTuple):
     block: ToolResult
     file: str | None = None  # a file of the session that already holds the complete result (Bash output); not written again
     spilled: tuple[Record, ...] | None = None  # the records of a result that was spilled while it was read
+    ours: bool = False  # a text of Lamina's own, with fences around the data in it
 
 
 def arriving(c: Conversation, given: Sequence[Block | HandedIn]) -> tuple[list[Record], list[Block]]:
     """Return the records to append before the message, and the message's blocks as they are logged."""
     state, blocks = c.layer_state(ResultsState), [block_of(one) for one in given]
-    shown = list(blocks)
+    shown = [_escaped(one) for one in given]
+    state.entered |= {block.digest: new for block, new in zip(blocks, shown, strict=True) if new is not block}
     handed = {one.block.tool_use_id: one for one in given if isinstance(one, HandedIn)}
     done = {call: one.spilled for call, one in handed.items() if one.spilled is not None}
     files = {call: one.file for call, one in handed.items() if one.file is not None}
@@ -66,12 +69,20 @@ def arriving(c: Conversation, given: Sequence[Block | HandedIn]) -> tuple[list[R
     work, once = Spilling(c, budget, kept=kept, coming=len(results) - len(kept)), _once(c)
     for index, one, fate, block in zip(new.values(), arrived, fates, results, strict=True):
         call = block.tool_use_id
-        shown[index] = _done(work, budget, block, one, fate, calls.get(call), files.get(call))
+        if fate != "keep":
+            shown[index] = _done(work, budget, block, one, fate, calls.get(call), files.get(call))
         if once is not None and shown_once(one, fate, once) and call in calls:
             work.show_once(block, one.tool)
         if shown[index] is not block:
             state.entered[block.digest] = shown[index]
     return records + work.records, shown
+
+
+def _escaped(one: Block | HandedIn) -> Block:
+    """Return the block as it is logged: no tool result can open or close one of Lamina's tags."""
+    block = block_of(one)
+    ours = isinstance(one, HandedIn) and (one.ours or one.spilled is not None)
+    return escape_result(block) if isinstance(block, ToolResult) and not ours else block
 
 
 def _once(c: Conversation) -> OncePolicy | None:
@@ -125,7 +136,9 @@ def _done(
         case "mark":
             return tool_result(block.tool_use_id, empty_marker(one.tool))
         case "page":
-            return tool_result(block.tool_use_id, cut_to_page(block.text, budget.page_of(one), offset=_offset(call)))
+            return escape_result(
+                tool_result(block.tool_use_id, cut_to_page(block.text, budget.page_of(one), offset=_offset(call)))
+            )
         case "spill":
             return work.block(block, one.tool, file)
         case _:
@@ -199,6 +212,13 @@ def kept_as(c: Conversation, block: Block) -> Block:
         return block
     if (entered := c.layer_state(ResultsState).entered.get(block.digest)) is not None:
         return entered
+    # A result that was spilled later was logged before, escaped.
+    shown = escape_result(block)
+    kept = _kept_as(c, block)
+    return kept if kept is not block or shown is block else _kept_as(c, shown)
+
+
+def _kept_as(c: Conversation, block: ToolResult) -> Block:
     call = block.tool_use_id
     name = c.log.view.flat.tool_name(call)
     if name is None and is_nothing(block):

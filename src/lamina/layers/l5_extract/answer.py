@@ -21,6 +21,7 @@ from ...core.prompt_files import prompt_sections
 from ...disk.files import read
 from ...memory.recall.library import MemoryLibrary
 from ...memory.store.contract import MOST_READ
+from ...memory.store.draft import MOST_EVIDENCE
 from ...memory.store.scopes import TEAM, MemoryLocation
 from ...memory.store.topic import Kind, Topic, read_topic, write_topic
 from ...tools.tool import FileChange
@@ -45,6 +46,7 @@ class AnsweredMemory(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     description: Filled
     body: Filled
     said: str = ""
+    evidence: tuple[str, ...] = ()
 
 
 def read_memories(text: str) -> list[AnsweredMemory] | str:
@@ -96,5 +98,6 @@ def _change_for(one: AnsweredMemory, path: Path, shown: Mapping[str, str]) -> Fi
     unread = None if old is None or shown.get(one.file) == old else NOT_SHOWN.format(file=one.file)
     quote = f'\n\n**Said:** "{" ".join(one.said.split())}"' if one.said.strip() else ""
     known = read_topic(one.file, old or "", 0.0)
-    topic: Topic = replace(known, description=one.description, type=one.type, body=f"{one.body.strip()}{quote}\n")
+    fields = known.fields | {"evidence": list(one.evidence[:MOST_EVIDENCE])} if one.evidence else known.fields
+    topic: Topic = replace(known, description=one.description, type=one.type, body=f"{one.body.strip()}{quote}\n", fields=fields)
     return FileChange(path, write_topic(topic, before=old).encode("utf-8", "replace"), before, unread)

@@ -16,11 +16,11 @@ from ...core.prompt_files import prompt_sections
 from ...core.reach import MEMORY_SAVE
 from ...core.settings.kinds import printable
 from ...core.view import Item
+from ...memory.guard.sources import UserWords
 from ...memory.instructions import what_to_save
 from ...memory.recall.plan import user_words
 from ...memory.store.scopes import MemoryLocation
 from ...prompt.instruction_files import shown
-from .sources import UserWords
 from .writer import MOST_FILES
 
 # Stop reasons of a final answer. One that was cut off, refused or paused is not final.

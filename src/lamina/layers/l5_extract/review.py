@@ -23,6 +23,7 @@ from ...core.settings.resolution import Settings
 from ...core.view import Item
 from ...fork.fork import ForkOutcome, run_fork
 from ...fork.handover import Handover, PrefixChanged
+from ...memory.guard.sources import UserWords, read_sources
 from ...memory.recall.library import MemoryLibrary
 from ...memory.recall.selection import best_of, manifest_line
 from ...memory.store.scopes import MemoryLocation
@@ -31,7 +32,6 @@ from ...memory.tool_writes import find_memory_file
 from .answer import memories_shown, read_memories, render_shown, write_answered
 from .guard import ExistingMemory
 from .plan import ROUNDS, WROTE, range_start, render_answer_directive, render_directive, skip_reason
-from .sources import UserWords, read_sources
 from .trigger import EXTRACTION
 from .writer import MemoriesWritten, ReviewWriter, Store
 

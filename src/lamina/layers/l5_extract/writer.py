@@ -14,14 +14,15 @@ from typing import NamedTuple, TypeAlias
 
 from ...disk.paths.file_names import fold
 from ...fork.tool_runner import CompletedCall
+from ...memory.guard.judgement import AcceptedMemory, RefusedMemory, WantedMemory
+from ...memory.guard.sources import ForeignText, Sources, strip_line_numbers
 from ...memory.store.contract import ChangeReason
 from ...memory.store.scopes import TEAM, MemoryLocation
 from ...memory.store.secrets import redact
 from ...memory.store.topic import INDEX
 from ...memory.tool_writes import MemoryFile, WriteOutcome, find_memory_file
 from ...tools.tool import FileChange, KeeperVerdict
-from .guard import GONE, AcceptedMemory, ExistingMemory, RefusedMemory, WantedMemory, judge
-from .sources import Sources, strip_line_numbers
+from .guard import GONE, ExistingMemory, judge_review
 from .trigger import EXTRACTION
 
 # A turn contains one or two things worth keeping; a model that writes more files is copying.
@@ -63,7 +64,7 @@ class ReviewWriter:
     ) -> None:
         self._place = place
         self._cwd = cwd
-        self._found: list[str] = []
+        self._found: list[ForeignText] = []
         self._known: list[str] = []
         self._first = frozenset(known.file for known in there)
         self._tried = 0
@@ -84,7 +85,7 @@ class ReviewWriter:
             why_not = redact(verdict.why).text
             self._refused.append(why_not)
             return KeeperVerdict(why_not, is_error=True)
-        why = ChangeReason(EXTRACTION, redact(verdict.why).text, self._session, verdict.message)
+        why = ChangeReason(EXTRACTION, redact(verdict.why).text, self._session, verdict.message, origin=verdict.origin)
         done = self._store(change._replace(data=verdict.text.encode("utf-8", "replace")), why)
         if done is None:
             return KeeperVerdict(ELSEWHERE, is_error=True)
@@ -106,7 +107,7 @@ class ReviewWriter:
         text = change.data.decode("utf-8", "replace")
         before = change.before.decode("utf-8", "replace") if change.before is not None else None
         heard = self._heard._replace(data=(*self._heard.data, *self._found), known=(*self._heard.known, *self._known))
-        return judge(WantedMemory(file, text, before), heard, self._there, self._is_gone)
+        return judge_review(WantedMemory(file, text, before), heard, self._there, self._is_gone)
 
     def saw(self, ran: CompletedCall) -> None:
         """Note what the run looked up; callable from any thread. Only Read tells which file it showed. All other results may
@@ -114,7 +115,7 @@ class ReviewWriter:
         if ran.call.name in _WRITERS:
             return
         text = strip_line_numbers(ran.result.text)
-        self._found.append(text)
+        self._found.append(ForeignText(text, f"tool {ran.call.name}"))
         given = ran.call.input if isinstance(ran.call.input, dict) else {}
         path = given.get("file_path")
         if ran.call.name != "Read" or not isinstance(path, str) or find_memory_file(self._place, self._cwd / path) is not None:

@@ -18,13 +18,28 @@ from ...core.errors import DiskError, Fenced, InputError, LaminaError
 from ...disk.locks.dream_lock import HeldDreamLock
 from ...disk.paths.memory_paths import check_child
 from ...memory.store.contract import MOST_READ, ChangeReason, Proposed
+from ...memory.store.daily_logs import is_found, list_logs, read_log
 from ...memory.store.draft import read_draft
 from ...memory.store.index import MOST_INDEX, rewrite_index
 from ...memory.store.journal import digest_of
 from ...memory.store.modes import GatedStore, plan_write
-from ...memory.store.topic import INDEX, fold_name, read_topic
+from ...memory.store.topic import INDEX, PERSONAL, fold_name, read_topic
+from .directive import MOST_LOGS
 from .index_merge import find_lost_prose, index_text, merge_index, only_added
-from .plan import MOST_WAITING, NEW_BEYOND_REMOVED, THEIRS, TOO_MANY, DreamChange, DreamPlan, find_authors, plan_dream, without
+from .novelty import ORIGIN, UNHEARD, KnownWords
+from .plan import (
+    MOST_WAITING,
+    NEW_BEYOND_REMOVED,
+    THEIRS,
+    TOO_MANY,
+    DreamChange,
+    DreamPlan,
+    find_authors,
+    plan_dream,
+    propagate_approval,
+    require_approval,
+    without,
+)
 from .record import ChangedFile, DreamRecord, SkippedChange, dream_home, is_kill_requested, kept_copy, read_records, write_record
 from .stage import FOUND, MADE, DreamStage, read_copy, read_topics
 from .undo import take_back
@@ -43,9 +58,23 @@ def plan_changes(gated: GatedStore, stage: DreamStage, *, now: float, new: int =
     day = [one for one in read_records(gated.store.root) if one.status == "completed" and abs(now - one.started) < DAY_SECONDS]
     lately = sum(len(one.removed) for one in day)
     judged = plan_dream(stage.base, real, work.texts, authors=authors, ignored=work.ignored, new=new, lately=lately)
+    judged = _hold_back_new(judged, KnownWords([*real.values(), *_read_logs(gated)]))
     listing = work.listing if work.listing is not None and work.listing.encode() != stage.listing else None
     skipped = (*judged.skipped, *(SkippedChange(file, why) for file, why in work.ignored.items()))
     return _drop_invalid(gated, judged._replace(listing=listing, skipped=skipped))
+
+
+def _hold_back_new(plan: DreamPlan, known: KnownWords) -> DreamPlan:
+    """Require approval for memories that say something new, and for what depends on them."""
+    new = {change.file for change in plan.changes if change.text is not None and known.new_statement(change.text) is not None}
+    return propagate_approval(require_approval(plan, UNHEARD, lambda change: change.file in new)) if new else plan
+
+
+def _read_logs(gated: GatedStore) -> list[str]:
+    """Return the newest daily logs, without the bullets that name another origin."""
+    root = gated.store.root
+    logs = [read_log(root, each.day) or "" for each in list_logs(root)[:MOST_LOGS]]
+    return [line for text in logs for line in text.splitlines() if not is_found(line)]
 
 
 def _drop_invalid(gated: GatedStore, wanted: DreamPlan) -> DreamPlan:
@@ -149,7 +178,8 @@ class _Application:
             self._skip(change.file, TOO_MANY)
             return
         data = self._root.read_bytes(kept_copy(self._record, change.file), MOST_READ)
-        why = ChangeReason("dream", _reason(change), self._record.session, dream=self._record.id)
+        origin = ORIGIN if change.waits == UNHEARD and not _is_personal(change) else ""
+        why = ChangeReason("dream", _reason(change), self._record.session, dream=self._record.id, origin=origin)
         gated = self._asking if asks else self._gated
         try:
             put, file = change.text, change.file
@@ -234,6 +264,10 @@ class _Application:
 def _truncate(skipped: list[SkippedChange]) -> tuple[SkippedChange, ...]:
     more = len(skipped) - MOST_SKIPPED
     return (*skipped[:MOST_SKIPPED], *((SkippedChange("", f"and {more} more"),) if more > 0 else ()))
+
+
+def _is_personal(change: DreamChange) -> bool:
+    return change.text is not None and read_topic(change.file, change.text, 0).type in PERSONAL
 
 
 def _reason(change: DreamChange) -> str:

@@ -35,6 +35,7 @@ from ...disk.transcripts.search import list_transcripts
 from ...disk.user_files import open_regular, read_whole
 from ...fork.tool_runner import CompletedCall
 from ...memory.store.contract import MOST_READ
+from ...memory.store.daily_logs import is_found
 from ...memory.store.index import read_entries
 from ...memory.store.topic import INDEX, PERSONAL, read_topic
 from ...permissions.readonly.paths import within
@@ -223,9 +224,10 @@ class _KnownWords(NamedTuple):
 
 class AboutPerson:
     def __init__(self, texts: Iterable[str] = (), bullets: Iterable[str] = ()) -> None:
-        """`texts` are memory files of any type, of which only user and feedback count. `bullets` are lines of daily logs."""
+        """`texts` are memory files of any type, of which only user and feedback count. `bullets` are lines of daily logs;
+        those that name another origin do not count."""
         personal = [text for text in texts if read_topic("", text, 0).type in PERSONAL]
-        self._known = [_split_known(text) for text in (*personal, *bullets)]
+        self._known = [_split_known(text) for text in (*personal, *(each for each in bullets if not is_found(each)))]
 
     def problem(self, text: str) -> str | None:
         """Return why a memory may not contain this text, or None if it may."""

@@ -104,7 +104,7 @@ def plan_dream(
     ordered = sorted(_judge_changes(wanted, there, authors), key=lambda change: (change.text is None, change.file))
     whole = not any(file.endswith(".md") for file in ignored) and not any(_is_covered(file, ignored) for file in base)
     done = _apply_cap(without(DreamPlan(tuple(ordered)), refused), len(base), lately, whole=whole)
-    done = _limit_counts(_propagate_approval(_limit_drops(done, there)), new)
+    done = _limit_counts(propagate_approval(_limit_drops(done, there)), new)
     return without(done, _find_name_clashes(done, there))
 
 
@@ -117,7 +117,7 @@ def _apply_cap(plan: DreamPlan, topics: int, lately: int, *, whole: bool) -> Dre
     cap = f"the limit without approval is {removal_cap(topics)}"
     why = f"the dream would remove or empty {counts} of {counted(topics, 'memory')}{besides}; {cap}"
     why = why if whole else "part of what the dream wrote could not be read"
-    return _require_approval(plan, why, lambda change: change.counts)
+    return require_approval(plan, why, lambda change: change.counts)
 
 
 def _limit_drops(plan: DreamPlan, there: Mapping[str, str]) -> DreamPlan:
@@ -130,10 +130,10 @@ def _limit_drops(plan: DreamPlan, there: Mapping[str, str]) -> DreamPlan:
         if said >= SHARE * drops:
             return plan  # a large memory need not be counted completely
     why = f"the dream would drop {drops} of {counted(said, 'fact')}; the limit without approval is a tenth"
-    return _require_approval(plan, why, lambda change: change.drops > 0)
+    return require_approval(plan, why, lambda change: change.drops > 0)
 
 
-def _require_approval(plan: DreamPlan, why: str, which: Callable[[DreamChange], bool]) -> DreamPlan:
+def require_approval(plan: DreamPlan, why: str, which: Callable[[DreamChange], bool]) -> DreamPlan:
     changes = (change._replace(waits=change.waits or why) if which(change) else change for change in plan.changes)
     return plan._replace(changes=tuple(changes))
 
@@ -219,7 +219,7 @@ def _is_personal(text: str) -> bool:
     return read_topic("", text, 0).type in PERSONAL
 
 
-def _propagate_approval(plan: DreamPlan) -> DreamPlan:
+def propagate_approval(plan: DreamPlan) -> DreamPlan:
     """Require approval for changes that depend on a change that needs it."""
     waiting = {change.file for change in plan.waiting}
     changes = plan.changes

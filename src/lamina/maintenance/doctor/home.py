@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ...core.errors import DiskError
-from ...disk.temp_files import is_temp
+from ...disk.faults import reporting
 from ..forget.job import list_jobs, read_job
-from ..kept_files import FORGET
+from ..kept_files import FORGET, directories_with_temps
 from .finding import Finding, PathFix
 
 # A session writes a few megabytes, and a rewritten transcript needs its size once more.
@@ -27,8 +27,7 @@ def check_forgets(home: Path) -> Iterator[Finding]:
         if job is not None:
             text = f"Forgetting {job.subject!r} was interrupted or could not finish, so some of it is left."
             yield Finding("sessions", "unfinished-forget", text, str(path), fix=PathFix("finish-forget", str(path)))
-    left = home / FORGET
-    if left.is_dir() and any(is_temp(name) for name in os.listdir(left)):
+    for left in directories_with_temps(home / FORGET):
         text = "A forget was killed while it began; its temporary file names the subject."
         yield Finding("sessions", "leftover", text, str(left), fix=PathFix("sweep", str(left)))
 
@@ -36,8 +35,10 @@ def check_forgets(home: Path) -> Iterator[Finding]:
 def check_space(home: Path) -> Iterator[Finding]:
     """Report a disk on which the next write may fail."""
     there = next(path for path in (home, *home.parents) if path.is_dir())
-    free = shutil.disk_usage(there).free
+    with reporting(there):
+        free = shutil.disk_usage(there).free
+        found = os.statvfs(there) if hasattr(os, "statvfs") else None
     if free < LEAST_FREE:
         yield Finding("machine", "disk-full", f"The disk of {home} has {free >> 20:,} MB left.", str(home))
-    elif hasattr(os, "statvfs") and (found := os.statvfs(there)).f_files and not found.f_favail:
+    elif found is not None and found.f_files and not found.f_favail:
         yield Finding("machine", "disk-full", f"The disk of {home} has no room for another file (no free inodes).", str(home))

@@ -111,6 +111,14 @@ def run_job(home: Path, path: Path, job: ForgetJob, planned: ForgetReport, envir
     return report
 
 
+def resume_jobs(home: Path, environ: Mapping[str, str]) -> list[tuple[ForgetJob, ForgetReport]]:
+    """Go on with all unfinished jobs, and remove the temporary files of those that were killed while they began."""
+    done = [resumed for path in list_jobs(home) if (resumed := resume_job(home, path, environ)) is not None]
+    for directory in directories_with_temps(home / FORGET):
+        sweep_temps(directory)
+    return done
+
+
 def resume_job(home: Path, path: Path, environ: Mapping[str, str]) -> tuple[ForgetJob, ForgetReport] | None:
     """Go on with an unfinished job; None if it was finished in the meantime."""
     begun = read_job(path)

@@ -30,7 +30,7 @@ from .codex import write_codex
 from .formats import MOST_BYTES, Format, MemorySource, detect, read, read_source
 from .mcp_memory import write_mcp_memory
 from .mem0 import write_mem0
-from .plan import MOST_TOPICS, Outcome, TransferItem, plan, to_portable
+from .plan import IMPORTED, MOST_TOPICS, Outcome, TransferItem, plan, to_portable
 from .portable_topic import Imported, PortableTopic
 
 # Problems listed in a report; the rest is counted.
@@ -68,6 +68,7 @@ def import_into(
     # Keyed by name, since a save finds existing memories by name.
     there = {name_key(topic.name): topic for topic in store.topics()}
     planned = plan(_readable(found, kind), there, origin=kind, replace=replace)
+    why = msgspec.structs.replace(why, origin=f"{IMPORTED}{kind}")
     items = planned.items if dry_run else tuple(_done(store, item, why) for item in planned.items)
     problems = list(dict.fromkeys((*skipped, *planned.problems)))
     if len(problems) > MOST_PROBLEMS:

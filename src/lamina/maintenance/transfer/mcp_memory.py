@@ -76,10 +76,10 @@ def _rows(text: str) -> tuple[list[JsonRow], list[str]]:
 def _topic(row: Mapping[str, Any], relations: Sequence[Relation]) -> PortableTopic:
     extras = row.get("lamina")
     said: list[str] = row["observations"]
-    shown = [each for each in relations if _relation(_item(each)) == each]
+    shown = [each for each in relations if read_relation(relation_item(each)) == each]
     hidden = [[each.to, each.type] for each in relations if each not in shown]
     whole = isinstance(extras, dict) and extras.get("text") is True and len(said) == 1 and not relations
-    body = said[0] if whole else listed([*map(_escaped, said), *map(_item, shown)])
+    body = said[0] if whole else listed([*map(escape_observation, said), *map(relation_item, shown)])
     kind = row["entityType"]
     fields = {} if kind == (kind_of(kind) or UNTYPED) else {"entityType": kind}
     carried = PortableTopic(row["name"], make_description("\n".join(said[:1])), kind_of(kind), body, None, fields)
@@ -99,9 +99,9 @@ def write_mcp_memory(topics: Sequence[PortableTopic]) -> str:
 def _entity(topic: PortableTopic) -> tuple[dict[str, Any], list[Relation]]:
     items = unlisted(topic.body)
     whole = items is None
-    related = [found for item in items or () if (found := _relation(item)) is not None]
-    said = [topic.body] if items is None else [_unescaped(item) for item in items if _relation(item) is None]
-    if items is not None and listed([*map(_escaped, said), *map(_item, related)]) != topic.body:
+    related = [found for item in items or () if (found := read_relation(item)) is not None]
+    said = [topic.body] if items is None else [unescape_observation(item) for item in items if read_relation(item) is None]
+    if items is not None and listed([*map(escape_observation, said), *map(relation_item, related)]) != topic.body:
         whole, said, related = True, [topic.body], []
     stated = topic.fields.get("entityType")
     kind = stated if isinstance(stated, str) else topic.type or UNTYPED
@@ -117,7 +117,7 @@ def _hidden(value: object) -> list[Relation]:
     found = list[Relation]()
     for pair in value if isinstance(value, list) else ():
         match pair:
-            case [str(to), str(kind)] if _relation(_item(Relation(to, kind))) != Relation(to, kind):
+            case [str(to), str(kind)] if read_relation(relation_item(Relation(to, kind))) != Relation(to, kind):
                 found.append(Relation(to, kind))
             case _:
                 return []
@@ -139,21 +139,21 @@ def unlisted(body: str) -> list[str] | None:
     return items if listed(items) == body else None
 
 
-def _item(relation: Relation) -> str:
+def relation_item(relation: Relation) -> str:
     return f"→ {relation.type} [[{relation.to}]]"
 
 
-def _relation(item: str) -> Relation | None:
+def read_relation(item: str) -> Relation | None:
     found = _RELATION.fullmatch(item)
     return Relation(found["to"], found["type"]) if found else None
 
 
-def _escaped(observation: str) -> str:
+def escape_observation(observation: str) -> str:
     """Escape an observation that looks like a relation, or like an escaped one, with a backslash."""
     return f"\\{observation}" if re.match(r"\\*→ ", observation) else observation
 
 
-def _unescaped(item: str) -> str:
+def unescape_observation(item: str) -> str:
     return item[1:] if re.match(r"\\+→ ", item) else item
 
 

@@ -15,7 +15,7 @@ import msgspec
 
 from ...core.errors import InputError
 from ...memory.store.draft import CleanDraft, Draft, clean_draft
-from ...memory.store.topic import NAME_CHARS, Topic, evidence_of, name_key, one_line, short_digest
+from ...memory.store.topic import NAME_CHARS, ORIGIN, Topic, evidence_of, name_key, one_line, origin_of, short_digest
 from .formats import Format
 from .portable_topic import Imported, PortableTopic, document, format_date, in_comment, parse_date, without_date, without_field
 
@@ -27,6 +27,9 @@ MOST_TOPICS = 10_000
 MOST_BYTES = 2_000
 
 _FOOTER = re.compile(r"\n<!-- lamina:import (?P<data>\{[^\n]*\}) -->\n?\Z")
+
+# Begins the origin of an imported memory.
+IMPORTED = "import "
 
 
 class TransferItem(msgspec.Struct, frozen=True):
@@ -150,6 +153,8 @@ def says_the_same(body: str, now: str) -> bool:
 def to_portable(topic: Topic) -> PortableTopic:
     """Convert a memory of the store for export, restoring the fields of its import comment."""
     found = _FOOTER.search(topic.body)
+    if origin_of(topic).startswith(IMPORTED):  # the other program knows it as its own
+        topic = msgspec.structs.replace(topic, fields={key: value for key, value in topic.fields.items() if key != ORIGIN})
     # File times are more precise than written dates; round to what a date can carry.
     changed = parse_date(format_date(topic.modified))
     data = _data(found["data"]) if found else None

@@ -18,7 +18,7 @@ from ...core.terms import normal
 from ...core.wording import counted
 from ..store.evidence import Freshness
 from ..store.scopes import path_text
-from ..store.topic import Topic, evidence_of, without_bookkeeping
+from ..store.topic import Topic, evidence_of, origin_of, without_bookkeeping
 
 DAY = 86_400.0
 # A reason is one line.
@@ -58,6 +58,8 @@ def render_memory(topic: Topic, path: Path, *, age: float, evidence: Freshness, 
     notes = [] if part.whole else [texts["cut"].format(lines=part.lines)]
     if age > DAY:
         notes.append(texts["old"].format(age=age_text(age)))
+    if origin := origin_of(topic):
+        notes.append(texts["origin"].format(origin=escape(printable(origin, LONGEST_REASON))))
     if evidence_of(topic):
         notes.append(texts[evidence.state].format(why=escape(printable(evidence.why, LONGEST_REASON))))
     if notes:

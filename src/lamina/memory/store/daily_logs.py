@@ -34,6 +34,9 @@ _TRIES = 5
 _FILE = re.compile(rf"{LOGS}/(\d{{4}})/(\d\d)/(\1-\2-\d\d)\.md")
 _MARK = "\ufeff"  # some editors put it in front of a text
 _TIME = re.compile(r"\d\d:\d\d\b")
+# Ends a bullet whose content does not come from the user.
+FOUND_IN = "[from: {}]"
+_FOUND = re.compile(r"\[from: [^\]\n]{1,120}\]\s*$")
 _MARKER = re.compile(r"\s*[-*+•]\s+(?=\S)")
 
 
@@ -63,6 +66,11 @@ def log_day(file: str) -> date | None:
         return date.fromisoformat(found[3]) if found else None
     except ValueError:
         return None
+
+
+def is_found(bullet: str) -> bool:
+    """Whether a bullet says that its content does not come from the user."""
+    return _FOUND.search(bullet) is not None
 
 
 # Adding

@@ -14,7 +14,7 @@ import msgspec
 
 from ...core.errors import InputError
 from .secrets import extract_secrets, redact, repeats_secret, says_nothing_else
-from .topic import DESCRIPTION_CHARS, KINDS, Kind, Topic, clean_name, one_line, read_topic, short_digest
+from .topic import DESCRIPTION_CHARS, KINDS, ORIGIN, Kind, Topic, clean_name, one_line, read_topic, short_digest
 
 # Far more than a memory should contain.
 MOST_BYTES = 256 << 10
@@ -30,7 +30,7 @@ FORM = (
 
 class Draft(msgspec.Struct, frozen=True):
     """A memory to be saved. `type=None` keeps the current type; `modified` dates a memory that was created elsewhere, and
-    earlier."""
+    earlier. `origin` names where the content comes from if it does not come from the user."""
 
     name: str
     type: Kind | None = None
@@ -38,6 +38,7 @@ class Draft(msgspec.Struct, frozen=True):
     body: str = ""
     evidence: tuple[str, ...] = ()
     modified: float | None = None
+    origin: str = ""
 
 
 class CleanDraft(NamedTuple):
@@ -78,7 +79,7 @@ def clean_draft(draft: Draft, *, team: bool = False) -> CleanDraft:
         )
     if says_nothing_else(text):
         raise InputError(shown, "would consist only of a secret, which is not saved", "save where the secret is kept instead")
-    return CleanDraft(Draft(shown, type, line, text, rests_on, draft.modified), tuple(dict.fromkeys(kinds)))
+    return CleanDraft(Draft(shown, type, line, text, rests_on, draft.modified, draft.origin), tuple(dict.fromkeys(kinds)))
 
 
 def _evidence(items: Sequence[str]) -> tuple[str, ...]:
@@ -94,12 +95,13 @@ def _evidence(items: Sequence[str]) -> tuple[str, ...]:
 def apply_draft(draft: Draft, old: Topic | None, file: str) -> Topic:
     """Return the topic after the save: fields that the draft does not mention stay unchanged."""
     rests_on: dict[str, Any] = {"evidence": list(draft.evidence)} if draft.evidence else {}
+    came_from = {ORIGIN: draft.origin} if draft.origin else {}
     if old is None:
-        return Topic(file, draft.name, draft.description, draft.type, draft.body, rests_on)
+        return Topic(file, draft.name, draft.description, draft.type, draft.body, rests_on | came_from)
     fields, metadata = old.fields, old.fields.get("metadata")
     if rests_on and "evidence" not in fields and isinstance(metadata, dict):
         rests_on = {"metadata": metadata | rests_on}
-    fields = fields | rests_on
+    fields = fields | rests_on | came_from
     return msgspec.structs.replace(
         old, description=draft.description, type=draft.type or old.type, body=draft.body, fields=fields, problems=()
     )

@@ -11,6 +11,8 @@ A path is relative to the project's root, with `/` between its parts. A whole fi
 symbol is fresh while every part of its name is found as a word, even if the file around it has changed. In a path, `#`, `%`
 and an `@` that would read as a digest are written `%23`, `%25` and `%40`.
 
+An entry without a digest gets one when the memory is saved.
+
 Invariants: nothing outside the root is opened, through a link or by spelling. Only regular files are opened, and nothing
 blocks. The work is bounded whatever a memory names. Nothing here raises. Between the check of a path and its opening, a
 program of the same user can put a link there; it could only learn whether a file has a certain digest or word.
@@ -22,6 +24,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path, PurePath
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -111,6 +114,29 @@ def read_evidence(texts: Iterable[str]) -> Evidence:
         else:
             unreadable.append(text)
     return Evidence(tuple(anchors), tuple(unreadable))
+
+
+# Recording
+
+
+def pin_evidence(texts: Iterable[str], root: Path) -> tuple[str, ...]:
+    """Return the entries with the digests that their files have now. An entry with a digest, or that can't be read, stays as it is.
+
+    A full path below the root becomes relative to it.
+    """
+    return tuple(_pinned(text, root) for text in texts)
+
+
+def _pinned(text: str, root: Path) -> str:
+    entry = text.strip()
+    if os.path.isabs(entry):
+        with suppress(ValueError, OSError):
+            entry = PurePath(entry).relative_to(os.path.realpath(root)).as_posix()
+    anchor = read_anchor(entry.removeprefix("./"))
+    target = read_target(anchor.path, root) if anchor is not None and not anchor.digest else None
+    if anchor is None or not isinstance(target, bytes):
+        return text
+    return anchor_text(anchor._replace(digest=short_file_digest(target)))
 
 
 # Checking

@@ -1,7 +1,8 @@
 """Modes for each scope, and proposals: memory changes that wait for approval, as diffs.
 
 `off`: memory is empty and accepts nothing. `read-only`: it can be read but not changed. `confirm`: the user's saves are
-written, all other changes wait in the inbox. `auto`: everyone writes.
+written; all other changes and the user's imports wait in the inbox. `auto`: everyone writes what the user said. A change
+whose content has another origin waits in the inbox, is marked with that origin, and is never a memory about the user.
 
 It owns `.inbox/*.json` in the memory directory. Invariants: no memory is changed before the user approves. An approval
 covers the content the user saw, so a proposal whose memory changed in the meantime is shown again first. Secrets are removed
@@ -26,7 +27,7 @@ from .directory import DirectoryStore
 from .draft import MOST_BYTES, Draft
 from .index import INDEX, RewrittenIndex
 from .journal import digest_of, unified_diff
-from .topic import Kind, Topic, evidence_of
+from .topic import PERSONAL, Kind, Topic, evidence_of, origin_of, read_topic, with_origin
 from .topic_files import decode_text
 
 INBOX = ".inbox"
@@ -38,10 +39,12 @@ _ID = re.compile(r"[0-9a-f]{12}")
 WriteVerdict: TypeAlias = Literal["write", "propose", "refuse"]
 
 
-def plan_write(mode: Mode, who: ChangeAuthor) -> WriteVerdict:
+def plan_write(mode: Mode, who: ChangeAuthor, origin: str = "") -> WriteVerdict:
     if mode in ("read-only", "off"):
         return "refuse"
-    return "write" if mode == "auto" or who == "user" else "propose"
+    if mode == "auto":
+        return "propose" if origin and who != "user" else "write"
+    return "write" if who == "user" and not origin else "propose"
 
 
 class Proposal(msgspec.Struct, frozen=True):
@@ -61,10 +64,11 @@ class Proposal(msgspec.Struct, frozen=True):
     body: str = ""
     evidence: tuple[str, ...] = ()
     modified: float | None = None
+    origin: str = ""
 
     @property
     def draft(self) -> Draft:
-        return Draft(self.name, self.type, self.description, self.body, self.evidence, self.modified)
+        return Draft(self.name, self.type, self.description, self.body, self.evidence, self.modified, self.origin)
 
 
 class Inbox:
@@ -192,15 +196,20 @@ class GatedStore:
         return self.store.content(version_id) if self.readable else None
 
     def save(self, draft: Draft, *, why: ChangeReason) -> Saved | Proposed:
+        _check_origin(draft.name, draft.type, why)
+        draft = msgspec.structs.replace(draft, origin=why.origin)
         return self.store.save(draft, why=why) if self._may(why) else self.inbox.propose_save(draft, why=why)
 
     def put(self, file: str, text: str, *, expected: bytes | None, why: ChangeReason) -> Saved | Proposed:
         """Write a whole topic file. A proposal keeps the memory's current name."""
+        old = self.store.get(file)
+        if why.who != "user":  # a model neither sets nor removes the origin
+            text = with_origin(file, text, why.origin or (origin_of(old) if old is not None else ""))
+        _check_origin(file, read_topic(file, text, 0).type, why)
         if self._may(why):
             return self.store.put(file, text, expected=expected, why=why)
         planned = self.store.plan_text(file, text)
-        old = self.store.get(file)
-        wish = msgspec.structs.replace(planned.wish.draft, evidence=evidence_of(planned.topic))
+        wish = msgspec.structs.replace(planned.wish.draft, evidence=evidence_of(planned.topic), origin=origin_of(planned.topic))
         return self.inbox.propose_save(wish if old is None else msgspec.structs.replace(wish, name=old.name), why=why)
 
     def note(self, file: str, bullets: Sequence[str], *, why: ChangeReason) -> bytes:
@@ -240,10 +249,17 @@ class GatedStore:
         return self.inbox.accept(proposal_id)
 
     def _may(self, why: ChangeReason) -> bool:
-        verdict = plan_write(self.mode, why.who)
+        verdict = plan_write(self.mode, why.who, why.origin)
         if verdict == "refuse":
             raise not_allowed(self.store.scope, self.mode, "changed")
         return verdict == "write"
+
+
+def _check_origin(name: str, kind: Kind | None, why: ChangeReason) -> None:
+    """Raise InputError for a memory about the user that does not come from the user."""
+    if why.origin and why.who != "user" and kind in PERSONAL:
+        problem = f"comes from elsewhere ({why.origin}), so it cannot be of type {kind}"
+        raise InputError(name, problem, "save it as project or reference, which waits for the user's approval")
 
 
 def not_allowed(scope: str, mode: Mode, what: str) -> SettingError:

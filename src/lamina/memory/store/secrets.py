@@ -79,6 +79,9 @@ SECRET_FORMS: tuple[tuple[str, str], ...] = (
      r"(?![$<{\[])(?=\S{0,200}[^A-Za-z\s])\S{4,200}"),
     ("password of curl", r"(?P<keep>curl\b[^\n]{0,300}?[ \t](?:-u|--user)[ =]?[\"']?[^\s:\"'$]{1,100}:)"
      r"(?![$<{\[])[^\s\"']{6,200}"),
+    ("password of sshpass", r"(?P<keep>sshpass[ \t]+-p[ \t]*[\"']?)(?![$<{\[])[^\s\"']{4,200}"),
+    ("password of mysql", r"(?P<keep>mysql(?:dump|admin)?\b[^\n]{0,300}?[ \t](?:-p|--password=)[\"']?)"
+     r"(?![$<{\[])(?=[^\s\"']{0,100}\d)[^\s\"']{6,200}"),
     ("web token", r"eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}"),
     ("password in a URL", r"(?P<keep>[a-z][a-z0-9+.-]{1,20}://[^\s:/@\"'<>{}$]{0,64}:)"
      r"(?![\[{<$*]|\d{1,5}[/?#])[^\s\"'<>{}$]{3,128}(?=@[\w\[])"),
@@ -94,12 +97,17 @@ _WORDS = (
 )
 # `DB_PASSWORD = "…"`, `api-key: …`, `"token": "…"`: the name, the assignment, the value up to a space, a quote or a bracket.
 _ASSIGNED = (
-    rf"(?P<keep>(?:[A-Za-z][\w.-]{{0,40}}?[_.-])?(?:{_WORDS})\w{{0,12}}[\"'`]?[ \t]{{0,4}}(?:=>|:=|=|:|：|\b(?:is|ist|lautet)\b|是|は)"
+    rf"(?P<keep>(?:[A-Za-z][\w.-]{{0,40}}?[_.-]|[A-Za-z]{{1,20}}?(?=token|password|secret))?(?:{_WORDS})\w{{0,12}}[\"'`]?[ \t]{{0,4}}"
+    r"(?:=>|:=|=|:|：|\b(?:is|ist|lautet)\b|是|は)"
     r"[ \t]{0,4}[\"'`]?)(?P<value>[^\s\"'`<>{}()\[\],;\u3000-\u9fff\uac00-\ud7af，；]{6,200})"
 )
 _ASSIGNMENT = "assigned secret"
-# "the password tR4v3rs3": without a sign between them, only a value that mixes letters, digits and marks is a password.
-_IN_PROSE = r"(?P<said>(?:password|passwort|kennwort|passphrase)[ \t]{1,4}[\"'`]?)(?P<word>[^\s\"'`<>{}()\[\],;]{8,100})"
+# "the password tR4v3rs3", "the password for the staging admin is tR4v3rs3", "the secret key AbC…": without a sign between them, only a
+# value that mixes letters, digits and marks is a password, and only a long one is a key.
+_IN_PROSE = (
+    r"(?P<said>(?:(?:password|passwort|kennwort|passphrase)(?:(?:[ \t]{1,4}[^\s:=,;]{1,20}){0,6}?[ \t]{1,4}(?:is|ist|lautet))?"
+    r"|(?:secret|api|access)[ _-]?key)[ \t]{1,4}[\"'`]?)(?P<word>[^\s\"'`<>{}()\[\],;]{8,100})"
+)
 # A form may have a word glued to its front. Only forms with a beginning that no word has are looked for there.
 _GLUED = (
     r"(?:sk-ant-[A-Za-z0-9_-]|sk-proj-[A-Za-z0-9_-]|gh[opusr]_[A-Za-z0-9]|github_pat_[A-Za-z0-9_]|glpat-[A-Za-z0-9_-]|npm_[A-Za-z0-9]"
@@ -166,7 +174,8 @@ def _assigned_secret(found: re.Match[str]) -> _Found | None:
     if _FROM_A_MANUAL.search(value.rstrip(".:!?…")):
         return None
     if found["said"] is not None:
-        mixed = _looks_secret(value) and any(not char.isalnum() for char in value) and any(map(str.isdigit, value))
+        marked = any(not char.isalnum() for char in value) if "key" not in keep.lower() else len(value) >= _LONG_ENOUGH
+        mixed = _looks_secret(value) and marked and any(map(str.isdigit, value))
         return _Found(keep, value, _ASSIGNMENT) if mixed else None
     return _Found(keep, value, _ASSIGNMENT) if _looks_secret(value) or _is_password(keep, value) else None
 
@@ -176,10 +185,10 @@ def redact(text: str) -> RedactedText:
 
     A secret that is split by invisible characters is found too; the text is then returned without these."""
     once = _redact(text)
-    if not _UNSEEN.search(once.text):
+    if not _UNSEEN.search(text):
         return once
-    plain = _redact(_UNSEEN.sub("", once.text))
-    return RedactedText(plain.text, tuple(dict.fromkeys((*once.kinds, *plain.kinds)))) if plain.kinds else once
+    plain = _redact(_UNSEEN.sub("", text))
+    return once if _UNSEEN.sub("", once.text) == plain.text else plain
 
 
 def _redact(text: str) -> RedactedText:

@@ -32,6 +32,8 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 # The one file of a memory directory that is not a topic.
 INDEX = "MEMORY.md"
+# The key that names where a memory's content comes from, if not from the user.
+ORIGIN = "origin"
 # A title: a longer text is a sentence and belongs in the description.
 NAME_CHARS = 120
 # Two or three sentences. Together with the name it stays far below the limit of front matter, in any script.
@@ -187,6 +189,21 @@ def evidence_of(topic: Topic) -> tuple[str, ...]:
     """Return the files and symbols a memory relies on."""
     found = topic.fields.get("evidence", _metadata(topic.fields).get("evidence"))
     return tuple(item for item in found if isinstance(item, str)) if isinstance(found, list) else ()
+
+
+def origin_of(topic: Topic) -> str:
+    """Return where the content of a memory comes from; empty if it is the user's."""
+    found = topic.fields.get(ORIGIN)
+    return one_line(found, NAME_CHARS) if isinstance(found, str) else ""
+
+
+def with_origin(file: str, text: str, origin: str) -> str:
+    """Return the text of a memory with this origin in its front matter, or without one."""
+    topic = read_topic(file, text, 0)
+    if origin_of(topic) == origin or read_front_matter(text).head is None:
+        return text
+    fields = {key: value for key, value in topic.fields.items() if key != ORIGIN}
+    return write_topic(msgspec.structs.replace(topic, fields=fields | {ORIGIN: origin} if origin else fields), before=text)
 
 
 def one_line(text: str, longest: int) -> str:

@@ -1,19 +1,21 @@
 """Separates the user's own words in a range from everything else in view. Pure.
 
-Only the user's messages count as their words. Tool results (also those of the provider's own tools), files, summaries, and output of
-hooks, agents and programs are data. Text from memory and instruction files is kept apart, because it is saved already.
+Only the user's messages count as their words, without what they pasted or quoted. Tool results (also those of the provider's own tools),
+files, summaries, and output of hooks, agents and programs are data, each with the name of its origin. Text from memory and instruction
+files is kept apart, because it is saved already.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from ...core.blocks import Document, Text, ToolResult, Unknown
+from ...core.blocks import Document, Text, ToolResult, ToolUse, Unknown
 from ...core.view import Item
-from ...memory.recall.plan import split_user_words, user_words
+from ..recall.plan import split_user_words, user_words
+from .own_words import split_pasted
 
 _FROM_MEMORY = frozenset(f"attachment:{kind}" for kind in ("relevant_memories", "instructions", "nested_memory"))
 # A word; in scripts without spaces, a character.
@@ -33,63 +35,93 @@ _QUOTES = re.compile(r"[\"'`“”„‟‘’‚‹›«»「」『』]")
 Runs: TypeAlias = frozenset[tuple[str, ...]]
 
 
+# Origins of data: "tool NAME", or one of these.
+TOOL = "tool"
+PASTED = "pasted text"
+AGENT = "agent message"
+PROGRAM = "program output"
+SUMMARY = "summary"
+# What the model concluded by itself.
+ASSISTANT = "assistant"
+_ORIGINS = {"mail": AGENT}
+
+
 class UserWords(NamedTuple):
     message: str  # the record's id
     words: str
     before: str = ""  # the answer it replies to
+    own: str = ""  # the words without what was pasted or quoted
+
+
+class ForeignText(NamedTuple):
+    """A text that is not the user's, and where it comes from."""
+
+    text: str
+    origin: str = TOOL
 
 
 class Sources(NamedTuple):
-    said: tuple[UserWords, ...]  # in the range
-    data: tuple[str, ...]  # in everything visible, since a model can copy from any of it
-    known: tuple[str, ...]  # from memory and instruction files
+    said: tuple[UserWords, ...] = ()  # in the range
+    data: tuple[ForeignText, ...] = ()  # in everything visible, since a model can copy from any of it
+    known: tuple[str, ...] = ()  # from memory and instruction files
 
 
 def read_sources(items: Sequence[Item], start: int) -> Sources:
     said: list[UserWords] = []
-    data: list[str] = []
+    data: list[ForeignText] = []
     known: list[str] = []
+    tools: dict[str, str] = {}
     answer = ""
     for at, item in enumerate(items):
         if item.role == "assistant":
-            answer = (
-                "\n".join([answer, *_block_texts(item)])
-                if at and items[at - 1].role == "assistant"
-                else "\n".join(_block_texts(item))
-            )
+            texts = _block_texts(item)
+            answer = "\n".join([answer, *texts]) if at and items[at - 1].role == "assistant" else "\n".join(texts)
+            tools |= {block.id: block.name for block in item.blocks if isinstance(block, ToolUse)}
             data += _provider_results(item)
             continue
         words = user_words(item) if not item.synthetic else ""
         if words and at >= start:
-            said.append(UserWords(item.uuid, words, answer))
+            own, pasted = split_pasted(words)
+            said.append(UserWords(item.uuid, words, answer, own))
+            data += [ForeignText(pasted, PASTED)] if pasted else []
         if item.kind in _FROM_MEMORY:
             known += _block_texts(item)
         else:
-            data += _data_texts(item)
+            data += _data_texts(item, tools)
     return Sources(tuple(said), tuple(data), tuple(known))
+
+
+def by_agent(heard: Sources) -> Sources:
+    """Return the sources of a conversation whose messages were written by another agent: none of them are the user's words."""
+    return heard._replace(said=(), data=(*heard.data, *(ForeignText(one.words, AGENT) for one in heard.said)))
 
 
 def _block_texts(item: Item) -> list[str]:
     return [block.text for block in item.blocks if isinstance(block, Text)]
 
 
-def _data_texts(item: Item) -> Iterator[str]:
+def _data_texts(item: Item, tools: Mapping[str, str]) -> Iterator[ForeignText]:
     for block in item.blocks:
         if isinstance(block, ToolResult):
-            yield strip_line_numbers(block.text)
+            yield ForeignText(strip_line_numbers(block.text), f"{TOOL} {tools.get(block.tool_use_id, '')}".strip())
         elif isinstance(block, Text):
             found = block.text if item.kind != "said" else split_user_words(block.text)[1]
             if found:
-                yield found
+                yield ForeignText(found, _origin_of(item))
         elif isinstance(block, Document):
-            yield "\n".join(strings_in(block.wire))
+            yield ForeignText("\n".join(strings_in(block.wire)), PASTED)
 
 
-def _provider_results(item: Item) -> Iterator[str]:
+def _origin_of(item: Item) -> str:
+    kind = item.kind.removeprefix("attachment:")
+    return _ORIGINS.get(kind, SUMMARY if kind in ("summary", "partial") else PROGRAM)
+
+
+def _provider_results(item: Item) -> Iterator[ForeignText]:
     """Yield the results of tools that the provider runs itself; they are part of the answer."""
     for block in item.blocks:
         if isinstance(block, Unknown) and block.kind.endswith("_result"):
-            yield "\n".join(strings_in(block.wire))
+            yield ForeignText("\n".join(strings_in(block.wire)), f"{TOOL} {block.kind.removesuffix('_tool_result')}")
 
 
 def strings_in(value: Any, *, keys: bool = False) -> Iterator[str]:

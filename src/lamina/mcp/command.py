@@ -1,0 +1,53 @@
+"""`lamina mcp`: serve memory and past sessions to other agents over the Model Context Protocol.
+
+It stands here and not in cli/, because the surfaces do not import each other; the command line finds it by its name.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from ..core.errors import MissingExtra
+
+
+@click.command("mcp")
+@click.option("--http", is_flag=True, help="Serve over HTTP on 127.0.0.1 instead of standard input and output.")
+@click.option("--port", type=click.IntRange(1, 65_535), default=7_411, show_default=True, help="With --http: the port.")
+@click.option(
+    "--token", envvar="LAMINA_MCP_TOKEN", help="With --http: the token clients must send. Made and printed if not given."
+)
+@click.option(
+    "--tools",
+    "tool_set",
+    type=click.Choice(("lamina", "reference")),
+    default="lamina",
+    show_default=True,
+    help="Offer Lamina's tools, or the nine of the reference memory server.",
+)
+@click.option(
+    "--cwd",
+    type=click.Path(file_okay=False, exists=True, path_type=Path, resolve_path=True),
+    default=lambda: os.environ.get("CLAUDE_PROJECT_DIR") or ".",
+    show_default="the client's project, or the current directory",
+    help="Serve the project of this directory.",
+)
+def mcp_command(http: bool, port: int, token: str | None, tool_set: Literal["lamina", "reference"], cwd: Path) -> None:
+    """Serve memory and past sessions to other agents over the Model Context Protocol."""
+    try:
+        import mcp.server  # noqa: F401
+    except ModuleNotFoundError as error:
+        if error.name != "mcp":
+            raise
+        raise MissingExtra("mcp", "mcp") from None
+    if http:
+        from .http import serve_http
+
+        serve_http(cwd, port=port, token=token, tool_set=tool_set, tell=lambda line: click.echo(line, err=True))
+    else:
+        from .server import serve_stdio
+
+        serve_stdio(cwd, tool_set)

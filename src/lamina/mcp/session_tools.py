@@ -1,0 +1,109 @@
+"""The session tools of the server: search past sessions, read one, and show what fills its window.
+
+A client sees the sessions of its own project only, without secrets, between fences.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from ..core.blocks import Block, Text, ToolResult, ToolUse, Wire, canonical
+from ..core.errors import InputError
+from ..core.fence import escape, fence
+from ..core.records import Message
+from ..memory.recall.render import cut_text, readable_text
+from ..memory.store.secrets import redact
+from ..session.window_report import list_kinds, report_on_transcript
+from ..sources.for_model import search_for_model
+from ..sources.sessions import SourceSession, read, sessions
+from ..sources.turns import numbered
+from ..tools.tool import Builtin
+from .memory_tools import QUERY, K, make_tool
+from .project import ServedProject
+
+# Read at once, and shown of each message: a client that wants more asks for the next turns.
+MOST_TURNS = 10
+MOST_LINES = 60
+MOST_BYTES = 4_000
+_ID: Wire = {"type": "string", "minLength": 4, "maxLength": 200}
+_TURN: Wire = {"type": "integer", "minimum": 1, "maximum": 1_000_000, "description": "First turn to show"}
+
+
+def listed_sessions(project: ServedProject) -> list[SourceSession]:
+    """Return the project's sessions of all agents, newest first."""
+    return sessions(project.settings, project.cwd)
+
+
+class SessionTools:
+    def __init__(self, project: ServedProject) -> None:
+        self._project = project
+
+    def tools(self) -> tuple[Builtin, ...]:
+        return (
+            make_tool("sessions_search", {"query": QUERY, "k": K}, ("query",), self._search, read_only=True),
+            make_tool("session_read", {"session_id": _ID, "turn": _TURN}, ("session_id",), self.read, read_only=True),
+            make_tool("context_report", {"session_id": _ID}, (), self._context, read_only=True),
+        )
+
+    def _search(self, given: Wire) -> str:
+        return search_for_model(
+            str(given["query"]),
+            cwd=self._project.cwd,
+            count=int(given.get("k", 5)),
+            exact=False,
+            settings=self._project.settings,
+            environ=os.environ,
+        )
+
+    def read(self, given: Wire) -> str:
+        """Return some turns of a session as text."""
+        session, first = self._session(str(given["session_id"])), int(given.get("turn", 1))
+        turns: dict[int, list[str]] = {}
+        last = 0
+        for number, record in numbered(read(session)):
+            last = number
+            if first <= number < first + MOST_TURNS:
+                turns.setdefault(number, []).extend(_said(record))
+        if not turns:
+            raise InputError("turn", f"turn {first} does not exist, the session has {last:,}", "choose an earlier one")
+        head = f"Session {session.id} of {session.origin}: {session.title}"
+        texts = [f"Turn {number}\n{fence('past-session', chr(10).join(said))}" for number, said in turns.items()]
+        more = f"\n\n(Turns {first + MOST_TURNS} to {last} follow.)" if last >= first + MOST_TURNS else ""
+        return f"{escape(redact(head).text)}\n\n" + "\n\n".join(texts) + more
+
+    def _context(self, given: Wire) -> str:
+        session = self._session(str(given.get("session_id", "")))
+        report = report_on_transcript(lambda: read(session), self._project.settings)
+        rows = [f"{tokens:>9,}  {escape(name)}" for name, tokens in list_kinds(report)]
+        limits = report.limits
+        head = f"{report.model or 'unknown model'}: about {report.tokens:,} of {limits.effective:,} usable tokens"
+        return "\n".join([escape(head), *rows])
+
+    def _session(self, asked: str) -> SourceSession:
+        """Return the project's session with this id or its beginning; without one, the newest."""
+        found = [one for one in listed_sessions(self._project) if not one.parent]
+        fitting = [one for one in found if one.id == asked] or [one for one in found if one.id.startswith(asked)]
+        if not fitting or (asked and len(fitting) > 1):
+            problem = f"{len(fitting)} sessions begin with {asked[:60]!r}" if fitting else f"no session {asked[:60]!r} here"
+            raise InputError("session_id", problem, "find it with sessions_search")
+        return fitting[0]
+
+
+def _said(record: Message) -> Iterator[str]:
+    for block in record.blocks:
+        if text := _text(block):
+            clean = cut_text(readable_text(redact(text).text), lines=MOST_LINES, size=MOST_BYTES)
+            yield f"[{record.role}] {clean.text}{'' if clean.whole else ' …'}"
+
+
+def _text(block: Block) -> str:
+    match block:
+        case Text(text=text):
+            return text
+        case ToolUse(name=name, input=given):
+            return f"{name} {canonical(given).decode('utf-8', 'replace')}"
+        case ToolResult():
+            return f"result: {block.text}"
+        case _:
+            return ""

@@ -1,0 +1,181 @@
+"""Compares a memory with texts: which of its content words a text has, and which text it is closest to. Pure.
+
+Words are compared by their stems, and scripts without spaces by pairs of characters, which weigh half a word each. Words that a memory
+adds around any statement ("the user prefers …") and negations carry no content. A memory is supported by words that contain half of its
+content. It is taken from a passage that has more of its content than the user's words have. This compares words, not meanings.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from ...core.terms import is_word, normal, stem, terms
+
+# A statement keeps at least this share of its content in a paraphrase, and at least two of its words.
+SHARE = 0.5
+FEWEST = 2.0
+# Of a statement of one or two words, nearly all.
+SHORT_SHARE = 0.6
+# The body of a memory explains: this share of it is the user's.
+BODY_SHARE = 1 / 3
+# A pair of characters is about half a word.
+PAIR = 0.5
+# Words match if one begins with the other and this much of them is equal: summary and summarize.
+PREFIX = 4
+# A sentence of advice is the model's own. It is taken from a passage only if it has this much of it.
+ADVICE_SHARE, ADVICE_FEWEST = 0.6, 3.0
+# A passage that shares less with a memory is about something else.
+ORIGIN_SHARE = 0.4
+
+_WORDS = """
+    user users person people prefer prefers preference preferences want wants wish wishes like likes ask asks asked say says said
+    name named call called role memory memories feedback rule rules always never keep keeps kept avoid avoids stop without instead
+    rather don doesn isn aren won m d ll re ve im not no nor none must need needs shall may might also only just very every each
+    here now approve approved approval approves doing does done how why remember know knows known
+"""
+_SCAFFOLD = frozenset(stem(word) for word in _WORDS.split())
+# The same in scripts without spaces, removed before pairs are made.
+_CJK_SCAFFOLD = re.compile(
+    "用户|使用者|希望|喜欢|偏好|要求|记住|总是|以后|一律|应该|必须|不要|不能|不用|ユーザーは?|希望|好み|必ず|今後は?|ください|してください|します|です|ます"
+    "|사용자[는가]?|선호|항상|앞으로[는]?|주세요|합니다|입니다|한다|해요"
+)
+# A memory writes dates out that the user gave as a day.
+_DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b")
+_HIRAGANA = re.compile("[\u3041-\u309f]{2}")
+NEGATION = re.compile(
+    r"\b(?:not|no|never|none|nobody|neither|nor|without|stop|avoid|instead|cannot|(?:do|does|did|is|are|was|were|ca|wo|would|should|could|must"
+    r"|have|has|had|need|ai)n['’]?t|nicht|nie|niemals|kein\w*|ohne|statt|pas|jamais|sans|nunca|sin|non(?!-)|mai)\b"
+    r"|[不别別没沒勿無无莫未]|ない|ません|않|말|마세|못|안 ",
+    re.IGNORECASE,
+)
+# Words with a negation in them that negate nothing.
+_NOT_NEGATED = re.compile(r"不错|没错|不客气|no problem|not bad|non-?stop", re.IGNORECASE)
+_SENTENCE_END = re.compile(r"[.!?](?=\s|$)|[。！？;；\n]")
+_PART_END = re.compile(r"[,;:，、；：–—.!。！]|\s-\s")
+_LABEL = re.compile(
+    r"\s*[-*]*\s*\**(?P<label>why|how to apply|apply|warum|anwendung|为什么|原因|如何应用|应用|理由|適用|이유|적용)\s*[:：]\**",
+    re.IGNORECASE,
+)
+_ADVICE = ("how to apply", "apply", "anwendung", "如何应用", "应用", "適用", "적용")
+
+
+class Statement(NamedTuple):
+    """A sentence of a memory. Advice is what the model concludes for its own work."""
+
+    text: str
+    content: frozenset[str]
+    advice: bool = False
+
+
+def content(text: str) -> frozenset[str]:
+    """Return the words that carry a text's content."""
+    plain = _DATE.sub(" ", text)
+    found = terms(_CJK_SCAFFOLD.sub(" ", plain)) if not plain.isascii() else terms(plain)
+    return frozenset(term for term in found if term not in _SCAFFOLD and not _HIRAGANA.fullmatch(term))
+
+
+def weight(found: Iterable[str]) -> float:
+    return sum(1.0 if is_word(term) or len(term) > 2 else PAIR for term in found)
+
+
+def shared(wanted: Collection[str], known: Collection[str]) -> frozenset[str]:
+    """Return the wanted words that are known, in any form."""
+    exact = frozenset(term for term in wanted if term in known)
+    longer = [term for term in known if is_word(term) and len(term) >= PREFIX]
+    return exact | {
+        term for term in wanted if term not in exact and is_word(term) and any(_one_word(term, each) for each in longer)
+    }
+
+
+def _one_word(one: str, other: str) -> bool:
+    return len(one) >= PREFIX and not one[0].isdigit() and (one.startswith(other) or other.startswith(one))
+
+
+def covers(wanted: Collection[str], known: Collection[str]) -> bool:
+    """Whether known words support a statement."""
+    total = weight(wanted)
+    return total > 0 and weight(shared(wanted, known)) >= max(min(FEWEST, SHORT_SHARE * total), SHARE * total)
+
+
+def negated(text: str) -> bool:
+    return NEGATION.search(_NOT_NEGATED.sub(" ", text)) is not None
+
+
+def flips(claim: str, quote: str) -> bool:
+    """Whether a claim is the quotation with a "not" added or dropped."""
+    mine, theirs = negated(claim), negated(quote)
+    if mine == theirs:
+        return False
+    wanted = content(claim)
+    new = weight(wanted - shared(wanted, content(quote)))
+    return new < 1 if mine else new <= 1 and negated(_up_to_claim(quote, wanted))
+
+
+def _up_to_claim(quote: str, wanted: Collection[str]) -> str:
+    """Return a quotation up to the end of the part that says the most of what is wanted. A "not" behind it negates something else."""
+    ends = [*(found.start() for found in _PART_END.finditer(quote)), len(quote)]
+    parts = [quote[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+    said = [weight(shared(wanted, content(part))) for part in parts]
+    return quote[: ends[said.index(max(said))]]
+
+
+def statements(body: str) -> list[Statement]:
+    """Return the sentences of a memory's body."""
+    found = list[Statement]()
+    advice = False
+    for line in body.split("\n"):
+        label = _LABEL.match(line)
+        if label is not None:
+            advice, line = label["label"].casefold() in _ADVICE, line[label.end() :]
+        elif not line.strip():
+            advice = False
+        found += [Statement(each, content(each), advice) for each in _SENTENCE_END.split(line) if each.strip()]
+    return [each for each in found if each.content]
+
+
+class Passage(NamedTuple):
+    """A passage of a text that shares words with a memory."""
+
+    place: int  # of the text among the texts
+    hits: frozenset[str]
+
+
+def passages(wanted: Collection[str], texts: Sequence[str], least: float) -> Iterator[Passage]:
+    """Yield the passages (a sentence and the next) that share words of at least this weight with what is wanted."""
+    for place, text in enumerate(texts):
+        plain = normal(text)
+        likely = [term for term in wanted if term[:PREFIX] in plain]
+        if weight(likely) < least:
+            continue
+        sentences = [each for each in _SENTENCE_END.split(plain) if each.strip()]
+        rough = [frozenset(term for term in likely if term[:PREFIX] in each) for each in sentences]
+        for at, here in enumerate(rough):
+            below = rough[at + 1] if at + 1 < len(rough) else frozenset()
+            if here and weight(here | below) >= least:
+                window = f"{sentences[at]}\n{sentences[at + 1]}" if at + 1 < len(sentences) else sentences[at]
+                hits = shared(wanted, content(window))
+                if weight(hits) >= least:
+                    yield Passage(place, hits)
+
+
+def is_taken(statement: Statement, texts: Sequence[str], own: Collection[str]) -> bool:
+    """Whether a passage of these texts has more of the statement than the user's own words have."""
+    total, mine = weight(statement.content), weight(shared(statement.content, own))
+    share, fewest = (ADVICE_SHARE, ADVICE_FEWEST) if statement.advice else (SHARE, min(FEWEST, total / 2))
+    for passage in passages(statement.content, texts, max(share * total, PAIR)):
+        foreign = passage.hits - shared(passage.hits, own)
+        # One word is enough if the passage says all of it.
+        enough = 1.0 if weight(passage.hits) >= total and not statement.advice else fewest
+        if weight(foreign) >= min(enough, fewest) and weight(passage.hits) > mine:
+            return True
+    return False
+
+
+def closest(wanted: Collection[str], texts: Sequence[str]) -> int | None:
+    """Return the place of the text that shares most with what is wanted; None if none shares enough."""
+    found = max(
+        passages(wanted, texts, max(PAIR, ORIGIN_SHARE * weight(wanted))), key=lambda each: weight(each.hits), default=None
+    )
+    return found.place if found is not None else None

@@ -1,0 +1,141 @@
+"""What fills a session's context window, by kind (T8): the report behind `lamina context`, /context and the MCP server.
+
+The parts are estimates. Once the model has reported its usage, the share of the system prompt and tools is the difference between that
+report and the other parts. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+from ..conversation.window.breakdown import Breakdown, break_down
+from ..conversation.window.breakdown import Item as LabelledBlock
+from ..conversation.window.count import Count, recount
+from ..conversation.window.estimate import estimate
+from ..conversation.window.features import Memo, measure_all
+from ..conversation.window.thresholds import ModelFacts, Thresholds, WindowState, state_of, thresholds, window_for
+from ..core.blocks import Wire, canonical, text
+from ..core.errors import InputError
+from ..core.log import Log
+from ..core.records import Message, Record, Spill
+from ..core.settings import Settings
+from ..core.view import View
+from ..providers.models import known
+
+# Attachments that carry instructions and knowledge; all other kinds report events.
+MEMORY_KINDS = frozenset({"instructions", "nested_memory", "memory", "recall", "relevant_memories"})
+SUMMARY_KINDS = frozenset({"summary", "partial", "snip", "collapse"})
+
+
+class WindowReport(NamedTuple):
+    model: str
+    tokens: int
+    limits: Thresholds
+    state: WindowState
+    system: int  # the system prompt and the tools
+    parts: Breakdown
+    spilled: tuple[Spill, ...] = ()  # results stored in files, with a preview of each in the window
+    autocompact: bool = True
+    source: str = ""  # where the window's size comes from; empty if unknown
+
+
+def report_on_transcript(read: Callable[[], Iterable[Record]], settings: Settings) -> WindowReport:
+    """Build the report from a transcript."""
+    model = ""
+
+    def noting() -> Iterator[Record]:
+        nonlocal model
+        for record in read():
+            if isinstance(record, Message) and record.model and not record.silent:
+                model = record.model
+            yield record
+
+    log = Log.load(noting)
+    view = log.view
+    if not view.items:
+        raise InputError("session", "the transcript has no readable messages", "run `lamina sessions list` to see the sessions")
+    info = known(model)
+    facts = {model: ModelFacts(info.window, info.max_output, info.needs_header_for_1m)} if info is not None else {}
+    policy = settings.policy.window
+    window = window_for(model, setting=settings.context_window, known=facts, default=policy.default_window)
+    limits = thresholds(
+        window.tokens, window.max_output, policy, settings.autocompact_percent, compact_in=settings.auto_compact_window
+    )
+    report = report_on(view, recount(view), limits, model=model, autocompact=settings.auto_compact)
+    return report._replace(spilled=find_spills(log), source=window.source)
+
+
+def find_spills(log: Log) -> tuple[Spill, ...]:
+    return tuple(made for made in log.decisions.values() if isinstance(made, Spill))
+
+
+def report_on(
+    view: View, count: Count, limits: Thresholds, *, model: str, autocompact: bool, memo: Memo | None = None
+) -> WindowReport:
+    """Build the report from a view and its token count."""
+    parts = break_down(_label_blocks(view), count.calibration, memo)
+    # An estimate, for a prompt that no usage has measured yet, and for a report that leaves no room for it.
+    system = estimate_prompt(view.snapshot.system, view.snapshot.tools, count) if view.snapshot is not None else 0
+    if count.reported:
+        tokens = count.tokens
+        estimated = system + parts.total
+        # Estimates that exceed the report shrink in the same proportion, so that no row disappears.
+        system = tokens - parts.total if estimated <= tokens else tokens * system // estimated
+        parts = parts.fitted(tokens - system)
+    else:
+        tokens = parts.total + system
+    state = state_of(max(tokens, count.judged), limits, autocompact_on=autocompact, base=system)
+    return WindowReport(model, tokens, limits, state, system, parts, autocompact=autocompact)
+
+
+def estimate_prompt(system: list[Wire], tools: list[Wire], count: Count) -> int:
+    """Estimate the tokens of the system prompt and the tools."""
+    parts = [text(canonical(part).decode("utf-8", "replace")) for part in (system, tools)]
+    return estimate(measure_all(parts), count.calibration)
+
+
+def _label_blocks(view: View) -> Iterator[LabelledBlock]:
+    for item, block in view.blocks():
+        if item.kind in SUMMARY_KINDS:
+            yield item.role, block, "summary"
+        elif item.kind.startswith("attachment:"):
+            yield item.role, block, "memory" if item.kind.removeprefix("attachment:") in MEMORY_KINDS else "attachment"
+        else:
+            yield item.role, block, None
+
+
+def to_json(report: WindowReport) -> dict[str, Any]:
+    """Return the report for --json.
+
+    `window.size` is the model's whole window. `window.effective` leaves room for an answer; `tokens` and `percent_left` count
+    against it.
+    """
+    limits = {name: getattr(report.limits, name) for name in ("effective", "warning", "autocompact", "blocking")}
+    limits["autocompact"] = report.limits.starts_at(report.system)
+    return {
+        "model": report.model,
+        "tokens": report.tokens,
+        "percent_left": round(report.state.percent_left, 1),
+        "window": {"size": report.limits.window, "source": report.source or None, **limits, "auto_compact": report.autocompact},
+        "system_and_tools": report.system,
+        **report.parts.to_json(),
+        "spilled": [{"tool_use_id": each.tool_use_id, "path": each.path, "bytes": each.size} for each in report.spilled],
+    }
+
+
+def list_kinds(report: WindowReport) -> list[tuple[str, int]]:
+    parts = report.parts
+    kinds = [
+        ("system prompt and tools", report.system),
+        ("your messages", parts.human),
+        ("answers", parts.assistant),
+        ("thinking", parts.thinking),
+        *((f"{name} calls", tokens) for name, tokens in parts.requests.items()),
+        *((f"{name} results", tokens) for name, tokens in parts.results.items()),
+        ("memory and instructions", parts.memory),
+        ("attachments", parts.attachments),
+        ("summaries", parts.summary),
+        ("other", parts.other),
+    ]
+    return [(name, tokens) for name, tokens in kinds if tokens]

@@ -1,0 +1,265 @@
+"""One search over the memories and turns of all agents.
+
+A message with the one before it is a document; memories are documents too, and weigh more, because somebody chose to keep them.
+Ranked by BM25 over the index of `catalogue.py`. Invariants: the same files and question give the same answer; a document that
+shares no word with the question is not in it; a text that stands in several sessions appears once; bad input gives fewer results
+and a sentence.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Collection, Iterator, Mapping
+from itertools import islice
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from ..core.settings import Settings
+from ..core.terms import stem, terms, unstemmed
+from ..disk.home.loading import settings_in_force
+from ..disk.paths.project import slug
+from ..disk.settings_files import lamina_home
+from ..memory.store.scopes import project_root
+from ..memory.store.secrets import redact
+from .catalogue import Catalogue, IndexedFile, Tell, day_words, with_catalogue
+from .exact import around, search_exact
+from .places import Origin
+from .scan import cut_words
+from .sessions import SourceSession, follow_memories, follow_sessions, memories, project_filter, session_of, sessions
+
+# The weights of the columns: the message itself, the one before it, and its day. Chosen on LoCoMo 1–5 with `bench/past_turns.py`.
+WEIGHTS = (1.0, 0.6, 1.0)
+# A memory was kept on purpose, so it comes first among equals, but not before a clearly better turn.
+MEMORY_BONUS = 1.3
+# A document with all words of the question counts this much more than one with a single word, many times.
+COVERAGE = 0.3
+# Candidates: a few per result, since some are the same text in another session, and at least so many.
+DEPTH = 4
+LEAST = 40
+# A longer question is a document; its beginning and end give the subject. Each term costs a search.
+MOST_TERMS = 48
+MOST_CHARS = 8_000
+# Shown of the messages before and after.
+AROUND_CHARS = 300
+NO_WORDS = "The query has no words to rank by. Use other words, or --exact to search for it literally."
+
+
+class SearchResult(msgspec.Struct, frozen=True):
+    """A memory or a message. For a message, `turn` and `session_id` say where it is, `before` and `after` what surrounds it."""
+
+    kind: Literal["memory", "turn"]
+    origin: Origin
+    score: float
+    text: str
+    speaker: str  # user, assistant, subagent, or memory
+    time: str
+    project: str
+    path: str
+    title: str  # of the session, or the name of the memory
+    session_id: str = ""
+    turn: int = 0
+    before: str = ""
+    after: str = ""
+
+    @property
+    def link(self) -> str:
+        """The command that opens it, or the file of a memory."""
+        return f"lamina sessions show {self.session_id} --turn {self.turn}" if self.kind == "turn" else self.path
+
+
+class _Place(NamedTuple):
+    """What a result takes from its file."""
+
+    kind: Literal["memory", "turn"]
+    origin: Origin
+    project: str
+    path: str
+    title: str
+    session_id: str
+
+
+class _Candidate(NamedTuple):
+    file: int
+    place: int
+    number: int
+    speaker: str
+    time: str
+    text: str
+    head: str
+    score: float
+
+
+def search(
+    query: str,
+    cwd: str | os.PathLike[str] = ".",
+    k: int = 5,
+    *,
+    exact: bool = False,
+    everywhere: bool = False,
+    settings: Settings | None = None,
+    environ: Mapping[str, str] | None = None,
+    notices: list[str] | None = None,
+    skip: Collection[str] = (),
+    of_project_only: bool = False,
+    redacted: bool = False,
+    tell: Tell = lambda done, of: None,
+) -> list[SearchResult]:
+    """Return the best `k` memories and messages of this project, or of all, from every agent.
+
+    `exact` finds the literal text instead, newest first. Sentences about what could not be searched are appended to `notices`.
+    `skip` are paths of sessions to leave out; with `of_project_only`, memories that belong to no project are left out too.
+    `redacted` removes secrets from literal matches before they are cut. `tell` is called while new files are read, with their number.
+    """
+    told = [] if notices is None else notices
+    variables = os.environ if environ is None else environ
+    chosen = settings_in_force(cwd, environ=environ) if settings is None else settings
+    where = None if everywhere else cwd
+    if exact:
+        literal = _literal(query, where, chosen, variables, told, redacted=redacted, tell=tell)
+        return list(islice((one for one in literal if _wanted(one, skip, of_project_only)), max(0, k)))
+    words = query_words(query)
+    if not words:
+        told.append(NO_WORDS)
+        return []
+
+    def found(catalogue: Catalogue) -> list[SearchResult]:
+        places = _places(catalogue, chosen, variables, where, told, tell)
+        places = {number: place for number, place in places.items() if _wanted(place, skip, of_project_only)}
+        return _ranked(catalogue.database, words, places, k) if places and k > 0 else []
+
+    return with_catalogue(lamina_home(variables), found)
+
+
+def _wanted(found: _Place | SearchResult, skip: Collection[str], of_project_only: bool) -> bool:
+    return found.path not in skip and not (of_project_only and found.kind == "memory" and not found.project)
+
+
+def query_words(question: str) -> list[str]:
+    """Return the words to search for, in order and without repetitions."""
+    half = MOST_CHARS // 2
+    found = unstemmed(question if len(question) <= MOST_CHARS else f"{question[:half]}\n{question[-half:]}")
+    kept = list(dict.fromkeys(found))
+    return kept if len(kept) <= MOST_TERMS else kept[: MOST_TERMS // 2] + kept[-MOST_TERMS // 2 :]
+
+
+def _places(
+    catalogue: Catalogue,
+    settings: Settings,
+    environ: Mapping[str, str],
+    cwd: str | os.PathLike[str] | None,
+    told: list[str],
+    tell: Tell,
+) -> dict[int, _Place]:
+    """Bring the index up to date, and return the files to search by their number in it."""
+    found: dict[int, _Place] = {}
+    inside = project_filter(cwd) if cwd is not None else None
+    for row in follow_sessions(catalogue, settings, environ, told, tell):
+        session = session_of(row)
+        if inside is None or inside(session):
+            found[row.id] = _Place("turn", session.origin, session.project, row.path, session.title, session.id)
+    wanted = None if cwd is None else {slug(os.path.realpath(cwd)), slug(project_root(cwd)), ""}
+    for row, place in follow_memories(catalogue, settings, environ, cwd, told):
+        if wanted is None or place in wanted:
+            found[row.id] = _memory_place(row, place)
+    return found
+
+
+def _memory_place(row: IndexedFile, place: str) -> _Place:
+    return _Place("memory", row.origin, place, row.path, row.scan.title, "")
+
+
+def _ranked(database: sqlite3.Connection, words: list[str], places: dict[int, _Place], k: int) -> list[SearchResult]:
+    stems = {stem(word) for word in words}
+    scored = [(_score(one, stems), one) for one in _candidates(database, words, places, k)]
+    results: dict[str, SearchResult] = {}
+    for score, one in sorted(scored, key=lambda pair: -pair[0]):
+        if len(results) == k:
+            break
+        if one.text not in results:
+            results[one.text] = _result(database, places[one.file], one, score)
+    return list(results.values())
+
+
+def _candidates(database: sqlite3.Connection, words: list[str], places: dict[int, _Place], k: int) -> list[_Candidate]:
+    """Return more than `k` documents of these files, the best by BM25 first."""
+    database.execute("CREATE TEMP TABLE IF NOT EXISTS searched (file INTEGER PRIMARY KEY, bonus REAL NOT NULL)")
+    database.execute("DELETE FROM searched")
+    rows = [(number, MEMORY_BONUS if place.kind == "memory" else 1.0) for number, place in places.items()]
+    database.executemany("INSERT INTO searched VALUES (?, ?)", rows)
+    found = database.execute(
+        "SELECT texts.file, place, number, speaker, time, texts.text, texts.head, -bm25(words, ?, ?, ?) * bonus AS score"
+        " FROM words JOIN texts ON texts.id = words.rowid JOIN searched ON searched.file = texts.file"
+        " WHERE words MATCH ? ORDER BY score DESC, texts.time DESC, texts.id LIMIT ?",
+        (*WEIGHTS, " OR ".join(f'"{word}"' for word in words), DEPTH * k + LEAST),
+    )
+    return [_Candidate(*row) for row in found]
+
+
+def _score(found: _Candidate, stems: set[str]) -> float:
+    """Return BM25's score, less for a document with few of the question's words."""
+    has = stems.intersection(terms(f"{found.text}\n{found.head}\n{day_words(found.time)}"))
+    return found.score * (1 - COVERAGE + COVERAGE * len(has) / len(stems))
+
+
+def _result(database: sqlite3.Connection, place: _Place, found: _Candidate, score: float) -> SearchResult:
+    memory = place.kind == "memory"
+    after = database.execute("SELECT text FROM texts WHERE file = ? AND place = ?", (found.file, found.place + 1)).fetchone()
+    return SearchResult(
+        kind=place.kind,
+        origin=place.origin,
+        score=round(score, 4),
+        text=found.text,
+        speaker=found.speaker,
+        time=found.time,
+        project=place.project,
+        path=place.path,
+        title=found.head.partition("\n")[0] if memory else place.title,
+        session_id=place.session_id,
+        turn=0 if memory else found.number,
+        before="" if memory else cut_words(found.head, AROUND_CHARS),
+        after="" if memory or after is None else cut_words(after[0], AROUND_CHARS),
+    )
+
+
+def _literal(
+    term: str,
+    cwd: str | os.PathLike[str] | None,
+    settings: Settings,
+    environ: Mapping[str, str],
+    told: list[str],
+    *,
+    redacted: bool,
+    tell: Tell,
+) -> Iterator[SearchResult]:
+    """Yield the memories and messages that contain the term, memories first."""
+    if not term.strip():
+        told.append(NO_WORDS)
+        return
+    for memory in memories(settings, cwd, environ=environ, unread=told):
+        text = f"{memory.name}\n{memory.description}\n{memory.body}"
+        if term.casefold() in text.casefold():
+            text = redact(text).text if redacted else text
+            yield SearchResult(
+                "memory", memory.origin, 1.0, around(text, term), "memory", "", memory.place, memory.path, memory.name
+            )
+    found = sessions(settings, cwd, environ=environ, unread=told, tell=tell)
+    for hit in search_exact(term, found, told, redacted=redacted, tell=tell):
+        yield _literal_result(hit.session, hit.turn, hit.time, hit.role, hit.text)
+
+
+def _literal_result(session: SourceSession, turn: int, time: str, role: str, text: str) -> SearchResult:
+    return SearchResult(
+        "turn",
+        session.origin,
+        1.0,
+        text,
+        role,
+        time,
+        session.project,
+        session.path,
+        session.title,
+        session.id,
+        turn,
+    )

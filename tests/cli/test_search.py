@@ -1,0 +1,101 @@
+"""`lamina search`: memories and sessions of all agents in one ranked list."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.sources.agents import CLAUDE, CODEX, claude_home, codex_home, pi_home
+
+from lamina.cli.search import SHOWN_CHARS, excerpt
+
+from .running import LAMINA, here, misused
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    place, person = tmp_path / "project", Path(os.environ["HOME"])
+    place.mkdir()
+    claude_home(person / ".claude", place)
+    codex_home(person / ".codex", place)
+    pi_home(person / ".pi" / "agent", place)
+    monkeypatch.chdir(place)
+    return place
+
+
+def found(*arguments: str) -> Any:
+    done = here("search", *arguments, "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    return json.loads(done.stdout)
+
+
+@pytest.mark.spec("S10", "U3")
+def test_three_agents_answer_in_one_list_and_each_link_opens(project: Path) -> None:
+    rows = found("redis queue, grammar table and accent colour", "-k", "20")
+    assert {row["origin"] for row in rows} == {"claude-code", "codex", "pi"}
+    assert {row["kind"] for row in rows} == {"memory", "turn"}
+    assert [row["score"] for row in rows] == sorted((row["score"] for row in rows), reverse=True)
+    for row in (row for row in rows if row["kind"] == "turn"):
+        done = here(*row["link"].split()[1:])
+        assert done.returncode == 0
+        assert row["text"] in done.stdout
+
+
+def test_people_see_who_said_it_when_and_how_to_open_it() -> None:
+    shown = here("search", "lost messages on restart", "-k", "1", "--context").stdout.splitlines()
+    assert shown == [
+        "1.  claude-code  assistant  2026-03-02 10:00  “Queue without redis”",
+        "   before: I will look.",
+        "   It lost messages on restart, so the queue uses Postgres now.",
+        "   after: Rename the queue module.",
+        f"   lamina sessions show {CLAUDE} --turn 1",
+    ]
+
+
+def test_literal_text_is_found_in_tool_output() -> None:
+    [row] = found("error E474", "--exact")
+    assert (row["session_id"], row["speaker"]) == (CLAUDE, "stored result toolu_1.txt")
+    assert {row["session_id"] for row in found("GRAMMAR.TBL", "--exact")} == {CODEX}
+
+
+def test_nothing_found_is_said_and_is_no_failure(tmp_path: Path) -> None:
+    done = here("search", "unheard of")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "Nothing found. Use --all" in done.stderr
+    assert misused(here("search", "  "))
+    done = here("search", "🦓")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "no words to rank by" in done.stderr
+    (tmp_path / "elsewhere").mkdir()
+    assert [row["origin"] for row in found("redis tablegen", "--cwd", str(tmp_path / "elsewhere"))] == [
+        "codex"
+    ]  # its common memory
+    assert len(found("redis", "--cwd", str(tmp_path / "elsewhere"), "--all")) > 1
+
+
+def test_an_excerpt_shows_the_words_that_matched() -> None:
+    text = "start " + "filler " * 200 + "the redis queue lost messages " + "filler " * 200
+    shown = excerpt(text, ["redis", "queue", "start"])
+    assert "redis queue lost" in shown
+    assert len(shown) <= SHOWN_CHARS + 2
+    assert excerpt("short", ["redis"]) == "short"
+
+
+@pytest.mark.exhaustive
+def test_an_index_removed_while_processes_work_loses_nothing() -> None:
+    """Four processes search while the index disappears again and again."""
+    index = Path(os.environ["LAMINA_HOME"]) / "cache" / "sessions.sqlite"
+    expected = [row["text"] for row in found("redis queue postgres")]
+    for _ in range(5):
+        command = [*LAMINA, "search", "redis queue postgres", "--json"]
+        running = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(4)]
+        while any(process.poll() is None for process in running):
+            index.unlink(missing_ok=True)
+        for process in running:
+            out, err = process.communicate()
+            assert (process.returncode, err) == (0, b"")
+            assert [row["text"] for row in json.loads(out)] == expected
