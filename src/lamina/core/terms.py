@@ -22,7 +22,7 @@ _ASKING = re.compile(
     "什么时候|什么|为什么|為什麼|什麼|怎么|怎麼|如何|多少|谁|誰|哪里|哪|何时|是不是|吗|嗎|呢|我们的?|我們的?|你们的?"
     "|何|どこ|いつ|ですか|ますか|무엇|누구|어디|언제|입니까"
 )
-_EMPTY = frozenset(
+STOP_WORDS = frozenset(
     [
         *("a", "about", "after", "against", "all", "an", "and", "any", "are", "as", "at", "be", "been", "before", "but", "by"),
         *("can", "could", "did", "do", "does", "for", "from", "had", "has", "have", "he", "her", "him", "his", "how", "i", "if"),
@@ -76,7 +76,7 @@ def unstemmed(text: str) -> list[str]:
     for run in _RUN.finditer(_ASKING.sub(" ", normal(text))):
         if run["word"] is None:
             found += pairs(run[0])
-        elif run[0] not in _EMPTY:
+        elif run[0] not in STOP_WORDS:
             found.append(run[0])
     return found
 

@@ -25,8 +25,9 @@ from ..store.scopes import path_text
 from ..store.topic_files import MOST_IN_MANIFEST, TopicHeader, choose_manifest
 from .library import STALE_SHARE, MemoryLibrary, Recalled
 from .plan import RecallQuestion, SeenMemories, filter_open
-from .rank import LOOKED_AT, Corpus, SearchDocument, clear_fits, explain
+from .rank import Corpus, SearchDocument, explain
 from .render import age_text, cut_text, readable_text, render_memory
+from .threshold import LOOKED_AT, clear_fits
 
 ChosenBy: TypeAlias = Literal["local", "model"]
 # The ranker's reasons list terms; this many characters are enough.

@@ -316,7 +316,8 @@ class DirectoryStore:
                 raise InputError(name, wrong, f"run `lamina memory log {name}` to list the versions")
             data = text.encode("utf-8", "replace")
             topic = read_topic(file, text, self.clock())
-            self._check_name(topic, there)
+            if name != file:  # a file named as such comes back, also as the copy that it was
+                self._check_name(topic, there)
             if data != old:
                 self._write(MemoryChange(file, topic.name, "restore", old, data, why, memory))
             now = self._renamed(last, topic, data, why)
