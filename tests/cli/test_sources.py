@@ -66,6 +66,9 @@ def test_a_literal_search_finds_tool_output_and_opens_the_turn(project: Path) ->
     [hit] = document("sessions", "search", "GRAMMAR.tbl", "-n", "1")
     assert (hit["source"], hit["turn"], hit["role"]) == ("codex", 1, "assistant")
     assert len(document("sessions", "search", "grammar.tbl")) == 2  # once in the tool's output, once in the answer
+    [hit] = document("sessions", "search", "there are 12 tests")
+    assert (hit["session_id"], hit["turn"]) == ("agent-c0", 1)  # a subagent's
+    assert "Count the tests." in here("sessions", "show", "agent-c0", "--turn", "1").stdout
     shown = document("sessions", "show", CODEX, "--turn", "1")
     assert (shown["turn"], shown["turns"]) == (1, 2)
     assert [message["role"] for message in shown["messages"]] == ["user", "assistant", "user", "assistant"]

@@ -6,7 +6,7 @@ import json
 import os
 import sqlite3
 import stat
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -33,6 +33,13 @@ def texts(path: Path | str) -> list[str]:
     """The texts that the model would see now."""
     view = Log.load(lambda: sources.read(path)).view
     return [block.text for item in view.items for block in item.blocks if isinstance(block, Text)]
+
+
+def run_sql(agents: Agents, query: str, *values: object) -> list[tuple[object, ...]]:
+    with closing(sqlite3.connect(agents.database)) as database:
+        rows = database.execute(query, values).fetchall()
+        database.commit()
+        return rows
 
 
 @pytest.mark.spec("U3")
@@ -66,6 +73,10 @@ def test_tokens_and_costs_are_counted_once(agents: Agents) -> None:
     assert set(folded) == {CLAUDE, CODEX, PI}
     assert folded[CLAUDE].tokens == 4 * 1_110
     assert folded[CODEX].tokens == found[CODEX].tokens + 101
+    (agents.claude.parent.parent / "-copy").mkdir()
+    (agents.claude.parent.parent / "-copy" / agents.claude.name).write_bytes(agents.claude.read_bytes())
+    both = [session.tokens for session in fold_subagents(sources.sessions(Settings())) if session.id == CLAUDE]
+    assert sorted(both) == [3 * 1_110, 4 * 1_110]
 
 
 @pytest.mark.spec("U3")
@@ -184,12 +195,8 @@ def test_only_sessions_of_the_project_are_its_own(agents: Agents, tmp_path: Path
 
 def test_turn_numbers_agree_between_the_index_and_the_records(agents: Agents) -> None:
     for session in sources.sessions(Settings()):
-        database = sqlite3.connect(agents.database)
-        rows = database.execute(
-            "SELECT number, text FROM texts JOIN files ON files.id = file WHERE path = ? ORDER BY place",
-            (os.fsencode(session.path),),
-        ).fetchall()
-        database.close()
+        query = "SELECT number, text FROM texts JOIN files ON files.id = file WHERE path = ? ORDER BY place"
+        rows = run_sql(agents, query, os.fsencode(session.path))
         listed = [
             (number, block.text)
             for number, record in numbered(sources.read(session))
@@ -224,11 +231,10 @@ def test_a_rewritten_file_is_read_anew_and_a_removed_one_is_gone(agents: Agents)
     found = {session.id: session for session in sources.sessions(Settings())}
     assert found[CODEX].messages == 1
     assert PI not in found
-    held = sqlite3.connect(agents.database).execute("SELECT count(*) FROM words WHERE words MATCH 'teal OR tablegen'").fetchone()
-    assert held == (0,)
+    assert run_sql(agents, "SELECT count(*) FROM words WHERE words MATCH 'teal OR tablegen'") == [(0,)]
 
 
-@pytest.mark.parametrize("damage", ["removed", "garbage", "empty", "older", "no table"])
+@pytest.mark.parametrize("damage", ["removed", "garbage", "empty", "older", "state", "pages", "no table"])
 def test_a_damaged_index_is_made_anew(agents: Agents, damage: str) -> None:
     before = sources.sessions(Settings())
     match damage:
@@ -238,10 +244,16 @@ def test_a_damaged_index_is_made_anew(agents: Agents, damage: str) -> None:
             agents.database.write_bytes(b"not a database" * 1_000)
         case "empty":
             agents.database.write_bytes(b"")
+        case "state":
+            run_sql(agents, "UPDATE files SET state = '{\"number\": []}'")
+        case "pages":
+            data = bytearray(agents.database.read_bytes())
+            data[4_096:] = bytes(len(data) - 4_096)
+            agents.database.write_bytes(data)
         case "older":
-            sqlite3.connect(agents.database).execute("PRAGMA user_version=999")
+            run_sql(agents, "PRAGMA user_version=999")
         case _:
-            sqlite3.connect(agents.database).execute("DROP TABLE texts")
+            run_sql(agents, "DROP TABLE texts")
     if damage == "no table":
         write(agents.pi, json.loads(f"[{','.join(agents.pi.read_text().splitlines())}]")[:4])
         assert PI in {session.id for session in sources.sessions(Settings())}
@@ -291,7 +303,10 @@ def test_a_file_scanned_in_parts_gives_the_same(tmp_path_factory: pytest.TempPat
     [row] = fresh.follow("session", [SourceFile("codex", str(path), seen.st_size, seen.st_mtime_ns, seen.st_ino)])
     assert state == row.state
     query = "SELECT place, number, speaker, text, head FROM texts ORDER BY place"
-    assert catalogue.database.execute(query).fetchall() == fresh.database.execute(query).fetchall()
+    found, expected = (one.database.execute(query).fetchall() for one in (catalogue, fresh))
+    catalogue.close()
+    fresh.close()
+    assert found == expected
 
 
 # Bad input
@@ -313,6 +328,19 @@ def test_links_are_never_followed(agents: Agents, tmp_path: Path) -> None:
     (day / "rollout-linked.jsonl").symlink_to(agents.pi)
     (agents.claude.parent / "elsewhere.jsonl").symlink_to(agents.pi)
     assert sources.sessions(Settings()) == before
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes")
+def test_a_file_that_vanishes_or_becomes_a_pipe_is_left_out(agents: Agents) -> None:
+    with closing(Catalogue(None)) as catalogue:
+        seen = agents.pi.stat()
+        gone = SourceFile("codex", str(agents.codex.with_name("gone.jsonl")), 10, 1, 1)
+        pipe = agents.pi.with_name("pipe.jsonl")
+        os.mkfifo(pipe)
+        files = [gone, SourceFile("pi", str(pipe), 10, 1, 1)]
+        files.append(SourceFile("pi", str(agents.pi), seen.st_size, seen.st_mtime_ns, seen.st_ino))
+        assert [row.path for row in catalogue.follow("session", files)] == [str(agents.pi)]
+    assert len(sources.sessions(Settings())) == 5
 
 
 def test_an_unreadable_directory_costs_a_sentence(agents: Agents, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -175,7 +175,8 @@ def search_command(term: str, everywhere: bool, source: str, limit: int, cwd: Pa
     unread: list[str] = []
     with waiting("Searching the sessions"):
         sessions = find_sessions(None if everywhere else cwd, source, unread)
-        found = list(islice(search_exact(term, sessions, unread), limit))
+        every = [one for session in sessions for one in (session, *session.subagents)]
+        found = list(islice(search_exact(term, every, unread), limit))
     notice(*unread)
     rows = [
         {"session_id": hit.session.id, "source": hit.session.origin, "turn": hit.turn, "path": hit.session.path}

@@ -140,7 +140,7 @@ def sum_subagents(infos: list[SourceSession]) -> SessionStats:
     """Return the costs of the subagents that other agents keep in files of their own."""
     from ..core.session_stats import SessionStats, SideCost
 
-    children = [child for info in infos for child in info.subagents]
+    children = [child for info in infos if info.origin != "lamina" for child in info.subagents]
     cost = sum((SideCost(1, child.usage, child.cost_usd) for child in children), SideCost())
     return SessionStats(side={"subagent": cost}) if children else SessionStats()
 

@@ -71,19 +71,19 @@ class Scan(msgspec.Struct):
     total: Usage = Usage()
     usd: float = 0.0
     unpriced: int = 0
-    open: dict[str, tuple[str, Usage]] = {}
+    open: dict[str, tuple[Usage, float | None]] = {}  # answers that may go on: usage and cost so far
     running: Usage | None = None  # a running total that replaces the sum, in files without a record per answer
     last: str = ""
 
     @property
     def usage(self) -> Usage:
-        found = sum((usage for _, usage in self.open.values()), self.total)
+        found = sum((usage for usage, _ in self.open.values()), self.total)
         return self.running if self.running is not None and not found.total else found
 
     @property
     def cost_usd(self) -> float | None:
         """The cost so far; None if a model's price is unknown."""
-        prices = [price_of(model, usage) for model, usage in self.open.values()]
+        prices = [usd for _, usd in self.open.values()]
         if self.running is not None and not (self.total.total or self.open):
             prices.append(price_of(self.model, self.running))
         if self.unpriced or None in prices:
@@ -99,13 +99,9 @@ class Scan(msgspec.Struct):
         """Count an answer; another record of the same answer replaces its usage."""
         if usage is not None or key not in self.open:
             self.open.pop(key, None)
-            self.open[key] = (model, usage or Usage())
+            self.open[key] = (usage or Usage(), price_of(model, usage or Usage()))
         if len(self.open) > OPEN_ANSWERS:
-            self._close(next(iter(self.open)))
-
-    def _close(self, key: str) -> None:
-        model, usage = self.open.pop(key)
-        self.paid(usage, price_of(model, usage))
+            self.paid(*self.open.pop(next(iter(self.open))))
 
     def answered_usage(self, usage: Usage | None) -> None:
         """Count the usage of an answer that the current model gave."""
