@@ -280,9 +280,10 @@ class Table:
         10.0, real(0, 10_000), "Minimum minutes between two counts of new sessions.", "D1", "trusted", remote=True
     )
     recall_selector = Setting(
-        "local",
-        one_of("local", "model"),
-        "Selector of memories for a message: the local ranker at once, or a model in the background (`lamina.smallModel`).",
+        "auto",
+        one_of("auto", "local", "model", "both"),
+        "Selector of memories for a message: the local ranker at once, a model in the background, or both: the model adds what the "
+        "ranker missed. `auto`: both if `lamina.smallModel` is set, else local.",
         "Q4",
         "trusted",
     )
