@@ -127,7 +127,10 @@ def project_filter(cwd: str | os.PathLike[str]) -> Callable[[SourceSession], boo
     def inside(session: SourceSession) -> bool:
         where = session.project
         if where and where not in roots:
-            roots[where] = project_root(where)
+            try:
+                roots[where] = project_root(where)
+            except ValueError:  # a transcript may name a path that this system cannot have, or cannot encode
+                roots[where] = Path(where)
         if where and roots[where] == root:
             return True
         # A project that was moved keeps its sessions: they lie in its directory, under the name of the old one. Two projects may

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ...core.memory_requests import asks_to_remember
 from ..store.topic import PERSONAL, Topic, read_topic
 from .approval import accepts
 from .copies import is_copied, visible_texts
@@ -210,7 +211,8 @@ def _candidates(said: UserWords, claim: Claim) -> list[str]:
 def _backing(quote: str, said: UserWords, claim: Claim) -> BackedQuote | None:
     """Return the quotation if it supports the claim, or approves of an answer that does."""
     wanted = content(claim.headline)
-    if not asks(quote) and covers(wanted - claim.known or wanted, content(quote)) and not flips(claim.headline, quote):
+    new, asked = wanted - claim.known or wanted, asks_to_remember(said.own)
+    if not asks(quote) and covers(new, content(quote), asked=asked) and not flips(claim.headline, quote):
         return BackedQuote(quote, said)
     if claim.approvable and accepts(quote, said.own) and covers(wanted, content(said.before)):
         return BackedQuote(quote, said, said.before)
