@@ -16,11 +16,12 @@ _COMMAND = re.compile(r"-m lamina hook \w+")
 
 def with_entries(old: bytes | None, entries: dict[str, list[dict[str, Any]]], path: str) -> bytes:
     """Return the file with these entries at the end of each event, in place of Lamina's former ones."""
-    document = _without_ours(read_object(old, path), path)
-    hooks = document.setdefault("hooks", {})
-    for event, groups in entries.items():
-        hooks[event] = [*hooks.get(event, []), *groups]
-    return write_object(document, old)
+    document = read_object(old, path)
+    before, hooks = document.get("hooks", {}), _without_ours(document, path).get("hooks", {})
+    # An event keeps its place in the file, so that a second time changes nothing.
+    order = dict.fromkeys([*before, *entries])
+    merged = {event: [*hooks.get(event, []), *entries.get(event, [])] for event in order if event in hooks or event in entries}
+    return write_object({**document, "hooks": merged}, old)
 
 
 def without_entries(old: bytes | None, path: str) -> bytes | None:
