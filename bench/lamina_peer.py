@@ -19,7 +19,7 @@ from typing import Any
 import common
 
 import lamina
-from lamina.core.cache import BREAK_HEADER
+from lamina.core.cache import BREAK_HEADER, ONCE_HEADER
 from lamina.core.errors import NothingToSend, WindowFull
 from lamina.core.reply import Reply, read_response
 from lamina.core.settings import Settings
@@ -150,8 +150,11 @@ class LaminaPeer(common.Adapter):  # type: ignore[misc]  # the harness has no ty
         """Here, where nothing is timed, it is also looked whether a break was announced."""
         blocks = blocks_of(prepared)
         broken = blocks[: len(self.before)] != self.before
-        self.unannounced += broken and BREAK_HEADER not in prepared.get("extra_headers", {})
-        self.before = blocks
+        headers = prepared.get("extra_headers", {})
+        self.unannounced += broken and BREAK_HEADER not in headers
+        # The prefix that the next request repeats ends before the first result that is shown once.
+        once = next((at for at, block in enumerate(blocks) if block[1] and block[1] == headers.get(ONCE_HEADER)), None)
+        self.before = blocks[:once]
         return blocks
 
     def take_summary_calls(self) -> list[Any]:

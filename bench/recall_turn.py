@@ -36,7 +36,8 @@ from typing import Any
 
 import lamina
 from lamina.core.settings import Settings
-from lamina.memory.recall.rank import LOOKED_AT, Corpus, SearchDocument, clear_fits
+from lamina.memory.recall.rank import Corpus, SearchDocument
+from lamina.memory.recall.threshold import LOOKED_AT, clear_fits
 from lamina.memory.store.topic import Topic, write_topic
 from lamina.session.session import Session
 

@@ -110,6 +110,8 @@ def main() -> None:
         place: dict[str, Any] = {"home": Path(directory, "home"), "cwd": Path(directory, "work"), "client": client}
         place["cwd"].mkdir()
         settings = lamina.Settings(
+            # The default policy would keep no notes, since each update costs a call, and clear less, since that breaks the cache.
+            policy_name="classic",
             history_git=False,
             dream_sessions=1,
             micro_keep_tokens=4_000,

@@ -91,8 +91,9 @@ def before_call(c: Conversation) -> Flow[Wire]:
             if c.requested is not None:
                 yield from compact.for_model(c, notes.compact)
             yield from compact.if_needed(c, notes.compact)
-    with isolate(c, "l2_micro"):
-        micro.clear_repeated(c)
+    if c.last.announced:
+        with isolate(c, "l2_micro"):
+            micro.clear_repeated(c)
     bring_memories(c)
     check_window(c)
     settle_ttl(c)

@@ -19,12 +19,12 @@ from lamina.testing import MessagesServer
 from .agent_helpers import PATIENCE
 from .test_extraction import RULE, WORDS, Watched, arrives, forks
 
+pytestmark = pytest.mark.exhaustive
+
 PROGRAM = """
 import sys
 from lamina import Agent
 from lamina.providers.anthropic import AnthropicProvider
-
-pytestmark = pytest.mark.exhaustive
 
 url, directory, words = sys.argv[1:]
 provider = AnthropicProvider("claude-sonnet-5-5", api_key="any", base_url=url)

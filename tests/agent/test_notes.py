@@ -43,7 +43,7 @@ def test_the_fork_edits_the_notes_in_one_call_and_reads_the_conversation_from_th
     opened: Callable[..., Agent], messages_server: MessagesServer
 ) -> None:
     answering(messages_server, lambda received: Answer(blocks=tuple(local.answer(received.body))))
-    agent = opened()
+    agent = opened(policy="classic")  # with others, notes do not pay for a model that costs money
     seen: list[tuple[str, dict[str, object]]] = []
     lend(agent.session, observer=lambda name, data: seen.append((name, data)))
     # One turn alone passes the threshold of the first update: a second would start another update if the first had ended by then.
@@ -75,7 +75,7 @@ def test_whatever_else_the_fork_calls_is_denied_and_nothing_is_changed(
         )
 
     answering(messages_server, hostile)
-    agent = opened()
+    agent = opened(policy="classic")
     seen: list[tuple[str, dict[str, object]]] = []
     lend(agent.session, observer=lambda name, data: seen.append((name, data)))
     before = (project / "calc.py").read_text()
@@ -94,7 +94,7 @@ def test_an_edit_of_a_heading_is_refused_and_the_old_notes_stay(
     opened: Callable[..., Agent], messages_server: MessagesServer
 ) -> None:
     answering(messages_server, lambda received: Answer(blocks=tuple(local.answer(received.body))))
-    agent = opened()
+    agent = opened(policy="classic")
     agent.run("Mend the parser. " + LONG * 2)
     settle(agent)
     before = notes_file(agent).read_text()

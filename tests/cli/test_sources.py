@@ -43,6 +43,12 @@ def test_every_command_reads_every_agents_sessions(project: Path) -> None:
     stats = document("stats")
     assert sorted(row["source"] for row in stats["sessions"]) == ["claude-code", "codex", "pi"]
     assert stats["total"]["calls"] == 3 + 3 + 4
+    assert stats["total"]["agents"]["calls"] == 2  # one of Claude Code's, one of Codex's
+    assert stats["total"]["compactions"] == {"the agent": 3}
+    costs = {row["source"]: row["total_cost_usd"] for row in stats["sessions"]}
+    for row in listed:
+        assert costs[row["source"]] == pytest.approx(row["cost_usd"])  # pi records what an unknown model cost
+    assert f"as priced or recorded: ${sum(costs.values()):.4f}\n" in here("stats").stdout
     for session, words, calls in ((CLAUDE, "Renamed it", 3), (CODEX[:13], "tablegen", 3), (PI[:8], "teal again", 4)):
         assert words in json.dumps(document("sessions", "show", session)["messages"])
         assert document("stats", session)["calls"] == calls
@@ -60,6 +66,9 @@ def test_a_literal_search_finds_tool_output_and_opens_the_turn(project: Path) ->
     [hit] = document("sessions", "search", "GRAMMAR.tbl", "-n", "1")
     assert (hit["source"], hit["turn"], hit["role"]) == ("codex", 1, "assistant")
     assert len(document("sessions", "search", "grammar.tbl")) == 2  # once in the tool's output, once in the answer
+    [hit] = document("sessions", "search", "there are 12 tests")
+    assert (hit["session_id"], hit["turn"]) == ("agent-c0", 1)  # a subagent's
+    assert "Count the tests." in here("sessions", "show", "agent-c0", "--turn", "1").stdout
     shown = document("sessions", "show", CODEX, "--turn", "1")
     assert (shown["turn"], shown["turns"]) == (1, 2)
     assert [message["role"] for message in shown["messages"]] == ["user", "assistant", "user", "assistant"]

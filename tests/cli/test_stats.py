@@ -31,7 +31,7 @@ def spoken(work: Path, home: Path, count: int) -> str:
     return session.id
 
 
-@pytest.mark.spec("K4")
+@pytest.mark.spec("K4", "P1")
 def test_the_figures_of_one_session_and_of_all(work: Path, tmp_path: Path) -> None:
     long, short = spoken(work, tmp_path / "home", 30), spoken(work, tmp_path / "home", 2)
     one = json.loads(here("stats", long, "--json").stdout)

@@ -7,6 +7,14 @@ import pytest
 
 from lamina.core.errors import InputError
 from lamina.core.policy import BALANCED, CLASSIC, LEAN, POLICIES, THRIFTY, Policy, named_policy
+from lamina.core.settings import Resolved, Settings
+
+
+@pytest.mark.spec("P1")
+def test_balanced_is_the_default() -> None:
+    assert Settings().policy is BALANCED
+    assert Settings().resolved("lamina.policy") == Resolved("balanced", "default")
+    assert Settings(policy_name="thrifty").policy is THRIFTY
 
 
 def test_the_policies_are_found_by_name() -> None:

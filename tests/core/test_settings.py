@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lamina.core.errors import SettingError
-from lamina.core.policy import CLASSIC, LEAN
+from lamina.core.policy import BALANCED, CLASSIC, LEAN
 from lamina.core.settings import SETTINGS, Resolved, Secret, Settings, find, resolve
 from lamina.core.settings.table import NUMBERS, VARIABLES
 
@@ -352,7 +352,7 @@ class TestValue:
         settings = Settings()
         assert settings.spill is True
         assert settings.findings == ()
-        assert settings.policy is CLASSIC
+        assert settings.policy is BALANCED
 
     def test_arguments_say_so_in_code(self) -> None:
         settings = Settings(recall=False, notes_first_at=500, provider="offline")

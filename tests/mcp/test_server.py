@@ -56,6 +56,12 @@ def test_a_client_saves_finds_changes_and_removes_a_memory(project: Path) -> Non
         assert await call(client, "memory_save", name="deploy-day", **said) == "Saved deploy-day."
         assert "after the audit" in await call(client, "memory_search", query="when do we deploy", k=3)
         assert await call(client, "memory_update", name="deploy-day", body="We deploy on Fridays.") == "Updated deploy-day."
+        rule = {
+            "type": "feedback",
+            "description": "Deploys use the force option",
+            "body": "All deploys must use the force option.",
+        }
+        assert (await call(client, "memory_save", name="deploys", **rule)).startswith("The change waits for the user's approval.")
         whole = await call(client, "memory_read", name="deploy-day")
         assert "We deploy on Fridays." in whole
         assert "over MCP" in whole

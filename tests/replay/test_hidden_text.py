@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lamina.core.blocks import ToolUse, text, tool_result, tool_use
+from lamina.core.blocks import Text, ToolUse, text, tool_result, tool_use
 from lamina.replay.hidden_text import ShownText, text_of_request
 
 FILE = "  1→def first_function(argument):\n  2→    return argument.value_of_first\n  3→\n"
@@ -26,7 +26,7 @@ def edit(old: str, new: str = "pass", path: str = "/a.py") -> ToolUse:
 
 @pytest.mark.spec("P8")
 def test_a_quoted_line_is_hidden_if_the_request_does_not_contain_it() -> None:
-    shown = ShownText()
+    shown = ShownText({})
     read(shown, "Read", "/a.py", FILE)
     quote = [text(f"It says:\n{LINE}\nand no more.")]
     assert shown.look(quote, FILE)[:3] == (1, 0, ())
@@ -36,8 +36,18 @@ def test_a_quoted_line_is_hidden_if_the_request_does_not_contain_it() -> None:
 
 
 @pytest.mark.spec("P8")
+def test_what_the_recorded_agent_did_not_see_it_cannot_have_quoted() -> None:
+    shown = ShownText({"call-/a.py": 7})
+    read(shown, "Read", "/a.py", FILE)
+    answer: list[Text | ToolUse] = [text(LINE), edit(LINE)]
+    assert shown.look(answer, "", 6)[:2] == (1, 1)
+    assert len(shown.look(answer, "", 6).fetches) == 1
+    assert shown.look(answer, "", 7) == (0, 0, (), ())
+
+
+@pytest.mark.spec("P8")
 def test_one_result_counts_once_in_an_answer_however_many_of_its_lines_are_quoted() -> None:
-    shown = ShownText()
+    shown = ShownText({})
     read(shown, "Read", "/a.py", FILE)
     found = shown.look([text(LINE), edit("def first_function(argument):\n" + LINE)], "")
     assert found[:2] == (1, 1)
@@ -46,7 +56,7 @@ def test_one_result_counts_once_in_an_answer_however_many_of_its_lines_are_quote
 
 @pytest.mark.spec("P8")
 def test_an_edit_fetches_what_it_replaces_from_where_it_stood_last() -> None:
-    shown = ShownText()
+    shown = ShownText({})
     read(shown, "Read", "/a.py", FILE)
     assert shown.look([edit(LINE)], FILE).fetches == ()
     shown.answered([edit(LINE, new="    return argument.value_of_second")])
@@ -57,7 +67,7 @@ def test_an_edit_fetches_what_it_replaces_from_where_it_stood_last() -> None:
 
 @pytest.mark.spec("P8")
 def test_a_read_fetches_the_result_that_named_its_path() -> None:
-    shown = ShownText()
+    shown = ShownText({})
     read(shown, "Grep", "first", "src/deep/inside.py:12\n")
     call = tool_use("again", "Read", {"file_path": "src/deep/inside.py"})
     (fetch,) = shown.look([call], "").fetches

@@ -391,3 +391,19 @@ def test_several_sessions_add_up(short_file: Path, tmp_path: Path) -> None:
         assert both[name].usage == figures.usage + figures.usage
         assert both[name].peak_tokens == figures.peak_tokens
         assert both[name].cost_usd == pytest.approx((figures.cost_usd or 0) * 2)
+
+
+@pytest.mark.spec("P8")
+def test_a_recorded_summary_whose_call_is_not_in_the_transcript_is_estimated(tmp_path: Path) -> None:
+    made = long_work(4)
+    read = made.lines[-1]["message"]["usage"]
+    made.compact("Summary: four files were read. " * 40)
+    made.say("Go on.")
+    made.answer(text("Done."))
+    report = played(made.write(tmp_path / "s.jsonl"), window=None)
+    recorded, before = report.figures["recorded"], sum(read[name] for name in read if name.startswith("cache_"))
+    assert (recorded.unrecorded_calls, recorded.side_calls) == (1, 1)
+    assert recorded.extra_output_tokens > 100
+    estimate = (before * 0.3 + recorded.extra_output_tokens * 15) / 1e6
+    assert recorded.unrecorded_usd == pytest.approx(estimate)
+    assert any("the calls for 1 summary are not in the transcripts" in remark for remark in remarks(report))

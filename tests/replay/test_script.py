@@ -102,3 +102,14 @@ def test_a_filler_has_the_tokens_it_is_asked_for() -> None:
     count = TokenCounter(1.3)
     assert count.text(count.filler(10_000)) == pytest.approx(10_000, rel=0.001)
     assert count.filler(-5) == ""
+
+
+def test_tools_of_other_agents_are_played_under_our_names(tmp_path: Path) -> None:
+    made = Recording()
+    made.say("Look.")
+    made.answer(use("a", "read", path="/a"), use("b", "mcp__read", path="/b"))
+    made.result("a", "first")
+    made.answer(text("Done."))
+    script = read_script(made.write(tmp_path / "s.jsonl"))
+    assert [call.name for answer in script.answers.values() for call in answer.calls] == ["Read", "mcp__read"]
+    assert [tool["name"] for tool in script.tools] == ["Read", "mcp__read"]

@@ -25,7 +25,7 @@ from lamina.core.cache import count_block
 from lamina.core.effects import drive
 from lamina.core.errors import InputError, NothingToSend, Overloaded, ServerFault, UndoOrder, UsageError, WindowFull
 from lamina.core.log import Log
-from lamina.core.policy import CLASSIC, LEAN, OncePolicy
+from lamina.core.policy import CLASSIC, LEAN, ColdPolicy, OncePolicy
 from lamina.core.receipts import open_receipt, read_receipt
 from lamina.core.records import Attachment, Boundary, Clear, Message, Pin, Record, Revoke, Span, Spill
 from lamina.core.settings import Settings
@@ -65,14 +65,22 @@ def same(request: Wire) -> str:
     return UUID.sub("ID", json.dumps(told))
 
 
+# Little stays, so that a pause changes much.
+COLD = ColdPolicy(clear=True, repeated=True, keep_results=1, keep_reads=1, keep_inputs=0, keep_thinking=0)
+
+
 class Script(Work):
     """`given` and `asked` are what the proofs of long.py look at."""
 
-    def __init__(self, home: Path, *, lean: bool = False, once: bool = False, **switches: bool) -> None:
+    def __init__(self, home: Path, *, lean: bool = False, once: bool = False, cold: bool = False, **switches: bool) -> None:
         self.home = home / "home"
         self.backup = home / "backup"
         self.provider = self.model("model-1")
-        self.policy = replace(LEAN if lean else CLASSIC, once=OncePolicy(from_chars=700 if once else 0, preview=200))
+        self.policy = replace(
+            LEAN if lean else CLASSIC,
+            once=OncePolicy(from_chars=700 if once else 0, preview=200),
+            cold=COLD if cold else ColdPolicy(),
+        )
         self.switches: dict[str, bool] = dict(switches)
         self.given: dict[str, Output] = {}
         self.asked: list[str] = []
@@ -128,7 +136,7 @@ class Script(Work):
             tool = TOOLS[(pick + at) % len(TOOLS)]["name"]
             name = f"toolu_{self.number}_{at}"
             blocks.append({"type": "tool_use", "id": name, "name": tool, "input": {"file_path": f"/w/f{self.number}.py"}})
-        usage = {"input_tokens": honest(request), "output_tokens": 20 + len(blocks)}
+        usage = {"input_tokens": honest(request) - 1, "cache_creation_input_tokens": 1, "output_tokens": 20 + len(blocks)}
         made = answer(f"m{self.number}", *blocks, usage=usage) | {"model": self.provider.model}
         if "cache_edits" in request and pick % 9:
             made["cache_edits"] = {"deleted": request["cache_edits"]["delete"]}

@@ -43,8 +43,10 @@ ONCE = (
 )
 KINDS = ["turn"] * 8 + ["user"] * 3 + ["answer"] * 6 + ["result"] * 6 + ["undo"] * 2 + list(ONCE)
 STEPS = st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 10**6)), min_size=4, max_size=16)
-SWITCHES = st.fixed_dictionaries({name: st.booleans() for name in ("lean", "once", "session_notes", "collapse", "idle_clearing")})
-BUSY = {"lean": False, "once": False, "session_notes": True, "collapse": False, "idle_clearing": True}
+SWITCHES = st.fixed_dictionaries(
+    {name: st.booleans() for name in ("lean", "once", "cold", "session_notes", "collapse", "idle_clearing")}
+)
+BUSY = {"lean": False, "once": False, "cold": False, "session_notes": True, "collapse": False, "idle_clearing": True}
 # Seven calls at once, with every kind of result: it fills the window within a few turns.
 FULL = [("turn", number) for number in (99, 104, 9, 14, 29)]
 
@@ -54,6 +56,9 @@ FULL = [("turn", number) for number in (99, 104, 9, 14, 29)]
 @given(switches=SWITCHES, steps=STEPS)
 @example(BUSY, [*FULL, ("kill", 1), ("undo", 0), ("sync", 0), ("expand", 0)])
 @example({**BUSY, "once": True}, [*FULL, ("kill", 1), ("user", 1), ("answer", 4), ("result", 7), ("kill", 0), ("sync", 0)])
+@example(
+    {**BUSY, "cold": True}, [*FULL, ("pause", 60), *FULL[:2], ("kill", 1), ("undo", 0), ("pause", 70), ("turn", 9), ("resume", 0)]
+)
 @example({**BUSY, "lean": True}, [*FULL, ("pin", 1), ("compact", 2), *FULL[:2], ("kill", 1), ("part", 4)])
 @example(
     {**BUSY, "collapse": True, "session_notes": False}, [*FULL, ("snip", 5), ("resume", 0), *FULL, ("undo", 0), ("branch", 0)]

@@ -6,7 +6,7 @@ import json
 import os
 import sqlite3
 import stat
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,7 @@ from lamina.core.blocks import Text, ToolResult, ToolUse
 from lamina.core.log import Log
 from lamina.core.records import Message, Spill
 from lamina.core.session_stats import session_stats
+from lamina.disk.paths.project import slug
 from lamina.sources import codex
 from lamina.sources.catalogue import Catalogue
 from lamina.sources.places import SourceFile
@@ -25,7 +26,7 @@ from lamina.sources.scan import Scan, Turn
 from lamina.sources.sessions import fold_subagents
 from lamina.sources.turns import numbered
 
-from .agents import CLAUDE, CODEX, CODEX_CHILD, PI, claude_user, codex_message, codex_row, codex_rows, write
+from .agents import CLAUDE, CODEX, CODEX_CHILD, PI, claude_user, codex_message, codex_row, codex_rows, pi_rows, write
 from .conftest import Agents
 
 
@@ -33,6 +34,13 @@ def texts(path: Path | str) -> list[str]:
     """The texts that the model would see now."""
     view = Log.load(lambda: sources.read(path)).view
     return [block.text for item in view.items for block in item.blocks if isinstance(block, Text)]
+
+
+def run_sql(agents: Agents, query: str, *values: object) -> list[tuple[object, ...]]:
+    with closing(sqlite3.connect(agents.database)) as database:
+        rows = database.execute(query, values).fetchall()
+        database.commit()
+        return rows
 
 
 @pytest.mark.spec("U3")
@@ -66,6 +74,10 @@ def test_tokens_and_costs_are_counted_once(agents: Agents) -> None:
     assert set(folded) == {CLAUDE, CODEX, PI}
     assert folded[CLAUDE].tokens == 4 * 1_110
     assert folded[CODEX].tokens == found[CODEX].tokens + 101
+    (agents.claude.parent.parent / "-copy").mkdir()
+    (agents.claude.parent.parent / "-copy" / agents.claude.name).write_bytes(agents.claude.read_bytes())
+    both = [session.tokens for session in fold_subagents(sources.sessions(Settings())) if session.id == CLAUDE]
+    assert sorted(both) == [3 * 1_110, 4 * 1_110]
 
 
 @pytest.mark.spec("U3")
@@ -115,6 +127,34 @@ def test_a_pi_session_reads_as_a_tree_with_its_compaction(agents: Agents) -> Non
     assert (figures.turns, figures.calls, figures.total.cache_read) == (3, 4, 800)
 
 
+def test_the_first_version_of_pis_format_is_a_plain_sequence(tmp_path: Path) -> None:
+    rows = pi_rows("/p")
+    for row in rows[1:]:
+        del row["id"], row["parentId"]
+    compaction = next(row for row in rows if row["type"] == "compaction")
+    compaction["firstKeptEntryIndex"] = 5  # counted from the header
+    del compaction["firstKeptEntryId"]
+    shown = texts(write(tmp_path / "old.jsonl", rows))
+    assert shown[-2:] == ["Undo that.", "It is teal again."]
+    assert "Make it green." in shown
+    assert "The accent is teal." not in shown
+
+
+def test_context_and_words_in_one_codex_message_are_told_apart(tmp_path: Path) -> None:
+    rows = codex_rows("/p", "t", source={"subagent": {"thread_spawn": {"parent_thread_id": "above"}}})[:4]
+    parts = [{"type": "input_text", "text": text} for text in ("# AGENTS.md instructions for /p", "What is the plan?")]
+    rows.append(codex_row("response_item", {"type": "message", "role": "user", "content": parts}, 5))
+    rows.append(codex_row("token_usage_record", {"response": {"usage": {"input_tokens": 10, "output_tokens": 1}}}, 6))
+    path = write(tmp_path / "rollout.jsonl", rows)
+    scan, turns = Scan(), list[Turn]()
+    for row in rows:
+        codex.scan_row(scan, turns, row)
+    assert [turn.text for turn in turns] == ["What is the plan?"]
+    assert (scan.parent, scan.usage.total) == ("above", 11)
+    messages = [record for record in sources.read(path) if isinstance(record, Message)]
+    assert [block.text for record in messages for block in record.blocks if isinstance(block, Text)] == ["What is the plan?"]
+
+
 def test_a_result_that_claude_code_stored_can_be_opened(agents: Agents) -> None:
     [spill] = [record for record in sources.read(agents.claude) if isinstance(record, Spill)]
     assert Path(spill.path).read_text().endswith("spilled part\n")
@@ -154,14 +194,23 @@ def test_only_sessions_of_the_project_are_its_own(agents: Agents, tmp_path: Path
     assert len(sources.sessions(Settings())) == 6
 
 
+def test_a_directory_that_two_projects_share_is_told_apart(agents: Agents, tmp_path: Path) -> None:
+    one, other = tmp_path / "a-b", tmp_path / "a" / "b"
+    for place in (one, other):
+        place.mkdir(parents=True)
+    home = agents.claude.parent.parent
+    write(home / slug(one) / "one.jsonl", [claude_user(1, "One.", one)])
+    write(home / slug(other) / "other.jsonl", [claude_user(1, "Other.", other)])
+    write(home / slug(one) / "moved.jsonl", [claude_user(1, "Moved.", tmp_path / "elsewhere")])
+    assert slug(one) == slug(other)
+    assert {session.id for session in sources.sessions(Settings(), one)} == {"one", "moved"}
+    assert {session.id for session in sources.sessions(Settings(), other)} == {"other", "moved"}
+
+
 def test_turn_numbers_agree_between_the_index_and_the_records(agents: Agents) -> None:
     for session in sources.sessions(Settings()):
-        database = sqlite3.connect(agents.database)
-        rows = database.execute(
-            "SELECT number, text FROM texts JOIN files ON files.id = file WHERE path = ? ORDER BY place",
-            (os.fsencode(session.path),),
-        ).fetchall()
-        database.close()
+        query = "SELECT number, text FROM texts JOIN files ON files.id = file WHERE path = ? ORDER BY place"
+        rows = run_sql(agents, query, os.fsencode(session.path))
         listed = [
             (number, block.text)
             for number, record in numbered(sources.read(session))
@@ -196,11 +245,10 @@ def test_a_rewritten_file_is_read_anew_and_a_removed_one_is_gone(agents: Agents)
     found = {session.id: session for session in sources.sessions(Settings())}
     assert found[CODEX].messages == 1
     assert PI not in found
-    held = sqlite3.connect(agents.database).execute("SELECT count(*) FROM words WHERE words MATCH 'teal OR tablegen'").fetchone()
-    assert held == (0,)
+    assert run_sql(agents, "SELECT count(*) FROM words WHERE words MATCH 'teal OR tablegen'") == [(0,)]
 
 
-@pytest.mark.parametrize("damage", ["removed", "garbage", "empty", "older", "no table"])
+@pytest.mark.parametrize("damage", ["removed", "garbage", "empty", "older", "state", "pages", "no table"])
 def test_a_damaged_index_is_made_anew(agents: Agents, damage: str) -> None:
     before = sources.sessions(Settings())
     match damage:
@@ -210,10 +258,16 @@ def test_a_damaged_index_is_made_anew(agents: Agents, damage: str) -> None:
             agents.database.write_bytes(b"not a database" * 1_000)
         case "empty":
             agents.database.write_bytes(b"")
+        case "state":
+            run_sql(agents, "UPDATE files SET state = '{\"number\": []}'")
+        case "pages":
+            data = bytearray(agents.database.read_bytes())
+            data[4_096:] = bytes(len(data) - 4_096)
+            agents.database.write_bytes(data)
         case "older":
-            sqlite3.connect(agents.database).execute("PRAGMA user_version=999")
+            run_sql(agents, "PRAGMA user_version=999")
         case _:
-            sqlite3.connect(agents.database).execute("DROP TABLE texts")
+            run_sql(agents, "DROP TABLE texts")
     if damage == "no table":
         write(agents.pi, json.loads(f"[{','.join(agents.pi.read_text().splitlines())}]")[:4])
         assert PI in {session.id for session in sources.sessions(Settings())}
@@ -263,7 +317,10 @@ def test_a_file_scanned_in_parts_gives_the_same(tmp_path_factory: pytest.TempPat
     [row] = fresh.follow("session", [SourceFile("codex", str(path), seen.st_size, seen.st_mtime_ns, seen.st_ino)])
     assert state == row.state
     query = "SELECT place, number, speaker, text, head FROM texts ORDER BY place"
-    assert catalogue.database.execute(query).fetchall() == fresh.database.execute(query).fetchall()
+    found, expected = (one.database.execute(query).fetchall() for one in (catalogue, fresh))
+    catalogue.close()
+    fresh.close()
+    assert found == expected
 
 
 # Bad input
@@ -285,6 +342,19 @@ def test_links_are_never_followed(agents: Agents, tmp_path: Path) -> None:
     (day / "rollout-linked.jsonl").symlink_to(agents.pi)
     (agents.claude.parent / "elsewhere.jsonl").symlink_to(agents.pi)
     assert sources.sessions(Settings()) == before
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes")
+def test_a_file_that_vanishes_or_becomes_a_pipe_is_left_out(agents: Agents) -> None:
+    with closing(Catalogue(None)) as catalogue:
+        seen = agents.pi.stat()
+        gone = SourceFile("codex", str(agents.codex.with_name("gone.jsonl")), 10, 1, 1)
+        pipe = agents.pi.with_name("pipe.jsonl")
+        os.mkfifo(pipe)
+        files = [gone, SourceFile("pi", str(pipe), 10, 1, 1)]
+        files.append(SourceFile("pi", str(agents.pi), seen.st_size, seen.st_mtime_ns, seen.st_ino))
+        assert [row.path for row in catalogue.follow("session", files)] == [str(agents.pi)]
+    assert len(sources.sessions(Settings())) == 5
 
 
 def test_an_unreadable_directory_costs_a_sentence(agents: Agents, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -121,7 +121,7 @@ class Driver:
 def _hand_in(ran: CompletedCall) -> HandedIn:
     """Return the result. Output too large to show is already in a file, and is not written a second time."""
     file = ran.output.facts.get("output_file")
-    return HandedIn(ran.result, file if isinstance(file, str) else None)
+    return HandedIn(ran.result, file if isinstance(file, str) else None, ours=ran.output.fenced)
 
 
 def result_event(ran: CompletedCall) -> dict[str, Any]:

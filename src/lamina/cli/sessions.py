@@ -16,20 +16,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..core.wording import counted, plural
+from ..core.wording import counted
 from . import completion, options
-from .console import capped, local_time, minute, notice, print_result, print_table, printable, sentence, waiting
+from .console import capped, local_time, minute, notice, print_result, print_table, printable, waiting
+from .conversation import find_problems, print_conversation, show_turn
 
 if TYPE_CHECKING:
-    from ..core.blocks import Block
-    from ..core.records import Message
     from ..maintenance.retention import RetentionPlan
     from ..session.session import Session
     from ..sources.sessions import SourceSession
 
 SOURCES = ("all", "lamina", "claude-code", "codex", "pi")
-# Characters shown of each message without --full.
-SHOWN_CHARS = 400
 # Sessions listed before the confirmation; nobody reads more.
 MOST_LISTED = 40
 
@@ -81,10 +78,10 @@ def show_command(session: str, full: bool, turn: int | None, cwd: Path, as_json:
     path = locate(session, cwd)
     read = CountedTranscript(path)
     if turn is not None:
-        _show_turn(path, list(read()), turn, full=full, as_json=as_json)
+        show_turn(path, list(read()), turn, full=full, as_json=as_json)
         return
     log = Log.load(read)
-    notes, tokens = _notes(log, read.health, path), recount(log.view).tokens
+    notes, tokens = find_problems(log, read.health, path), recount(log.view).tokens
     shown = {
         "session_id": path.stem,
         "path": str(path),
@@ -100,7 +97,7 @@ def show_command(session: str, full: bool, turn: int | None, cwd: Path, as_json:
     )
     if not as_json:
         notice(*notes)
-        _print_conversation(log, full)
+        print_conversation(log, full)
 
 
 @sessions_command.command("clean")
@@ -178,7 +175,8 @@ def search_command(term: str, everywhere: bool, source: str, limit: int, cwd: Pa
     unread: list[str] = []
     with waiting("Searching the sessions"):
         sessions = find_sessions(None if everywhere else cwd, source, unread)
-        found = list(islice(search_exact(term, sessions, unread), limit))
+        every = [one for session in sessions for one in (session, *session.subagents)]
+        found = list(islice(search_exact(term, every, unread), limit))
     notice(*unread)
     rows = [
         {"session_id": hit.session.id, "source": hit.session.origin, "turn": hit.turn, "path": hit.session.path}
@@ -319,79 +317,3 @@ def _size(size: int) -> str:
             return f"{shown:.0f} {unit}"
         shown /= 1000
     return f"{shown:.1f} GB"
-
-
-def _notes(log: Any, health: Any, path: Path) -> list[str]:
-    notes = [health.sentence(str(path))]
-    if log.tree.bridged:
-        count = log.tree.bridged
-        notes.append(
-            f"{path}: {counted(count, 'record')} with a missing parent; {plural(count, 'it is', 'each is')} attached "
-            "to the record before it."
-        )
-    notes += [f"{path}: {problem}" for problem in log.tree.problems()]
-    if log.newer is not None:
-        notes.append(f"{path}: some records are in format {log.newer} of a newer Lamina and are not shown.")
-    return [note for note in notes if note]
-
-
-def _print_conversation(log: Any, full: bool) -> None:
-    for item in log.view.items:
-        for block in item.blocks:
-            _print_block(block, item.role, item.kind, item.time, full=full)
-
-
-def _print_block(block: Block, role: str, kind: str, time: str, *, full: bool) -> None:
-    label, body = _shown(block, role, kind)
-    body = printable(body)
-    if not full and len(body) > SHOWN_CHARS:
-        body = f"{body[:SHOWN_CHARS]}… ({len(body):,} characters)"
-    click.echo(f"\n{click.style(sentence(label), bold=True)}  {sentence(time)}\n{body}")
-
-
-def _show_turn(path: Path, records: list[Any], turn: int, *, full: bool, as_json: bool) -> None:
-    """Show one turn as it was recorded, also if the conversation was compacted or branched since."""
-    from ..core.errors import InputError
-    from ..sources.turns import numbered
-
-    every = list(numbered(records))
-    last = max((number for number, _ in every), default=0)
-    if turn > last:
-        raise InputError("--turn", f"turn {turn} does not exist (the session has {counted(last, 'turn')})", "choose another turn")
-    found = [record for number, record in every if number == turn]
-    shown = {
-        "session_id": path.stem,
-        "path": str(path),
-        "turn": turn,
-        "turns": last,
-        "messages": [_message(one) for one in found],
-    }
-    print_result(shown, f"{path.stem}  turn {turn} of {last}\n{path}", as_json=as_json)
-    for record in found if not as_json else ():
-        for block in record.blocks:
-            _print_block(block, record.role, "subagent" if record.sidechain else "said", record.time, full=full)
-
-
-def _message(record: Message) -> dict[str, Any]:
-    return {"role": record.role, "time": record.time, "content": [block.wire for block in record.blocks]}
-
-
-def _shown(block: Block, role: str, kind: str) -> tuple[str, str]:
-    from ..core.blocks import Document, Image, RedactedThinking, Text, Thinking, ToolResult, ToolUse
-
-    who = role if kind == "said" else f"{role} ({kind})"
-    match block:
-        case Text():
-            return who, block.text
-        case Thinking():
-            return f"{role} (thinking)", block.thinking
-        case RedactedThinking():
-            return f"{role} (thinking)", "(redacted)"
-        case ToolUse():
-            return f"tool call {block.name}", json.dumps(block.input, ensure_ascii=False)
-        case ToolResult():
-            return "tool result (error)" if block.is_error else "tool result", block.text or "(no text)"
-        case Image() | Document():
-            return who, f"[{block.wire['type']}]"
-        case _:
-            return who, f"[{block.kind}]"

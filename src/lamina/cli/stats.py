@@ -67,7 +67,8 @@ def stats_command(
         return
     if session is not None:
         path = locate(session, cwd)
-        found = session_stats(sources.read(path))
+        listed = [info for info in find_sessions(None) if info.path == str(path)]
+        found = session_stats(sources.read(path)) + sum_subagents(listed)
         if not (found.turns or found.calls):
             problem = f"{session} has no readable messages"
             raise InputError("session", problem, "run `lamina sessions list` to see the sessions")
@@ -81,14 +82,16 @@ def stats_command(
     since = time.time() - days * 86_400 if days is not None else 0.0
     with waiting("Reading the sessions"):
         infos = [info for info in find_sessions(None if everywhere else cwd, source) if info.modified >= since][:limit]
-        rows = [(info, session_stats(sources.read(info))) for info in infos]
+        rows = [(info, session_stats(sources.read(info)) + sum_subagents([info])) for info in infos]
     if not rows and not as_json:
         click.echo("No sessions found." + ("" if everywhere else " Use --all to include all directories."), err=True)
         return
     total = sum((figures for _, figures in rows), SessionStats())
     memory, dreams = pollution(cwd=cwd, environ=os.environ, now=time.time()), read_dreams(cwd)
     shown = [
-        {"session_id": info.id, "source": info.origin, "modified": info.modified, **to_json(figures)} for info, figures in rows
+        {"session_id": info.id, "source": info.origin, "modified": info.modified, **to_json(figures)}
+        | {"total_cost_usd": session_cost(info, figures)}
+        for info, figures in rows
     ]
     policy = _policy(cwd)
     told = {"sessions": shown, "total": to_json(total), "memory": memory.to_json(), "dreams": summarise(dreams), "policy": policy}
@@ -96,7 +99,13 @@ def stats_command(
         _print_sessions(rows)
         click.echo(f"\nTotal of {len(rows)} sessions:" if len(rows) > 1 else "")
     last = describe_last(dreams)
-    lines = [*format_figures(total), _policy_line(policy), *memory.lines(), *([last] if last is not None else ())]
+    lines = [
+        *format_figures(total),
+        *_known_costs(rows, total),
+        _policy_line(policy),
+        *memory.lines(),
+        *([last] if last is not None else ()),
+    ]
     print_result(told, lines, as_json=as_json)
 
 
@@ -109,6 +118,31 @@ def _policy(cwd: Path) -> dict[str, str]:
 def _policy_line(policy: dict[str, str]) -> str:
     source = f"{policy['source']}, {policy['detail']}" if policy["detail"] else policy["source"]
     return f"  policy in this directory: {policy['name']} ({source})"
+
+
+def session_cost(info: SourceSession, figures: SessionStats) -> float | None:
+    """Return the cost of a session. Some agents record what they paid, also for models with unknown prices."""
+    found = price_all(figures)
+    return info.cost_usd if found is None else found
+
+
+def _known_costs(rows: list[tuple[SourceSession, SessionStats]], total: SessionStats) -> list[str]:
+    """If the total cost is unknown, return the sum of those that are known."""
+    costs = [session_cost(info, figures) for info, figures in rows]
+    unknown = costs.count(None)
+    if price_all(total) is not None or unknown == len(costs):
+        return []
+    without = f", without {counted(unknown, 'session')} of unknown cost" if unknown else ""
+    return [f"  as priced or recorded: {_dollars(sum(usd or 0.0 for usd in costs))}{without}"]
+
+
+def sum_subagents(infos: list[SourceSession]) -> SessionStats:
+    """Return the costs of the subagents of other agents, which have separate files."""
+    from ..core.session_stats import SessionStats, SideCost
+
+    children = [child for info in infos if info.origin != "lamina" for child in info.subagents]
+    cost = sum((SideCost(1, child.usage, child.cost_usd) for child in children), SideCost())
+    return SessionStats(side={"subagent": cost}) if children else SessionStats()
 
 
 def price_figures(figures: SessionStats) -> float | None:
@@ -226,8 +260,7 @@ def _print_sessions(rows: list[tuple[SourceSession, SessionStats]]) -> None:
     left_out = ("turns", "compactions") if width is not None and width < NARROW else ()
     shown = []
     for info, figures in rows[:MOST_ROWS]:
-        usd = price_all(figures)
-        usd = info.cost_usd if usd is None else usd  # some agents record what they paid
+        usd = session_cost(info, figures)
         cells = {
             "id": info.id[:8],
             "turns": str(figures.turns),

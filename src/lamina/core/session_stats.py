@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from .records import Break, Clear, Event, Message, Record, Revoke, Spill
+from .records import Boundary, Break, Clear, Event, Message, Record, Revoke, Spill
 from .usage import Usage
 
 # Four bytes per token is the usual rule of thumb; it is only used to estimate how much a spill saved.
@@ -24,6 +24,9 @@ FATES = ("in_context", "one_call", "lost")
 # Fields of SessionStats that are counts by name.
 NAMED = ("compactions", "clearings", "saved", "breaks", "failures", "fidelity", "budget_stops")
 
+
+# The method of a compaction that another agent made.
+BY_AGENT = "the agent"
 
 # The purposes of side calls that the Agent tool makes: forks and subagents.
 AGENT_PURPOSES = ("agent", "subagent")
@@ -52,7 +55,7 @@ class SessionStats(msgspec.Struct, frozen=True):
     turns: int = 0
     usage: dict[str, Usage] = {}  # by model
     side: dict[str, SideCost] = {}  # by purpose
-    compactions: dict[str, int] = {}  # by method: notes, summary, ahead, rules
+    compactions: dict[str, int] = {}  # by method: notes, summary, ahead, rules, the agent
     compactions_by_price: int = 0  # of these, how many ran before the window was full because they paid
     compaction_failures: int = 0
     compactions_refused: int = 0  # by a hook
@@ -126,6 +129,9 @@ class _Fold:
             case Message():
                 by_user = any(block.wire["type"] != "tool_result" for block in record.blocks)
                 self.counts["turns"] += by_user and not (record.meta or record.summary or record.synthetic)
+            case Boundary(sidechain=False) if not record.receipt:
+                # Another agent's compaction: ours has a receipt, and an event that tells more.
+                self.named["compactions"][BY_AGENT] += 1
             case Spill():
                 self.counts["shown_once" if record.once else "spills"] += 1
                 self.named["saved"]["results"] += max(0, record.size - len(record.preview)) // BYTES_PER_TOKEN

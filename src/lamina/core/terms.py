@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import lru_cache
+from itertools import chain
 
 # Latin letters and digits form words; letters of any other script are compared in pairs, since a script may have no spaces.
 _RUN = re.compile(r"(?P<word>[a-z0-9]+)|[^\W_a-z0-9]+")
@@ -22,7 +23,7 @@ _ASKING = re.compile(
     "什么时候|什么|为什么|為什麼|什麼|怎么|怎麼|如何|多少|谁|誰|哪里|哪|何时|是不是|吗|嗎|呢|我们的?|我們的?|你们的?"
     "|何|どこ|いつ|ですか|ますか|무엇|누구|어디|언제|입니까"
 )
-_EMPTY = frozenset(
+STOP_WORDS = frozenset(
     [
         *("a", "about", "after", "against", "all", "an", "and", "any", "are", "as", "at", "be", "been", "before", "but", "by"),
         *("can", "could", "did", "do", "does", "for", "from", "had", "has", "have", "he", "her", "him", "his", "how", "i", "if"),
@@ -70,13 +71,24 @@ def terms(text: str) -> list[str]:
     return [stem(term) if is_word(term) else term for term in unstemmed(text)]
 
 
+def searchable(text: str) -> list[str]:
+    """Return all terms that a question about this text may contain, for an index: also question words and single characters."""
+    found: list[str] = []
+    for run in _RUN.finditer(normal(text)):
+        if run["word"] is None:
+            found += chain(pairs(run[0]), run[0] if len(run[0]) > 1 else "")
+        elif run[0] not in STOP_WORDS:
+            found.append(stem(run[0]))
+    return found
+
+
 def unstemmed(text: str) -> list[str]:
     """Return the terms with whole words instead of stems, for an index with a stemmer of its own."""
     found: list[str] = []
     for run in _RUN.finditer(_ASKING.sub(" ", normal(text))):
         if run["word"] is None:
             found += pairs(run[0])
-        elif run[0] not in _EMPTY:
+        elif run[0] not in STOP_WORDS:
             found.append(run[0])
     return found
 

@@ -105,4 +105,4 @@ def _replaced(hooks: HookRunner, call: ToolUse, output: ToolOutput, said: HookOu
     if isinstance(file := output.facts.get("output_file"), str) and kept != file:
         remove(file, durability="process")
         del facts["output_file"]
-    return replace(output, content=content, facts=facts)
+    return replace(output, content=content, facts=facts, fenced=False)

@@ -75,7 +75,8 @@ class CompletedCall(msgspec.Struct, frozen=True):
     @property
     def result(self) -> ToolResult:
         try:
-            return escape_result(tool_result(self.call.id, self.output.content, is_error=self.output.is_error))
+            result = tool_result(self.call.id, self.output.content, is_error=self.output.is_error)
+            return result if self.output.fenced else escape_result(result)
         except InputError as error:
             return tool_result(self.call.id, f"{self.call.name} returned an invalid result ({error.problem}).", is_error=True)
 

@@ -18,8 +18,8 @@ from ..core.wording import counted
 from ..memory.memory import Memory
 from ..memory.recall.render import age_text, cut_text, readable_text
 from ..memory.store.contract import ChangeReason, Proposed, Saved
-from ..memory.store.draft import MOST_BYTES
-from ..memory.store.topic import Topic, evidence_of
+from ..memory.store.draft import MOST_BYTES, Draft
+from ..memory.store.topic import PERSONAL, Topic, evidence_of
 from ..tools.tool import Builtin, Context, ToolOutput, failure
 from .project import ServedProject
 
@@ -104,9 +104,9 @@ class MemoryTools:
     def _write(self, memory: Memory, name: str, given: Wire, evidence: tuple[str, ...] = ()) -> str:
         self._project.count_change()
         fields: dict[str, Any] = {field: given[field] for field in ("type", "description", "body")}
-        done = memory.save(name, **fields, evidence=evidence, why=self._why())
+        done = save_for_client(memory, Draft(name, **fields, evidence=evidence), self._why())
         if isinstance(done, Proposed):
-            return f"The change waits for the user's approval: lamina inbox accept {done.id}"
+            return f"The change waits for the user's approval. Tell them: lamina inbox accept {done.id}"
         return _outcome(done)
 
     def _remove(self, given: Wire) -> str:
@@ -131,6 +131,17 @@ class MemoryTools:
 
     def _why(self) -> ChangeReason:
         return ChangeReason("agent", f"saved by {self._client} over MCP")
+
+
+def save_for_client(memory: Memory, draft: Draft, why: ChangeReason) -> Saved | Proposed:
+    """Save a client's memory. One about the user waits for approval: a call does not show whether the user said it."""
+    if draft.type not in PERSONAL:
+        return memory.save(
+            draft.name, type=draft.type, description=draft.description, body=draft.body, evidence=draft.evidence, why=why
+        )
+    gated = memory.store()
+    gated.check(why.who)
+    return gated.inbox.propose_save(draft, why=why)
 
 
 def known(memory: Memory, name: str) -> Topic:

@@ -45,7 +45,7 @@ class ServedProject:
         self.agent = agent
         self._settings = settings
         self._clock = clock
-        self._changes: deque[float] = deque()
+        self._changes: deque[float] = deque(maxlen=MOST_CHANGES)
         self._lock = threading.Lock()
 
     @property

@@ -27,9 +27,10 @@ from ..maintenance.transfer.mcp_memory import (
 from ..maintenance.transfer.portable_topic import kind_of, make_description
 from ..memory.memory import Memory
 from ..memory.store.contract import ChangeReason, Proposed
-from ..memory.store.topic import Topic
+from ..memory.store.draft import Draft
+from ..memory.store.topic import PERSONAL, Kind, Topic
 from ..tools.tool import Builtin, Context, ToolOutput, failure
-from .memory_tools import printable_name
+from .memory_tools import printable_name, save_for_client
 from .project import ServedProject
 
 # One call creates or deletes at most this many; each is a write with its journal.
@@ -153,13 +154,9 @@ class ReferenceTools:
         self._project.count_change()
         body = listed([*map(escape_observation, entity.observations), *map(relation_item, entity.relations)])
         about = make_description("\n".join(entity.observations[:1])) or entity.name
-        done = memory.save(
-            entity.topic.file if entity.topic is not None else entity.name,
-            type=(entity.topic.type if entity.topic is not None else None) or kind_of(entity.kind) or "reference",
-            description=f"{entity.kind}: {about}",
-            body=body or f"- {entity.kind}",
-            why=self._why,
-        )
+        name = entity.topic.file if entity.topic is not None else entity.name
+        draft = Draft(name, _type(entity), f"{entity.kind}: {about}", body or f"- {entity.kind}")
+        done = save_for_client(memory, draft, self._why)
         if isinstance(done, Proposed):
             raise InputError(entity.name, "the change waits for the user's approval", f"they run `lamina inbox accept {done.id}`")
 
@@ -174,6 +171,12 @@ class ReferenceTools:
     def _open_nodes(self, memory: Memory, given: Wire) -> Wire:
         found = [topic for name in given["names"] if (topic := memory.get(name)) is not None]
         return _as_graph([_entity(topic) for topic in found])
+
+
+def _type(entity: Entity) -> Kind:
+    """Return the memory's type. A client's call does not show that the user said it, so a new one is not about the user."""
+    known = entity.topic.type if entity.topic is not None else kind_of(entity.kind)
+    return known if known is not None and (entity.topic is not None or known not in PERSONAL) else "reference"
 
 
 def _object(properties: Wire) -> Wire:

@@ -44,6 +44,7 @@ class ReplayFigures(msgspec.Struct, frozen=True):
     usd: float = 0.0
     comparison: Comparison = Comparison()  # answers of a real model, with --ask
     unexplained_usd: float = 0.0  # cost of recorded cache breaks without a cause, which is in no row
+    unrecorded_usd: float = 0.0  # estimated cost of recorded summaries whose calls are not in the transcript
     compactions: int = 0
     breaks: int = 0  # requests that do not start with the previous one
     regrets: int = 0  # files or results read again after they were removed from view
@@ -64,6 +65,7 @@ class ReplayFigures(msgspec.Struct, frozen=True):
     quotes: int = 0  # results that answers quote, and those of which a quoted line was not in the request
     quotes_hidden: int = 0
     unexplained_breaks: int = 0  # recorded cache breaks within five minutes without a cause
+    unrecorded_calls: int = 0  # recorded summaries whose calls are not in the transcript
     facts: int = 0  # probe facts checked, and those found in the context
     facts_in_context: int = 0
     files: int = 0  # files used so far, and those the context still names
@@ -92,7 +94,7 @@ class ReplayFigures(msgspec.Struct, frozen=True):
     def to_json(self) -> dict[str, Any]:
         """Return the figures for --json; those that other programs read come first."""
         usd = self.cost_usd
-        counts = {name: getattr(self, name) for name in self.__struct_fields__[4:]}
+        counts = {name: getattr(self, name) for name in self.__struct_fields__[5:]}
         return {
             "input_units": round(self.input_units, 1),
             "cost_usd": round(usd, 6) if usd is not None else None,
@@ -104,6 +106,7 @@ class ReplayFigures(msgspec.Struct, frozen=True):
             "written_1h_tokens": self.usage.cache_write_1h,
             **counts,
             "unexplained_usd": round(self.unexplained_usd, 6),
+            "unrecorded_usd": round(self.unrecorded_usd, 6),
             **({"asked": self.comparison.to_json()} if self.comparison.calls or self.comparison.failed else {}),
         }
 

@@ -1,8 +1,8 @@
 """Find what an answer takes from earlier in the conversation, and whether the model could still see it. Pure.
 
-A line of at least SHORTEST_LINE characters counts as quoted if an earlier tool result has the same line. It is hidden if the
-request of that moment does not contain it: cleared, cut to a preview, or replaced by a summary. Indentation and the line numbers
-of Read are ignored.
+A line of at least SHORTEST_LINE characters counts as quoted if an earlier tool result has the same line and the recorded agent
+still saw that result. It is hidden if the request of that moment does not contain it: cleared, cut to a preview, or replaced by a
+summary. Indentation and the line numbers of Read are ignored.
 
 An Edit needs the lines it replaces, a Read needs to know its path. Where these were shown before and are hidden now, the model
 would have to fetch them again. `Fetch` names the call that brings them back.
@@ -10,6 +10,7 @@ would have to fetch them again. `Fetch` names the call that brings them back.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -25,7 +26,7 @@ LONGEST = 80
 # The line numbers that Read puts before each line.
 _NUMBERED = re.compile(r"^\s*\d+(?:→|\t)")
 # The text that an Edit or a MultiEdit replaces, in common agents.
-_REPLACED = ("old_string", "old_str")
+_REPLACED = ("old_string", "old_str", "oldText")
 
 
 class Fetch(NamedTuple):
@@ -49,10 +50,12 @@ class Hidden(NamedTuple):
 
 
 class ShownText:
-    """Follows the tool results and tool inputs of one session."""
+    """Follows the tool results and tool inputs of one session. `gone` is the step from which the recorded agent saw a result no more."""
 
-    def __init__(self) -> None:
+    def __init__(self, gone: Mapping[str, int]) -> None:
+        self._gone = gone
         self._calls: dict[str, ToolUse] = {}
+        self._until: list[float] = []  # source → the step from which the recorded agent did not see it
         self._sources: list[Fetch] = []
         self._results: dict[str, int] = {}  # line → the newest result with it
         self._inputs: dict[str, int] = {}  # line → the newest Edit or Write with it
@@ -61,7 +64,7 @@ class ShownText:
         for block in results:
             call = self._calls.pop(block.tool_use_id, None)
             if call is not None and block.text:
-                self._add(Fetch(call.name, call.input, block.text), self._results)
+                self._add(Fetch(call.name, call.input, block.text), self._results, block.tool_use_id)
 
     def answered(self, calls: Sequence[ToolUse]) -> None:
         self._calls = {**self._calls, **{call.id: call for call in calls}}
@@ -71,26 +74,28 @@ class ShownText:
                 text for name, text in _named_strings(call.input) if name not in (*_REPLACED, "file_path", "path")
             )
             if path is not None and written:
-                self._add(Fetch("Read", {"file_path": path}, written), self._inputs)
+                self._add(Fetch("Read", {"file_path": path}, written), self._inputs, call.id)
 
-    def _add(self, source: Fetch, index: dict[str, int]) -> None:
+    def _add(self, source: Fetch, index: dict[str, int], call: str) -> None:
         self._sources.append(source)
+        self._until.append(self._gone.get(call, math.inf))
         for line in long_lines(source.text):
             index[line] = len(self._sources) - 1
 
-    def look(self, answer: Sequence[Text | ToolUse], shown: str | None) -> Hidden:
-        """Compare an answer's text and calls with the request it answers, whose whole text is `shown`; None contains all."""
+    def look(self, answer: Sequence[Text | ToolUse], shown: str | None, at: int = 0) -> Hidden:
+        """Compare the answer of step `at` with the request it answers, whose whole text is `shown`; None contains all."""
         quoted: dict[int, str] = {}  # result → a quoted line that is hidden, or nothing
         for line in _lines_of(answer):
             source = self._results.get(line)
-            if source is not None:
+            if source is not None and at < self._until[source]:
                 quoted[source] = quoted.get(source) or (line if shown is not None and line not in shown else "")
         if shown is None:
             return Hidden(len(quoted), 0, (), ())
-        hidden = [(at, line) for at, line in quoted.items() if line]
-        examples = tuple(f"{self._sources[at].title()}: {line[:LONGEST]}" for at, line in hidden[:MOST_EXAMPLES])
-        needed = dict.fromkeys(at for block in answer if isinstance(block, ToolUse) for at in self._needed(block, shown))
-        return Hidden(len(quoted), len(hidden), examples, tuple(self._sources[at] for at in needed))
+        hidden = [(found, line) for found, line in quoted.items() if line]
+        examples = tuple(f"{self._sources[found].title()}: {line[:LONGEST]}" for found, line in hidden[:MOST_EXAMPLES])
+        needed = dict.fromkeys(found for block in answer if isinstance(block, ToolUse) for found in self._needed(block, shown))
+        fetches = tuple(self._sources[found] for found in needed if at < self._until[found])
+        return Hidden(len(quoted), len(hidden), examples, fetches)
 
     def _needed(self, call: ToolUse, shown: str) -> Iterator[int]:
         if call.name in WRITERS:

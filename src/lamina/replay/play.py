@@ -158,7 +158,7 @@ class _Player:
         self._time = SOME_TIME
         self._index = ""  # the memory index, until it is sent
         self._reads = ReadTracker()
-        self._shown = ShownText()
+        self._shown = ShownText(stage.script.results_gone())
         self._fetched = 0
         self._readable = 0
         self._recorded_readable = 0  # what the last recorded request left in the cache
@@ -233,7 +233,7 @@ class _Player:
             self._move(step.time)
             self._session.after_call(self._reply(step, None))
             return
-        hidden = self._look(step, request)
+        hidden = self._look(step, request, at)
         if hidden.fetches:
             request = self._fetch(hidden.fetches, request) or request
         repeats = self._reads.called(step.calls, lambda: _seen(self._c))
@@ -257,10 +257,10 @@ class _Player:
         self._settle()
         return request
 
-    def _look(self, step: RecordedAnswer, request: Wire) -> Hidden:
+    def _look(self, step: RecordedAnswer, request: Wire, at: int) -> Hidden:
         """Count what the answer quotes; nothing is hidden from it where nothing is removed."""
         said = [block for block in step.blocks if isinstance(block, Text | ToolUse)]
-        found = self._shown.look(said, None if self._endless else text_of_request(request))
+        found = self._shown.look(said, None if self._endless else text_of_request(request), at)
         self._add(ReplayFigures(quotes=found.quotes, quotes_hidden=found.hidden, fetched=len(found.fetches)))
         return found
 

@@ -4,6 +4,9 @@ A recorded request that read less from the cache than the one before had left th
 another model, nor something that the program removed explains it, the break is unexplained: a changed tool list, an eviction, a
 second program. No policy can prevent those, and a replay has none. So the row is billed without unexplained breaks of less than
 five minutes, and they are shown apart.
+
+A compaction was a call too. Transcripts of other programs do not have it, so it is estimated: it read what was in the cache and
+wrote the recorded summary.
 """
 
 from __future__ import annotations
@@ -23,9 +26,10 @@ from .figures import ReplayFigures, RequestPoint, bill_call, has_missed, usage_c
 from .play import Played
 from .repeated_reads import ReadTracker
 from .script import Probe, RecordedAnswer, ReplayScript, look_for
+from .token_scale import TokenCounter
 
 
-def replay_recorded(script: ReplayScript, probes: Mapping[int, Probe], window: int) -> Played:
+def replay_recorded(script: ReplayScript, probes: Mapping[int, Probe], window: int, count: TokenCounter) -> Played:
     """Answers without reported usage count as calls with no tokens."""
     total, points, reads = ReplayFigures(compactions=script.recorded.compactions), list[RequestPoint](), ReadTracker()
     before, asked = _Before(), ""
@@ -47,7 +51,20 @@ def replay_recorded(script: ReplayScript, probes: Mapping[int, Probe], window: i
             total += look_for(probe, _recorded_view(script, at))
     for usage in script.recorded.side:
         total += bill_call(script.model, usage, side=True)
+    if script.system is None:  # a transcript of Lamina has its prompt and its side calls
+        total += _summary_calls(script, count)
     return Played(total, tuple(points))
+
+
+def _summary_calls(script: ReplayScript, count: TokenCounter) -> ReplayFigures:
+    total = ReplayFigures()
+    for since, item in script.recorded.summaries:
+        before = [answer for at, answer in script.answers.items() if at < since and answer.usage is not None]
+        if before and (usage := before[-1].usage) is not None:
+            made = Usage(cache_read=readable_after(usage), output_tokens=count.of(item.blocks))
+            billed = bill_call(before[-1].model, made, side=True)
+            total += billed + ReplayFigures(unrecorded_calls=1, unrecorded_usd=billed.usd)
+    return total
 
 
 class _Before(msgspec.Struct, frozen=True):

@@ -105,7 +105,7 @@ def _rows(
     count, calls, asked = TokenCounter(learnt.scale), len(script.answers), wanted.window or _hinted(script, first)
     window = limits_for(RecordedProvider(script.model, count), first.policy, first, window=asked, options={}, notices=[]).window
     points = wanted.comparison_model.points(script) if wanted.comparison_model is not None else frozenset[int]()
-    rows = {RECORDED: replay_recorded(script, probes, window)}
+    rows = {RECORDED: replay_recorded(script, probes, window, count)}
     for variant, held in settings:
         done = 0
 

@@ -20,7 +20,7 @@ import msgspec
 
 from .. import sources
 from ..conversation.compaction.probes import Fact, drawn, judged, texts_of
-from ..core.blocks import Block, Text, ToolResult, ToolUse, Wire, text, tool_result
+from ..core.blocks import Block, Text, ToolResult, ToolUse, Wire, text, tool_result, tool_use
 from ..core.errors import InputError
 from ..core.log import Log
 from ..core.records import Attachment, Boundary, Clear, Event, Foreign, Message, Record, Revoke, Snapshot, Span, Spill
@@ -41,6 +41,24 @@ _INDEX = re.compile(
 )
 # The model that Claude Code names for answers of its own, such as an error message.
 SYNTHETIC = "<synthetic>"
+# Tools of pi, Codex and other agents, and those of Lamina that do the same.
+SAME_TOOLS = {
+    "read": "Read",
+    "read_file": "Read",
+    "view": "Read",
+    "edit": "Edit",
+    "edit_file": "Edit",
+    "str_replace": "Edit",
+    "apply_patch": "Edit",
+    "write": "Write",
+    "write_file": "Write",
+    "bash": "Bash",
+    "shell": "Bash",
+    "exec_command": "Bash",
+    "grep": "Grep",
+    "glob": "Glob",
+    "find": "Glob",
+}
 # Bytes of a spilled result that is read back; no provider takes a request with a larger one.
 MOST_RESULT = 8 << 20
 NO_CONVERSATION = "the file has no model answer"
@@ -101,6 +119,17 @@ class ReplayScript(NamedTuple):
         """The answers to requests, by step number."""
         return {at: step for at, step in enumerate(self.steps) if isinstance(step, RecordedAnswer) and step.sent}
 
+    def results_gone(self) -> dict[str, int]:
+        """Return the calls whose results the recorded program removed from view, with the first step that no longer saw them."""
+        gone = {
+            block.tool_use_id if isinstance(block, ToolResult) else block.id: self.recorded.gone[item.uuid]
+            for _, item in self.items
+            if item.uuid in self.recorded.gone
+            for block in item.blocks
+            if isinstance(block, ToolResult | ToolUse)
+        }
+        return {**gone, **self.recorded.results_gone}
+
     def spread(self, count: int, *, skip: int = 0) -> list[int]:
         """Return at most `count` answer steps, spread evenly up to the end of the session, without the first `skip`."""
         points = list(self.answers)[skip:]
@@ -113,7 +142,8 @@ def read_script(path: Path) -> ReplayScript:
     health = Health()
     records = _own([record for record in sources.read(path, health=health) if not isinstance(record, Foreign)])
     originals = _originals(path, records)
-    whole = list(_whole(records, originals))
+    snapshot = next((record for record in reversed(records) if isinstance(record, Snapshot)), None)
+    whole = list(_whole(records if snapshot is not None else _with_our_names(records), originals))
     log = Log.load(lambda: whole)
     if log.newer is not None:
         raise InputError(str(path), "was written by a newer version of Lamina", "upgrade Lamina")
@@ -123,7 +153,6 @@ def read_script(path: Path) -> ReplayScript:
     answers = [step for step in made.steps if isinstance(step, RecordedAnswer) and step.sent]
     if not answers:
         raise InputError(str(path), NO_CONVERSATION, "pass a transcript of Lamina, Claude Code, Codex or pi")
-    snapshot = next((record for record in reversed(records) if isinstance(record, Snapshot)), None)
     return ReplayScript(
         model=_mostly([answer.model for answer in answers]),
         ttl=_lifetime(answers),
@@ -142,6 +171,22 @@ def _own(records: list[Record]) -> list[Record]:
         return records
     flat = (Message, Attachment, Boundary)
     return [msgspec.structs.replace(record, sidechain=False) if isinstance(record, flat) else record for record in records]
+
+
+def _with_our_names(records: Sequence[Record]) -> list[Record]:
+    """Give the tools of other agents the names of Lamina's, since the layers know tools by name."""
+    return [
+        msgspec.structs.replace(record, blocks=tuple(_renamed(block) for block in record.blocks))
+        if isinstance(record, Message) and record.role == "assistant"
+        else record
+        for record in records
+    ]
+
+
+def _renamed(block: Block) -> Block:
+    if not isinstance(block, ToolUse) or block.name not in SAME_TOOLS:
+        return block
+    return tool_use(block.id, SAME_TOOLS[block.name], block.input)
 
 
 def _originals(path: Path, records: Sequence[Record]) -> dict[str, str]:

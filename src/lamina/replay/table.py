@@ -86,6 +86,11 @@ def _odd(report: ReplayReport) -> list[str]:
                 f"{name}: {broke} within five minutes without a cause in the transcript cost ${figures.unexplained_usd:,.2f}; "
                 "this is taken out of the row, since no policy can prevent it."
             )
+        if figures.unrecorded_calls:
+            calls = counted(figures.unrecorded_calls, "summary", "summaries")
+            notes.append(
+                f"{name}: the calls for {calls} are not in the transcripts and estimated at ${figures.unrecorded_usd:,.2f}."
+            )
         if figures.over_window:
             could = ", so a provider would reject them" if name == APPEND else ""
             share = f"{figures.over_window:,} of {counted(figures.calls, 'request')}"

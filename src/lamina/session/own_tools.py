@@ -110,7 +110,7 @@ class _MemoryTools:
             return failure(str(error))
         if not found:
             return ToolOutput("No memory matches. Try other words.")
-        return ToolOutput("\n\n".join(self._shown(one.topic, one.age) for one in found))
+        return ToolOutput("\n\n".join(self._shown(one.topic, one.age) for one in found), fenced=True)
 
     def _shown(self, topic: Topic, age: float) -> str:
         part = cut_text(readable_text(topic.body), lines=MOST_LINES, size=MOST_BYTES)

@@ -20,7 +20,7 @@ from ..conversation.state import Conversation
 from ..core.blocks import ToolResult, ToolUse, Wire, text
 from ..core.errors import DiskError
 from ..core.inputs import Given
-from ..core.reach import MEMORY_SEARCH, path_in, tool_names
+from ..core.reach import path_in, tool_names
 from ..layers.l6_dream.trigger import recover_dreams
 from ..tools.read_state import ReadRange, ReadState
 
@@ -226,5 +226,5 @@ class SessionStart:
             if found is None:
                 return False
             output = run_own(cast("SessionBase", self), found, call)
-            self._add_result(call.id, output.content, is_error=output.is_error, ours=found.name == MEMORY_SEARCH)
+            self._add_result(call.id, output.content, is_error=output.is_error, ours=output.fenced)
             return True

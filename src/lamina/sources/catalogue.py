@@ -32,7 +32,7 @@ Tell: TypeAlias = Callable[[int, int], None]
 
 FILE_NAME = "sessions.sqlite"
 # Increase this when the tables, the scan or the prices change: the file is made anew.
-VERSION = 1
+VERSION = 2
 # Bytes of sessions per transaction: about a second of work, in which another process waits.
 BATCH_BYTES = 64 << 20
 # The bytes before the offset show whether a file was appended to or written anew.
@@ -189,8 +189,9 @@ def with_catalogue(home: Path | None, work: Callable[[Catalogue], T]) -> T:
         catalogue = Catalogue(where)
         try:
             return work(catalogue)
-        except sqlite3.Error as error:
-            if where is not None and error.sqlite_errorcode not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        except (sqlite3.Error, msgspec.DecodeError) as error:
+            waited = getattr(error, "sqlite_errorcode", None) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+            if where is not None and not waited:
                 with suppress(DiskError):
                     remove_database(index_path(where))
         finally:

@@ -18,6 +18,8 @@ from ..core.records import Attachment, Boundary, Message, Record
 from ..core.usage import Usage, count_of
 from .scan import Scan, Turn, is_injected
 
+# Fields lie at most this deep inside a payload.
+DEEPEST = 4
 CALLS = ("function_call", "custom_tool_call", "local_shell_call", "tool_search_call")
 OUTPUTS = ("function_call_output", "custom_tool_call_output", "tool_search_output")
 
@@ -31,18 +33,19 @@ def scan_row(scan: Scan, turns: list[Turn], row: Mapping[str, Any]) -> None:
     match kind:
         case "session_meta":
             scan.noted(cwd=_str(payload.get("cwd")), id=_str(payload.get("id")))
-            scan.parent = scan.parent or _str(payload.get("parent_thread_id"))
+            scan.parent = scan.parent or _str(_find(payload, "parent_thread_id", DEEPEST).get("parent_thread_id"))
         case "turn_context":
             scan.model = _str(payload.get("model")) or scan.model
         case "response_item":
-            words = _words(payload)
-            if payload.get("role") == "user" and words and not is_injected(words):
+            words = _words(payload, injected=False)
+            if payload.get("role") == "user":
                 scan.said(turns, "user", words, time)
-            elif payload.get("role") == "assistant" and words:
+            elif payload.get("role") == "assistant":
                 scan.said(turns, "assistant", words, time)
         case "compacted":
             scan.compactions += 1
         case "token_usage_record":
+            scan.model = _str(payload.get("model")) or scan.model
             scan.answered_usage(read_tokens(payload))
         case "event_msg" if payload.get("type") == "token_count":
             info = payload.get("info")
@@ -52,14 +55,22 @@ def scan_row(scan: Scan, turns: list[Turn], row: Mapping[str, Any]) -> None:
 
 
 def read_tokens(payload: object) -> Usage | None:
-    """Read a count of tokens. What was read from the cache is a part of the input, reasoning is a part of the output."""
-    if not isinstance(payload, Mapping):
-        return None
-    for name in ("usage", "token_usage", "last_token_usage", "info"):
-        if isinstance(payload.get(name), Mapping):
-            return read_tokens(payload[name])
-    given, cached = count_of(payload.get("input_tokens")), count_of(payload.get("cached_input_tokens"))
-    return Usage(max(0, given - cached), min(given, cached), 0, 0, count_of(payload.get("output_tokens"))) if given else None
+    """Read a count of tokens. Cached tokens are a part of the input, and reasoning is a part of the output."""
+    found = _find(payload, "input_tokens", DEEPEST)
+    given, output = count_of(found.get("input_tokens")), count_of(found.get("output_tokens"))
+    cached = min(given, count_of(found.get("cached_input_tokens")))
+    return Usage(given - cached, cached, 0, 0, output) if given else None
+
+
+def _find(value: object, name: str, depth: int) -> Mapping[str, Any]:
+    """Return the outermost object that has this field; versions of Codex nest it differently."""
+    if not isinstance(value, Mapping):
+        return {}
+    if name in value:
+        return value
+    parts = (part for key, part in value.items() if not key.startswith("total"))  # running totals are not one response
+    inner = (_find(part, name, depth - 1) for part in parts) if depth else iter(())
+    return next(filter(None, inner), {})
 
 
 class CodexReader:
@@ -86,6 +97,7 @@ class CodexReader:
             case "response_item":
                 yield from self._item(payload, time)
             case "token_usage_record":
+                self._model = _str(payload.get("model")) or self._model
                 self._note_usage(read_tokens(payload))
                 yield from self._release()
             case "event_msg" if payload.get("type") == "token_count" and isinstance(payload.get("info"), Mapping):
@@ -104,14 +116,14 @@ class CodexReader:
             return
         if kind == "message" and role != "assistant":
             yield from self._release()
-            words = _words(item)
-            if role == "user" and not is_injected(words):
-                yield from self._add(self._message("user", _text(words), time))
-            elif words:
+            words = _words(item, injected=False) if role == "user" else ""
+            context = _words(item, injected=True) if role == "user" else _words(item)
+            if context:
                 self._count += 1
-                found = Attachment(f"codex-{self._count}", self._leaf, time, "instructions", _text(words))
+                found = Attachment(f"codex-{self._count}", self._leaf, time, "instructions", _text(context))
                 self._leaf = found.uuid
                 yield found
+            yield from self._add(self._message("user", _text(words), time))
             return
         blocks = _text(_words(item)) if kind == "message" else _call(item) if kind in CALLS else ()
         if not blocks:
@@ -168,13 +180,12 @@ class CodexReader:
                 yield msgspec.structs.replace(record, summary=True) if isinstance(record, Message) else record
 
 
-def _words(item: Mapping[str, Any]) -> str:
+def _words(item: Mapping[str, Any], *, injected: bool | None = None) -> str:
+    """Return the text of a message; with `injected`, only the parts that a program inserted, or only the others."""
     content = item.get("content")
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list) else ()
-    texts = (part.get("text") for part in parts if isinstance(part, Mapping))
-    return "\n\n".join(part for part in texts if isinstance(part, str))
+    parts = content if isinstance(content, list) else [{"text": content}]
+    texts = [part.get("text") for part in parts if isinstance(part, Mapping)]
+    return "\n\n".join(part for part in texts if isinstance(part, str) and injected in (None, is_injected(part)))
 
 
 def _text(words: str) -> tuple[Block, ...]:

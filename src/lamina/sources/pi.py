@@ -70,35 +70,44 @@ class PiReader:
     def __init__(self) -> None:
         self._count = 0
         self._leaf: str | None = None
-        self._order: list[str] = []  # messages so far, to find what a compaction keeps
+        self._lines: list[str] = []  # the ids of all lines, and those of messages: they tell what a compaction keeps
+        self._messages: dict[str, int] = {}
 
     def read(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[Record]:
         for row in rows:
-            if row.get("type") == "session":
-                continue
             self._count += 1
+            if row.get("type") == "session":
+                self._lines.append("")
+                continue
             uuid, time = _str(row.get("id")) or f"pi-{self._count}", _str(row.get("timestamp"))
             parent = _str(row.get("parentId")) if "parentId" in row else self._leaf
+            self._lines.append(uuid)
             yield from self._row(row, uuid, parent or None, time)
             self._leaf = uuid
 
     def _row(self, row: Mapping[str, Any], uuid: str, parent: str | None, time: str) -> Iterator[Record]:
         kind, message = row.get("type"), row.get("message")
         if kind == "message" and isinstance(message, Mapping) and (found := _message(message, uuid, parent, time)):
-            self._order.append(uuid)
+            self._messages[uuid] = len(self._lines) - 1
             yield found
         elif kind in ("custom_message", "branch_summary"):
             words = _str(row.get("summary")) or _words(row.get("content"))
             yield Message(uuid, parent, time, "user", (text(words),) if words else (), meta=True)
         elif kind == "compaction":
-            first = _str(row.get("firstKeptEntryId"))
-            kept = self._order[self._order.index(first) :] if first in self._order else []
-            boundary = f"{uuid}-boundary"
+            first, boundary = self._first_kept(row), f"{uuid}-boundary"
+            kept = [message for message, line in self._messages.items() if line >= first]
             yield Boundary(boundary, parent, time, "auto", count_of(row.get("tokensBefore")), tuple(kept))
             summary = _str(row.get("summary"))
             yield Message(uuid, boundary, time, "user", (text(summary),) if summary else (), summary=True, by=boundary)
         else:
             yield Foreign(str(kind), uuid, parent, time)
+
+    def _first_kept(self, row: Mapping[str, Any]) -> int:
+        """Return the first line that a compaction keeps. Version 1 gives its number, later ones its id."""
+        named, number = _str(row.get("firstKeptEntryId")), row.get("firstKeptEntryIndex")
+        if named and named in self._lines:
+            return self._lines.index(named)
+        return number if isinstance(number, int) and number > 0 else len(self._lines)
 
 
 def _message(message: Mapping[str, Any], uuid: str, parent: str | None, time: str) -> Message | None:

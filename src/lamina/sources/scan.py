@@ -1,4 +1,4 @@
-"""What a list and a search know about a session: a fold over the lines of its file, which goes on where it stopped.
+"""The figures and texts of a session for lists and searches: a fold over the lines of its file that can be continued.
 
 Invariants: scanning a file in two parts gives the same as scanning it at once, so an index follows a file by its appended bytes;
 the state is small, whatever the size of the file. The usage of an answer is counted once, although each record of it repeats it.
@@ -71,19 +71,19 @@ class Scan(msgspec.Struct):
     total: Usage = Usage()
     usd: float = 0.0
     unpriced: int = 0
-    open: dict[str, tuple[str, Usage]] = {}
+    open: dict[str, tuple[Usage, float | None]] = {}  # answers that may go on: usage and cost so far
     running: Usage | None = None  # a running total that replaces the sum, in files without a record per answer
     last: str = ""
 
     @property
     def usage(self) -> Usage:
-        found = sum((usage for _, usage in self.open.values()), self.total)
+        found = sum((usage for usage, _ in self.open.values()), self.total)
         return self.running if self.running is not None and not found.total else found
 
     @property
     def cost_usd(self) -> float | None:
         """The cost so far; None if a model's price is unknown."""
-        prices = [price_of(model, usage) for model, usage in self.open.values()]
+        prices = [usd for _, usd in self.open.values()]
         if self.running is not None and not (self.total.total or self.open):
             prices.append(price_of(self.model, self.running))
         if self.unpriced or None in prices:
@@ -99,13 +99,9 @@ class Scan(msgspec.Struct):
         """Count an answer; another record of the same answer replaces its usage."""
         if usage is not None or key not in self.open:
             self.open.pop(key, None)
-            self.open[key] = (model, usage or Usage())
+            self.open[key] = (usage or Usage(), price_of(model, usage or Usage()))
         if len(self.open) > OPEN_ANSWERS:
-            self._close(next(iter(self.open)))
-
-    def _close(self, key: str) -> None:
-        model, usage = self.open.pop(key)
-        self.paid(usage, price_of(model, usage))
+            self.paid(*self.open.pop(next(iter(self.open))))
 
     def answered_usage(self, usage: Usage | None) -> None:
         """Count the usage of an answer that the current model gave."""
@@ -124,7 +120,8 @@ class Scan(msgspec.Struct):
             return
         if speaker == "user":
             self.number += 1
-            self.prompt = self.prompt or one_line(text)
+            # A command such as `/model` does not say what a session is about.
+            self.prompt = one_line(text) if not self.prompt or self.prompt.startswith("/") else self.prompt
         self.messages += 1
         turns.append(Turn(max(1, self.number), speaker, time, text, self.last))
         self.last = cut_words(text, BEFORE_CHARS)

@@ -16,6 +16,7 @@ import msgspec
 from ..core.errors import DiskError
 from ..core.records import Record
 from ..core.settings import Settings
+from ..core.usage import Usage
 from ..disk.paths.project import slug
 from ..disk.settings_files import lamina_home, user_home
 from ..disk.transcripts.jsonl import Health, decode_object, raw_lines
@@ -47,10 +48,12 @@ class SourceSession(msgspec.Struct, frozen=True):
     messages: int
     cost_usd: float | None
     tokens: int
+    usage: Usage = Usage()
     size: int = 0
     parent: str = ""
     compactions: int = 0
     skipped: int = 0
+    subagents: tuple[SourceSession, ...] = ()  # set by fold_subagents
 
 
 def homes_of(settings: Settings, environ: Mapping[str, str]) -> dict[Origin, Path]:
@@ -70,10 +73,11 @@ def sessions(
     """Return the sessions of the project of `cwd`, or of all, newest first. Directories that cannot be read go to `unread`."""
     variables = os.environ if environ is None else environ
     trouble = [] if unread is None else unread
-    rows = with_catalogue(
-        lamina_home(variables), lambda catalogue: follow_sessions(catalogue, settings, variables, trouble, tell)
-    )
-    found = [session for row in rows if (session := session_of(row)).messages or session.tokens]
+
+    def listed(catalogue: Catalogue) -> list[SourceSession]:
+        return [session_of(row) for row in follow_sessions(catalogue, settings, variables, trouble, tell)]
+
+    found = [session for session in with_catalogue(lamina_home(variables), listed) if session.messages or session.tokens]
     if cwd is not None:
         inside = project_filter(cwd)
         found = [session for session in found if inside(session)]
@@ -106,6 +110,7 @@ def session_of(row: IndexedFile) -> SourceSession:
         messages=scan.messages,
         cost_usd=scan.cost_usd,
         tokens=scan.usage.total,
+        usage=scan.usage,
         size=row.size,
         parent=scan.parent,
         compactions=scan.compactions,
@@ -122,8 +127,16 @@ def project_filter(cwd: str | os.PathLike[str]) -> Callable[[SourceSession], boo
     def inside(session: SourceSession) -> bool:
         where = session.project
         if where and where not in roots:
-            roots[where] = project_root(where)
-        return (where and roots[where] == root) or (session.origin in ("lamina", "claude-code") and _place(session) in places)
+            try:
+                roots[where] = project_root(where)
+            except ValueError:  # a transcript may name a path that this system cannot have, or cannot encode
+                roots[where] = Path(where)
+        if where and roots[where] == root:
+            return True
+        # A project that was moved keeps its sessions: they lie in its directory, under the name of the old one. Two projects may
+        # share a directory, since `a-b` and `a/b` have the same name there; then the recorded directory decides.
+        place = _place(session) if session.origin in ("lamina", "claude-code") else ""
+        return place in places and (not where or slug(where) != place)
 
     return inside
 
@@ -135,20 +148,29 @@ def _place(session: SourceSession) -> str:
 
 
 def fold_subagents(found: list[SourceSession]) -> list[SourceSession]:
-    """Return the sessions that a user started, with the tokens and costs of their subagents.
+    """Return the sessions that a user started, each with its subagents and with their tokens and costs.
 
     Lamina's own sessions record those of their subagents themselves. A subagent whose session is gone stands for itself.
     """
-    started = {session.id: session for session in found if not session.parent}
-    alone: list[SourceSession] = []
-    for child in (session for session in found if session.parent):
-        above = started.get(child.parent)
-        if above is None:
-            alone.append(child)
-        elif above.origin != "lamina":
-            cost = None if above.cost_usd is None or child.cost_usd is None else above.cost_usd + child.cost_usd
-            started[above.id] = msgspec.structs.replace(above, cost_usd=cost, tokens=above.tokens + child.tokens)
-    return sorted((*started.values(), *alone), key=lambda session: (-session.modified, session.path))
+    children: dict[str, list[SourceSession]] = {}
+    for session in found:
+        if session.parent:
+            children.setdefault(session.parent, []).append(session)
+    # Two files may have the same id; the subagents count once.
+    folded = [_with_subagents(session, children.pop(session.id, [])) for session in found if not session.parent]
+    alone = [child for below in children.values() for child in below]
+    return sorted((*folded, *alone), key=lambda session: (-session.modified, session.path))
+
+
+def _with_subagents(session: SourceSession, children: list[SourceSession]) -> SourceSession:
+    paid = [session, *(children if session.origin != "lamina" else ())]
+    costs = [one.cost_usd for one in paid]
+    return msgspec.structs.replace(
+        session,
+        tokens=sum(one.tokens for one in paid),
+        cost_usd=None if None in costs else sum(cost or 0.0 for cost in costs),
+        subagents=tuple(children),
+    )
 
 
 def read(session: SourceSession | str | os.PathLike[str], *, health: Health | None = None) -> Iterator[Record]:

@@ -40,7 +40,7 @@ def _act(arguments: Wire, context: Context) -> ToolOutput:
         return failure(NOT_HERE)
     try:
         query, exact = str(arguments["query"]), bool(arguments.get("exact", False))
-        return ToolOutput(context.past(query, int(arguments.get("count", USUAL)), exact, context.abort.is_set))
+        return ToolOutput(context.past(query, int(arguments.get("count", USUAL)), exact, context.abort.is_set), fenced=True)
     except Aborted:
         return failure(STOPPED)
     except LaminaError as error:

@@ -36,6 +36,7 @@ class ToolOutput(msgspec.Struct, frozen=True):
     content: str | list[Wire]  # what the model reads
     is_error: bool = False
     facts: Wire = {}  # for people and layers; see each tool
+    fenced: bool = False  # a text of Lamina's own, with fences around the data in it; every other text is escaped
 
 
 class FileChange(NamedTuple):

@@ -55,7 +55,7 @@ def followed(*records: Placed | Sequence[Placed]) -> Registry:
         for record in one if isinstance(one, Sequence) else [one]:
             view.add(record)
     registry = Registry()
-    registry.follow(view, RULES, size)
+    registry.follow(view, RULES._replace(cold=True), size)
     return registry
 
 
@@ -232,7 +232,7 @@ def test_an_answer_is_shortened_once_and_never_after_an_undo() -> None:
     for record in records:
         view.add(record)
     registry = Registry()
-    registry.follow(view, RULES._replace(spared=frozenset({"call-w", "think-t", "0"})), size)
+    registry.follow(view, RULES._replace(cold=True, spared=frozenset({"call-w", "think-t", "0"})), size)
     planned = plan_cold(registry, keep_none)
     assert (planned.thinking, planned.inputs) == ([], [])
     assert "0" not in ids(planned.results)

@@ -96,6 +96,12 @@ def test_the_tail_begins_with_a_turn_or_a_round(least: int, most: int, first: st
     assert size(block for item in kept for block in item.blocks) <= most
 
 
+def test_a_tail_that_would_hold_everything_is_given_up() -> None:
+    items = [*talk(), said("new")]
+    made = plan(items, size=size, tail_min=100_000, tail_max=200_000)
+    assert names(items[made.end :]) == ["new"]
+
+
 def test_a_tail_never_reaches_back_over_what_stands_for_others() -> None:
     items = [summary("s", "what was"), *talk(turns=1), Item("snip", "user", (), "snip"), *talk(turns=1)[:4]]
     items = [*items[:6], *(Item(f"{item.uuid}+", item.role, item.blocks, item.kind, f"{item.key}+") for item in items[6:])]

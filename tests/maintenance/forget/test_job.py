@@ -78,8 +78,9 @@ def left_in(home: Path, cwd: Path) -> list[str]:
     return [what for what, there in wrong.items() if there]
 
 
-def stopped_everywhere(base: Path, fault: Fault) -> Iterator[tuple[Run, list[str]]]:
-    """Meet the fault at each call that changes the disk, and return what was wrong then, and after a second run."""
+def stopped_everywhere(base: Path, fault: Fault, *, step: int = 1) -> Iterator[tuple[Run, list[str]]]:
+    """Meet the fault at each call that changes the disk, or at each of so many, and return what was wrong then, and after a second
+    run."""
     cwd, made, tree = base / "project", base / "made", base / "tree"
     make_home(made, cwd)
     shutil.copytree(cwd, tree)
@@ -94,7 +95,7 @@ def stopped_everywhere(base: Path, fault: Fault) -> Iterator[tuple[Run, list[str
         say("complete" if report.is_complete() else "not complete")
         say(" ".join(one.why for one in report.skipped))
 
-    for met in every(base, prepare, act, fault):
+    for met in every(base, prepare, act, fault, step=step):
         yield met, list(_violations(met, fault, cwd))
         shutil.rmtree(met.directory)
 
@@ -135,10 +136,11 @@ def _spills_fit(home: Path) -> bool:
 @pytest.mark.usefixtures("crash_points")
 def test_stopped_or_failing_anywhere_it_tells_the_truth_and_a_second_run_finishes(tmp_path: Path, fault: Fault) -> None:
     tried = 0
-    for met, wrong in stopped_everywhere(tmp_path, fault):
+    # bench/forget_faults.py meets all of them at every call, in twenty minutes.
+    for met, wrong in stopped_everywhere(tmp_path, fault, step=1 if fault in FAULTS[:2] else 5):
         assert wrong == [], met
         tried += bool(met.point)
-    assert tried > (50 if Extent.every else 0)
+    assert tried > (20 if Extent.every else 0)
 
 
 def test_interrupted_twice_it_is_finished_by_a_resume_and_known_to_doctor_until_then(home: Path, cwd: Path) -> None:

@@ -85,3 +85,21 @@ def test_memory_that_is_read_only_takes_no_import_not_even_a_dry_one(project: Pa
     monkeypatch.setenv("LAMINA_MEMORY_MODE", "read-only")
     assert isinstance(run(import_command, "mem0.json", "--dry-run").exception, SettingError)
     assert run(export_command, "m.json", "--format", "mem0").stdout == "created   m.json\nFiles (mem0): 1 created.\n"
+
+
+@pytest.mark.spec("B13", "B5", "B6")
+def test_an_import_is_marked_with_its_origin_and_waits_in_mode_confirm(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (project / "a.md").write_text("---\nname: style\ndescription: Short answers\ntype: feedback\n---\n\nShort answers.\n")
+    monkeypatch.setenv("LAMINA_MEMORY_MODE", "confirm")
+    assert "proposed" in run(import_command, "a.md").stdout
+    with Memory.open(project) as memory:
+        assert memory.topics() == []
+        [waiting] = memory.waiting()
+        assert (waiting.type, waiting.origin) == ("feedback", "import claude-code")
+    monkeypatch.delenv("LAMINA_MEMORY_MODE")
+    run(import_command, "a.md")
+    with Memory.open(project) as memory:
+        [topic] = memory.topics()
+        assert topic.fields["origin"] == "import claude-code"
+    run(export_command, "out", "--format", "claude-code")
+    assert "origin" not in (project / "out" / "style.md").read_text()

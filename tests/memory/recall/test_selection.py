@@ -18,8 +18,9 @@ from lamina.memory.memory import Memory
 from lamina.memory.recall import selection as select
 from lamina.memory.recall.library import MemoryLibrary
 from lamina.memory.recall.plan import RecallQuestion, SeenMemories
-from lamina.memory.recall.rank import LOOKED_AT, Corpus, SearchDocument, clear_fits
+from lamina.memory.recall.rank import Corpus, SearchDocument
 from lamina.memory.recall.selection import SelectorReply, choose_by_model, choose_by_ranker
+from lamina.memory.recall.threshold import LOOKED_AT, clear_fits
 from lamina.memory.store.topic_files import TopicHeader
 
 POLICY = SurfacingPolicy()

@@ -370,6 +370,8 @@ def test_a_wildcard_shows_a_link_that_leads_outside_and_does_not_follow_it(tree:
     long = ours("ls -ld --time-style=+ o*/", tree).stdout.decode()
     assert long.startswith("l")
     assert long.endswith(f"out -> {tree.outside}\n")
+    assert b"\tout\n" in ours("du -s */", tree).stdout
+    assert ours("du -s *", tree) == bash("du -s *", tree.memory)
     plan = plan_readonly("ls -d */", cwd=tree.memory, roots=tree.roots)
     assert isinstance(plan, ReadOnlyPlan)
     assert str(tree.memory / "out") in [read.path for read in plan.reads]
@@ -382,7 +384,8 @@ def test_a_wildcard_shows_a_link_that_leads_outside_and_does_not_follow_it(tree:
         "cat */",
         "ls -R */",
         "stat */",
-        "du */",
+        "du out",
+        "du out/",
     ):
         assert not isinstance(plan_readonly(line, cwd=tree.memory, roots=tree.roots), ReadOnlyPlan), line
 

@@ -34,7 +34,7 @@ Means: TypeAlias = Literal["value", "not", "off"]
 
 OURS = "lamina"
 OWN_PREFIX = "LAMINA_"
-DEFAULT_POLICY = "classic"
+DEFAULT_POLICY = "balanced"
 
 # Keys and variables that are not derived from the setting's name, mostly those of Claude Code. The first variable that is set wins.
 KEYS = {

@@ -44,7 +44,8 @@ def updated_state(c: Conversation) -> MicroState:
         _begin(c, state)
     if c.log.revoked != state.revoked:
         _note_revoked(c, state)
-    rules = Rules(c.policy.micro.clearable, state.spared, state.marker_tokens)
+    cold = c.policy.cold
+    rules = Rules(c.policy.micro.clearable, state.spared, state.marker_tokens, cold.clear or cold.repeated)
     if state.registry.follow(c.log.view, rules, lambda block: tokens_of(c, block)):
         c.cache_edits.prune(state.registry)
     return state

@@ -57,6 +57,10 @@ NOTHING: frozenset[str] = frozenset()
 GROWTH_ANSWERS = 20
 
 
+# A call of which nothing more needs to be known.
+UNREAD = ToolCall("", 0)
+
+
 class Clearable(NamedTuple):
     """A result that may be cleared. `before` is the number of tokens in view before it: clearing it rewrites everything after
     it."""
@@ -65,7 +69,7 @@ class Clearable(NamedTuple):
     record: str
     tokens: int
     before: int
-    call: ToolCall = ToolCall("", 0)
+    call: ToolCall
 
 
 class OldAnswer(NamedTuple):
@@ -90,6 +94,7 @@ class Rules(NamedTuple):
     clearable: frozenset[str]
     spared: frozenset[str] = frozenset()  # tool_use ids and answers of clearings that the user undid
     marker_tokens: int = 0  # tokens of the marker that replaces a cleared result
+    cold: bool = False  # whether a cold cache or a compaction may clear: what only they need is followed too
 
 
 class Registry:
@@ -178,7 +183,7 @@ class Registry:
             tokens = measure(block)
             if isinstance(block, ToolUse):
                 if is_clearable(block.name, rules.clearable):
-                    self._calls[block.id] = read_call(block, self.answers)
+                    self._calls[block.id] = read_call(block, self.answers) if rules.cold else UNREAD
             elif isinstance(block, ToolResult) and not item.synthetic and not pinned:
                 shown = view.replaced.get(block.tool_use_id) or view.once.get(block.tool_use_id)
                 self._register(block, item.uuid, tokens, rules, shown)
@@ -186,14 +191,14 @@ class Registry:
         if item.role == "assistant" and not pinned and item.uuid not in rules.spared:
             if any(is_long(block, rules.clearable) for block in item.blocks):
                 self.long_answers.append(LongAnswer(item, start))
-            if item.uuid not in view.shortened:
-                self._note_old(item, rules)
+            if rules.cold and item.uuid not in view.shortened:
+                self._note_old(item)
         elif item.kind in MEMORIES and not pinned:
             self.surfaced.append(Surfaced(item.uuid, self.tokens - start, self.said))
         elif item.kind == "said" and item.role == "user" and any(not isinstance(block, ToolResult) for block in item.blocks):
             self.said += 1
 
-    def _note_old(self, item: Item, rules: Rules) -> None:
+    def _note_old(self, item: Item) -> None:
         old = OldAnswer(item, self.answers, self.said)
         if any(isinstance(block, Thinking | RedactedThinking) for block in item.blocks):
             self.thinking.append(old)
@@ -204,7 +209,7 @@ class Registry:
         call = block.tool_use_id
         if call not in self._calls or call in self._known:
             return
-        if shown is None:
+        if rules.cold and shown is None:
             self.repeated.take(self._calls[call], block)
         if call in rules.spared or (shown is not None and is_marker(shown)):
             return

@@ -50,7 +50,7 @@ def clear(c: Conversation) -> None:
     if c.settings.idle_clearing and _after_pause(c, state):
         return
     by_provider = c.capabilities.context_management and clears_by_itself(c.prompt.options)
-    if c.settings.cache_edits and not c.capabilities.cache_edits and not state.unsupported:
+    if c.settings.cache_edits and not c.capabilities.cache_edits and not (state.unsupported or c.cache_edits.off):
         state.unsupported = True
         c.notify_once(UNSUPPORTED)
     if c.settings.cache_edits and c.capabilities.cache_edits and not c.cache_edits.off and not by_provider:

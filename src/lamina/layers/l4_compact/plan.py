@@ -6,7 +6,8 @@ unless the user asks to summarise *from* a message on. Four rules decide where `
 - user messages that no answer has seen yet stay, unless they alone would fill the window;
 - tool results that no answer has seen yet stay with their calls, under the same condition;
 - an answer with open calls stays, since their results are still to come;
-- the policy's tail stays: the newest tokens, between its two limits, from the beginning of a turn if possible.
+- the policy's tail stays, unless nothing would be left to summarise: the newest tokens, between its two limits, from the beginning of a
+  turn if possible.
 
 A cut never separates a call from its result. Items that replace other records (a summary, a snip) are never kept, since the
 replaced records could not be found again.
@@ -70,10 +71,15 @@ def plan(
         if pivot.side == "up_to" and end < (floor := _folded_end(items)):
             end = next(index for index in range(floor, len(legal)) if legal[index])
     elif tail_max > 0:
-        end = _tail_from(items, legal, stays, tail_min, tail_max, size)
-    # Summarising only a summary, or only restored context, would lose detail and gain nothing.
-    worth_it = any(item.role == "assistant" or is_said(item) for item in items[start:end])
-    return SummaryPlan(start, end, len(items)) if worth_it else SummaryPlan(0, 0, len(items))
+        shorter = _tail_from(items, legal, stays, tail_min, tail_max, size)
+        # A tail that holds the whole conversation would leave nothing to summarise, and a full window full.
+        end = shorter if _is_worth_it(items[:shorter]) else stays
+    return SummaryPlan(start, end, len(items)) if _is_worth_it(items[start:end]) else SummaryPlan(0, 0, len(items))
+
+
+def _is_worth_it(items: Sequence[Item]) -> bool:
+    """Return whether there is something to summarise. Only a summary, or restored context, would lose detail and gain nothing."""
+    return any(item.role == "assistant" or is_said(item) for item in items)
 
 
 def _open_from(items: Sequence[Item], legal: Sequence[bool], open_calls: Collection[str]) -> int:

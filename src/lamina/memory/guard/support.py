@@ -16,6 +16,8 @@ from ...core.terms import is_word, normal, stem, terms
 # A statement keeps at least this share of its content in a paraphrase, and at least two of its words.
 SHARE = 0.5
 FEWEST = 2.0
+# Of what the user asks to remember, a memory may reword more.
+ASKED_SHARE = 0.4
 # Of a statement of one or two words, nearly all.
 SHORT_SHARE = 0.6
 # The body of a memory explains: this share of it is the user's.
@@ -31,9 +33,9 @@ ORIGIN_SHARE = 0.4
 
 _WORDS = """
     user users person people prefer prefers preference preferences want wants wish wishes like likes ask asks asked say says said
-    name named call called role memory memories feedback rule rules always never keep keeps kept avoid avoids stop without instead
-    rather don doesn isn aren won m d ll re ve im not no nor none must need needs shall may might also only just very every each
-    here now approve approved approval approves doing does done how why remember know knows known
+    name named call called role dislike dislikes hate hates memory memories feedback rule rules always never keep keeps kept avoid
+    avoids stop without instead rather don doesn isn aren won m d ll re ve im not no nor none must need needs shall may might also
+    only just very every each here now approve approved approval approves doing does done how why remember know knows known
 """
 _SCAFFOLD = frozenset(stem(word) for word in _WORDS.split())
 # The same in scripts without spaces, removed before pairs are made.
@@ -48,6 +50,12 @@ NEGATION = re.compile(
     r"\b(?:not|no|never|none|nobody|neither|nor|without|stop|avoid|instead|cannot|(?:do|does|did|is|are|was|were|ca|wo|would|should|could|must"
     r"|have|has|had|need|ai)n['’]?t|nicht|nie|niemals|kein\w*|ohne|statt|pas|jamais|sans|nunca|sin|non(?!-)|mai)\b"
     r"|[不别別没沒勿無无莫未]|ない|ません|않|말|마세|못|안 ",
+    re.IGNORECASE,
+)
+# Words that reject something without a negation.
+_REJECTS = re.compile(
+    r"\b(?:hate|dislike|annoy\w*|leave (?:out|off|away)|drop|remove|omit|skip|less|fewer|too (?:many|much)|enough|tired of|refrain|quit"
+    r"|lass\w*|weg|weniger|genug|hasse|nervt)\b|讨厌|省略|去掉|别再|やめ|嫌|省い|싫|빼|그만",
     re.IGNORECASE,
 )
 # Words with a negation in them that negate nothing.
@@ -93,10 +101,11 @@ def _one_word(one: str, other: str) -> bool:
     return len(one) >= PREFIX and not one[0].isdigit() and (one.startswith(other) or other.startswith(one))
 
 
-def covers(wanted: Collection[str], known: Collection[str]) -> bool:
-    """Whether known words support a statement."""
+def covers(wanted: Collection[str], known: Collection[str], *, asked: bool = False) -> bool:
+    """Whether known words support a statement. `asked`: they ask to remember it."""
     total = weight(wanted)
-    return total > 0 and weight(shared(wanted, known)) >= max(min(FEWEST, SHORT_SHARE * total), SHARE * total)
+    needed = ASKED_SHARE * total if asked else max(min(FEWEST, SHORT_SHARE * total), SHARE * total)
+    return total > 0 and weight(shared(wanted, known)) >= needed
 
 
 def negated(text: str) -> bool:
@@ -110,15 +119,16 @@ def flips(claim: str, quote: str) -> bool:
         return False
     wanted = content(claim)
     new = weight(wanted - shared(wanted, content(quote)))
-    return new < 1 if mine else new <= 1 and negated(_up_to_claim(quote, wanted))
+    return new < 1 and not _REJECTS.search(quote) if mine else new <= 1 and negated(_up_to_claim(quote, wanted))
 
 
 def _up_to_claim(quote: str, wanted: Collection[str]) -> str:
-    """Return a quotation up to the end of the part that says the most of what is wanted. A "not" behind it negates something else."""
+    """Return the sentence that says the most of what is wanted, up to the end of that part. A "not" behind it negates something else."""
     ends = [*(found.start() for found in _PART_END.finditer(quote)), len(quote)]
     parts = [quote[start:end] for start, end in zip([0, *ends], ends, strict=False)]
     said = [weight(shared(wanted, content(part))) for part in parts]
-    return quote[: ends[said.index(max(said))]]
+    until = quote[: ends[said.index(max(said))]]
+    return next((each for each in reversed(_SENTENCE_END.split(until)) if each.strip()), until)
 
 
 def statements(body: str) -> list[Statement]:
@@ -164,7 +174,9 @@ def is_taken(statement: Statement, texts: Sequence[str], own: Collection[str]) -
     """Whether a passage of these texts has more of the statement than the user's own words have."""
     total, mine = weight(statement.content), weight(shared(statement.content, own))
     share, fewest = (ADVICE_SHARE, ADVICE_FEWEST) if statement.advice else (SHARE, min(FEWEST, total / 2))
-    for passage in passages(statement.content, texts, max(share * total, PAIR)):
+    if total - mine < min(1.0, fewest):
+        return False  # there is no word that could come from elsewhere
+    for passage in passages(statement.content, texts, max(share * total, mine + PAIR)):
         foreign = passage.hits - shared(passage.hits, own)
         # One word is enough if the passage says all of it.
         enough = 1.0 if weight(passage.hits) >= total and not statement.advice else fewest

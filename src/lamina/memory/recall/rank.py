@@ -5,12 +5,7 @@ From the second question on, an index is built, a part of it with each question:
 which a process with a single question would not recover. Invariants: the same corpus and question give the same answer, from
 the text and from the index, with ties broken by file. A memory that shares no term with the question is not in the answer.
 Pure: no file, no clock.
-
-This module also sets the threshold for memories that clearly fit a message. In doubt a memory is left out, and finding none
-is fine. A score tells which memory fits best, not whether any does, and it grows with the number of memories. So the
-threshold counts words: how many of the message's words a memory's name and description cover, in any language. Two are
-enough, or one that is the memory's whole name or the whole question. `bench/recall_turn.py` measures this, with the messages
-used for tuning and with others.
+A score tells which memory fits best, not whether any does; that is the threshold's task (threshold.py).
 """
 
 from __future__ import annotations
@@ -19,25 +14,28 @@ import math
 import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, islice
-from typing import NamedTuple
-from unicodedata import east_asian_width
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from ...core.terms import is_word, normal, sought, stem, terms
+from ...core.terms import STOP_WORDS, is_word, normal, sought, stem, terms
+
+if TYPE_CHECKING:  # loaded only for a large directory
+    from ..store.search_index import SearchIndex
+    from ..store.topic_files import TopicHeader
 
 # A name is chosen to be found by, a description gives the subject, a body contains much else.
 NAME_WEIGHT = 3.0
 DESCRIPTION_WEIGHT = 2.0
 BODY_WEIGHT = 1.0
-# The constants of BM25: how soon repetition stops to count, and how much a long body is penalised. Memories are short, so
-# length tells less about them than about web pages: half of the usual share finds more on LoCoMo.
+# The constants of BM25: how soon repetition stops to count, and how much a long text is penalised. A smaller penalty favours
+# long documents, which contain a word of every question.
 SATURATION = 1.2
-LENGTH_SHARE = 0.4
+LENGTH_SHARE = 0.75
 # A question that contains a memory's whole name asks for that memory, so it counts half as much again.
 TITLE_BONUS = 1.5
-# Matching all of a question is worth more than matching one word many times.
-COVERAGE = 0.8
+# Matching all of a question is worth more than matching one word many times. A larger share favours long documents.
+COVERAGE = 0.3
 # A longer question is a document, or contains one: its beginning and end give the subject. Each term costs a search.
 MOST_TERMS = 48
 MOST_CHARS = 8_000
@@ -46,6 +44,8 @@ MOST_PLACES = 50_000
 # The share of the memories that each question adds to the index, and the minimum: no question pays for all later ones.
 INDEX_PART = 10
 INDEX_LEAST = 100
+# Candidates that an index of a large directory gives: its own order differs a little from ours.
+CANDIDATES = 200
 
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 _FIELD, _END = "\x01", "\x00"
@@ -57,9 +57,13 @@ _WORDS = bytes(byte if chr(byte) in _LETTERS else 0x20 for byte in range(256))
 
 def query_terms(question: str) -> list[str]:
     """Return the terms to search for, in order and without duplicates."""
-    half = MOST_CHARS // 2
-    found = sought(question if len(question) <= MOST_CHARS else f"{question[:half]}\n{question[-half:]}")
+    found = sought(cut_question(question))
     return found if len(found) <= MOST_TERMS else found[: MOST_TERMS // 2] + found[-MOST_TERMS // 2 :]
+
+
+def cut_question(question: str) -> str:
+    half = MOST_CHARS // 2
+    return question if len(question) <= MOST_CHARS else f"{question[:half]}\n{question[-half:]}"
 
 
 class SearchDocument(NamedTuple):
@@ -70,11 +74,12 @@ class SearchDocument(NamedTuple):
 
 
 class Ranked(NamedTuple):
-    """A ranked memory. `found` lists the question's terms in each field."""
+    """A ranked memory. `found` lists the question's terms in each field; `having` counts the memories that have each term."""
 
     at: int
     score: float
     found: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+    having: Mapping[str, int] = {}
 
 
 class Corpus:
@@ -83,7 +88,8 @@ class Corpus:
     __slots__ = ("_asked", "_files", "_held", "_index", "_names", "_starts", "_text")
 
     def __init__(self, documents: Iterable[SearchDocument]) -> None:
-        parts, starts, self._files, self._names, lengths = list[str](), list[int](), list[str](), list[str](), list[int]()
+        parts, starts, self._files, self._names = list[str](), list[int](), list[str](), list[str]()
+        described, bodies = list[int](), list[int]()
         at = 0
         for file, name, description, body in documents:
             name, description, body = normal(name), normal(description), normal(body)
@@ -92,14 +98,13 @@ class Corpus:
             starts += (at, second, third)
             at = third + len(body) + 1
             parts += (name, _FIELD, description, _FIELD, body, _END)
-            lengths.append(at - third)
+            described.append(third - second)
+            bodies.append(at - third)
             self._files.append(file)
             self._names.append(name)
         self._text = "".join(parts)
         self._starts = [*starts, at]
-        average = sum(lengths) / len(lengths) if lengths else 1.0
-        # The length penalty of each body.
-        self._held = [1 - LENGTH_SHARE + LENGTH_SHARE * length / average for length in lengths]
+        self._held = (_penalties(described), _penalties(bodies))
         self._index = _Index()
         self._asked = False
 
@@ -111,32 +116,8 @@ class Corpus:
         if self._asked:
             self._index.grow(self._text, self._starts, max(INDEX_LEAST, len(self) // INDEX_PART))
         self._asked = True
-        wanted = query_terms(question)
-        counts = {term: self._places(term) for term in wanted}
-        scores, covered, total = dict[int, float](), dict[int, float](), 0.0
-        for places in counts.values():
-            often = self._often(places)
-            # BM25's weight of a term. A term that no memory has weighs most: it is a part of the question without an answer.
-            weight = math.log(1 + (len(self) - len(often) + 0.5) / (len(often) + 0.5))
-            total += weight
-            for at, count in often.items():
-                scores[at] = scores.get(at, 0.0) + weight * count / (SATURATION + count)
-                covered[at] = covered.get(at, 0.0) + weight
-        for at, score in scores.items():
-            scores[at] = score * (1 - COVERAGE + COVERAGE * covered[at] / total)
-        known = set(wanted)
-        for at in {field // 3 for places in counts.values() for field in places if field % 3 == 0}:
-            if known.issuperset(terms(self._names[at])):
-                scores[at] *= TITLE_BONUS
-        return [Ranked(at, scores[at], self._found(at, counts)) for at in self._best(scores, most)]
-
-    def _best(self, scores: dict[int, float], most: int) -> list[int]:
-        """Return the best memories. Sorting plain numbers first is ten times as fast as comparing scores and files of all."""
-        if most <= 0:
-            return []
-        least = sorted(scores.values(), reverse=True)[:most][-1:]
-        good = [at for at, score in scores.items() if score >= least[0]]
-        return sorted(good, key=lambda at: (-scores[at], self._files[at]))[:most]
+        counts = {term: self._places(term) for term in query_terms(question)}
+        return _rank(counts, _Documents(self._files, self._names, *self._held, len(self)), most)
 
     def _places(self, term: str) -> dict[int, int]:
         """Return how often the term occurs in each field, by field number (three per memory)."""
@@ -156,27 +137,104 @@ class Corpus:
                 continue
             rest = _REST.match(text, at + len(term)) if word else None
             end = rest.end() if rest is not None else at + len(term)
-            if not word or stem(text[at:end]) == term:
+            if not word or (stem(text[at:end]) == term and text[at:end] not in STOP_WORDS):
                 field = bisect_right(starts, at) - 1
                 found[field] = found.get(field, 0) + 1
             at, left = end, left - 1
 
-    def _often(self, places: dict[int, int]) -> dict[int, float]:
-        """Return how often the term occurs in each memory, weighted by field; a long body weighs less."""
-        often: dict[int, float] = {}
-        held, get = self._held, often.get
-        for field, count in places.items():
-            at = field // 3
-            kind = field - 3 * at
-            if kind == 2:
-                often[at] = get(at, 0.0) + BODY_WEIGHT * count / held[at]
-            else:
-                often[at] = get(at, 0.0) + (DESCRIPTION_WEIGHT if kind else NAME_WEIGHT) * count
-        return often
 
-    def _found(self, at: int, counts: dict[str, dict[int, int]]) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-        name, description, body = (tuple(term for term, places in counts.items() if 3 * at + kind in places) for kind in range(3))
-        return name, description, body
+class _Documents(NamedTuple):
+    """The documents that the places of terms refer to. `described` and `bodies` are the penalties for length; `having` counts
+    the documents with each term, if these are only a part of `total`."""
+
+    files: Sequence[str]
+    names: Sequence[str]
+    described: Sequence[float]
+    bodies: Sequence[float]
+    total: int
+    having: Mapping[str, int] | None = None
+
+
+# How often a term occurs in each field, by field number (three per document).
+_Places: TypeAlias = dict[int, int]
+
+
+def _rank(counts: Mapping[str, _Places], documents: _Documents, most: int) -> list[Ranked]:
+    scores, covered, total, having = dict[int, float](), dict[int, float](), 0.0, dict[str, int]()
+    for term, places in counts.items():
+        often = _often(places, documents)
+        having[term] = rare = len(often) if documents.having is None else documents.having[term]
+        # BM25's weight of a term. A term that no memory has weighs most: it is a part of the question without an answer.
+        weight = math.log(1 + (documents.total - rare + 0.5) / (rare + 0.5))
+        total += weight
+        for at, count in often.items():
+            scores[at] = scores.get(at, 0.0) + weight * count / (SATURATION + count)
+            covered[at] = covered.get(at, 0.0) + weight
+    for at, score in scores.items():
+        scores[at] = score * (1 - COVERAGE + COVERAGE * covered[at] / total)
+    for at in {field // 3 for places in counts.values() for field in places if field % 3 == 0}:
+        if counts.keys() >= set(terms(documents.names[at])):
+            scores[at] *= TITLE_BONUS
+    return [Ranked(at, scores[at], _found(at, counts), having) for at in _best(scores, documents.files, most)]
+
+
+def _best(scores: Mapping[int, float], files: Sequence[str], most: int) -> list[int]:
+    """Return the best documents. Sorting plain numbers first is ten times as fast as comparing scores and files of all."""
+    if most <= 0:
+        return []
+    least = sorted(scores.values(), reverse=True)[:most][-1:]
+    good = [at for at, score in scores.items() if score >= least[0]]
+    return sorted(good, key=lambda at: (-scores[at], files[at]))[:most]
+
+
+def _often(places: _Places, documents: _Documents) -> dict[int, float]:
+    """Return how often the term occurs in each document, weighted by field; a long description or body weighs less."""
+    often: dict[int, float] = {}
+    described, bodies, get = documents.described, documents.bodies, often.get
+    for field, count in places.items():
+        at = field // 3
+        kind = field - 3 * at
+        if kind == 2:
+            often[at] = get(at, 0.0) + BODY_WEIGHT * count / bodies[at]
+        elif kind:
+            often[at] = get(at, 0.0) + DESCRIPTION_WEIGHT * count / described[at]
+        else:
+            often[at] = get(at, 0.0) + NAME_WEIGHT * count
+    return often
+
+
+def _found(at: int, counts: Mapping[str, _Places]) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    name, description, body = (tuple(term for term, places in counts.items() if 3 * at + kind in places) for kind in range(3))
+    return name, description, body
+
+
+def rank_indexed(index: SearchIndex, question: str, most: int) -> list[tuple[TopicHeader, Ranked]]:
+    """Rank the memories of an index as a corpus of the same memories does. If a word is in very many of them, only those with
+    a rarer word are candidates."""
+    wanted = query_terms(question)
+    given = index.candidates(wanted, max(most, CANDIDATES), (NAME_WEIGHT, DESCRIPTION_WEIGHT, BODY_WEIGHT))
+    counts: dict[str, _Places] = {term: {} for term in wanted}
+    for at, candidate in enumerate(given.found):
+        for kind, field in enumerate(candidate.terms):
+            inside = field.split()
+            for term in counts.keys() & set(inside):
+                counts[term][3 * at + kind] = inside.count(term)
+    headers = [candidate.header for candidate in given.found]
+    files, names = [header.file for header in headers], [normal(header.name) for header in headers]
+    described = [_penalty(candidate.about, given.about) for candidate in given.found]
+    bodies = [_penalty(candidate.body, given.body) for candidate in given.found]
+    documents = _Documents(files, names, described, bodies, given.total, given.having)
+    return [(headers[each.at], each) for each in _rank(counts, documents, most)]
+
+
+def _penalties(lengths: Sequence[int]) -> list[float]:
+    """Return by how much each text's matches are divided: more for a text longer than the average."""
+    average = sum(lengths) / len(lengths) if lengths else 1.0
+    return [_penalty(length, average) for length in lengths]
+
+
+def _penalty(length: int, average: float) -> float:
+    return 1 - LENGTH_SHARE + LENGTH_SHARE * length / average
 
 
 class _Index:
@@ -209,7 +267,8 @@ class _Index:
                 for char in () if inside.isascii() else set(inside):
                     self._having[char].append(field)
         for word in islice(words, known, None):
-            self._stems[stem(word.decode())].append(word)
+            if word.decode() not in STOP_WORDS:  # "not" has the stem of "notes"
+                self._stems[stem(word.decode())].append(word)
         self.fields = last
 
     def word(self, term: str) -> dict[int, int]:
@@ -228,102 +287,3 @@ def explain(ranked: Ranked) -> str:
     """Explain why a memory was found, for the user: `name: test, database; text: real`."""
     found = (f"{field}: {', '.join(hits)}" for field, hits in zip(_FIELDS, ranked.found, strict=True) if hits)
     return "; ".join(found)
-
-
-# Two words of a message in a memory's name or description. One is chance: "test" is in half of all messages.
-ENOUGH = 2.0
-# A word found only in the body is a weaker sign than one in the name or description.
-BODY_SHARE = 0.5
-# A name is chosen to be found by: a word of it counts for half a word more, the whole name for one more.
-IN_NAME = 0.5
-WHOLE_NAME = 1.0
-# A memory that fits less than half as well as the best misses the point of the message.
-OF_BEST = 0.5
-# The number of results examined to find out which words are common here.
-LOOKED_AT = 200
-# A word in more than a tenth of the memories tells little, unless that is only a handful of them.
-COMMON_PART = 10
-COMMON_LEAST = 5
-# The weight of a common word, a generic work word, and a single digit.
-WEAK_SHARE = 0.5
-# The characters in a typical word: of scripts whose characters are words or syllables, of kana, and of other alphabets, which
-# are also compared in pairs.
-WIDE_WORD = 2
-KANA_WORD = 3
-OTHER_WORD = 5
-# A shorter run of characters occurs in words of any kind.
-OTHER_LEAST = 4
-# Stems of words that describe any kind of work.
-_ANY_WORK = frozenset(
-    [
-        *("add", "answ", "ask", "build", "call", "chang", "check", "cod", "command", "convert", "creat", "delet", "draft"),
-        *("error", "explain", "fail", "fil", "find", "first", "fix", "function", "get", "giv", "go", "good", "help", "how"),
-        *("keep", "know", "lin", "list", "look", "mak", "mean", "messag", "mov", "must", "nam", "need", "new", "next", "not"),
-        *("now", "old", "one", "only", "open", "out", "part", "project", "put", "read", "remov", "renam", "return", "right"),
-        *("same", "say", "see", "set", "show", "start", "step", "stop", "thing", "think", "try", "two", "up", "updat"),
-        *("user", "valu", "vers", "want", "way", "word", "work", "writ", "wrong"),
-        # Other languages in Latin letters: articles and connecting words.
-        *("aux", "das", "de", "del", "der", "des", "die", "du", "ein", "el", "en", "es", "est", "et", "eux", "il", "ist"),
-        *("la", "las", "le", "les", "lo", "los", "mit", "para", "por", "pour", "que", "qui", "se", "sur", "un", "und", "una"),
-        *("une", "von", "zu"),
-    ]
-)
-
-
-class ClearFit(NamedTuple):
-    """A memory that clearly fits. `words` is the number of the message's words that it covers."""
-
-    ranked: Ranked
-    words: float
-
-
-def clear_fits(message: str, ranked: Sequence[Ranked], names: Sequence[str], memories: int) -> list[ClearFit]:
-    """Return the memories that clearly fit, best first. `names` are the names of the ranked ones, in order; `memories` is
-    the total."""
-    asked = query_terms(message)
-    having = Counter(term for each in ranked for term in set(each.found[0]) | set(each.found[1]))
-    limit = max(COMMON_LEAST, min(memories, LOOKED_AT) // COMMON_PART)
-    weak = _ANY_WORK | {term for term, count in having.items() if count > limit}
-    fits = [ClearFit(each, _words(asked, each, name, weak)) for each, name in zip(ranked, names, strict=True)]
-    best = max((fit.words for fit in fits), default=0.0)
-    good = [fit for fit in fits if fit.words >= max(ENOUGH, OF_BEST * best)]
-    return sorted(good, key=lambda fit: -fit.words)
-
-
-def _words(asked: Sequence[str], each: Ranked, name: str, weak: Set[str]) -> float:
-    about = {*each.found[0], *each.found[1]}
-    body = set(each.found[2]) - about
-    found = _counted([term if term in about else "" for term in asked], weak)
-    if not found:
-        return 0.0
-    telling = {term for term in each.found[0] if term not in weak}
-    # "Who is Anna?" has one telling word, and that is the whole question.
-    if telling and telling >= {term for term in asked if term not in weak}:
-        return max(found, ENOUGH)
-    named = 0.0 if not telling else WHOLE_NAME if set(terms(name)) <= set(asked) else IN_NAME
-    return found + named + BODY_SHARE * _counted([term if term in body else "" for term in asked], weak)
-
-
-def _counted(row: Sequence[str], weak: Set[str]) -> float:
-    """Count the words in a row of terms. A Latin term is one word; overlapping pairs of characters count by typical word
-    length."""
-    words, chain = 0.0, ""
-    for term in [*row, ""]:
-        is_pair = len(term) > 1 and not is_word(term)
-        if is_pair and chain and chain[-1] == term[0]:
-            chain += term[1:]
-            continue
-        words += _in_chain(chain)
-        chain = term if is_pair else ""
-        if term and is_word(term):
-            words += WEAK_SHARE if term in weak or len(term) == 1 else 1.0
-    return words
-
-
-def _in_chain(chain: str) -> float:
-    if not chain:
-        return 0.0
-    if east_asian_width(chain[0]) not in ("W", "F"):
-        return len(chain) / OTHER_WORD if len(chain) >= OTHER_LEAST else 0.0
-    kana = sum("\u3040" <= char <= "\u30ff" for char in chain)
-    return (len(chain) - kana) / WIDE_WORD + kana / KANA_WORD

@@ -62,7 +62,7 @@ class ReadOnlyCommand(msgspec.Struct, frozen=True):
     apart: bool = False  # a value must be a word of its own: some versions read `-Po` as two options
     walks: bool = False  # looks at everything below a directory
     unlinked: str = ""  # the option without which it follows links inside a directory
-    entries: frozenset[str] = frozenset()  # options with which it shows a link itself, not what it leads to
+    entries: frozenset[str] = frozenset()  # options with which it shows a link itself, not what it leads to; "" means always
 
 
 def _long(names: str, values: Mapping[str, str] = MappingProxyType({}), **optional: str) -> Mapping[str, LongOption]:
@@ -223,6 +223,7 @@ _DU = ReadOnlyCommand(
     here=True,
     input=False,
     walks=True,
+    entries=frozenset({""}),
 )
 _FILE = ReadOnlyCommand(
     takes="files",

@@ -122,7 +122,7 @@ def _ordinary(
     if any(re.fullmatch(command.operand, word.text) is None for word in given.operands[:texts]):
         raise NotReadOnly(f"{name} does not accept this operand here; leave it out.")
     _refuse_expanding((*given.texts, *given.operands[:texts]), readable)
-    links = bool(given.names & command.entries)
+    links = bool({"", *given.names} & command.entries)
     files = [found for word in given.operands[texts:] for found in _file_names(word, readable, links=links and bool(word.wild))]
     operands = [word.text for word in given.operands[:texts]] + [file.name for file in files]
     if len(operands) > command.most:

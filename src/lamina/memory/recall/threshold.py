@@ -1,0 +1,199 @@
+"""The threshold of recall: which ranked memories clearly fit a message.
+
+In doubt a memory is left out, and finding none is fine. A memory fits if one sentence of the message passes two tests. The
+first counts words: the memory's name and description cover at least two words of the sentence, in any language, or one that
+is the memory's whole name or the whole question. The second asks whether chance explains the match. Rare words are stronger
+evidence than common ones; a long sentence, a message of many sentences and a store of many memories make chance matches
+likelier. `bench/find.py` measures both, with the messages used for tuning and with others. Pure.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence, Set
+from typing import NamedTuple
+from unicodedata import east_asian_width
+
+from ...core.terms import is_word, sought, terms
+from .rank import Ranked, cut_question, query_terms
+
+# Two words of a sentence in a memory's name or description. One is chance: "test" is in half of all messages.
+ENOUGH = 2.0
+# A word found only in the body is a weaker sign than one in the name or description.
+BODY_SHARE = 0.5
+# A name is chosen to be found by: a word of it counts for half a word more, the whole name for one more.
+IN_NAME = 0.5
+WHOLE_NAME = 1.0
+# A memory that fits less than half as well as the best misses the point of the message.
+OF_BEST = 0.5
+# The number of results examined to find out which words are common here.
+LOOKED_AT = 200
+# A word in more than a tenth of the memories tells little, unless that is only a handful of them.
+COMMON_PART = 10
+COMMON_LEAST = 5
+# The weight of a common word, a generic work word, and a single digit.
+WEAK_SHARE = 0.5
+# A message of this many terms is judged as one sentence: "When can we ship? Tomorrow, Friday?"
+SHORT_MESSAGE = 10
+# A match must be this unlikely, in natural logarithms: more so among many memories and in a message of many sentences. The
+# three numbers keep the recall of 47 memories and bring 3 instead of 70 memories to 14 long messages in a store of 1,000.
+PER_MEMORIES = 1.5
+PER_SENTENCES = 2.0
+ALLOWED = 3.0
+# The first and the last sentence are judged as in a message of two.
+EDGES = 2
+# Fewer memories than this say nothing about how common a word is.
+FEW_MEMORIES = 50
+# The characters in a typical word: of scripts whose characters are words or syllables, of kana, and of other alphabets, which
+# are also compared in pairs.
+WIDE_WORD = 2
+KANA_WORD = 3
+OTHER_WORD = 5
+# A shorter run of characters occurs in words of any kind.
+OTHER_LEAST = 4
+_SENTENCE = re.compile(r"(?<=[.!?;])\s+|[\n。！？；]+")
+# Stems of words that describe any kind of work.
+_ANY_WORK = frozenset(
+    [
+        *("add", "answ", "ask", "build", "call", "chang", "check", "cod", "command", "convert", "creat", "delet", "draft"),
+        *("error", "explain", "fail", "fil", "find", "first", "fix", "function", "get", "giv", "go", "good", "help", "how"),
+        *("keep", "know", "lin", "list", "look", "mak", "mean", "messag", "mov", "must", "nam", "need", "new", "next", "not"),
+        *("now", "old", "one", "only", "open", "out", "part", "project", "put", "read", "remov", "renam", "return", "right"),
+        *("same", "say", "see", "set", "show", "start", "step", "stop", "thing", "think", "try", "two", "up", "updat"),
+        *("user", "valu", "vers", "want", "way", "word", "work", "writ", "wrong"),
+        # Other languages in Latin letters: articles and connecting words.
+        *("aux", "das", "de", "del", "der", "des", "die", "du", "ein", "el", "en", "es", "est", "et", "eux", "il", "ist"),
+        *("la", "las", "le", "les", "lo", "los", "mit", "para", "por", "pour", "que", "qui", "se", "sur", "un", "und", "una"),
+        *("une", "von", "zu"),
+    ]
+)
+
+
+class ClearFit(NamedTuple):
+    """A memory that clearly fits. `words` is the number of words of one sentence that it covers."""
+
+    ranked: Ranked
+    words: float
+
+
+class _Word(NamedTuple):
+    """A matching word: one Latin term, or a chain of overlapping pairs, which may be several words or a part of one."""
+
+    terms: tuple[str, ...]
+    words: float
+
+
+class _Message(NamedTuple):
+    sentences: tuple[tuple[str, ...], ...]
+    memories: int
+    weak: Set[str]
+
+    def needed(self, at: int) -> float:
+        """Return how unlikely a match of this sentence must be. People ask before what they paste, or behind it."""
+        total = len(self.sentences)
+        sentences = total if 0 < at < total - 1 else min(total, EDGES)
+        return PER_MEMORIES * math.log(self.memories) + PER_SENTENCES * math.log(sentences) - ALLOWED
+
+
+def clear_fits(message: str, ranked: Sequence[Ranked], names: Sequence[str], memories: int) -> list[ClearFit]:
+    """Return the memories that clearly fit, best first. `names` are the names of the ranked ones, in order; `memories` is
+    the total."""
+    having = Counter(term for each in ranked for term in set(each.found[0]) | set(each.found[1]))
+    limit = max(COMMON_LEAST, min(memories, LOOKED_AT) // COMMON_PART)
+    weak = _ANY_WORK | {term for term, count in having.items() if count > limit}
+    asked = _Message(_sentences(message), max(memories, FEW_MEMORIES), weak)
+    fits = [ClearFit(each, _best(asked, each, name)) for each, name in zip(ranked, names, strict=True)]
+    best = max((fit.words for fit in fits), default=0.0)
+    good = [fit for fit in fits if fit.words >= max(ENOUGH, OF_BEST * best)]
+    return sorted(good, key=lambda fit: -fit.words)
+
+
+def _sentences(message: str) -> tuple[tuple[str, ...], ...]:
+    """Return the terms of each sentence; those of a short message together."""
+    rows = [tuple(row) for part in _SENTENCE.split(cut_question(message)) if (row := sought(part))]
+    return tuple(rows) if sum(map(len, rows)) > SHORT_MESSAGE else (tuple(query_terms(message)),)
+
+
+def _best(asked: _Message, each: Ranked, name: str) -> float:
+    """Return the number of words of the sentence that fits best; 0 if none does."""
+    about = {*each.found[0], *each.found[1]}
+    best = 0.0
+    for at, sentence in enumerate(asked.sentences):
+        if about.isdisjoint(sentence):
+            continue
+        matched = _words([term if term in about else "" for term in sentence])
+        beside = _words([term if term in each.found[2] and term not in about else "" for term in sentence])
+        count = _count(matched, asked.weak)
+        if not count:
+            continue
+        telling = {term for term in each.found[0] if term not in asked.weak}
+        # "Who is Anna?" has one telling word, and that is the whole question.
+        if len(asked.sentences) == 1 and telling and telling >= {term for term in sentence if term not in asked.weak}:
+            return max(count, ENOUGH)
+        named = 0.0 if not telling else WHOLE_NAME if set(terms(name)) <= set(sentence) else IN_NAME
+        total = count + named + BODY_SHARE * _count(beside, asked.weak)
+        if total >= ENOUGH and total > best and _surprise(sentence, matched, beside, each, asked.memories) >= asked.needed(at):
+            best = total
+    return best
+
+
+def _surprise(sentence: Sequence[str], matched: list[_Word], beside: list[_Word], each: Ranked, memories: int) -> float:
+    """Return how unlikely it is that a memory shares these words by chance, as a logarithm."""
+
+    def unlikely(words: list[_Word]) -> float:
+        return sum(word.words * _share(word) * max(map(rarity, word.terms)) for word in words)
+
+    def rarity(term: str) -> float:
+        return math.log((memories + 1) / (each.having.get(term, 0) + 0.5))
+
+    named = sum(rarity(term) for term in sentence if term in each.found[0])
+    found = unlikely(matched) + BODY_SHARE * unlikely(beside) + IN_NAME * named
+    return found - _choices(len(sentence), sum(word.words for word in matched))
+
+
+def _share(word: _Word) -> float:
+    return WEAK_SHARE if word.terms[0] in _ANY_WORK or len(word.terms[0]) == 1 else 1.0
+
+
+def _choices(terms: int, chosen: float) -> float:
+    """Return the logarithm of the number of ways to choose so many of the terms: each is another chance to match."""
+    chosen = min(chosen, terms)
+    return math.lgamma(terms + 1) - math.lgamma(chosen + 1) - math.lgamma(terms - chosen + 1)
+
+
+def _count(words: list[_Word], weak: Set[str]) -> float:
+    return sum(word.words * (WEAK_SHARE if len(word.terms) == 1 and _is_weak(word.terms[0], weak) else 1.0) for word in words)
+
+
+def _is_weak(term: str, weak: Set[str]) -> bool:
+    return is_word(term) and (term in weak or len(term) == 1)
+
+
+def _words(row: Sequence[str]) -> list[_Word]:
+    """Return the words in a row of terms, where "" separates. A Latin term is one word; overlapping pairs of characters count
+    by typical word length."""
+    return [_Word(chain, count) for chain in _chains(row) if (count := 1.0 if is_word(chain[0]) else _in_chain(chain))]
+
+
+def _chains(row: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    chain: tuple[str, ...] = ()
+    for term in [*row, ""]:
+        is_pair = len(term) > 1 and not is_word(term)
+        if is_pair and chain and chain[-1][-1] == term[0]:
+            chain += (term,)
+            continue
+        if chain:
+            yield chain
+        chain = (term,) if is_pair else ()
+        if term and is_word(term):
+            yield (term,)
+
+
+def _in_chain(chain: tuple[str, ...]) -> float:
+    text = chain[0] + "".join(pair[1:] for pair in chain[1:])
+    if east_asian_width(text[0]) not in ("W", "F"):
+        return len(text) / OTHER_WORD if len(text) >= OTHER_LEAST else 0.0
+    kana = sum("\u3040" <= char <= "\u30ff" for char in text)
+    return (len(text) - kana) / WIDE_WORD + kana / KANA_WORD

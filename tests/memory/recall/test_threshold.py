@@ -1,0 +1,61 @@
+"""The threshold: which memories clearly fit a message, and when none does."""
+
+from __future__ import annotations
+
+import pytest
+
+from lamina.memory.recall.rank import Corpus, SearchDocument
+from lamina.memory.recall.threshold import LOOKED_AT, clear_fits
+
+BACKUP = SearchDocument("backup.md", "backup-schedule", "Database backups run nightly at two", "Stored in the second region.")
+DEPLOY = SearchDocument("deploy.md", "deploy-day", "We deploy on Thursdays, never on Fridays")
+NOTES = SearchDocument("notes.md", "release-notes", "Release notes are written for customers", "One sentence each.")
+# Every memory has two of forty words, so that each word is in many of them.
+ENDS = ("ta", "vo", "ri", "mek", "sun", "lap", "nud", "zer")
+WORDS = [f"{first}{second}" for first in ("bal", "cor", "dun", "fel", "gim") for second in ENDS]
+FILLER = [
+    SearchDocument(f"{at}.md", f"n{at}", f"{WORDS[at % 40]} {WORDS[(at // 40 + at) % 40]} w{at} x{at}") for at in range(1_500)
+]
+
+
+def fitting(documents: list[SearchDocument], message: str) -> list[str]:
+    ranked = Corpus(documents).rank(message, LOOKED_AT)
+    fits = clear_fits(message, ranked, [documents[each.at].name for each in ranked], len(documents))
+    return [documents[fit.ranked.at].file for fit in fits]
+
+
+@pytest.mark.spec("Q1")
+def test_two_words_must_be_in_one_sentence_of_a_long_message() -> None:
+    together = "The import job takes far too long and customers complain. When do the database backups run, before or after it?"
+    apart = (
+        "The import job takes far too long and customers complain about the database. Rewrite the loop without a second query. "
+        "Then measure the memory with ten thousand rows and write the figures down. Keep the backups of both files until then."
+    )
+    assert fitting([BACKUP, DEPLOY, NOTES], together) == ["backup.md"]
+    assert fitting([BACKUP, DEPLOY, NOTES], apart) == []
+
+
+@pytest.mark.spec("Q1")
+def test_the_same_two_words_are_weaker_evidence_where_many_memories_have_them() -> None:
+    message = f"Rename the {WORDS[3]} of the {WORDS[4]} before the meeting"
+    few = [document for document in FILLER if document.file in ("3.md", "4.md", "43.md")]
+    assert fitting(few, message) == ["43.md"]
+    assert fitting(FILLER, message) == []
+
+
+def test_a_rare_pair_of_words_still_fits_in_a_large_store() -> None:
+    assert fitting([*FILLER, BACKUP, DEPLOY], "When do the database backups run?") == ["backup.md"]
+
+
+def test_a_message_of_a_few_words_is_one_sentence() -> None:
+    assert fitting([BACKUP, DEPLOY, NOTES], "Can we deploy this? Tomorrow, Friday?") == ["deploy.md"]
+
+
+def test_the_word_not_does_not_find_release_notes() -> None:
+    other = SearchDocument("other.md", "cache", "The cache is not shared", "Not now, not later.")
+    assert [each.at for each in Corpus([NOTES, other]).rank("who writes the notes", 5)] == [0]
+
+
+@pytest.mark.parametrize("message", ["🙂", "the of and to", "", "?!", "\x00" * 50, "the database backups " * 50_000])
+def test_odd_messages_give_an_answer_and_no_error(message: str) -> None:
+    assert fitting([BACKUP, DEPLOY, NOTES], message) in ([], ["backup.md"])
