@@ -16,6 +16,7 @@ from ... import __version__
 from ...core.errors import InputError, MissingExtra, UsageError
 from ...core.wording import counted
 from ...disk.home.agent_homes import agent_homes
+from ...disk.temp_files import is_temp
 from .file_change import AgentReport, FileChange, change_file, remove_empty
 from .hook_entries import read_object, with_entries, without_entries, write_object
 
@@ -104,11 +105,12 @@ def need_server() -> None:
 def _refuse_foreign(top: Path) -> None:
     if os.path.islink(top) or (os.path.exists(top) and not os.path.isdir(top)):
         raise InputError(str(top), "is not a folder", "move it away, then try again")
-    if not os.path.isdir(top) or not os.listdir(top):
-        return
     try:
         found = read_object((top / PLUGIN).read_bytes(), str(top / PLUGIN))
     except FileNotFoundError:
+        # The manifest is written first: another installation that has just begun has no file yet.
+        if not any(not is_temp(file.name) for file in _files(top)):
+            return
         found = {}
     author = found.get("author")
     if found.get("name") != "lamina" or not isinstance(author, dict) or author.get("name") != AUTHOR:
