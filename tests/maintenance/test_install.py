@@ -251,3 +251,21 @@ def test_only_our_entries_come_and_go(hooks: dict[str, Any], more: bool) -> None
     left = without_entries(new, "file")
     kept = {event: groups for event, groups in hooks.items() if groups or event != "Stop"}
     assert (json.loads(left) if left is not None else {"hooks": {}}) == {**document, "hooks": kept}
+
+
+@pytest.mark.spec("U5")
+def test_doctor_tells_who_writes_the_memories(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def told() -> list[str]:
+        report = json.loads(here("doctor", "--json", cwd=tmp_path).stdout)
+        return [found["problem"] for found in report["findings"] if found["kind"].startswith("plugin")]
+
+    assert told() == []
+    here("install", "claude-code")
+    assert any("Claude Code writes the memories here: its auto memory is on (its default)" in one for one in told())
+    (home / ".claude" / "settings.json").write_text('{"autoMemoryEnabled": false}')
+    assert any("Lamina writes the memories here" in one and "settings.json" in one for one in told())
+    monkeypatch.setenv("CLAUDE_CODE_DISABLE_AUTO_MEMORY", "0")
+    assert any("(CLAUDE_CODE_DISABLE_AUTO_MEMORY)" in one for one in told())
+    plugin = home / ".claude/skills/lamina/.claude-plugin/plugin.json"
+    plugin.write_text(plugin.read_text().replace('"version": "', '"version": "0.0.'))
+    assert "Lamina in Claude Code is out of date." in told()

@@ -281,6 +281,8 @@ def test_no_turn_is_reviewed_that_must_not_be(project: Path, transcript: Path, m
             row["message"]["content"] = [call]
             with transcript.open("a") as file:
                 file.write(json.dumps(row) + "\n")
+        case _:
+            raise AssertionError(why)
     given = read_hook_input(common(transcript, project, "Stop", **more))
     assert not wants_review(serve(project), given) or review_turn(serve(project), given) is None
     assert not list((Path.home() / ".lamina").rglob("*.md"))

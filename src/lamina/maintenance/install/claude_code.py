@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from ... import __version__
-from ...core.errors import InputError, MissingExtra, UsageError
+from ...core.errors import DiskError, InputError, MissingExtra, UsageError
 from ...core.wording import counted
 from ...disk.home.agent_homes import agent_homes
 from ...disk.temp_files import is_temp
-from .file_change import AgentReport, FileChange, change_file, remove_empty
+from .file_change import AgentReport, FileChange, change_file, read_file, remove_empty
 from .hook_entries import read_object, with_entries, without_entries, write_object
 
 NAME = "claude-code"
@@ -84,7 +84,7 @@ def state(environ: Mapping[str, str]) -> str:
     try:
         _refuse_foreign(top)
         changes = install(environ, dry_run=True).changes
-    except InputError:
+    except (InputError, DiskError):
         return "not Lamina's"
     except MissingExtra as error:
         return f"broken: {error}"
@@ -105,13 +105,11 @@ def need_server() -> None:
 def _refuse_foreign(top: Path) -> None:
     if os.path.islink(top) or (os.path.exists(top) and not os.path.isdir(top)):
         raise InputError(str(top), "is not a folder", "move it away, then try again")
-    try:
-        found = read_object((top / PLUGIN).read_bytes(), str(top / PLUGIN))
-    except FileNotFoundError:
-        # The manifest is written first: another installation that has just begun has no file yet.
-        if not any(not is_temp(file.name) for file in _files(top)):
-            return
-        found = {}
+    data = read_file(top / PLUGIN)
+    # The manifest is written first: another installation that has just begun has no file yet.
+    if data is None and all(is_temp(file.name) for file in _files(top)):
+        return
+    found = read_object(data, str(top / PLUGIN))
     author = found.get("author")
     if found.get("name") != "lamina" or not isinstance(author, dict) or author.get("name") != AUTHOR:
         raise InputError(str(top), "was not made by Lamina, so nothing was changed", "move it away, then try again")

@@ -6,18 +6,17 @@ Codex runs a hook only once its user has trusted it. Lamina never writes that tr
 
 from __future__ import annotations
 
-import os
 import shlex
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ...core.errors import InputError, UsageError
+from ...core.errors import DiskError, InputError, MissingExtra, UsageError
 from ...core.prompt_files import prompt_text
 from ...disk.home.agent_homes import agent_homes
 from .claude_code import lamina_command, need_server
-from .file_change import AgentReport, change_file, remove_empty
+from .file_change import AgentReport, change_file, read_file, remove_empty
 from .hook_entries import holds_entries, with_entries, without_entries
 from .marked_section import MARKDOWN, TOML, MarkStyle, holds_section, with_section, without_section
 
@@ -77,22 +76,18 @@ def uninstall(environ: Mapping[str, str], *, dry_run: bool = False) -> AgentRepo
 def state(environ: Mapping[str, str]) -> str:
     home = folder(environ)
     try:
-        config = _text(_read(home / CONFIG), CONFIG)
+        config = _text(read_file(home / CONFIG), CONFIG)
         parts = [
             config is not None and holds_section(config, TOML),
-            holds_section(_text(_read(home / INSTRUCTIONS), INSTRUCTIONS) or "", MARKDOWN),
-            holds_entries(_read(home / HOOKS), HOOKS),
+            holds_section(_text(read_file(home / INSTRUCTIONS), INSTRUCTIONS) or "", MARKDOWN),
+            holds_entries(read_file(home / HOOKS), HOOKS),
         ]
         if not any(parts):
             return "not installed"
         changes = install(environ, dry_run=True).changes
-    except InputError as error:
+    except (InputError, DiskError, MissingExtra) as error:
         return f"broken: {error}"
     return "installed" if all(change.action == "unchanged" for change in changes) else "out of date"
-
-
-def _read(path: Path) -> bytes | None:
-    return path.read_bytes() if os.path.isfile(path) else None
 
 
 def _text(data: bytes | None, path: str) -> str | None:

@@ -68,6 +68,12 @@ def _current(path: Path) -> FileContent | None:
     return read_whole(path, MOST_BYTES)
 
 
+def read_file(path: Path) -> bytes | None:
+    """Return the content of a file, or None if it does not exist. A file that is too large is refused."""
+    found = _current(path)
+    return found.data if found is not None else None
+
+
 def _write(path: Path, found: FileContent | None, new: bytes | None, roots: list[str]) -> None:
     if new is not None:
         replace(path, new, expect=found.version if found is not None else None, roots=roots)
