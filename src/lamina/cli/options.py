@@ -110,7 +110,9 @@ def open_memory(cwd: Path) -> Iterator[Memory]:
     agent = click.get_current_context().meta.get(_AGENT)
     with Memory.open(cwd) if agent is None else _agent_memory(agent, cwd) as memory:
         notice(*memory.notices)
+        told = len(memory.notices)
         yield memory
+        notice(*memory.notices[told:])
 
 
 def model_author() -> ChangeReason | None:
