@@ -6,8 +6,8 @@ Timed is the whole of layer 2's step before a call (following what is new in the
 result, in microseconds of process CPU time. Beside it, in the same run: the same decision by a walk over the view, which is what
 libraries do that keep no registry. The same session is played `--rounds` times. "p99" is of all steps of all rounds; for "p99, best" each
 step counts with the round it was fastest in, which takes out what other programs did to the caches meanwhile, and leaves in whatever
-a step itself makes dear. Two states: nothing to clear, and much to clear that may not be cleared because it would not
-save enough. The clearing itself (files, record, receipt) is timed once.
+a step itself makes dear. Three states: nothing to clear; much to clear that may not be cleared because it would not save enough; and the
+policy `balanced` while the cache is warm. The clearing itself (files, record, receipt) is timed once.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from msgspec.structs import replace
 
 from lamina.conversation.window.features import measure_all
 from lamina.core.blocks import ToolResult, ToolUse
-from lamina.core.policy import CLASSIC, Policy
+from lamina.core.policy import BALANCED, CLASSIC, Policy
 from lamina.core.settings import Settings
 from lamina.layers.l2_micro import step as micro
 from lamina.session.base import conversation_of
@@ -37,7 +37,8 @@ RESULT = "def handler(event):\n    return event['value'] * 2  # doubled\n" * 50
 TOOL = {"name": "Read", "description": "Read a file.", "input_schema": {"type": "object"}}
 QUIET = Settings(auto_compact=False, session_notes=False, spill=False)
 # Everything stays, whatever it holds; or everything is looked at and nothing saves enough.
-IDLE = replace(CLASSIC, window=replace(CLASSIC.window, warning_offset=0))
+IDLE = replace(CLASSIC, window=replace(CLASSIC.window, warning_offset=0), micro=replace(CLASSIC.micro, clear_from=999_999_000))
+WARM = replace(BALANCED, window=IDLE.window, micro=replace(BALANCED.micro, clear_from=999_999_000))
 LOOKING = replace(
     CLASSIC,
     window=replace(CLASSIC.window, warning_offset=999_999_000),
@@ -148,6 +149,7 @@ def main() -> None:
         found[str(messages)] = {
             "nothing to clear": measure(messages, IDLE, given.repeat, given.rounds),
             "too little saved": measure(messages, LOOKING, given.repeat, given.rounds),
+            "balanced, warm": measure(messages, WARM, given.repeat, given.rounds),
             "clearing": clearing(messages),
         }
     if given.json:
@@ -156,7 +158,7 @@ def main() -> None:
     names = ("p50", "p99", "p99, best", "walk")
     print(f"{'messages':>9} {'state':<17} " + " ".join(f"{name:>10}" for name in names) + f" {'walk ÷ ours':>12}   (µs CPU)")
     for messages_, states in found.items():
-        for state in ("nothing to clear", "too little saved"):
+        for state in ("nothing to clear", "too little saved", "balanced, warm"):
             row = states[state]
             print(f"{messages_:>9} {state:<17} " + " ".join(f"{row[name]:10.1f}" for name in names) + f" {row['ratio']:12.0f}")
         row = states["clearing"]

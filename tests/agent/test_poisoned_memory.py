@@ -125,6 +125,21 @@ def test_a_page_removes_no_memory_and_rewrites_no_line_of_the_index(
     assert [(one.action, one.name) for one in memory.waiting()] == [("remove", "review.md")]
 
 
+@pytest.mark.spec("B6", "S7")
+def test_a_request_to_forget_one_memory_removes_no_other(opened: Open, messages_server: MessagesServer, memory: Memory) -> None:
+    memory.save("review", type="feedback", description="Every change is reviewed", body="Two people look at it.")
+    memory.save("lunch", type="project", description="Lunch is at noon", body="In the canteen.")
+    paths = [str(memory.path / f"{name}.md") for name in ("review", "lunch")]
+    messages_server.reply(tool_use=[("Read", {"file_path": path}, f"r{number}") for number, path in enumerate(paths)])
+    messages_server.reply(
+        tool_use=[("Write", {"file_path": path, "content": ""}, f"w{number}") for number, path in enumerate(paths)]
+    )
+    messages_server.reply(text="Done.")
+    opened(mode="ask").run("Forget what you know about lunch.")
+    assert [topic.name for topic in memory.topics()] == ["review"]
+    assert [one.action for one in memory.waiting()] == ["remove"]
+
+
 @pytest.mark.spec("B6")
 def test_a_model_neither_invents_nor_removes_an_origin(
     opened: Open, messages_server: MessagesServer, memory: Memory, project: Path

@@ -52,6 +52,9 @@ GROUPS = {
         "agents": "List the agent types the Agent tool can start here, and report invalid agent files.",
         "team": "Run agents that work together, each in its own process, and list the teams.",
         "mcp": "Serve memory and past sessions to other agents over the Model Context Protocol.",
+        "install": "Plug Lamina into a coding agent: memory, recall and hooks.",
+        "uninstall": "Take Lamina out of a coding agent. Memories and sessions stay.",
+        "hook": "Answer a hook of a coding agent; `lamina install` sets the hooks up.",
     },
     "Set up": {
         "config": "Show the settings that differ from their defaults, or one setting, and where the values come from.",
@@ -60,7 +63,13 @@ GROUPS = {
 }
 COMMANDS = {name: about for group in GROUPS.values() for name, about in group.items()}
 # Commands that are not in a module of their own name, or belong to another surface.
-MODULES = {"export": "portable", "import": "portable", "mcp": ".mcp.command"}
+MODULES = {
+    "export": "portable",
+    "hook": ".mcp.hook_command",
+    "import": "portable",
+    "mcp": ".mcp.command",
+    "uninstall": "install",
+}
 
 
 class ReaderGone(Exception):

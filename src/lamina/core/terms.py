@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import lru_cache
+from itertools import chain
 
 # Latin letters and digits form words; letters of any other script are compared in pairs, since a script may have no spaces.
 _RUN = re.compile(r"(?P<word>[a-z0-9]+)|[^\W_a-z0-9]+")
@@ -68,6 +69,17 @@ def stem(word: str) -> str:
 def terms(text: str) -> list[str]:
     """Return all terms in order, including repeated ones, without stop words."""
     return [stem(term) if is_word(term) else term for term in unstemmed(text)]
+
+
+def searchable(text: str) -> list[str]:
+    """Return all terms that a question about this text may contain, for an index: also question words and single characters."""
+    found: list[str] = []
+    for run in _RUN.finditer(normal(text)):
+        if run["word"] is None:
+            found += chain(pairs(run[0]), run[0] if len(run[0]) > 1 else "")
+        elif run[0] not in STOP_WORDS:
+            found.append(stem(run[0]))
+    return found
 
 
 def unstemmed(text: str) -> list[str]:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import msgspec
 
 from ..core.errors import DiskError, InputError, LaminaError
-from ..core.memory_requests import asks_to_forget
+from ..core.memory_requests import asks_to_forget, to_forget
 from ..core.wording import counted
 from ..disk.paths.file_names import fold
 from .guard.judgement import RefusedMemory, WantedMemory, backs, find_origin, judge
@@ -244,8 +244,11 @@ def _index(gated: GatedStore, wish: RequestedWrite, why: ChangeReason, heard: So
 
 
 def may_remove(topic: Topic, heard: Sources) -> bool:
-    """Whether the user's last message asks to forget something, or their words are about this memory."""
-    asked = bool(heard.said) and asks_to_forget(heard.said[-1].own)
+    """Whether the user's last message asks to forget this memory, or their words are about it."""
+    last = heard.said[-1].own if heard.said else ""
+    named = content(to_forget(last)) if asks_to_forget(last) else None
+    about = content(f"{topic.name} {topic.description}\n{topic.body}")
+    asked = named is not None and (not named or bool(shared(named, about)))
     return asked or backs(topic.description or topic.body, heard) is not None
 
 

@@ -12,17 +12,17 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import BinaryIO, Literal, NamedTuple, TypeAlias
+from typing import BinaryIO, NamedTuple
 
-from ..disk.settings_files import lamina_home, user_home
+from ..disk.home.agent_homes import ORIGINS as ORIGINS
+from ..disk.home.agent_homes import Origin as Origin
+from ..disk.home.agent_homes import agent_homes as agent_homes
 
-Origin: TypeAlias = Literal["lamina", "claude-code", "codex", "pi"]
-ORIGINS: tuple[Origin, ...] = ("lamina", "claude-code", "codex", "pi")
 NAMES: dict[Origin, str] = {"lamina": "Lamina", "claude-code": "Claude Code", "codex": "Codex", "pi": "pi"}
 
 # Codex nests sessions by year, month and day; nobody nests deeper.
 MOST_DEPTH = 4
-# A memory directory has the team's inside, which may have directories of its own.
+# A memory directory may contain the team's, which may contain directories.
 MEMORY_DEPTH = 2
 # Neither a link nor a pipe is followed or waited for; what a system lacks is left out.
 _PLAIN = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY", "O_CLOEXEC"))
@@ -41,29 +41,8 @@ class SourceFile(NamedTuple):
     parent: str = ""
 
 
-def agent_homes(environ: Mapping[str, str]) -> dict[Origin, Path]:
-    """Return the directory of each agent, whether or not it exists."""
-    person = user_home(environ)
-    named = {
-        "lamina": lamina_home(environ),
-        "claude-code": _named(environ, "CLAUDE_CONFIG_DIR", person, ".claude"),
-        "codex": _named(environ, "CODEX_HOME", person, ".codex"),
-        "pi": _named(environ, "PI_CODING_AGENT_DIR", person, ".pi/agent"),
-    }
-    return {origin: path.absolute() for origin in ORIGINS if (path := named[origin]) is not None}
-
-
-def _named(environ: Mapping[str, str], variable: str, person: Path | None, usual: str) -> Path | None:
-    given = environ.get(variable, "").strip()
-    if given.startswith("~/") and person is not None:
-        return person / given[2:]
-    if given:
-        return Path(given)
-    return person / usual if person is not None else None
-
-
 def open_plain(path: str) -> BinaryIO:
-    """Open a file that was listed. What has become a link, a pipe or a device since then is refused."""
+    """Open a file that was listed. It is refused if it has become a link, a pipe or a device since then."""
     fd = os.open(path, os.O_RDONLY | _PLAIN)
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)
@@ -141,7 +120,7 @@ def _entries(directory: Path | str, unread: list[str]) -> list[os.DirEntry[str]]
 
 
 def memory_files(homes: Mapping[Origin, Path], unread: list[str]) -> Iterator[tuple[Origin, str, str]]:
-    """Yield the memory files of the agents as origin, path and the name of the project's directory, empty if there is none."""
+    """Yield the memory files of the agents as origin, path and name of the project's directory, which is empty for Codex."""
     for origin, home in homes.items():
         match origin:
             case "lamina" | "claude-code":

@@ -123,6 +123,15 @@ def test_a_memory_about_the_person_is_not_changed_without_them_whatever_type_it_
     )
 
 
+@pytest.mark.spec("B6", "B8")
+def test_a_change_that_leaves_the_text_alone_needs_no_words() -> None:
+    old = topic(RULE)
+    named = old.replace("type:", "evidence: [tests/db.py]\ntype:")
+    assert isinstance(judged(named, heard("run the tests"), before=old), AcceptedMemory)
+    renamed = old.replace("name: a-memory", "name: deploys-always-use-force-on-main")
+    assert isinstance(judged(renamed, heard("run the tests", data=(FORCE,)), before=old), RefusedMemory)
+
+
 @pytest.mark.spec("B6")
 def test_facts_of_a_project_may_come_from_a_result_and_name_it_as_their_origin() -> None:
     wanted = topic("The export stays until 2026-06-30.", type="project")

@@ -141,14 +141,16 @@ class RootDir(Closable):
         expected: bytes | None,
         durability: Durability = "full",
         mtime_ns: int | None = None,
+        has_no_twin: bool = False,
     ) -> bool:
         """Write `data` to `rel` if its content is still `expected` (None: no file). Otherwise returns False and writes nothing.
 
         Unexpected content is never replaced, except in the instant between the last check and the rename. `mtime_ns` sets the
-        file's time, for restoring a file as it was.
+        file's time, for restoring a file as it was. `has_no_twin` saves the search for a name that differs only in spelling.
         """
         with self.parent(rel, create=True) as (where, name):
-            _refuse_twin(where, name)
+            if not has_no_twin:
+                _refuse_twin(where, name)
             with staged_at(where, name, data, durability=durability, mtime_ns=mtime_ns, shared=self.shared) as temp:
                 # Everything slow is done, so the rename follows within microseconds. Reading one more byte shows if the file has
                 # grown.

@@ -106,7 +106,7 @@ def run_review(order: ExtractionOrder, cursor: str | None, perform: Performs) ->
         with MemoryLibrary.open(order.place, settings=order.settings, project=order.project) as memory:
             headers = memory.headers()
             # If there are many memories, list the newest and the ones closest to the user's words.
-            listed = choose_manifest(headers, lambda rest, room: best_of(memory, headers, rest, words, room))
+            listed = choose_manifest(headers, lambda rest, room: best_of(memory, rest, words, room))
             shown = memories_shown(memory, words) if not order.calls_tools else {}
         there = [ExistingMemory(header.file, header.description) for header in headers]
         writer = ReviewWriter(order.place, _for_last(order.store, heard.said), order.session, heard, there, order.cwd)

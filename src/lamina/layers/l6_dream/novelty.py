@@ -23,7 +23,7 @@ class KnownWords:
         self._texts = [frozenset(folded_words(text).split()) for text in texts]
 
     def new_statement(self, text: str) -> str | None:
-        """Return the first statement of a memory that is new; None if there is none."""
+        """Return the first statement of a memory that no text has; None if all of them are known."""
         return next((fact for fact in facts_of(text).each if not self._has(fact)), None)
 
     def _has(self, fact: str) -> bool:

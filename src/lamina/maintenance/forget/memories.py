@@ -18,6 +18,7 @@ import msgspec
 
 from ...core.errors import DiskError
 from ...core.front_matter import read_front_matter
+from ...disk.database import is_database
 from ...disk.files import read
 from ...disk.trees.rewrite import FileState, file_state
 from ...memory.store.index import read_entries
@@ -120,6 +121,8 @@ def _read_all(root: MemoryRoot, unread: dict[Path, DiskError | OSError]) -> list
 
 
 def _data(root: MemoryRoot, path: Path) -> bytes | None:
+    if is_database(path):  # holds texts in pieces that no search would find; it is removed with the other caches
+        return b""
     if root.shared:  # a team's files may belong to others
         with open(path, "rb") as file:
             data: bytes | None = file.read(MOST_BYTES + 1)

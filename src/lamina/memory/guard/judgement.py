@@ -12,7 +12,7 @@ user can repeat a memory that was refused, but a planted one would be believed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ...core.memory_requests import asks_to_remember
@@ -79,7 +79,7 @@ class BackedQuote(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """What is new in a memory: its headline, its sentences, and everything else that a later conversation sees."""
+    """The new parts of a memory: its headline, its sentences, and everything else that a later conversation sees."""
 
     headline: str
     sentences: tuple[Statement, ...]
@@ -98,6 +98,8 @@ def judge(wanted: WantedMemory, heard: Sources) -> AcceptedMemory | RefusedMemor
         # A fact would become the user's own statement, or the other way round: all of it counts as new, and none of it as theirs.
         heard, old = heard._replace(data=(*heard.data, ForeignText(wanted.before or ""))), None
     claim = _claim(topic, old)
+    if old is not None and (old.description, old.body) == (topic.description, topic.body) and not _is_taken(claim.labels, heard):
+        return AcceptedMemory(topic, text, "its text is unchanged")
     support = _find_support(quotes, claim, heard)
     if kind is not None:
         if isinstance(support, str):
@@ -123,7 +125,7 @@ def repeats_known(wanted: WantedMemory, heard: Sources) -> bool:
 
 
 def backs(text: str, heard: Sources) -> BackedQuote | None:
-    """Return the user's words that support a text, such as a line of a log; None if there are none, or if it is closer to other data."""
+    """Return the user's words that support a text, such as a line of a log; None if no words do, or if it is closer to other data."""
     claim = Claim(text, (), (), frozenset(), approvable=True)
     support = _find_support((), claim, heard)
     return None if isinstance(support, str) or _personal_problem(claim, support, heard, "") else support
@@ -155,6 +157,11 @@ def _claim(topic: Topic, old: Topic | None) -> Claim:
             ]
             headline = "\n".join(each.text for each in (sentences or gone)) or headline
     return Claim(headline, tuple(sentences), tuple(labels), known, topic.type != "user")
+
+
+def _is_taken(parts: Iterable[Statement], heard: Sources) -> bool:
+    texts, own = [each.text for each in heard.data], frozenset().union(*(content(one.own) for one in heard.said))
+    return any(is_taken(each, texts, own) for each in parts if each.content)
 
 
 def _personal_problem(claim: Claim, support: BackedQuote, heard: Sources, kind: str) -> str | None:

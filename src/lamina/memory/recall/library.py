@@ -22,8 +22,8 @@ from ..store.contract import MemoryVersion
 from ..store.evidence import Freshness, check_evidence, read_evidence
 from ..store.scopes import TEAM, MemoryLocation
 from ..store.topic import Topic, evidence_of
-from ..store.topic_files import TopicFiles, TopicHeader, sort_newest_first
-from .rank import Corpus, Ranked, SearchDocument, explain
+from ..store.topic_files import LARGE, TopicFiles, TopicHeader, sort_newest_first
+from .rank import Corpus, Ranked, SearchDocument, explain, rank_indexed
 
 ScopeName: TypeAlias = Literal["private", "team"]
 
@@ -45,6 +45,13 @@ class Recalled(NamedTuple):
     age: float
     evidence: Freshness
     why: str
+
+
+class FoundMemories(NamedTuple):
+    """The result of a search, best first, out of `total` memories. A ranked memory's `at` is its place in `found`."""
+
+    found: list[tuple[TopicHeader, Ranked]]
+    total: int
 
 
 class MemoryLibrary:
@@ -91,7 +98,7 @@ class MemoryLibrary:
 
     def close(self) -> None:
         for files in self._scopes.values():
-            files.root.close()
+            files.close()
 
     def __enter__(self) -> Self:
         return self
@@ -105,9 +112,37 @@ class MemoryLibrary:
             return self._scopes["private"].headers()
         return sort_newest_first([with_prefix(each, where) for where, files in self._scopes.items() for each in files.headers()])
 
-    def ranked(self, headers: list[TopicHeader], query: str, most: int) -> list[tuple[TopicHeader, Ranked]]:
-        """Return the headers that share a term with the query, best first."""
-        return [(headers[each.at], each) for each in self._searched(headers).rank(query, most)]
+    def search(self, query: str, most: int) -> FoundMemories:
+        """Return the memories that share a term with the query, best first."""
+        found, total, small = list[tuple[TopicHeader, Ranked]](), 0, list[TopicHeader]()
+        for where, files in self._scopes.items():
+            large = self._in_index(where, query, most)
+            headers = [with_prefix(each, where) for each in files.headers()] if large is None else []
+            if len(headers) >= LARGE:
+                large = self._in_index(where, query, most, create=True)
+            if large is None:
+                small += headers
+            else:
+                found, total = found + large.found, total + large.total
+        if small:
+            headers = sort_newest_first(small) if len(self._scopes) > 1 else small
+            found += [(headers[each.at], each) for each in self._searched(headers).rank(query, most)]
+        found.sort(key=lambda each: (-each[1].score, each[0].file))
+        return FoundMemories([(head, each._replace(at=at)) for at, (head, each) in enumerate(found[:most])], total + len(small))
+
+    def _in_index(self, where: ScopeName, query: str, most: int, *, create: bool = False) -> FoundMemories | None:
+        """Search the index of a large scope; None if it has none."""
+        files = self._scopes[where]
+        if (index := files.index(create=create)) is None:
+            return None
+        import sqlite3
+
+        try:
+            found = rank_indexed(index, query, most)
+            return FoundMemories([(with_prefix(header, where), each) for header, each in found], index.total())
+        except sqlite3.Error:
+            files.drop_index()
+            return None
 
     def _searched(self, headers: list[TopicHeader]) -> Corpus:
         """Return the corpus of these memories; the previous one if nothing changed."""
@@ -130,7 +165,7 @@ class MemoryLibrary:
 
     def recall(self, query: str, k: int) -> list[Recalled]:
         """Return the memories that fit best, best first. One with stale evidence comes after others that fit about as well."""
-        found = [self.read(header, ranked) for header, ranked in self.ranked(self.headers(), query, k + SPARE)]
+        found = [self.read(header, ranked) for header, ranked in self.search(query, max(0, k) + SPARE).found]
         known = [each for each in found if each is not None]
         return sorted(known, key=lambda each: (-each.score, each.topic.file))[: max(0, k)]
 

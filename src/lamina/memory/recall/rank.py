@@ -16,9 +16,13 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, islice
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ...core.terms import STOP_WORDS, is_word, normal, sought, stem, terms
+
+if TYPE_CHECKING:  # loaded only for a large directory
+    from ..store.search_index import SearchIndex
+    from ..store.topic_files import TopicHeader
 
 # A name is chosen to be found by, a description gives the subject, a body contains much else.
 NAME_WEIGHT = 3.0
@@ -40,6 +44,8 @@ MOST_PLACES = 50_000
 # The share of the memories that each question adds to the index, and the minimum: no question pays for all later ones.
 INDEX_PART = 10
 INDEX_LEAST = 100
+# Candidates that an index of a large directory gives: its own order differs a little from ours.
+CANDIDATES = 200
 
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 _FIELD, _END = "\x01", "\x00"
@@ -110,33 +116,8 @@ class Corpus:
         if self._asked:
             self._index.grow(self._text, self._starts, max(INDEX_LEAST, len(self) // INDEX_PART))
         self._asked = True
-        wanted = query_terms(question)
-        counts = {term: self._places(term) for term in wanted}
-        scores, covered, total, having = dict[int, float](), dict[int, float](), 0.0, dict[str, int]()
-        for term, places in counts.items():
-            often = self._often(places)
-            having[term] = len(often)
-            # BM25's weight of a term. A term that no memory has weighs most: it is a part of the question without an answer.
-            weight = math.log(1 + (len(self) - len(often) + 0.5) / (len(often) + 0.5))
-            total += weight
-            for at, count in often.items():
-                scores[at] = scores.get(at, 0.0) + weight * count / (SATURATION + count)
-                covered[at] = covered.get(at, 0.0) + weight
-        for at, score in scores.items():
-            scores[at] = score * (1 - COVERAGE + COVERAGE * covered[at] / total)
-        known = set(wanted)
-        for at in {field // 3 for places in counts.values() for field in places if field % 3 == 0}:
-            if known.issuperset(terms(self._names[at])):
-                scores[at] *= TITLE_BONUS
-        return [Ranked(at, scores[at], self._found(at, counts), having) for at in self._best(scores, most)]
-
-    def _best(self, scores: dict[int, float], most: int) -> list[int]:
-        """Return the best memories. Sorting plain numbers first is ten times as fast as comparing scores and files of all."""
-        if most <= 0:
-            return []
-        least = sorted(scores.values(), reverse=True)[:most][-1:]
-        good = [at for at, score in scores.items() if score >= least[0]]
-        return sorted(good, key=lambda at: (-scores[at], self._files[at]))[:most]
+        counts = {term: self._places(term) for term in query_terms(question)}
+        return _rank(counts, _Documents(self._files, self._names, *self._held, len(self)), most)
 
     def _places(self, term: str) -> dict[int, int]:
         """Return how often the term occurs in each field, by field number (three per memory)."""
@@ -161,30 +142,99 @@ class Corpus:
                 found[field] = found.get(field, 0) + 1
             at, left = end, left - 1
 
-    def _often(self, places: dict[int, int]) -> dict[int, float]:
-        """Return how often the term occurs in each memory, weighted by field; a long description or body weighs less."""
-        often: dict[int, float] = {}
-        (described, bodies), get = self._held, often.get
-        for field, count in places.items():
-            at = field // 3
-            kind = field - 3 * at
-            if kind == 2:
-                often[at] = get(at, 0.0) + BODY_WEIGHT * count / bodies[at]
-            elif kind:
-                often[at] = get(at, 0.0) + DESCRIPTION_WEIGHT * count / described[at]
-            else:
-                often[at] = get(at, 0.0) + NAME_WEIGHT * count
-        return often
 
-    def _found(self, at: int, counts: dict[str, dict[int, int]]) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-        name, description, body = (tuple(term for term, places in counts.items() if 3 * at + kind in places) for kind in range(3))
-        return name, description, body
+class _Documents(NamedTuple):
+    """The documents that the places of terms refer to. `described` and `bodies` are the penalties for length; `having` counts
+    the documents with each term, if these are only a part of `total`."""
+
+    files: Sequence[str]
+    names: Sequence[str]
+    described: Sequence[float]
+    bodies: Sequence[float]
+    total: int
+    having: Mapping[str, int] | None = None
+
+
+# How often a term occurs in each field, by field number (three per document).
+_Places: TypeAlias = dict[int, int]
+
+
+def _rank(counts: Mapping[str, _Places], documents: _Documents, most: int) -> list[Ranked]:
+    scores, covered, total, having = dict[int, float](), dict[int, float](), 0.0, dict[str, int]()
+    for term, places in counts.items():
+        often = _often(places, documents)
+        having[term] = rare = len(often) if documents.having is None else documents.having[term]
+        # BM25's weight of a term. A term that no memory has weighs most: it is a part of the question without an answer.
+        weight = math.log(1 + (documents.total - rare + 0.5) / (rare + 0.5))
+        total += weight
+        for at, count in often.items():
+            scores[at] = scores.get(at, 0.0) + weight * count / (SATURATION + count)
+            covered[at] = covered.get(at, 0.0) + weight
+    for at, score in scores.items():
+        scores[at] = score * (1 - COVERAGE + COVERAGE * covered[at] / total)
+    for at in {field // 3 for places in counts.values() for field in places if field % 3 == 0}:
+        if counts.keys() >= set(terms(documents.names[at])):
+            scores[at] *= TITLE_BONUS
+    return [Ranked(at, scores[at], _found(at, counts), having) for at in _best(scores, documents.files, most)]
+
+
+def _best(scores: Mapping[int, float], files: Sequence[str], most: int) -> list[int]:
+    """Return the best documents. Sorting plain numbers first is ten times as fast as comparing scores and files of all."""
+    if most <= 0:
+        return []
+    least = sorted(scores.values(), reverse=True)[:most][-1:]
+    good = [at for at, score in scores.items() if score >= least[0]]
+    return sorted(good, key=lambda at: (-scores[at], files[at]))[:most]
+
+
+def _often(places: _Places, documents: _Documents) -> dict[int, float]:
+    """Return how often the term occurs in each document, weighted by field; a long description or body weighs less."""
+    often: dict[int, float] = {}
+    described, bodies, get = documents.described, documents.bodies, often.get
+    for field, count in places.items():
+        at = field // 3
+        kind = field - 3 * at
+        if kind == 2:
+            often[at] = get(at, 0.0) + BODY_WEIGHT * count / bodies[at]
+        elif kind:
+            often[at] = get(at, 0.0) + DESCRIPTION_WEIGHT * count / described[at]
+        else:
+            often[at] = get(at, 0.0) + NAME_WEIGHT * count
+    return often
+
+
+def _found(at: int, counts: Mapping[str, _Places]) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    name, description, body = (tuple(term for term, places in counts.items() if 3 * at + kind in places) for kind in range(3))
+    return name, description, body
+
+
+def rank_indexed(index: SearchIndex, question: str, most: int) -> list[tuple[TopicHeader, Ranked]]:
+    """Rank the memories of an index as a corpus of the same memories does. If a word is in very many of them, only those with
+    a rarer word are candidates."""
+    wanted = query_terms(question)
+    given = index.candidates(wanted, max(most, CANDIDATES), (NAME_WEIGHT, DESCRIPTION_WEIGHT, BODY_WEIGHT))
+    counts: dict[str, _Places] = {term: {} for term in wanted}
+    for at, candidate in enumerate(given.found):
+        for kind, field in enumerate(candidate.terms):
+            inside = field.split()
+            for term in counts.keys() & set(inside):
+                counts[term][3 * at + kind] = inside.count(term)
+    headers = [candidate.header for candidate in given.found]
+    files, names = [header.file for header in headers], [normal(header.name) for header in headers]
+    described = [_penalty(candidate.about, given.about) for candidate in given.found]
+    bodies = [_penalty(candidate.body, given.body) for candidate in given.found]
+    documents = _Documents(files, names, described, bodies, given.total, given.having)
+    return [(headers[each.at], each) for each in _rank(counts, documents, most)]
 
 
 def _penalties(lengths: Sequence[int]) -> list[float]:
     """Return by how much each text's matches are divided: more for a text longer than the average."""
     average = sum(lengths) / len(lengths) if lengths else 1.0
-    return [1 - LENGTH_SHARE + LENGTH_SHARE * length / average for length in lengths]
+    return [_penalty(length, average) for length in lengths]
+
+
+def _penalty(length: int, average: float) -> float:
+    return 1 - LENGTH_SHARE + LENGTH_SHARE * length / average
 
 
 class _Index:

@@ -7,4 +7,5 @@ draft.py      validation of new memories            secrets.py      redaction   
 journal.py, history.py, git.py  every change        recovery.py     crash recovery, rollback    journal_check.py  damage
 scopes.py, project_identity.py  memory locations    modes.py        off, read-only, confirm     daily_logs.py assistant mode
 lint.py       faults in memories and the index      turn_changes.py what a turn changed, taken back
+search_index.py  words and names of a large directory
 """

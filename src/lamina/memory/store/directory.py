@@ -72,7 +72,18 @@ class RawTopic(NamedTuple):
 class DirectoryStore:
     """A store in a directory. Not thread-safe; any number of processes may each have one."""
 
-    __slots__ = ("clock", "durability", "history", "index_file", "notices", "root", "scope", "topic_files")
+    __slots__ = (
+        "_changed",
+        "_indexed",
+        "clock",
+        "durability",
+        "history",
+        "index_file",
+        "notices",
+        "root",
+        "scope",
+        "topic_files",
+    )
 
     def __init__(
         self, root: RootDir, *, scope: Scope = "private", clock: Callable[[], float] = time.time, durability: Durability = "full"
@@ -83,6 +94,8 @@ class DirectoryStore:
         self.durability: Durability = durability
         self.history = MemoryHistory(root, durability=durability)
         self.notices: tuple[str, ...] = ()
+        self._changed: set[str] = set()  # the files of the change under way
+        self._indexed = False  # whether the search index was current before it
         self.index_file = IndexFile(root, durability=durability)
         self.topic_files = TopicFiles(root)
 
@@ -112,7 +125,7 @@ class DirectoryStore:
         return store
 
     def close(self) -> None:
-        self.root.close()
+        self.topic_files.close()
 
     def __enter__(self) -> Self:
         return self
@@ -128,7 +141,12 @@ class DirectoryStore:
     def _changing(self) -> Iterator[None]:
         with hold_guard(self.root):
             self.repair()
-            yield
+            self._indexed, self._changed = self.topic_files.has_current_index(), set()
+            try:
+                yield
+            finally:
+                if self._indexed and self._changed:
+                    self.topic_files.update_index(self._changed)
 
     # Reading
 
@@ -243,6 +261,7 @@ class DirectoryStore:
             self.history.catch_up()
             memory = self.history.identity(was, topic.name, data)
             self.history.record(MemoryChange(file, topic.name, "rename", None, data, _clean(why), memory, was), now=self.clock())
+            self._changed |= {was, file}
             self.root.rename(was, file)
         except DiskError:
             # The memory is saved under its old file name, which is as good.
@@ -288,6 +307,7 @@ class DirectoryStore:
             if self.root.read_bytes(file, MOST_READ) != old:
                 self.index_file.add(read_topic(file, decode_text(self.topic_files.there(file)), 0))
                 raise changed_meanwhile(file)
+            self._changed.add(file)
             try:
                 return self.root.unlink(file)
             except DiskError:
@@ -353,9 +373,13 @@ class DirectoryStore:
 
     def _write(self, change: MemoryChange) -> None:
         assert change.new is not None
+        self._changed.add(change.file)
         try:
             self.history.record(change._replace(why=change.why and _clean(change.why)), now=self.clock())
-            done = self.root.replace_if(change.file, change.new, expected=change.old, durability=self.durability)
+            alone = self._indexed and not self.topic_files.is_listed(change.file)
+            done = self.root.replace_if(
+                change.file, change.new, expected=change.old, durability=self.durability, has_no_twin=alone
+            )
         except DiskError:
             # The journal has a change that did not happen. If there is no disk space to record that, the next write does.
             with suppress(DiskError):

@@ -9,12 +9,14 @@ journaled (too large, or not plain text) is read but never changed. Only the cac
 
 from __future__ import annotations
 
+import os
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from itertools import islice
 from operator import attrgetter
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -38,6 +40,9 @@ from .topic import (
     without_bookkeeping,
 )
 
+if TYPE_CHECKING:  # loaded only for a large directory
+    from .search_index import SearchIndex
+
 HEAD_LINES = 30
 HEAD_BYTES = MOST_BYTES + 16
 # The part that a search looks at: a good memory has stated its subject by then.
@@ -48,6 +53,9 @@ NEWEST_IN_MANIFEST = 50
 # A file may change twice within one tick of the file system's clock, so a younger file is read again next time.
 RACY_NS = 20_000_000
 CACHE = ".history/heads.msgpack"
+INDEX_FILE = ".history/search.sqlite"
+# A directory gets an index at this size. Below it, a search reads all texts in less time than a database takes to open.
+LARGE = 1_000
 # Version 2 stores the newest first.
 _CACHE_VERSION = 2
 CACHE_BYTES = 64 << 20
@@ -76,7 +84,7 @@ _FILE, _MTIME = attrgetter("file"), attrgetter("mtime_ns")
 class TopicFiles:
     """The topics of one directory; a second scan reads only what changed."""
 
-    __slots__ = ("_known", "_loaded", "_texts", "clock_ns", "root")
+    __slots__ = ("_index", "_known", "_loaded", "_texts", "clock_ns", "root")
 
     def __init__(self, root: RootDir, *, clock_ns: Callable[[], int] = time.time_ns, after: TopicFiles | None = None) -> None:
         """Use `root`. `after` is an earlier instance for the same directory, whose root may be closed."""
@@ -84,7 +92,91 @@ class TopicFiles:
         self._known: dict[str, TopicHeader] = after._known if after is not None else {}  # newest first
         self._loaded: bool = after is not None and after._loaded
         self._texts: dict[str, tuple[TopicHeader, str]] = after._texts if after is not None else {}
+        self._index: SearchIndex | None = None
         self.clock_ns = clock_ns
+
+    def close(self) -> None:
+        self._close_index()
+        self.root.close()
+
+    # The index of a large directory
+
+    def index(self, *, create: bool = False) -> SearchIndex | None:
+        """Return the search index, up to date; None for a small directory, or if the index cannot be used."""
+        if not self._has_index(create=create):
+            return None
+        import sqlite3
+
+        try:
+            assert self._index is not None
+            if not self._index.is_current(self._now()):
+                self._index.compare(self.headers, self._read_bodies, self._now())
+        except sqlite3.Error:
+            self.drop_index()
+        return self._index
+
+    def has_current_index(self) -> bool:
+        """Tell whether there is an index that needs no comparison with the files."""
+        if not self._has_index():
+            return False
+        import sqlite3
+
+        try:
+            return self._index is not None and self._index.is_current(self._now())
+        except sqlite3.Error:
+            self.drop_index()
+            return False
+
+    def is_listed(self, file: str) -> bool:
+        """Tell whether a file of this name, in any spelling, is in a large directory. True if that is unknown."""
+        index = self.index()
+        return index is None or index.has_file(file)
+
+    def update_index(self, files: Collection[str]) -> None:
+        """Enter our own change of these files to an index that was current before it."""
+        import sqlite3
+
+        found = [ScannedFile(file, info.st_mtime_ns, info.st_size, info.st_ino) for file in files if (info := self._stat(file))]
+        heads = read_heads(self.root, [one.file for one in found], HEAD_BYTES)
+        headers = [read_header(one, heads[one.file]) for one in found if one.file in heads]
+        try:
+            if self._index is not None:
+                self._index.update(files, headers, self._read_bodies)
+        except sqlite3.Error:
+            self.drop_index()
+
+    def drop_index(self) -> None:
+        """Remove a damaged index; the next search makes it anew."""
+        if self._index is not None:
+            self._index.remove()
+            self._index = None
+
+    def _has_index(self, *, create: bool = False) -> bool:
+        try:
+            inode = os.stat(os.path.join(self.root.path, INDEX_FILE)).st_ino
+        except OSError:
+            inode = 0
+        if self._index is not None and self._index.inode != inode:  # removed or made anew by another process
+            self._close_index()
+        if self._index is None and (create or inode):
+            from .search_index import SearchIndex
+
+            self._index = SearchIndex.open(self.root)
+        return self._index is not None
+
+    def _close_index(self) -> None:
+        if self._index is not None:
+            self._index.close()
+            self._index = None
+
+    def _stat(self, file: str) -> os.stat_result | None:
+        try:
+            return self.root.stat(file)
+        except DiskError:
+            return None
+
+    def _now(self) -> float:
+        return self.clock_ns() / 1e9
 
     # Heads
 
@@ -131,13 +223,18 @@ class TopicFiles:
                 texts[header.file] = known[1]
             else:
                 wanted.append(header)
-        for file, data in read_heads(self.root, [header.file for header in wanted], BODY_BYTES).items():
-            text = without_bookkeeping(decode_text(data))
-            end = text.find("\n---", 3) if text.startswith("---") else -1
-            texts[file] = text[end + 4 :] if end >= 0 else text
+        texts |= self._read_bodies(wanted)
         # As with heads, a file that is too young may change unnoticed.
         settled = (header for header in wanted if header.file in texts and self._known.get(header.file) == header)
         self._texts |= {header.file: (header, texts[header.file]) for header in settled}
+        return texts
+
+    def _read_bodies(self, headers: Sequence[TopicHeader]) -> dict[str, str]:
+        texts: dict[str, str] = {}
+        for file, data in read_heads(self.root, [header.file for header in headers], BODY_BYTES).items():
+            text = without_bookkeeping(decode_text(data))
+            end = text.find("\n---", 3) if text.startswith("---") else -1
+            texts[file] = text[end + 4 :] if end >= 0 else text
         return texts
 
     def _from_disk(self) -> dict[str, TopicHeader]:
@@ -184,6 +281,8 @@ class TopicFiles:
         key, direct = name_key(name), file_name(name)
         if (topic := self.topic(direct)) is not None and name_key(topic.name) == key:
             return direct
+        if (index := self.index()) is not None:
+            return index.file_named(key)
         return min((header.file for header in self.headers() if name_key(header.name) == key), default=None)
 
     def _with_file(self, file: str) -> str | None:
@@ -214,10 +313,11 @@ class TopicFiles:
         """Return a file name that no other memory has, in any spelling."""
         from .draft import second_file  # reading memories must not load code that only writers need
 
-        first = file_name(name)
+        first, index = file_name(name), self.index()
         for file in (first, second_file(first, name_key(name)), second_file(first, name)):
             # A link or a device there is refused before anything is written; a directory of that name counts as taken.
-            if self.root.stat(file) is None and self.root.twin(file) is None:
+            taken = self.root.twin(file) is not None if index is None else index.has_file(file)
+            if self.root.stat(file) is None and not taken:
                 return file
         raise DiskError(first, "is taken by another memory", "choose another name")
 

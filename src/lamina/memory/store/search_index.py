@@ -1,0 +1,259 @@
+"""The search index of a large memory directory: a SQLite file next to the journal, which only caches what the topic files say.
+
+It finds memories by name and by word without reading the files. A small directory has none, because reading it all takes less
+time. The index counts as current while the times of its directories are the recorded ones and the last comparison with all
+files is recent. Our own saves update it, so only changes by other programs cost a comparison. A program that changes a file in
+place leaves its directory's time alone: that change is found by the next comparison, which takes a hundredth of the time.
+
+Invariants: an index that is missing, damaged or of another version is made anew, and nothing is lost. Two processes may use
+it at once: each compares it with the files inside a transaction. A crash leaves the last committed state.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from ...core.errors import DiskError
+from ...core.terms import normal, searchable
+from ...disk.database import open_database, remove_database
+from ...disk.trees.rootdir import RootDir
+from .topic import fold_name, name_key
+from .topic_files import INDEX_FILE, TopicHeader
+
+# A comparison with all files may take one part in this many of the time.
+SHARE_OF_TIME = 100
+# Postings read for a question: the rarest words' first. Commoner words then only order what was found.
+MOST_POSTINGS = 20_000
+# Texts read at once while the index is made.
+BATCH = 500
+_VERSION = 1
+_SCHEMA = """
+CREATE TABLE topics (id INTEGER PRIMARY KEY, file TEXT UNIQUE, key TEXT, folded TEXT, header BLOB, about INTEGER, body INTEGER);
+CREATE INDEX topics_key ON topics (key);
+CREATE INDEX topics_folded ON topics (folded);
+CREATE VIRTUAL TABLE words USING fts5(name, about, body, tokenize='ascii');
+CREATE VIRTUAL TABLE vocabulary USING fts5vocab(words, row);
+CREATE TABLE state (id INTEGER PRIMARY KEY, directories BLOB, compared REAL, seconds REAL);
+CREATE TABLE totals (id INTEGER PRIMARY KEY, topics INTEGER, about INTEGER, body INTEGER);
+INSERT INTO totals VALUES (1, 0, 0, 0)
+"""
+# A name, a description and a body.
+Fields = tuple[str, str, str]
+
+
+class Candidate(NamedTuple):
+    """A memory with words of a question: its terms by field, and the lengths of description and body in characters."""
+
+    header: TopicHeader
+    terms: Fields
+    about: int
+    body: int
+
+
+class Candidates(NamedTuple):
+    """Candidates for a question. `having` counts the memories with each term; the lengths are averages over all memories."""
+
+    found: list[Candidate]
+    having: Mapping[str, int]
+    total: int
+    about: float
+    body: float
+
+
+Bodies = Callable[[Sequence[TopicHeader]], Mapping[str, str]]
+
+
+class SearchIndex:
+    """Open it with `SearchIndex.open`. Not thread-safe. Every method may raise sqlite3.Error for a damaged file."""
+
+    __slots__ = ("_database", "_path", "inode")
+
+    def __init__(self, path: Path, database: sqlite3.Connection) -> None:
+        self._path = path
+        self._database = database
+        self.inode = path.stat().st_ino
+
+    @classmethod
+    def open(cls, root: RootDir) -> SearchIndex | None:
+        """Open the index of a directory, or make an empty one; None if it cannot be stored there."""
+        path = Path(root.path) / INDEX_FILE
+        if root.shared:  # the index of a team's directory would belong to one of its users
+            return None
+        try:
+            database = open_database(path, _SCHEMA, _VERSION)
+        except sqlite3.Error:  # without FTS5
+            return None
+        try:
+            return cls(path, database)
+        except OSError:  # the database is in memory, since the directory cannot be written
+            database.close()
+            return None
+
+    def close(self) -> None:
+        self._database.close()
+
+    def remove(self) -> None:
+        """Remove the file, so that the next search makes it anew."""
+        self._database.close()
+        with suppress(DiskError):
+            remove_database(self._path)
+
+    # Freshness
+
+    def is_current(self, now: float) -> bool:
+        row = self._database.execute("SELECT directories, compared, seconds FROM state").fetchone()
+        if row is None:
+            return False
+        directories, compared, seconds = row
+        if not 0 <= now - compared < SHARE_OF_TIME * seconds:
+            return False
+        known = msgspec.msgpack.decode(directories, type=dict[str, int])
+        return known == self._times(known)
+
+    def _times(self, directories: Iterable[str]) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for name in directories:
+            with suppress(OSError):
+                found[name] = os.stat(self._path.parent.parent / name, follow_symlinks=False).st_mtime_ns
+        return found
+
+    def compare(self, headers: Callable[[], list[TopicHeader]], bodies: Bodies, now: float) -> list[TopicHeader]:
+        """Bring the index up to date with all files, and return their headers."""
+        began = time.perf_counter()
+        with _transaction(self._database):
+            there = headers()
+            times = self._times({"", *(os.path.dirname(header.file) for header in there)})
+            seconds = time.perf_counter() - began
+            known = {
+                file: (number, header) for number, file, header in self._database.execute("SELECT id, file, header FROM topics")
+            }
+            current = {header.file: msgspec.msgpack.encode(header) for header in there if _is_text(header.file)}
+            changed = [
+                header
+                for header in there
+                if header.file in current and known.get(header.file, (0, b""))[1] != current[header.file]
+            ]
+            gone = [number for file, (number, header) in known.items() if current.get(file) != header]
+            self._drop(gone)
+            for at in range(0, len(changed), BATCH):
+                part = changed[at : at + BATCH]
+                self._add(part, bodies(part))
+            self._database.execute(
+                "INSERT OR REPLACE INTO state VALUES (1, ?, ?, ?)", (msgspec.msgpack.encode(times), now, seconds)
+            )
+        return there
+
+    def update(self, files: Collection[str], headers: Sequence[TopicHeader], bodies: Bodies) -> None:
+        """Enter our own change of these files to an index that was current before it. `headers` are those that exist now."""
+        with _transaction(self._database):
+            places = ",".join("?" * len(files))
+            self._drop([row[0] for row in self._database.execute(f"SELECT id FROM topics WHERE file IN ({places})", [*files])])
+            self._add(headers, bodies(headers))
+            [(directories,)] = self._database.execute("SELECT directories FROM state")
+            known = {*msgspec.msgpack.decode(directories, type=dict[str, int]), *map(os.path.dirname, files)}
+            self._database.execute("UPDATE state SET directories = ?", (msgspec.msgpack.encode(self._times(known)),))
+
+    def _drop(self, numbers: Sequence[int]) -> None:
+        rows = [(number,) for number in numbers]
+        for number in rows:
+            lengths = self._database.execute("SELECT about, body FROM topics WHERE id = ?", number).fetchone()
+            self._database.execute("UPDATE totals SET topics = topics - 1, about = about - ?, body = body - ?", lengths)
+        self._database.executemany("DELETE FROM words WHERE rowid = ?", rows)
+        self._database.executemany("DELETE FROM topics WHERE id = ?", rows)
+
+    def _add(self, headers: Iterable[TopicHeader], bodies: Mapping[str, str]) -> None:
+        count = lengths = texts = 0
+        for header in headers:
+            fields = (header.name, header.description, bodies.get(header.file, ""))
+            about, body = (len(normal(field)) + 1 for field in fields[1:])
+            row = (header.file, name_key(header.name), fold_name(header.file), msgspec.msgpack.encode(header), about, body)
+            number = self._database.execute("INSERT INTO topics VALUES (NULL, ?, ?, ?, ?, ?, ?)", row).lastrowid
+            terms = (" ".join(searchable(field)) for field in fields)
+            self._database.execute("INSERT INTO words (rowid, name, about, body) VALUES (?, ?, ?, ?)", (number, *terms))
+            count, lengths, texts = count + 1, lengths + about, texts + body
+        self._database.execute(
+            "UPDATE totals SET topics = topics + ?, about = about + ?, body = body + ?", (count, lengths, texts)
+        )
+
+    # Reading
+
+    def total(self) -> int:
+        return int(self._database.execute("SELECT topics FROM totals").fetchone()[0])
+
+    def file_named(self, key: str) -> str | None:
+        """Return the first file of the memories whose name has this key."""
+        found = self._database.execute("SELECT min(file) FROM topics WHERE key = ?", (key,)).fetchone()[0]
+        return None if found is None else str(found)
+
+    def has_file(self, file: str) -> bool:
+        """Tell whether there is a file with this name in any spelling."""
+        return self._database.execute("SELECT 1 FROM topics WHERE folded = ?", (fold_name(file),)).fetchone() is not None
+
+    def candidates(self, wanted: Sequence[str], most: int, weights: tuple[float, float, float]) -> Candidates:
+        """Return the memories with the rarest of the wanted terms, the most promising first."""
+        having = {term: self._having(term) for term in wanted}
+        [(total, about, body)] = self._database.execute("SELECT topics, about, body FROM totals")
+        found = self._found(_rarest(having), most, weights)
+        return Candidates(found, having, total, about / max(1, total), body / max(1, total))
+
+    def _having(self, term: str) -> int:
+        found = self._database.execute("SELECT doc FROM vocabulary WHERE term = ?", (term,)).fetchone()
+        return 0 if found is None else int(found[0])
+
+    def _found(self, terms: Sequence[str], most: int, weights: tuple[float, float, float]) -> list[Candidate]:
+        if not terms or most <= 0:
+            return []
+        match, rank = " OR ".join(f'"{term}"' for term in terms), "bm25({}, {}, {})".format(*weights)
+        rows = self._database.execute(
+            "SELECT rowid, name, about, body FROM words WHERE words MATCH ? AND rank MATCH ? ORDER BY rank LIMIT ?",
+            (match, rank, most),
+        ).fetchall()
+        places = ",".join("?" * len(rows))
+        known = {
+            number: rest
+            for number, *rest in self._database.execute(
+                f"SELECT id, header, about, body FROM topics WHERE id IN ({places})", [row[0] for row in rows]
+            )
+        }
+        decode = msgspec.msgpack.Decoder(TopicHeader).decode
+        return [Candidate(decode(known[row[0]][0]), row[1:], *known[row[0]][1:]) for row in rows if row[0] in known]
+
+
+def _rarest(having: Mapping[str, int]) -> list[str]:
+    """Return the rarest terms, and further ones while their memories stay within the limit."""
+    ordered = sorted((count, term) for term, count in having.items() if count)
+    chosen, left = list[str](), MOST_POSTINGS
+    for count, term in ordered:
+        left -= count
+        if chosen and left < 0:
+            break
+        chosen.append(term)
+    return chosen
+
+
+@contextmanager
+def _transaction(database: sqlite3.Connection) -> Iterator[None]:
+    database.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        if database.in_transaction:  # some errors end the transaction themselves
+            database.execute("ROLLBACK")
+        raise
+    database.execute("COMMIT")
+
+
+def _is_text(file: str) -> bool:
+    try:
+        file.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
