@@ -125,7 +125,7 @@ def test_a_resumed_session_whose_message_never_left_sends_what_was_recorded(home
         before = session.before_call()
         path = session.path
     assert path is not None
-    memory.forget("testing-db")
+    memory.remove("testing-db")
     with opened(home, resume=path) as session:
         assert session.before_call()["messages"] == before["messages"]
 

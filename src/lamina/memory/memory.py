@@ -7,6 +7,7 @@ scope. The file of a team topic begins with `team/`, wherever the team directory
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -185,9 +186,14 @@ class Memory:
         """Return the full path of a topic's file in its scope."""
         return self._library.where(file)
 
-    def forget(self, name: str, *, why: ChangeReason | None = None) -> bool:
+    def remove(self, name: str, *, why: ChangeReason | None = None) -> bool:
         """Move a memory to the trash, from where `restore` brings it back. Return False if nothing was removed."""
         return any(self.store(scope).remove(asked, why=why or ChangeReason("user")) for scope, asked in self._asked(name))
+
+    def forget(self, name: str, *, why: ChangeReason | None = None) -> bool:
+        """Deprecated name of `remove`: only `lamina forget` deletes for good."""
+        warnings.warn("Memory.forget is now Memory.remove: it moves to the trash.", DeprecationWarning, stacklevel=2)
+        return self.remove(name, why=why)
 
     def index(self, scope: ScopeName = "private") -> str:
         return self.store(scope).index()

@@ -17,6 +17,7 @@ from ...core.errors import Aborted, LaminaError
 from ...core.view import Item
 from ...core.wording import counted
 from ...session.base import working
+from ...session.provider import open_chosen_provider
 from ..options import find_home
 from ..output import REFUSED, StdoutSink, TurnTally
 from ..signals import StoppableProvider, StopRequest
@@ -26,7 +27,6 @@ from ..start import (
     find_newest,
     load_chat_settings,
     open_agent,
-    open_chosen_provider,
     open_provider_again,
 )
 from . import banner, commands
@@ -53,6 +53,7 @@ class Chat:
         self.stop = stop
         self.screen = screen
         self.home = find_home()
+        self.is_first = self.home is not None and not self.home.exists()
         self.questions = Questions(screen, stop)
         settle_settings(screen, self.questions, self.home, options.cwd)
         self.settings = load_chat_settings(options)
