@@ -74,7 +74,7 @@ def test_saved_renamed_and_removed_memories_are_found_without_a_comparison(
     assert memory.recall("marsupial") == []
     memory.save("Quokka.md", description="A smiling animal", body="On two islands.")
     assert [each.topic.body for each in memory.recall("smiling")] == ["On two islands.\n"]
-    assert memory.forget("quokka")
+    assert memory.remove("quokka")
     assert memory.recall("smiling") == []
 
 
