@@ -18,6 +18,7 @@ from lamina.core.blocks import Text, ToolResult, ToolUse
 from lamina.core.log import Log
 from lamina.core.records import Message, Spill
 from lamina.core.session_stats import session_stats
+from lamina.disk.paths.project import slug
 from lamina.sources import codex
 from lamina.sources.catalogue import Catalogue
 from lamina.sources.places import SourceFile
@@ -191,6 +192,19 @@ def test_only_sessions_of_the_project_are_its_own(agents: Agents, tmp_path: Path
     assert [session.id for session in sources.sessions(Settings(), other)] == ["other-thread"]
     assert "other-thread" not in {session.id for session in sources.sessions(Settings(), agents.project)}
     assert len(sources.sessions(Settings())) == 6
+
+
+def test_a_directory_that_two_projects_share_is_told_apart(agents: Agents, tmp_path: Path) -> None:
+    one, other = tmp_path / "a-b", tmp_path / "a" / "b"
+    for place in (one, other):
+        place.mkdir(parents=True)
+    home = agents.claude.parent.parent
+    write(home / slug(one) / "one.jsonl", [claude_user(1, "One.", one)])
+    write(home / slug(other) / "other.jsonl", [claude_user(1, "Other.", other)])
+    write(home / slug(one) / "moved.jsonl", [claude_user(1, "Moved.", tmp_path / "elsewhere")])
+    assert slug(one) == slug(other)
+    assert {session.id for session in sources.sessions(Settings(), one)} == {"one", "moved"}
+    assert {session.id for session in sources.sessions(Settings(), other)} == {"other", "moved"}
 
 
 def test_turn_numbers_agree_between_the_index_and_the_records(agents: Agents) -> None:

@@ -137,7 +137,7 @@ def _known_costs(rows: list[tuple[SourceSession, SessionStats]], total: SessionS
 
 
 def sum_subagents(infos: list[SourceSession]) -> SessionStats:
-    """Return the costs of the subagents that other agents keep in files of their own."""
+    """Return the costs of the subagents of other agents, which have separate files."""
     from ..core.session_stats import SessionStats, SideCost
 
     children = [child for info in infos if info.origin != "lamina" for child in info.subagents]

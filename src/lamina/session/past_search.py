@@ -32,7 +32,7 @@ def search_past(session: SessionBase, query: str, count: int, exact: bool, stopp
 def _environ(home: Path | None) -> Mapping[str, str]:
     """Return the variables that name the agents' directories.
 
-    A session with a home of its own may belong to another tenant, so it sees that home alone and not the user's agents.
+    A session with another home may belong to another tenant, so it sees that home alone and not the user's agents.
     """
     if home is not None and lamina_home(os.environ) == home:
         return os.environ

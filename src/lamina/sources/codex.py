@@ -55,7 +55,7 @@ def scan_row(scan: Scan, turns: list[Turn], row: Mapping[str, Any]) -> None:
 
 
 def read_tokens(payload: object) -> Usage | None:
-    """Read a count of tokens. What was read from the cache is a part of the input, reasoning is a part of the output."""
+    """Read a count of tokens. Cached tokens are a part of the input, and reasoning is a part of the output."""
     found = _find(payload, "input_tokens", DEEPEST)
     given, output = count_of(found.get("input_tokens")), count_of(found.get("output_tokens"))
     cached = min(given, count_of(found.get("cached_input_tokens")))

@@ -22,7 +22,7 @@ NAMES: dict[Origin, str] = {"lamina": "Lamina", "claude-code": "Claude Code", "c
 
 # Codex nests sessions by year, month and day; nobody nests deeper.
 MOST_DEPTH = 4
-# A memory directory has the team's inside, which may have directories of its own.
+# A memory directory may contain the team's, which may contain directories.
 MEMORY_DEPTH = 2
 # Neither a link nor a pipe is followed or waited for; what a system lacks is left out.
 _PLAIN = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY", "O_CLOEXEC"))
@@ -63,7 +63,7 @@ def _named(environ: Mapping[str, str], variable: str, person: Path | None, usual
 
 
 def open_plain(path: str) -> BinaryIO:
-    """Open a file that was listed. What has become a link, a pipe or a device since then is refused."""
+    """Open a file that was listed. It is refused if it has become a link, a pipe or a device since then."""
     fd = os.open(path, os.O_RDONLY | _PLAIN)
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)
@@ -141,7 +141,7 @@ def _entries(directory: Path | str, unread: list[str]) -> list[os.DirEntry[str]]
 
 
 def memory_files(homes: Mapping[Origin, Path], unread: list[str]) -> Iterator[tuple[Origin, str, str]]:
-    """Yield the memory files of the agents as origin, path and the name of the project's directory, empty if there is none."""
+    """Yield the memory files of the agents as origin, path and name of the project's directory, which is empty for Codex."""
     for origin, home in homes.items():
         match origin:
             case "lamina" | "claude-code":

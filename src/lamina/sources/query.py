@@ -1,6 +1,6 @@
 """One search over the memories and turns of all agents.
 
-A message with the one before it is a document; memories are documents too, and weigh more, because somebody chose to keep them.
+A message with the one before it is a document; memories are documents too, and weigh more, because they were kept on purpose.
 Ranked by BM25 over the index of `catalogue.py`. Invariants: the same files and question give the same answer; a document that
 shares no word with the question is not in it; a text that stands in several sessions appears once; bad input gives fewer results
 and a sentence.
@@ -70,7 +70,7 @@ class SearchResult(msgspec.Struct, frozen=True):
 
 
 class _Place(NamedTuple):
-    """What a result takes from its file."""
+    """The part of a result that comes from its file."""
 
     kind: Literal["memory", "turn"]
     origin: Origin

@@ -1,4 +1,4 @@
-"""What a list and a search know about a session: a fold over the lines of its file, which goes on where it stopped.
+"""The figures and texts of a session for lists and searches: a fold over the lines of its file that can be continued.
 
 Invariants: scanning a file in two parts gives the same as scanning it at once, so an index follows a file by its appended bytes;
 the state is small, whatever the size of the file. The usage of an answer is counted once, although each record of it repeats it.

@@ -131,7 +131,12 @@ def project_filter(cwd: str | os.PathLike[str]) -> Callable[[SourceSession], boo
                 roots[where] = project_root(where)
             except ValueError:  # a transcript may name a path that this system cannot have, or cannot encode
                 roots[where] = Path(where)
-        return (where and roots[where] == root) or (session.origin in ("lamina", "claude-code") and _place(session) in places)
+        if where and roots[where] == root:
+            return True
+        # A project that was moved keeps its sessions: they lie in its directory, under the name of the old one. Two projects may
+        # share a directory, since `a-b` and `a/b` have the same name there; then the recorded directory decides.
+        place = _place(session) if session.origin in ("lamina", "claude-code") else ""
+        return place in places and (not where or slug(where) != place)
 
     return inside
 
