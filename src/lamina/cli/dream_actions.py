@@ -19,6 +19,7 @@ from ..disk.locks.dream_lock import DreamLock
 from ..disk.trees.rootdir import RootDir
 from ..layers.l6_dream.record import DreamRecord, read_record, read_records, request_kill
 from ..layers.l6_dream.run import DreamOutcome, recover_memory
+from ..session.provider import open_chosen_provider
 from .console import document, minute, notice, print_result, printable, sentence
 from .dream_status import (
     PUT_RIGHT,
@@ -34,7 +35,7 @@ from .dream_status import (
     undo_dream,
 )
 from .signals import StoppableProvider, StopRequest
-from .start import ChatOptions, MemorySource, is_model_unset, open_chosen_provider
+from .start import ChatOptions, MemorySource, is_model_unset
 
 OFFLINE = "No provider is configured, so rules tidy up memory. Set ANTHROPIC_API_KEY or OPENAI_API_KEY to use a model."
 # Polling interval for a running dream: short enough to show each answer as it arrives, and a poll reads one small file.

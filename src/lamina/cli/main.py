@@ -35,8 +35,10 @@ COMMANDS = {
     "dream": "Tidy up memory now: merge duplicates, replace relative dates, repair the index.",
     "export": "Write all memories to TARGET in the format of another program.",
     "forget": "Permanently remove a subject from memories, history, transcripts and all other stored files.",
+    "hook": "Answer a hook of a coding agent; `lamina install` sets the hooks up.",
     "import": "Import memories from SOURCE, a file or directory of another program.",
     "inbox": "Review pending memory changes, shown as diffs.",
+    "install": "Plug Lamina into a coding agent: memory, recall and hooks.",
     "mcp": "Serve memory and past sessions to other agents over the Model Context Protocol.",
     "memory": "List, search, save and restore memories, and see their history.",
     "migrate": "Move the memory and sessions of a project to its new directory.",
@@ -45,9 +47,17 @@ COMMANDS = {
     "sessions": "List, show, search, edit and clean up recorded sessions.",
     "stats": "Show what sessions cost and what the layers saved.",
     "team": "Run agents that work together, each in its own process, and list the teams.",
+    "uninstall": "Take Lamina out of a coding agent. Memories and sessions stay.",
 }
 # Commands that are not in a module of their own name, or belong to another surface.
-MODULES = {"export": "portable", "import": "portable", "inbox": "memory", "mcp": ".mcp.command"}
+MODULES = {
+    "export": "portable",
+    "hook": ".mcp.hook_command",
+    "import": "portable",
+    "inbox": "memory",
+    "mcp": ".mcp.command",
+    "uninstall": "install",
+}
 
 
 class ReaderGone(Exception):

@@ -166,7 +166,7 @@ def _asking(cwd: Path, times: int | None) -> ComparisonModel | None:
         return None
     from ..disk.home.loading import settings_in_force
     from ..replay.comparison import ComparisonModel
-    from .start import open_chosen_provider
+    from ..session.provider import open_chosen_provider
 
     provider = open_chosen_provider(None, settings_in_force(cwd))
     if provider.name == "offline":

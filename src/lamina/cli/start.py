@@ -21,6 +21,7 @@ from ..disk.settings_files import user_home
 from ..disk.transcripts.resume import last_model
 from ..disk.transcripts.search import find_transcript, newest_transcript
 from ..session.base import working
+from ..session.provider import open_chosen_provider
 from .selection import read_selection
 
 if TYPE_CHECKING:
@@ -84,24 +85,6 @@ def load_chat_settings(options: ChatOptions) -> Settings:
 
     # `home` comes from the environment here, so that a problem with LAMINA_HOME is among the findings.
     return settings_in_force(options.cwd, command_line=given)
-
-
-def _environment(settings: Settings) -> dict[str, str]:
-    """Return the process environment plus the keys and URLs from the settings, for providers only."""
-    environ = dict(os.environ)
-    keys = {"ANTHROPIC_API_KEY": settings.anthropic_api_key, "OPENAI_API_KEY": settings.openai_api_key}
-    places = {"ANTHROPIC_BASE_URL": settings.anthropic_base_url, "OPENAI_BASE_URL": settings.openai_base_url}
-    environ |= {name: key.reveal() for name, key in keys.items() if key is not None}
-    return environ | {name: place for name, place in places.items() if place is not None}
-
-
-def open_chosen_provider(spec: str | None, settings: Settings) -> Provider:
-    """Open the provider named by `spec`, by the settings or by the available API keys, else the offline stand-in."""
-    from ..providers import configured, open_provider
-
-    environ = _environment(settings)
-    named = spec or settings.model or settings.provider or configured(environ)
-    return open_provider(named, base_url=settings.base_url, environ=environ)
 
 
 def open_provider_again(options: ChatOptions, settings: Settings, home: Path | None, again: str | Path | None) -> Provider:

@@ -20,6 +20,7 @@ to keep.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import threading
@@ -269,3 +270,31 @@ def _dress(fd: int, mode: int, there: os.stat_result | None) -> None:
     if mode != stat.S_IMODE(found.st_mode):
         point("user.chmod")
         os.fchmod(fd, mode)
+
+
+def remove(path: AnyPath, *, expect: FileVersion) -> None:
+    """Remove a file that is still in the state `expect`. A link in its place is refused, like a file that was changed since."""
+    directory, name = os.path.split(os.path.abspath(path))
+    with Dir.open(directory) as where, reporting(where.full(name)):
+        found = where.stat(name)
+        if found is None:
+            return
+        _refuse_irregular(found, where.full(name))
+        _refuse_change(found, expect, where.full(name))
+        point("user.remove")
+        os.unlink(where.at(name), dir_fd=where.fd)
+
+
+def remove_empty_directory(path: AnyPath) -> bool:
+    """Remove a directory if it is empty, and return whether it was. A link to one is left alone."""
+    if not os.path.isdir(path) or os.path.islink(path) or os.listdir(path):
+        return False
+    with reporting(path):
+        point("user.rmdir")
+        try:
+            os.rmdir(path)
+        except OSError as error:
+            if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT):
+                return False
+            raise
+    return True

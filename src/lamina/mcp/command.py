@@ -35,7 +35,17 @@ from ..core.errors import MissingExtra
     show_default="the client's project, or the current directory",
     help="Serve the project of this directory.",
 )
-def mcp_command(http: bool, port: int, token: str | None, tool_set: Literal["lamina", "reference"], cwd: Path) -> None:
+@click.option(
+    "--hooks", "agent", type=click.Choice(("claude-code",)), help="Also answer the hooks of this agent; its plugin sets this."
+)
+def mcp_command(
+    http: bool,
+    port: int,
+    token: str | None,
+    tool_set: Literal["lamina", "reference"],
+    cwd: Path,
+    agent: Literal["claude-code"] | None,
+) -> None:
     """Serve memory and past sessions to other agents over the Model Context Protocol."""
     try:
         import mcp.server  # noqa: F401
@@ -50,4 +60,4 @@ def mcp_command(http: bool, port: int, token: str | None, tool_set: Literal["lam
     else:
         from .server import serve_stdio
 
-        serve_stdio(cwd, tool_set)
+        serve_stdio(cwd, tool_set, agent=agent)

@@ -24,7 +24,7 @@ from .. import __version__
 from ..core.errors import InputError, LaminaError
 from ..core.prompt_files import prompt_sections
 from ..tools.tool import Builtin, Context
-from .project import ServedProject
+from .project import HookAgent, ServedProject
 
 ToolSet: TypeAlias = Literal["lamina", "reference"]
 
@@ -70,6 +70,12 @@ class LaminaServer:
         return types.ListToolsResult(tools=[_defined(tool) for tool in self.tools()])
 
     async def _call_tool(self, ctx: ServerRequestContext[Any], params: types.CallToolRequestParams) -> types.CallToolResult:
+        if self._project.agent is not None and params.name.startswith("hook_"):
+            from .hook_tools import HOOK_TOOLS, answer_hook
+
+            if params.name in HOOK_TOOLS:
+                text = await to_thread.run_sync(answer_hook, self._project, params.name, params.arguments or {})
+                return _result(text, is_error=False)
         tool = next((tool for tool in self.tools(_client(ctx)) if tool.name == params.name), None)
         if tool is None:
             return _result(f"Unknown tool {params.name[:100]!r}.", is_error=True)
@@ -155,11 +161,11 @@ class LaminaServer:
         return texts["recall"].format(subject=subject) + "\n\n" + found
 
 
-def serve_stdio(cwd: Path, tool_set: ToolSet = "lamina") -> None:
-    """Serve the project of `cwd` on standard input and output until the client closes them."""
+def serve_stdio(cwd: Path, tool_set: ToolSet = "lamina", *, agent: HookAgent | None = None) -> None:
+    """Serve the project of `cwd` on standard input and output until the client closes them. `agent` may call the tools of hooks."""
 
     async def run() -> None:
-        server = LaminaServer(ServedProject(cwd), tool_set).build()
+        server = LaminaServer(ServedProject(cwd, agent=agent), tool_set).build()
         async with stdio_server() as (reader, writer):
             await server.run(reader, writer, server.create_initialization_options())
 

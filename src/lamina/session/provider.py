@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from importlib import import_module
@@ -12,7 +13,7 @@ from ..core.blocks import Wire
 from ..core.errors import SettingError
 from ..core.policy import Policy
 from ..core.settings import Settings
-from ..providers import Provider, open_provider, read_spec
+from ..providers import Provider, configured, open_provider, read_spec
 from ..providers.offline import DEFAULT_TABLE, Local, OfflineProvider
 
 OFFLINE_MODULES = {
@@ -58,6 +59,22 @@ def provider_for(provider: str | Provider, client: Any) -> Provider:
 
         return OpenAIProvider(named.model, client=client)
     return offline()
+
+
+def _environment(settings: Settings) -> dict[str, str]:
+    """Return the process environment plus the keys and URLs from the settings, for providers only."""
+    environ = dict(os.environ)
+    keys = {"ANTHROPIC_API_KEY": settings.anthropic_api_key, "OPENAI_API_KEY": settings.openai_api_key}
+    places = {"ANTHROPIC_BASE_URL": settings.anthropic_base_url, "OPENAI_BASE_URL": settings.openai_base_url}
+    environ |= {name: key.reveal() for name, key in keys.items() if key is not None}
+    return environ | {name: place for name, place in places.items() if place is not None}
+
+
+def open_chosen_provider(spec: str | None, settings: Settings) -> Provider:
+    """Open the provider named by `spec`, by the settings or by the available API keys, else the offline stand-in."""
+    environ = _environment(settings)
+    named = spec or settings.model or settings.provider or configured(environ)
+    return open_provider(named, base_url=settings.base_url, environ=environ)
 
 
 def limits_for(

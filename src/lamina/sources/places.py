@@ -12,12 +12,12 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import BinaryIO, Literal, NamedTuple, TypeAlias
+from typing import BinaryIO, NamedTuple
 
-from ..disk.settings_files import lamina_home, user_home
+from ..disk.home.agent_homes import ORIGINS as ORIGINS
+from ..disk.home.agent_homes import Origin as Origin
+from ..disk.home.agent_homes import agent_homes as agent_homes
 
-Origin: TypeAlias = Literal["lamina", "claude-code", "codex", "pi"]
-ORIGINS: tuple[Origin, ...] = ("lamina", "claude-code", "codex", "pi")
 NAMES: dict[Origin, str] = {"lamina": "Lamina", "claude-code": "Claude Code", "codex": "Codex", "pi": "pi"}
 
 # Codex nests sessions by year, month and day; nobody nests deeper.
@@ -39,27 +39,6 @@ class SourceFile(NamedTuple):
     mtime_ns: int
     inode: int
     parent: str = ""
-
-
-def agent_homes(environ: Mapping[str, str]) -> dict[Origin, Path]:
-    """Return the directory of each agent, whether or not it exists."""
-    person = user_home(environ)
-    named = {
-        "lamina": lamina_home(environ),
-        "claude-code": _named(environ, "CLAUDE_CONFIG_DIR", person, ".claude"),
-        "codex": _named(environ, "CODEX_HOME", person, ".codex"),
-        "pi": _named(environ, "PI_CODING_AGENT_DIR", person, ".pi/agent"),
-    }
-    return {origin: path.absolute() for origin in ORIGINS if (path := named[origin]) is not None}
-
-
-def _named(environ: Mapping[str, str], variable: str, person: Path | None, usual: str) -> Path | None:
-    given = environ.get(variable, "").strip()
-    if given.startswith("~/") and person is not None:
-        return person / given[2:]
-    if given:
-        return Path(given)
-    return person / usual if person is not None else None
 
 
 def open_plain(path: str) -> BinaryIO:

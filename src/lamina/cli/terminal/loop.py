@@ -17,6 +17,7 @@ from ...core.errors import Aborted, LaminaError
 from ...core.view import Item
 from ...core.wording import counted
 from ...session.base import working
+from ...session.provider import open_chosen_provider
 from ..options import find_home
 from ..output import REFUSED, StdoutSink, TurnTally
 from ..signals import StoppableProvider, StopRequest
@@ -26,7 +27,6 @@ from ..start import (
     find_newest,
     load_chat_settings,
     open_agent,
-    open_chosen_provider,
     open_provider_again,
 )
 from . import banner, commands

@@ -110,12 +110,32 @@ class Settings(Table):
         levels = (merged, *(one for one in self._levels if one.source != "argument"))
         return _fill(object.__new__(Settings), levels, self._remote, trusted=self.trusted, refresh=refresh)
 
+    def without(self, name: str, ignored: Callable[[Resolved], bool]) -> Settings:
+        """Return these settings as if no level had set this one to a value that is `ignored`. The result follows the same files."""
+        key = self._row(name).key
+
+        def kept(level: Level) -> Level:
+            if key not in level.values or not ignored(level.values[key]):
+                return level
+            values = {each: found for each, found in level.values.items() if each != key}
+            return level._replace(values=values, by_variable=level.by_variable - {key})
+
+        def refresh(settings: Settings) -> Settings:
+            now = self.refreshed()
+            return settings if now is self else now.without(name, ignored)
+
+        levels = tuple(map(kept, self._levels))
+        return _fill(object.__new__(Settings), levels, self._remote, trusted=self.trusted, refresh=refresh)
+
     def resolved(self, name: str) -> Resolved:
         """Return the value and source of a setting, found by its key, its Python name or the name of a variable."""
+        return self._values[self._row(name).key]
+
+    def _row(self, name: str) -> Setting[Any]:
         row = find(name)
         if row is None:
             raise SettingError(name, "requested", "there is no such setting", "run `lamina config` to see all settings")
-        return self._values[row.key]
+        return row
 
     def __iter__(self) -> Iterator[tuple[Setting[Any], Resolved]]:
         return ((row, self._values[row.key]) for row in SETTINGS)

@@ -27,6 +27,7 @@ from .index import check_index
 from .instructions import check_instructions
 from .journal import check_dreams, check_journal
 from .memory_snapshot import MemoryDirectory, MemorySnapshot, read_memory
+from .plugins import check_plugins
 from .sessions import Tell, check_home, check_sessions
 from .settings import check_machine, check_settings
 from .sources import check_sources
@@ -137,6 +138,8 @@ class _Examination:
             found.extend(check_sources(settings, self.environ))
         with self._looking("machine", "installed programs") as found:
             found.extend(check_machine(settings, self.environ))
+        with self._looking("machine", "Lamina in other agents") as found:
+            found.extend(check_plugins(self.cwd, self.environ))
 
     def report(self) -> DoctorReport:
         return DoctorReport(

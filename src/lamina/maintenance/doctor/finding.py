@@ -100,6 +100,8 @@ _ROWS: dict[str, tuple[Severity, str, str]] = {
     "missing-tool": ("info", "Programs that are not installed", ""),
     "no-provider": ("info", "No model is configured", "Set ANTHROPIC_API_KEY or OPENAI_API_KEY to use a model."),
     "missing-package": ("warning", "Packages that are not installed", ""),
+    "plugin": ("info", "Lamina in other agents", "`lamina uninstall AGENT` takes it out."),
+    "plugin-outdated": ("warning", "Lamina in other agents that is out of date", ""),
     # anywhere
     "unseen": ("error", "Could not be checked", ""),
 }

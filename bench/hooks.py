@@ -1,0 +1,91 @@
+"""How long a coding agent waits for each hook of Lamina.
+
+    python bench/hooks.py [--runs 20] [--memories 200]
+
+Commands are started as an agent starts them, with `python -c pass` in the same run. Calls go to one running server over the SDK's client. A
+home with so many memories is made for it, and removed. Figures are the median and the slowest, in milliseconds of wall time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+import lamina
+from mcp import Client, StdioServerParameters
+
+PROMPT = "Why did we drop Redis for the sessions of the shop?"
+OUTPUT = {"stdout": "a line of output\n" * 4_000, "stderr": "", "interrupted": False, "isImage": False}
+
+
+def show(name: str, taken: list[float]) -> None:
+    print(f"{name:<38} {statistics.median(taken) * 1000:>8.1f} {max(taken) * 1000:>8.1f}")
+
+
+def command(words: list[str], data: bytes, environ: dict[str, str]) -> float:
+    began = time.perf_counter()
+    subprocess.run([sys.executable, *words], input=data, capture_output=True, check=True, env=environ)
+    return time.perf_counter() - began
+
+
+async def calls(given: dict[str, Any], environ: dict[str, str], runs: int) -> None:
+    arguments = ["-P", "-m", "lamina", "mcp", "--hooks", "claude-code"]
+    server = StdioServerParameters(command=sys.executable, args=arguments, cwd=given["cwd"], env=environ)
+    result = {**given, "tool_name": "Bash", "tool_response": json.dumps(OUTPUT)}
+    async with Client(server) as client:
+        for tool, fields in (("hook_prompt", given), ("hook_result", result), ("hook_stop", given)):
+            taken = []
+            for number in range(runs + 1):
+                began = time.perf_counter()
+                await client.call_tool(tool, {**fields, "tool_use_id": f"toolu_{number}"})
+                taken.append(time.perf_counter() - began)
+            show(f"{tool}, the first call", taken[:1])
+            show(f"{tool}, later calls", taken[1:])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--memories", type=int, default=200)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as top:
+        transcript = Path(top) / ".claude" / "projects" / "-p" / "s.jsonl"
+        transcript.parent.mkdir(parents=True)
+        transcript.write_text("")
+        (Path(top) / ".claude" / "settings.json").write_text('{"autoMemoryEnabled": false}')
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("ANTHROPIC_", "OPENAI_", "CLAUDE"))}
+        environ = {**kept, "HOME": top, "LAMINA_HOME": f"{top}/.lamina"}
+        with lamina.Memory.open(top, home=f"{top}/.lamina", settings=lamina.Settings(history_git=False)) as memory:
+            for number in range(options.memories):
+                memory.save(
+                    f"topic-{number}", type="project", description=f"Subject {number} of the shop", body=f"Text {number}."
+                )
+            memory.save("redis", type="project", description="Redis was dropped for SQLite", body="One file is enough.")
+        given = {"session_id": "s", "transcript_path": str(transcript), "cwd": top, "prompt": PROMPT, "source": "startup"}
+        data = json.dumps(given).encode()
+        print(f"{'':<38} {'median':>8} {'slowest':>8}   (ms, {options.runs} runs, {options.memories} memories)")
+        rows = {"python -c pass": ["-c", "pass"]}
+        for event in ("SessionStart", "PreCompact", "SessionEnd"):
+            rows[f"lamina hook {event}"] = ["-P", "-m", "lamina", "hook", event]
+        # One of each in turn, so that a busy moment meets all of them.
+        taken: dict[str, list[float]] = {name: [] for name in rows}
+        for _ in range(options.runs):
+            for name, words in rows.items():
+                taken[name].append(command(words, data, environ))
+        for name, seconds in taken.items():
+            show(name, seconds)
+        anyio.run(calls, given, environ, options.runs)
+
+
+if __name__ == "__main__":
+    main()

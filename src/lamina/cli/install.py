@@ -1,0 +1,76 @@
+"""`lamina install` and `lamina uninstall`: plug Lamina into another coding agent, and take it out again."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from . import options
+from .console import print_result
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from ..maintenance.install.file_change import AgentReport
+
+AGENTS = ("claude-code", "codex")
+_agent = click.Choice(AGENTS)
+_dry_run = click.option("--dry-run", is_flag=True, help="Say what would be done, and change nothing.")
+WORDS = {"written": "write", "removed": "remove", "unchanged": "leave unchanged", "kept": "keep"}
+
+
+@click.command("install")
+@click.argument("agent", type=_agent, required=False)
+@click.option("--list", "listing", is_flag=True, help="List the agents and whether Lamina is installed in them.")
+@_dry_run
+@options.as_json
+@options.only_for_user
+def install_command(agent: str | None, listing: bool, dry_run: bool, as_json: bool) -> None:
+    """Plug Lamina into a coding agent: memory, recall and hooks.
+
+    Nothing of the agent's own configuration is lost: lamina uninstall gives back what was there. Run it again after an upgrade.
+    """
+    if listing:
+        _list(as_json)
+        return
+    if agent is None:
+        raise click.UsageError(f"Name an agent: {', '.join(AGENTS)}. --list shows where Lamina is installed.")
+    _report(_module(agent).install(os.environ, dry_run=dry_run), as_json)
+
+
+@click.command("uninstall")
+@click.argument("agent", type=_agent)
+@_dry_run
+@options.as_json
+@options.only_for_user
+def uninstall_command(agent: str, dry_run: bool, as_json: bool) -> None:
+    """Take Lamina out of a coding agent. Memories and sessions stay.
+
+    Only Lamina's own entries and files are removed; what you added is kept and listed.
+    """
+    _report(_module(agent).uninstall(os.environ, dry_run=dry_run), as_json)
+
+
+def _module(agent: str) -> ModuleType:
+    from ..maintenance.install import claude_code, codex
+
+    return claude_code if agent == "claude-code" else codex
+
+
+def _list(as_json: bool) -> None:
+    rows = [
+        {"agent": agent, "state": _module(agent).state(os.environ), "path": str(_module(agent).folder(os.environ))}
+        for agent in AGENTS
+    ]
+    print_result(rows, [f"{row['agent']:<12} {row['state']:<14} {row['path']}" for row in rows], as_json=as_json)
+
+
+def _report(done: AgentReport, as_json: bool) -> None:
+    value: dict[str, Any] = {**done._asdict(), "changes": [change._asdict() for change in done.changes]}
+    lines = []
+    for change in done.changes:
+        word = f"would {WORDS[change.action]}" if done.dry_run else change.action
+        lines.append(f"{word:<10} {change.path}" + (f"  ({change.about})" if change.about else ""))
+    print_result(value, [*lines, *done.notes], as_json=as_json)

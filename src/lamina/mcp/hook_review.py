@@ -1,0 +1,159 @@
+"""Layer 5 inside another agent: after a turn, facts that the user stated become memories.
+
+Reads the agent's transcript and reviews its last turn as a session of Lamina does: the same rules, guard, modes and journal. Without a key
+the rules alone answer, in milliseconds. With one the configured model does, within the day's budget of background work, in a child
+process that outlives the turn. Where the agent writes memories itself, nothing is done.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from datetime import date
+from pathlib import Path
+from threading import Event
+
+from ..conversation.forks import ForkDriver
+from ..core.blocks import Text, ToolUse, Wire
+from ..core.budget import limits_of
+from ..core.effects import Flow, drive
+from ..core.log import Log
+from ..core.settings import Settings
+from ..core.view import Item
+from ..disk.settings_files import lamina_home
+from ..fork.background import LOCAL, Background, Meter
+from ..fork.fork import ForkOutcome
+from ..fork.handover import of_request
+from ..fork.model_call import ask_until
+from ..layers.l5_extract.review import ExtractionOrder, ReviewResult, run_review
+from ..layers.l5_extract.trigger import EXTRACTION
+from ..layers.l5_extract.writer import ReviewWriter
+from ..memory.recall.plan import user_words
+from ..memory.store.contract import ChangeReason
+from ..memory.store.modes import plan_write
+from ..memory.store.scopes import project_root
+from ..memory.tool_writes import RequestedWrite, WriteOutcome, find_memory_file, write_memory_file
+from ..providers import Provider
+from ..session.provider import offline, open_chosen_provider
+from ..sources.sessions import read
+from ..tools.tool import FileChange
+from .hook_input import HookInput
+from .project import ServedProject
+
+# A larger transcript takes longer to read than its last turn is worth.
+MOST_TRANSCRIPT = 200 << 20
+# How much of the conversation a model is shown: the last turn and what led to it.
+MOST_SHOWN = 24_000
+MOST_SECONDS = 120.0
+# Tools of this server that write memory: a turn that used one needs no review.
+_WROTE = ("memory_save", "memory_update")
+# Set by Claude Code for a session without a user in front of it.
+UNATTENDED = ("CLAUDE_CODE_SESSION_ATTENDED", "0")
+
+
+def wants_review(project: ServedProject, given: HookInput) -> bool:
+    """Return whether the turn that ended may be reviewed."""
+    settings, path = project.settings, given.transcript
+    alone = os.environ.get(UNATTENDED[0]) == UNATTENDED[1]
+    if not (settings.memory and settings.extraction) or (alone and not settings.extraction_non_interactive):
+        return False
+    writable = plan_write(settings.memory_mode["private"], EXTRACTION) != "refuse"
+    if settings.remote or not writable or project.agent_memory() is not None or given.agent_id:
+        return False
+    return path is not None and path.is_file() and path.stat().st_size <= MOST_TRANSCRIPT
+
+
+def review_turn(project: ServedProject, given: HookInput) -> ReviewResult | None:
+    """Review the last turn of a session. None: there is nothing to review, or the budget is used up."""
+    settings, path = project.settings, given.transcript
+    provider = side_provider(settings)
+    items = Log.load(lambda: read(path or "")).view.items
+    starts = [at for at, item in enumerate(items) if user_words(item)]
+    if not starts or len(starts) % max(1, settings.extraction_every) or _wrote(items[starts[-1] :]):
+        return None
+    order = _order(project, given, items, provider.model)
+    if order is None:
+        return None
+    cursor = items[starts[-1] - 1].uuid if starts[-1] else None
+    home = project.home or lamina_home(os.environ)
+    meter = Meter(
+        lambda ask, abort: ask_until(abort, provider, ask), home=home, project=str(project.cwd), session=given.session_id
+    )
+    return _within_budget(meter, settings, provider, lambda abort: run_review(order, cursor, _performer(meter, abort)))
+
+
+def side_provider(settings: Settings) -> Provider:
+    """Return the configured model, or the rules if there is none."""
+    chosen = open_chosen_provider(None, settings)
+    return offline() if chosen.name == "offline" else chosen
+
+
+def _within_budget(
+    meter: Meter, settings: Settings, provider: Provider, job: Callable[[Event], ReviewResult]
+) -> ReviewResult | None:
+    """Run the review as background work, so that its calls are counted."""
+    free = provider.model == LOCAL
+    background = Background(allowed=lambda _: free or meter.refused(limits_of(settings)) is None)
+    if not background.start(EXTRACTION, job):
+        return None
+    if not background.wait(EXTRACTION, MOST_SECONDS):
+        background.abort(EXTRACTION)
+        return None
+    landed = background.drain()
+    return landed[0].value if landed else None
+
+
+def _performer(meter: Meter, abort: Event) -> Callable[[Flow[ForkOutcome], ReviewWriter], ForkOutcome]:
+    return lambda flow, writer: drive(flow, ForkDriver(meter, abort))
+
+
+def _order(project: ServedProject, given: HookInput, items: Sequence[Item], model: str) -> ExtractionOrder | None:
+    settings = project.settings
+    place = project.locate_memory(settings)
+    if place is None:
+        return None
+
+    def store(change: FileChange, why: ChangeReason) -> WriteOutcome | None:
+        found = find_memory_file(place, change.path)
+        if found is None:
+            return None
+        wish = RequestedWrite(change.path, change.data.decode("utf-8", "replace"), change.before, change.unread)
+        with project.open_memory() as memory:
+            return write_memory_file(memory, found, wish, why=why)
+
+    return ExtractionOrder(
+        items=tuple(items),
+        handover=of_request({"model": model, "max_tokens": 4_000, "messages": spoken(items)}, ()),
+        place=place,
+        settings=settings,
+        project=project_root(project.cwd),
+        cwd=Path(project.cwd),
+        session=given.session_id,
+        today=date.today().isoformat(),
+        store=store,
+        calls_tools=False,
+    )
+
+
+def spoken(items: Sequence[Item]) -> list[Wire]:
+    """Return the end of a conversation as messages of text alone. Tool calls are left out: the model here has no tools."""
+    messages: list[Wire] = []
+    left = MOST_SHOWN
+    for item in reversed(items):
+        texts = [block.text for block in item.blocks if isinstance(block, Text) and block.text.strip()]
+        said = user_words(item) if item.role == "user" else "\n\n".join(texts)
+        if not said or item.kind != "said":
+            continue
+        left -= len(said)
+        if left < 0 and messages:
+            break
+        block = {"type": "text", "text": said}
+        if messages and messages[0]["role"] == item.role:
+            messages[0]["content"].insert(0, block)
+        else:
+            messages.insert(0, {"role": item.role, "content": [block]})
+    return messages[1:] if messages and messages[0]["role"] == "assistant" else messages
+
+
+def _wrote(items: Sequence[Item]) -> bool:
+    return any(isinstance(block, ToolUse) and block.name.endswith(_WROTE) for item in items for block in item.blocks)

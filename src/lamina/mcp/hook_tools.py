@@ -1,0 +1,64 @@
+"""The tools that hooks of Claude Code call in the running server, in milliseconds.
+
+They are not in the list of tools, so they take no room in the model's window; Claude Code calls them by name. Invariant: they fail open.
+Their answer is the JSON of a hook, or `{}` for no answer.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from .hook_input import MOST_CHARS, HookInput, hook_answer, read_hook_input
+from .hook_run import REVIEW, SWITCH, start_child
+from .project import ServedProject
+
+NOTHING = "{}"
+PROMPT, RESULT, STOP = "hook_prompt", "hook_result", "hook_stop"
+HOOK_TOOLS = (PROMPT, RESULT, STOP)
+
+
+def answer_hook(project: ServedProject, tool: str, arguments: Mapping[str, Any]) -> str:
+    """Answer a call of a hook. Whatever goes wrong, the answer is that there is none."""
+    try:
+        if os.environ.get(SWITCH):
+            return NOTHING
+        given = read_hook_input(arguments)
+        match tool:
+            case "hook_prompt":
+                return _prompt(project, given)
+            case "hook_result":
+                return _result(project, given)
+            case _:
+                return _stop(project, given, arguments)
+    except Exception:  # noqa: BLE001  # a hook never disturbs the agent it runs in
+        return NOTHING
+
+
+def _prompt(project: ServedProject, given: HookInput) -> str:
+    from .hook_recall import recall_for_prompt
+
+    text = recall_for_prompt(project, given, MOST_CHARS)
+    return hook_answer("UserPromptSubmit", additionalContext=text) if text else NOTHING
+
+
+def _result(project: ServedProject, given: HookInput) -> str:
+    from .hook_results import replaced_output
+
+    output = replaced_output(project.settings, given)
+    return hook_answer("PostToolUse", updatedToolOutput=output) if output is not None else NOTHING
+
+
+def _stop(project: ServedProject, given: HookInput, arguments: Mapping[str, Any]) -> str:
+    """Review the turn: at once by rules, in a child process by a model."""
+    from .hook_review import review_turn, side_provider, wants_review
+
+    if wants_review(project, given):
+        if side_provider(project.settings).name == "offline":
+            review_turn(project, given)
+        else:
+            start_child(REVIEW, "claude-code", msgspec.json.encode(dict(arguments)))
+    return NOTHING

@@ -1,0 +1,271 @@
+"""`lamina install` and `lamina uninstall`: the files of Claude Code and Codex before, between and after."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.cli.running import LAMINA, here
+
+from lamina.core.errors import InputError
+from lamina.maintenance.install.hook_entries import with_entries, without_entries
+from lamina.maintenance.install.marked_section import MARKDOWN, TOML, with_section, without_section
+
+AGENTS = ("claude-code", "codex")
+
+
+def tree(top: Path) -> dict[str, bytes | None]:
+    """Every file below with its bytes, and every directory."""
+    return {str(path.relative_to(top)): path.read_bytes() if path.is_file() else None for path in sorted(top.rglob("*"))}
+
+
+@pytest.fixture
+def home() -> Path:
+    """A home in which both agents have been used."""
+    top = Path.home()
+    files = {
+        ".claude/settings.json": '{"model": "opus"}',
+        ".claude/skills/mine/SKILL.md": "mine",
+        ".codex/config.toml": '# my own\nmodel = "gpt-5.1-codex"\n\n[mcp_servers.other]\ncommand = "other" # why\n',
+        ".codex/AGENTS.md": "Answer briefly.",
+        ".codex/hooks.json": json.dumps({"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "beep"}]}]}}, indent=4)
+        + "\n",
+    }
+    for name, text in files.items():
+        (top / name).parent.mkdir(parents=True, exist_ok=True)
+        (top / name).write_text(text)
+    return top
+
+
+@pytest.mark.spec("U5")
+def test_an_installation_that_is_removed_leaves_the_home_as_it_was(home: Path) -> None:
+    before = tree(home)
+    for agent in AGENTS:
+        assert here("install", agent, "--dry-run").returncode == 0
+    assert tree(home) == before
+    for agent in AGENTS:
+        assert here("install", agent).returncode == 0
+    between = tree(home)
+    new = {name for name in between.keys() - before.keys() if between[name] is not None}
+    plugin = ".claude/skills/lamina/"
+    assert new == {plugin + name for name in (".claude-plugin/plugin.json", "hooks/hooks.json", ".mcp.json")}
+    changed = {name for name in before if before[name] != between[name]}
+    assert changed == {".codex/config.toml", ".codex/AGENTS.md", ".codex/hooks.json"}
+    for agent in AGENTS:
+        again = json.loads(here("install", agent, "--json").stdout)
+        assert {change["action"] for change in again["changes"]} == {"unchanged"}
+    assert tree(home) == between
+    assert [row["state"] for row in json.loads(here("install", "--list", "--json").stdout)] == ["installed", "installed"]
+    (home / ".claude" / "plugins" / "data" / "lamina-skills-dir").mkdir(parents=True)
+    for agent in AGENTS:
+        assert here("uninstall", agent).returncode == 0
+    left = tree(home)
+    assert left.pop(".claude/plugins", None) is None
+    assert left.pop(".claude/plugins/data", None) is None
+    assert left == before
+    assert "not installed" in here("uninstall", "claude-code").stdout
+    assert "not installed" in here("uninstall", "codex").stdout
+
+
+@pytest.mark.spec("U5")
+def test_an_empty_home_is_empty_again(tmp_path: Path) -> None:
+    for agent in AGENTS:
+        here("install", agent)
+        here("uninstall", agent)
+    assert [path for path in tree(Path.home()) if not path.startswith(".lamina")] == [".claude"]
+
+
+@pytest.mark.spec("U5")
+def test_what_is_written_is_what_the_agents_read(home: Path) -> None:
+    for agent in AGENTS:
+        here("install", agent)
+    plugin = home / ".claude" / "skills" / "lamina"
+    assert json.loads((plugin / ".claude-plugin/plugin.json").read_text())["name"] == "lamina"
+    [server] = json.loads((plugin / ".mcp.json").read_text())["mcpServers"].values()
+    assert [server["command"], *server["args"]][:4] == [sys.executable, "-P", "-m", "lamina"]
+    hooks = json.loads((plugin / "hooks/hooks.json").read_text())["hooks"]
+    assert hooks.keys() == {"SessionStart", "UserPromptSubmit", "PostToolUse", "PreCompact", "Stop", "SessionEnd"}
+    every = [hook for groups in hooks.values() for group in groups for hook in group["hooks"]]
+    assert all(hook["timeout"] for hook in every)
+    assert {hook["server"] for hook in every if hook["type"] == "mcp_tool"} == {"plugin:lamina:mem"}
+    assert hooks["UserPromptSubmit"][0]["hooks"][0]["input"]["prompt"] == "${prompt}"
+    table = tomllib.loads((home / ".codex/config.toml").read_text())["mcp_servers"]["lamina"]
+    assert table["default_tools_approval_mode"] == "approve"
+    assert [table["command"], *table["args"]] == [sys.executable, "-P", "-m", "lamina", "mcp"]
+    codex = json.loads((home / ".codex/hooks.json").read_text())["hooks"]
+    assert codex["Stop"][0]["hooks"][0]["command"] == "beep"
+    ran = shlex.split(codex["UserPromptSubmit"][0]["hooks"][0]["command"])
+    done = subprocess.run(ran, input=b"{}", capture_output=True, check=True)
+    assert (done.stdout, done.stderr) == (b"", b"")
+    assert "trusted_hash" not in (home / ".codex/config.toml").read_text()
+    assert "memory_search" in (home / ".codex/AGENTS.md").read_text()
+
+
+@pytest.mark.spec("U5")
+def test_what_the_user_added_survives(home: Path) -> None:
+    for agent in AGENTS:
+        here("install", agent)
+    plugin = home / ".claude" / "skills" / "lamina"
+    (plugin / "notes.md").write_text("mine")
+    hooks = json.loads((plugin / "hooks/hooks.json").read_text())
+    hooks["hooks"]["Stop"][0]["hooks"].append({"type": "command", "command": "beep"})
+    (plugin / "hooks/hooks.json").write_text(json.dumps(hooks))
+    config = home / ".codex" / "config.toml"
+    config.write_text(config.read_text() + '\n[profiles.x]\nmodel = "y"\n')
+    here("install", "claude-code")
+    told = here("uninstall", "claude-code").stdout
+    assert "notes.md" in told
+    assert tree(plugin).keys() == {"hooks", "hooks/hooks.json", "notes.md"}
+    left = json.loads((plugin / "hooks/hooks.json").read_text())
+    assert left == {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "beep"}]}]}}
+    here("uninstall", "codex")
+    assert config.read_text().endswith('command = "other" # why\n\n[profiles.x]\nmodel = "y"\n')
+
+
+@pytest.mark.spec("U5")
+@pytest.mark.parametrize(
+    ("file", "text", "agent"),
+    [
+        (".codex/config.toml", "model = \n", "codex"),
+        (".codex/config.toml", '[mcp_servers.lamina]\ncommand = "mine"\n', "codex"),
+        (".codex/config.toml", 'mcp_servers.lamina.command = "mine"\n', "codex"),
+        (".codex/config.toml", 'mcp_servers = {other = {command = "x"}}\n', "codex"),
+        (".codex/config.toml", b"\xff\xfe", "codex"),
+        (".codex/hooks.json", '{"hooks": {} // mine\n}', "codex"),
+        (".codex/hooks.json", '{"hooks": []}', "codex"),
+        (".codex/hooks.json", "[]", "codex"),
+        (".codex/AGENTS.md", "<!-- lamina: begin\nbroken", "codex"),
+        (".claude/skills/lamina/SKILL.md", "somebody else's", "claude-code"),
+        (".claude/skills/lamina/.claude-plugin/plugin.json", '{"name": "lamina"}', "claude-code"),
+        (".claude/skills/lamina/.claude-plugin/plugin.json", "{", "claude-code"),
+        (".claude/skills/lamina", "a file", "claude-code"),
+    ],
+)
+def test_a_file_that_cannot_be_changed_safely_is_refused_unchanged(home: Path, file: str, text: str | bytes, agent: str) -> None:
+    (home / file).parent.mkdir(parents=True, exist_ok=True)
+    (home / file).write_bytes(text if isinstance(text, bytes) else text.encode())
+    before = tree(home)
+    done = here("install", agent)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert str(home / file).removesuffix("/SKILL.md").removesuffix("/.claude-plugin/plugin.json") in done.stderr
+    assert tree(home) == before
+    assert here("install", "--list").returncode == 0
+    here("uninstall", agent)
+    assert tree(home) == before
+
+
+@pytest.mark.spec("U5")
+def test_other_directories_and_a_read_only_one(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = tree(home)
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path / "codex"))
+    for agent in AGENTS:
+        assert here("install", agent).returncode == 0
+    assert tree(home) == before
+    assert (tmp_path / "claude/skills/lamina/.mcp.json").is_file()
+    assert (tmp_path / "codex/config.toml").is_file()
+    locked = tmp_path / "locked"
+    locked.mkdir(mode=0o500)
+    monkeypatch.setenv("CODEX_HOME", str(locked / "codex"))
+    if not os.access(locked, os.W_OK):
+        done = here("install", "codex")
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+        assert "not writable" in done.stderr
+
+
+@pytest.mark.spec("U5")
+def test_a_linked_configuration_is_changed_where_it_is(home: Path) -> None:
+    dotfiles = home / "dotfiles"
+    dotfiles.mkdir()
+    (home / ".codex/config.toml").rename(dotfiles / "config.toml")
+    (home / ".codex/config.toml").symlink_to(dotfiles / "config.toml")
+    here("install", "codex")
+    assert (home / ".codex/config.toml").is_symlink()
+    assert "lamina" in (dotfiles / "config.toml").read_text()
+    here("uninstall", "codex")
+    assert "lamina" not in (dotfiles / "config.toml").read_text()
+
+
+@pytest.mark.exhaustive
+@pytest.mark.spec("U5")
+def test_installations_at_once_give_one_installation(home: Path) -> None:
+    running = [subprocess.Popen([*LAMINA, "install", agent]) for agent in AGENTS for _ in range(4)]
+    assert [process.wait(120) for process in running] == [0] * 8
+    assert [row["state"] for row in json.loads(here("install", "--list", "--json").stdout)] == ["installed", "installed"]
+    assert (home / ".codex/config.toml").read_text().count("[mcp_servers.lamina]") == 1
+    assert len(json.loads((home / ".codex/hooks.json").read_text())["hooks"]["Stop"]) == 2
+
+
+@pytest.mark.spec("U5")
+def test_spills_that_stay_are_listed(home: Path) -> None:
+    here("install", "claude-code")
+    results = home / ".claude/projects/-p/0c1d/tool-results"
+    results.mkdir(parents=True)
+    (results / "lamina-toolu_1.txt").write_bytes(b"x" * 2_000_000)
+    (results / "b1.txt").write_bytes(b"x")
+    told = here("uninstall", "claude-code").stdout
+    assert "1 tool result (2.0 MB) stay in" in told
+    assert (results / "lamina-toolu_1.txt").exists()
+
+
+@pytest.mark.spec("U5")
+@given(st.none() | st.text(alphabet="ab \n\r#", max_size=30), st.sampled_from([TOML, MARKDOWN]))
+def test_taking_a_section_out_gives_back_the_text(old: str | None, style: Any) -> None:
+    once = with_section(old, "body\nof two lines", style, "file")
+    assert with_section(once, "body\nof two lines", style, "file") == once
+    again = with_section(once, "another", style, "file")
+    assert without_section(again, style, "file") == old
+
+
+@pytest.mark.spec("U5")
+def test_a_damaged_section_is_refused() -> None:
+    text = with_section("mine\n", "body", TOML, "file")
+    for broken in (text.replace("# lamina: end\n", ""), text + text):
+        with pytest.raises(InputError, match="by hand"):
+            without_section(broken, TOML, "file")
+
+
+ENTRY = {"hooks": [{"type": "command", "command": "/usr/bin/python3 -P -m lamina hook Stop --agent codex"}]}
+_HOOK = st.fixed_dictionaries({"command": st.sampled_from(["beep", "lamina stats"])})
+THEIRS = st.fixed_dictionaries({"hooks": st.lists(_HOOK, max_size=2)})
+
+
+@pytest.mark.spec("U5")
+@given(st.dictionaries(st.sampled_from(["Stop", "SessionStart"]), st.lists(THEIRS, max_size=2)), st.booleans())
+def test_only_our_entries_come_and_go(hooks: dict[str, Any], more: bool) -> None:
+    document = {"hooks": hooks, **({"other": 1} if more else {})}
+    old = json.dumps(document).encode()
+    new = with_entries(old, {"Stop": [ENTRY]}, "file")
+    assert with_entries(new, {"Stop": [ENTRY]}, "file") == new
+    assert json.loads(new)["hooks"]["Stop"] == [*hooks.get("Stop", []), ENTRY]
+    left = without_entries(new, "file")
+    kept = {event: groups for event, groups in hooks.items() if groups or event != "Stop"}
+    assert (json.loads(left) if left is not None else {"hooks": {}}) == {**document, "hooks": kept}
+
+
+@pytest.mark.spec("U5")
+def test_doctor_tells_who_writes_the_memories(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def told() -> list[str]:
+        report = json.loads(here("doctor", "--json", cwd=tmp_path).stdout)
+        return [found["problem"] for found in report["findings"] if found["kind"].startswith("plugin")]
+
+    assert told() == []
+    here("install", "claude-code")
+    assert any("Claude Code writes the memories here: its auto memory is on (its default)" in one for one in told())
+    (home / ".claude" / "settings.json").write_text('{"autoMemoryEnabled": false}')
+    assert any("Lamina writes the memories here" in one and "settings.json" in one for one in told())
+    monkeypatch.setenv("CLAUDE_CODE_DISABLE_AUTO_MEMORY", "0")
+    assert any("(CLAUDE_CODE_DISABLE_AUTO_MEMORY)" in one for one in told())
+    plugin = home / ".claude/skills/lamina/.claude-plugin/plugin.json"
+    plugin.write_text(plugin.read_text().replace('"version": "', '"version": "0.0.'))
+    assert "Lamina in Claude Code is out of date." in told()
