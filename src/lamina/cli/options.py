@@ -116,7 +116,9 @@ def open_memory(cwd: Path) -> Iterator[Memory]:
     agent = agent_of(click.get_current_context())
     with Memory.open(cwd) if agent is None else _agent_memory(agent, cwd) as memory:
         notice(*memory.notices)
+        told = len(memory.notices)
         yield memory
+        notice(*memory.notices[told:])
 
 
 def model_author() -> ChangeReason | None:

@@ -58,13 +58,20 @@ class Memory:
     __slots__ = ("_git", "_library", "_stores", "notices", "place")
 
     def __init__(
-        self, place: MemoryLocation, stores: Mapping[ScopeName, GatedStore], *, project: Path | None = None, git: bool = False
+        self,
+        place: MemoryLocation,
+        stores: Mapping[ScopeName, GatedStore],
+        *,
+        project: Path | None = None,
+        settings: Settings | None = None,
     ) -> None:
         self.place = place
-        self._git = git  # whether git mirrors the changes
+        self._git = settings is not None and settings.history_git  # whether git mirrors the changes
         self._stores = stores
         readable = {scope: gated.store.topic_files for scope, gated in stores.items() if gated.readable}
-        self._library = MemoryLibrary(place, readable, project=project, clock=lambda: stores["private"].store.clock())
+        self._library = MemoryLibrary(
+            place, readable, project=project, clock=lambda: stores["private"].store.clock(), settings=settings
+        )
         self.notices = tuple(notice for gated in stores.values() for notice in gated.store.notices)
 
     @classmethod
@@ -95,7 +102,7 @@ class Memory:
             for gated in opened.values():
                 gated.store.close()
             raise
-        memory = cls(place, opened, project=project_root(cwd), git=settings.history_git)
+        memory = cls(place, opened, project=project_root(cwd), settings=settings)
         memory.notices = (*found, *memory.notices)
         return memory
 
@@ -170,7 +177,10 @@ class Memory:
 
         A local ranker chooses; no model is called. A memory with stale evidence comes after others that fit about as well.
         """
-        return self._library.recall(query, k)
+        found = self._library.recall(query, k)
+        if self._library.problem and self._library.problem not in self.notices:
+            self.notices += (self._library.problem,)
+        return found
 
     def where(self, file: str) -> Path:
         """Return the full path of a topic's file in its scope."""
