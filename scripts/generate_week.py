@@ -59,8 +59,8 @@ DAYS = (
     ),
     (
         "Saturday: see what is set",
-        "`config` lists only what differs from the defaults.",
-        ("lamina config", "LAMINA_RECALL=0 lamina config"),
+        "`config` lists only what differs from the defaults. `--all` lists the rest.",
+        ("LAMINA_RECALL=0 lamina config | head -n 2",),
     ),
     (
         "Sunday: delete a subject for good",
