@@ -24,6 +24,7 @@ from lamina.maintenance.forget.forget import forget
 from lamina.maintenance.forget.subject import Subject
 from lamina.memory.memory import Memory
 from lamina.memory.store.directory import DirectoryStore
+from lamina.memory.store.topic_files import INDEX_FILE
 from lamina.session.base import conversation_of
 from lamina.session.session import Session
 
@@ -66,6 +67,22 @@ def test_one_call_takes_it_out_of_everything_and_says_so(home: Path, cwd: Path) 
     assert {"chat history", "git history", "trash"} <= set(report.counts())
     assert report.skipped == []
     assert report.left == []
+
+
+@pytest.mark.spec("B11")
+def test_the_search_index_of_a_large_memory_goes_and_is_made_anew(home: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lamina.memory.recall.library.LARGE", 2)
+    make_home(home, cwd)
+    with Memory.open(cwd, home=home) as memory:
+        memory.save("second", description="Bob likes tea", body="Not about the other one.")
+        assert memory.recall(NAME)
+        index = memory.path / INDEX_FILE
+        assert index.exists()
+        forgotten(home, cwd)
+        assert not index.exists(), "it holds words in pieces that no search for the name would find"
+        assert memory.recall(NAME) == []
+        assert memory.recall("Bob likes tea")
+    assert b"anna" not in index.read_bytes().lower()
 
 
 @pytest.mark.spec("B11")

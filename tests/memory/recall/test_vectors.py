@@ -110,7 +110,7 @@ def test_a_memory_with_other_words_is_found_by_its_meaning(tmp_path: Path) -> No
         assert memory.notices == ()
         memory.save("second", description="automobile", body="garage")
         assert {each.topic.name for each in memory.recall("car")} == {"parking", "second"}
-        memory.forget("second")
+        memory.remove("second")
         assert [each.topic.name for each in memory.recall("car")] == ["parking"]
 
 

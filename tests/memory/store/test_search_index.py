@@ -15,6 +15,7 @@ from lamina.core.settings import Settings
 from lamina.memory.memory import Memory
 from lamina.memory.recall import library
 from lamina.memory.recall.rank import Corpus, SearchDocument, rank_indexed
+from lamina.memory.store import topic_files
 from lamina.memory.store.search_index import SearchIndex
 from lamina.memory.store.topic_files import INDEX_FILE
 
@@ -73,8 +74,18 @@ def test_saved_renamed_and_removed_memories_are_found_without_a_comparison(
     assert memory.recall("marsupial") == []
     memory.save("Quokka.md", description="A smiling animal", body="On two islands.")
     assert [each.topic.body for each in memory.recall("smiling")] == ["On two islands.\n"]
-    assert memory.forget("quokka")
+    assert memory.remove("quokka")
     assert memory.recall("smiling") == []
+
+
+def test_many_saves_without_a_search_make_an_index_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(topic_files, "LARGE", 5)
+    with open_memory(tmp_path) as memory:
+        for number in range(8):
+            memory.save(f"name {number}", description=f"about number {number}")
+            assert (memory.path / INDEX_FILE).exists() == (number >= 5)
+        monkeypatch.setattr(library, "LARGE", 5)
+        assert len(memory.recall("about number", k=20)) == 8
 
 
 def test_a_file_that_another_program_writes_is_found(memory: Memory) -> None:

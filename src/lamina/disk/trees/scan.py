@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from ...core.errors import DiskError
@@ -99,6 +100,28 @@ def _compare(
             continue
         with directory:
             _compare(directory, f"{prefix}{name}/", known, suffix, skip, depth - 1, found)
+
+
+def modification_times(root: RootDir, files: Iterable[str]) -> dict[str, int]:
+    """Return the time of each file, 0 for a missing one. Links, irregular files and paths outside the root are left out."""
+    found: dict[str, int] = {}
+    with root.directory() as top:
+        for file in files:
+            if not file or "/" in file or top.fd is None:
+                with suppress(DiskError):
+                    there = root.stat(file)
+                    found[file] = 0 if there is None else there.st_mtime_ns
+                continue
+            try:
+                info = os.stat(file, dir_fd=top.fd, follow_symlinks=False)
+            except FileNotFoundError:
+                found[file] = 0
+            except (OSError, ValueError):
+                continue
+            else:
+                if info.st_nlink == 1 and stat.S_ISREG(info.st_mode):
+                    found[file] = info.st_mtime_ns
+    return found
 
 
 def read_heads(root: RootDir, files: list[str], max_bytes: int) -> dict[str, bytes]:

