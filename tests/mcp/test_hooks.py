@@ -98,7 +98,7 @@ def test_a_prompt_brings_the_memory_that_fits_once_until_a_compaction(project: P
 
 @pytest.mark.spec("U5")
 def test_recalled_memories_stay_below_the_limit_for_hooks(project: Path, transcript: Path) -> None:
-    for number in range(6):
+    for number in range(4):
         remember(project, f"redis-{number}", f"Redis cluster number {number} of the shop", f"redis shop {number} " * 800)
     given = common(transcript, project, "UserPromptSubmit", prompt="How is the Redis cluster of the shop set up?")
     text = ask(project, "hook_prompt", given)["additionalContext"]
