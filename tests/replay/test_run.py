@@ -407,3 +407,11 @@ def test_a_recorded_summary_whose_call_is_not_in_the_transcript_is_estimated(tmp
     estimate = (before * 0.3 + recorded.extra_output_tokens * 15) / 1e6
     assert recorded.unrecorded_usd == pytest.approx(estimate)
     assert any("the calls for 1 summary are not in the transcripts" in remark for remark in remarks(report))
+
+
+def test_a_second_answer_to_the_same_request_is_paid_in_every_row(tmp_path: Path) -> None:
+    made = long_work(2)
+    made.answer(text("It is also in module_0."))
+    rows = played(made.write(tmp_path / "s.jsonl"), window=None).figures
+    assert {figures.calls for figures in rows.values()} == {5}
+    assert rows["append"].usd == pytest.approx(rows["recorded"].usd, rel=0.05)

@@ -160,6 +160,7 @@ class _Player:
         self._reads = ReadTracker()
         self._shown = ShownText(stage.script.results_gone())
         self._fetched = 0
+        self._last: Wire | None = None  # the last request of the conversation
         self._readable = 0
         self._recorded_readable = 0  # what the last recorded request left in the cache
         self._figures = ReplayFigures()
@@ -231,6 +232,9 @@ class _Player:
         request = self._request() if step.sent else None
         if request is None:  # a second answer to the same request, or one that no model gave
             self._move(step.time)
+            if step.sent and self._last is not None:
+                usage = self._provider.bill(self._last, _output(step, self._stage.count))
+                self._add(bill_call(self._provider.answered_by, usage, window=self._window))
             self._session.after_call(self._reply(step, None))
             return
         hidden = self._look(step, request, at)
@@ -287,7 +291,7 @@ class _Player:
         self._recorded_readable = readable_after(usage)
 
     def _send(self, request: Wire, step: RecordedAnswer, repeats: ReplayFigures, hidden: Hidden) -> None:
-        sent, decision = self._provider.now, _decision(request)
+        sent, decision, self._last = self._provider.now, _decision(request), request
         look = self._provider.look(request)
         self._move(step.time)
         usage = self._provider.commit(look, _output(step, self._stage.count))
