@@ -37,7 +37,7 @@ def main() -> None:
             print(f"changed: {described(memory)}")
             memory.restore("deploys")
             print(f"restored: {described(memory)}")
-            memory.forget("testing-db")
+            memory.remove("testing-db")
             print(f"left: {', '.join(topic.name for topic in memory.topics())}")
             for version in memory.log():
                 print(f"  {version.action} {version.name}")

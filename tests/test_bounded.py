@@ -24,6 +24,7 @@ LOOPS = {
     "core/effects.py:drive_async": "the flow's own end",
     "cli/dream_actions.py:follow_dream": "the dream's own end, after 55 minutes at the latest; its process's; a person's Ctrl-C",
     "cli/terminal/questions.py:yes_or_no": "each pass waits for a person, whose Ctrl-D or y ends it",
+    "cli/memory.py:_edited": "each pass waits for the user in an editor, who answers whether to edit again",
     "disk/temp_files.py:_rename": "a deadline",
     "agent/driver.py:asked": "a person's answer; an abort",
     "fork/loop.py:run": "its number of rounds; a request is mended once",

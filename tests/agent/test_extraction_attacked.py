@@ -318,7 +318,7 @@ def test_a_memory_that_the_person_removed_meanwhile_is_not_saved_again(
 
     def removes(_: Received) -> bool:
         with Memory.open(project) as memory:
-            memory.forget("testing-db")
+            memory.remove("testing-db")
         return True
 
     writes(messages_server, one.memory / name, RULE, when=removes)

@@ -58,7 +58,7 @@ def test_what_can_be_brought_back_accepted_or_set_is_offered(work: Path) -> None
     with Memory.open(work) as memory:
         memory.save("testing-db", type="feedback", description="Tests use a real database", body="No mocks.")
         memory.save("deploys", type="project", description="On Tuesdays", body="On Tuesdays.")
-        memory.forget("deploys.md")
+        memory.remove("deploys.md")
     assert offered("lamina memory restore ") == ["deploys", "testing-db"]
     assert offered("lamina config lamina.recallS") == ["lamina.recallSelector"]
     (work.parent / "home" / "settings.json").write_text('{"lamina": {"memoryMode": {"private": "confirm"}}}', "utf-8")

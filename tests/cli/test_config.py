@@ -49,14 +49,23 @@ def document(*arguments: str) -> Any:
 
 def test_every_setting_is_listed_with_its_value_and_where_it_came_from(tree: Path, home: Path) -> None:
     (home / "settings.json").write_text('{"lamina": {"recall": false}}', "utf-8")
-    result = run()
+    result = run("--all")
     assert result.exit_code == 0
     assert result.stderr == ""
-    lines = result.stdout.splitlines()
-    assert [line.split()[0] for line in lines] == [row.key for row in SETTINGS]
+    lines = [line.strip() for line in result.stdout.splitlines() if line.startswith("  ")]
+    assert sorted(line.split()[0] for line in lines) == sorted(row.key for row in SETTINGS)
     line = next(line for line in lines if line.startswith("lamina.recall "))
     assert line.split()[1:3] == ["false", "user"]
     assert str(home / "settings.json") in line
+
+
+def test_without_all_only_what_was_changed_is_listed_by_kind(tree: Path, home: Path) -> None:
+    untouched = run()
+    assert untouched.stdout.startswith(f"Nothing is changed: {len(SETTINGS)} settings")
+    (home / "settings.json").write_text('{"model": "offline", "lamina": {"recall": false}}', "utf-8")
+    *lines, rest = run().stdout.splitlines()
+    assert [line.split()[0] for line in lines] == ["Switches:", "lamina.recall", "Values:", "model"]
+    assert rest.startswith(f"Not listed: {len(SETTINGS) - 2} settings")
 
 
 def test_the_same_as_one_json_document(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,7 +151,7 @@ def test_a_text_with_control_characters_does_not_reach_the_terminal(tree: Path, 
     (home / "settings.json").write_text(json.dumps({"lamina": {"extraGuidelines": "a\x1b[2J\nb\u202e"}}), "utf-8")
     result = run()
     assert "\x1b" not in result.stdout
-    assert len(result.stdout.splitlines()) == len(SETTINGS)
+    assert len(result.stdout.splitlines()) == 3, "a title, the setting and the rest"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
@@ -152,7 +161,7 @@ def test_colour_is_for_terminals_and_can_be_refused(tree: Path, no_color: str | 
     environ = {name: text for name, text in os.environ.items() if name != "NO_COLOR"} | (
         {"NO_COLOR": no_color} if no_color else {}
     )
-    code = "from lamina.cli.config import config_command; config_command([])"
+    code = "from lamina.cli.config import config_command; config_command(['--all'])"
     child = subprocess.Popen([sys.executable, "-c", code], stdout=follower, stderr=subprocess.DEVNULL, env=environ)
     os.close(follower)
     seen = b""

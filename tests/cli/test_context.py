@@ -66,6 +66,7 @@ def test_every_kind_has_its_tokens_and_files_read_again_are_named(
         tokens, left = agent.session.tokens, agent.session.window_state.percent_left
     found = report(live["session_id"][:8])
     assert found == live, "a live session reads as a recorded one"
+    assert json.loads(here("context", "--json").stdout) == live, "the newest session is taken without an id"
     for kind in ("human", "assistant", "thinking", "memory", "system_and_tools"):
         assert found[kind] > 0, kind
     assert list(found["results"]) == ["Read", "Bash"]

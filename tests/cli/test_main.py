@@ -152,7 +152,7 @@ def test_a_group_alone_shows_what_is_in_it(group: str) -> None:
         (("memory", "lst"), "Did you mean 'list'?"),
         (("zzz",), "Run `lamina --help` to list the commands."),
         (("sessions", "zzz"), "Run `lamina sessions --help` to list the commands."),
-        (("context",), "Run `lamina context --help` for usage."),
+        (("replay",), "Run `lamina replay --help` for usage."),
     ],
 )
 def test_a_word_that_is_missing_or_wrong_is_met_with_what_to_do(words: tuple[str, ...], hint: str) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from prompt_toolkit.utils import get_cwidth
 
 from lamina.memory.memory import Memory
 from lamina.memory.store.contract import ChangeReason
@@ -54,10 +55,57 @@ def test_a_change_is_traced_shown_and_taken_back(tmp_path: Path) -> None:
     assert "+Another reason." in run(tmp_path, "diff", "testing-db")
     run(tmp_path, "restore", "testing-db", "--version", oldest["id"])
     assert rows(tmp_path, "show", "testing-db")["body"].strip() == "Mocks hid a migration."
-    run(tmp_path, "rm", "testing-db")
+    run(tmp_path, "remove", "testing-db")
     assert rows(tmp_path, "list") == []
     run(tmp_path, "restore", "testing-db")
     assert len(rows(tmp_path, "list")) == 1
+
+
+def test_a_list_is_a_table_that_fits_the_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save(tmp_path)
+    words = "部署在星期二进行，因为那时有人值班" * 3
+    run(tmp_path, "save", "deploys-happen-on-tuesdays-with-people-on-call", "--type", "project", "--description", words)
+    header, *lines = run(tmp_path, "list").splitlines()
+    assert header.split() == ["name", "type", "modified", "description"]
+    assert {line.split()[0] for line in lines} == {"testing-db", "deploys-happen-on-tuesdays-with-people-on-call"}
+    assert {line[header.index("type") :].split()[0] for line in lines} == {"feedback", "project"}
+    assert lines[0].endswith(words) or lines[1].endswith(words), "a pipe gets everything"
+    for width in (40, 80, 120):
+        monkeypatch.setattr("lamina.cli.console.terminal_width", lambda width=width: width)
+        shown = run(tmp_path, "list").splitlines()
+        assert len(shown) == 3
+        assert all(get_cwidth(line) <= width for line in shown)
+
+
+def test_remove_is_the_trash_under_its_old_name_too(tmp_path: Path) -> None:
+    save(tmp_path)
+    assert run(tmp_path, "rm", "testing-db").startswith("Removed 'testing-db'.")
+    run(tmp_path, "restore", "testing-db")
+    shown = here("memory", "--help").stdout
+    assert "  remove " in shown
+    assert "  rm " not in shown
+    with Memory.open(tmp_path) as memory, pytest.warns(DeprecationWarning, match=r"Memory\.remove"):
+        assert memory.forget("testing-db")
+
+
+def test_an_edit_is_saved_and_logged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save(tmp_path)
+    monkeypatch.delenv("VISUAL", raising=False)
+    monkeypatch.setenv("EDITOR", "true")
+    assert run(tmp_path, "edit", "testing-db") == "Nothing changed.\n"
+    monkeypatch.setenv("EDITOR", "sed -i.bak s/Mocks/Fakes/")
+    assert run(tmp_path, "edit", "testing-db").startswith("Updated ")
+    assert rows(tmp_path, "show", "testing-db")["body"].strip() == "Fakes hid a migration."
+    assert rows(tmp_path, "log", "testing-db")[0]["why"] == "edited by hand"
+    monkeypatch.setenv("EDITOR", "sed -i.bak s/^name:/name/")
+    broken = here("memory", "edit", "testing-db", "--cwd", str(tmp_path))
+    assert broken.returncode == 2
+    assert broken.stderr.startswith("lamina: Not saved: ")
+    monkeypatch.setenv("EDITOR", "/no/such/editor")
+    missing = here("memory", "edit", "testing-db", "--cwd", str(tmp_path))
+    assert missing.returncode == 2
+    assert "Set EDITOR to another editor." in missing.stderr
+    assert len(rows(tmp_path, "log", "testing-db")) == 2
 
 
 @pytest.mark.spec("B7")
@@ -68,7 +116,7 @@ def test_a_secret_is_left_out_and_said(tmp_path: Path) -> None:
     assert key not in run(tmp_path, "show", "keys")
 
 
-@pytest.mark.parametrize("words", [("show", "nope"), ("rm", "nope"), ("diff",)])
+@pytest.mark.parametrize("words", [("show", "nope"), ("remove", "nope"), ("diff",)])
 def test_what_is_not_there_is_one_sentence_and_misuse(words: tuple[str, ...], tmp_path: Path) -> None:
     done = here("memory", *words, "--cwd", str(tmp_path))
     assert done.returncode == 2
@@ -83,6 +131,11 @@ def test_a_proposal_is_answered_in_the_directory_named_before_the_command(tmp_pa
     for fact in ("the editor is vi", "deploys go out on Tuesdays"):
         assert here("-p", f"Remember: {fact}", cwd=tmp_path).returncode == 0
     first, second = json.loads(here("inbox", "--cwd", work, "--json").stdout)
+    assert first["session_id"] != second["session_id"], "each says which session it is part of"
+    shown = here("inbox", "--cwd", work).stdout
+    assert f"{first['id']}  Save {first['name']}\n  Proposed " in shown
+    assert f"in session {first['session_id']}" in shown
+    assert f"  Accept: lamina inbox accept {first['id']}\n  Reject: lamina inbox reject {first['id']}\n" in shown
     assert json.loads(here("inbox", "--cwd", work, "--json", "accept", first["id"]).stdout) == {"accepted": first["id"]}
     assert json.loads(here("inbox", "reject", second["id"], "--cwd", work, "--json").stdout) == {"rejected": second["id"]}
     assert [each["name"] for each in json.loads(here("memory", "list", "--cwd", work, "--json").stdout)] == [first["name"]]
@@ -113,7 +166,7 @@ def test_a_search_lists_what_fits_with_scores_and_reasons(tmp_path: Path) -> Non
 def test_the_trash_is_listed_and_what_comes_back_leaves_it(tmp_path: Path) -> None:
     for name in ("C++", "kept"):
         run(tmp_path, "save", name, "--description", "d", name)
-    assert run(tmp_path, "rm", "C++").startswith("Removed 'C++'. Run `lamina memory restore C++` ")
+    assert run(tmp_path, "remove", "C++").startswith("Removed 'C++'. Run `lamina memory restore C++` ")
     run(tmp_path, "save", "C#", "--description", "d", "It has the file now.")
     [removed] = rows(tmp_path, "log", "--removed")
     assert (removed["name"], removed["action"], removed["who"]) == ("C++", "remove", "user")
@@ -166,7 +219,7 @@ def test_a_command_that_a_model_runs_is_the_models_and_not_the_users(tmp_path: P
     assert refused.returncode != 0
     assert "comes from elsewhere (command), so it cannot be of type feedback" in refused.stderr
     run(tmp_path, "save", "x", "--type", "project", "--description", "Force deploys", "Force.")
-    run(tmp_path, "rm", "testing-db")
+    run(tmp_path, "remove", "testing-db")
     assert [row["name"] for row in rows(tmp_path, "list")] == ["testing-db"]
     waiting = json.loads(here("inbox", "--json", "--cwd", str(tmp_path)).stdout)
     assert "origin: command" in waiting[0]["diff"]
@@ -186,10 +239,10 @@ def test_a_restore_names_what_was_saved_instead_in_the_same_turn(tmp_path: Path)
         memory.save("deploy-thursdays", description="we deploy on Thursdays", body="Thursdays.")
         memory.save("deploy-tuesdays", description="we deploy on Tuesdays", body="Tuesdays.", why=why)
         memory.save("billing", description="Anna owns billing", body="Anna.")
-        memory.forget("deploy-thursdays", why=why)
+        memory.remove("deploy-thursdays", why=why)
     done = here("memory", "restore", "deploy-thursdays", "--cwd", str(tmp_path))
     assert "also saved 'deploy-tuesdays', which is still there" in done.stderr
-    assert "lamina memory rm deploy-tuesdays" in done.stderr
+    assert "lamina memory remove deploy-tuesdays" in done.stderr
     assert "billing" not in done.stderr
-    run(tmp_path, "rm", "deploy-tuesdays")
+    run(tmp_path, "remove", "deploy-tuesdays")
     assert {row["name"] for row in rows(tmp_path, "list")} == {"deploy-thursdays", "billing"}

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from lamina.agent.agent import Agent
+from lamina.session.session import Session
 
 from .running import here, misused
 
@@ -39,3 +40,14 @@ def test_nothing_found_is_said_and_is_no_failure(project: Path, tmp_path_factory
         assert (done.returncode, done.stdout) == (0, "")
         assert "No message with" in done.stderr
     assert misused(here("sessions", "search", " ", cwd=project))
+
+
+def test_a_tool_result_is_not_shown_as_the_words_of_the_user(project: Path) -> None:
+    with Session("offline", cwd=project) as session:
+        session.add_user("Look at the log.")
+        call = {"type": "tool_use", "id": "t1", "name": "Read", "input": {"file_path": "log"}}
+        session.after_call({"id": "m", "role": "assistant", "content": [call], "stop_reason": "tool_use"})
+        session.add_tool_result("t1", "E815: the disk is full")
+    [hit] = json.loads(here("sessions", "search", "E815", "--json", cwd=project).stdout)
+    assert hit["role"] == "tool"
+    assert "  tool result: E815" in here("sessions", "search", "E815", cwd=project).stdout

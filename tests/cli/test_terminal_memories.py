@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lamina.agent.agent import Agent
-from lamina.cli.terminal.commands import RecalledMemory, find_recalled
+from lamina.cli.terminal.memory_commands import RecalledMemory, find_recalled
 from lamina.core.blocks import Wire
 from lamina.core.records import Event
 from lamina.disk.transcripts.store import read_transcript

@@ -30,7 +30,7 @@ def test_who_leaves_at_once_is_still_told(tmp_path: Path) -> None:
         chat.say(WORDS)
         chat.prompt()
         chat.press("\x04")
-        chat.expect("Saved to memory: ")
+        chat.expect("Remembered: ")
         assert chat.wait() == 0
     assert kept(tmp_path) == [WORDS]
     told = here("memory", "log", cwd=tmp_path).stdout

@@ -242,8 +242,9 @@ def test_only_a_slash_and_a_name_is_a_command(text: str, called: tuple[str, str]
 
 def test_a_beginning_that_is_no_other_commands_is_enough() -> None:
     assert find("perm") is COMMANDS["permissions"]
-    assert find("un") is None, "too short"
-    assert find("re") is None
+    assert find("he") is COMMANDS["help"]
+    assert find("un") is COMMANDS["undo"]
+    assert find("re") is None, "several begin like this"
     assert find("nothing") is None
 
 

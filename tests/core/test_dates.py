@@ -119,3 +119,23 @@ def test_no_text_and_no_day_makes_it_raise(text: str, day: date) -> None:
 def test_a_text_that_is_full_of_them_gives_the_first() -> None:
     assert len(relative_dates("yesterday " * 100_000, DAY)) == MOST_PHRASES
     assert relative_dates("every " + "yesterday " * 1_000, DAY)[0].start > 100
+
+
+@pytest.mark.spec("S7")
+def test_in_a_plan_a_bare_weekday_is_the_coming_one() -> None:
+    plans = {
+        "The freeze is on Thursday.": "2026-04-02",
+        "The demo is on Tuesday.": "2026-04-07",
+        "Die Abnahme ist am Freitag.": "2026-04-03",
+        "我们周三发布": "2026-04-01",
+        "木曜日にデモ": "2026-04-02",
+        "목요일에 출시": "2026-04-02",
+        "It is shut down in two weeks.": "about 2026-04-14",
+        "In zwei Wochen ist Abgabe.": "about 2026-04-14",
+        "两周后上线": "about 2026-04-14",
+    }
+    assert {text: [each.says for each in relative_dates(text, DAY, plan=True)] for text in plans} == {
+        text: [says] for text, says in plans.items()
+    }
+    assert [text for text in plans if relative_dates(text, DAY)] == []
+    assert relative_dates("每周三发布, every week on Thursday", DAY, plan=True) == []

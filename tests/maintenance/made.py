@@ -71,7 +71,7 @@ def make_memory(home: Path, cwd: Path, settings: Settings | None = None) -> Path
         memory.save("anna-lee", type="user", description="Who Anna is", body=f"{COPIED}\nShort.")
         memory.save("food", type="feedback", description="What they eat", body=f"Bread.\n\n- {NAME}: no nuts\n- Bob: all\n")
         memory.save("trashed", type="project", description="x", body=f"Once {NAME} was here.\n\nAnd Bob.")
-        memory.forget("trashed", why=ChangeReason("user", f"{NAME} asked for it"))
+        memory.remove("trashed", why=ChangeReason("user", f"{NAME} asked for it"))
         memory.save("plain", type="project", description="Nothing of it", body="Bob only.")
         root = memory.path
     (root / "logs" / "2026").mkdir(parents=True)

@@ -145,7 +145,7 @@ def test_its_journal_can_bring_back_what_it_was(tree: Path, home: Path) -> None:
     with open_agent_memory(place, settings=Settings(), cwd=tree) as memory:
         memory.save("edges", body="one", type="feedback", why=ChangeReason("agent"))
         memory.save("edges", body="two", type="feedback", why=ChangeReason("agent"))
-        memory.forget("edges", why=ChangeReason("agent"))
+        memory.remove("edges", why=ChangeReason("agent"))
         assert memory.restore("edges").body == "two\n"
     assert (place.path / IGNORED).read_text().splitlines()[1:] == [".history/", ".inbox/", ".memory.lock", ".gitignore"]
     assert os.stat(place.path / "edges.md").st_mode & 0o077 == 0

@@ -56,8 +56,8 @@ def test_a_path_that_may_not_be_used_is_refused(tmp_path: Path) -> None:
 def test_what_is_forgotten_comes_back(tmp_path: Path) -> None:
     with Memory.open(path=tmp_path / "memory", settings=Settings(**FAST)) as memory:
         saved(memory)
-        assert memory.forget("testing-db", why=ChangeReason("user", "outdated"))
-        assert not memory.forget("testing-db")
+        assert memory.remove("testing-db", why=ChangeReason("user", "outdated"))
+        assert not memory.remove("testing-db")
         assert memory.index() == ""
         assert memory.restore("testing-db").body == "about testing-db\n"
         log = memory.log("testing-db")
@@ -80,7 +80,7 @@ def test_a_team_has_its_own_index_and_its_topics_are_named_for_it(tmp_path: Path
             assert topic.file == "team/ours.md"
         with pytest.raises(InputError, match="stay private"):
             memory.save("me", type="user", scope="team")
-        assert memory.forget("team/ours.md")
+        assert memory.remove("team/ours.md")
         assert memory.restore("ours").file == "team/ours.md"
         assert {version.file for version in memory.log()} == {"mine.md", "team/ours.md"}
 

@@ -106,7 +106,7 @@ def test_what_a_server_can_do_is_known_by_its_address() -> None:
     client = anthropic.Anthropic(api_key="x", base_url="http://127.0.0.1:9")
     with client:
         assert not AnthropicProvider("m", client=client).capabilities.context_management
-        assert AnthropicProvider("m", client=client, capabilities=EVERYTHING).capabilities is EVERYTHING
+        assert AnthropicProvider("m", client=client, capabilities=EVERYTHING).capabilities == EVERYTHING
 
 
 def test_a_chat_request_has_system_tools_and_limits_in_chat_form() -> None:

@@ -125,7 +125,7 @@ def test_a_resumed_session_whose_message_never_left_sends_what_was_recorded(home
         before = session.before_call()
         path = session.path
     assert path is not None
-    memory.forget("testing-db")
+    memory.remove("testing-db")
     with opened(home, resume=path) as session:
         assert session.before_call()["messages"] == before["messages"]
 
@@ -322,6 +322,43 @@ def test_a_model_s_choice_stands_behind_the_next_results(home: Path, memory: Mem
     assert "- [feedback] testing-db.md (20" in listed
     assert "Z): Integration tests run against a real database" in listed
     assert QUESTION in said
+
+
+@pytest.mark.spec("Q4", "Q7")
+@pytest.mark.parametrize("settings", [Settings(small_model="claude-haiku-5-5"), Settings(recall_selector="both")])
+def test_the_ranker_chooses_at_once_and_a_model_adds_what_it_missed(
+    home: Path, memory: Memory, messages_server: MessagesServer, settings: Settings
+) -> None:
+    answers = chosen("../../secret.md", "testing-db.md", "coffee.md")
+    messages_server.answer_with(lambda received: answers if is_selection(received) else "Done.")
+    with at(messages_server, home, settings) as session:
+        request = with_a_call(session, messages_server, QUESTION)
+        first = next(received for received in messages_server.requests if not is_selection(received))
+        assert files(dict(first.body)) == ["testing-db.md"]
+        assert files(request) == ["testing-db.md", "coffee.md"]
+        assert [each["by"] for each in told(session)] == ["local", "model"]
+    [asked] = selections(messages_server)
+    assert "testing-db.md" not in asked.body["messages"][0]["content"][0]["text"], "it was brought already"
+
+
+@pytest.mark.spec("Q4")
+def test_without_a_small_model_no_model_is_asked_unless_the_settings_say_so(
+    home: Path, memory: Memory, messages_server: MessagesServer
+) -> None:
+    with at(messages_server, home, Settings()) as session:
+        session.add_user(QUESTION)
+        session.ask()
+    assert selections(messages_server) == []
+
+
+@pytest.mark.spec("Q4")
+@pytest.mark.parametrize("answer", ["I would take testing-db.md.", chosen("../testing-db.md", "no-such.md"), "{", "[]"])
+def test_a_selector_that_answers_nonsense_costs_nothing_that_the_ranker_found(
+    home: Path, memory: Memory, messages_server: MessagesServer, answer: str
+) -> None:
+    messages_server.answer_with(lambda received: answer if is_selection(received) else "Done.")
+    with at(messages_server, home, Settings(recall_selector="both")) as session:
+        assert files(with_a_call(session, messages_server, QUESTION)) == ["testing-db.md"]
 
 
 @pytest.mark.spec("Q7")

@@ -1,4 +1,4 @@
-"""`lamina config`: list every setting with its value and origin, followed by what was ignored.
+"""`lamina config`: list the settings you changed, or with --all every one, with value and origin, then what was ignored.
 
 Read-only. API keys, passwords and the values of environment variables are never printed, in text or JSON. Findings do not fail
 the command: the exit code is 0, or 2 for an unknown setting.
@@ -14,7 +14,8 @@ import click
 
 from ..core.settings import Finding, Resolved, Setting, Settings, find
 from ..core.settings.kinds import printable
-from ..core.settings.reference import reference
+from ..core.settings.reference import TITLES, reference, title_of
+from ..core.wording import counted
 from ..disk.settings_files import load_settings, settings_paths
 from . import completion
 from .console import color, shorten
@@ -26,12 +27,16 @@ LONGEST = 100_000
 
 @click.command("config")
 @click.argument("key", required=False, shell_complete=completion.settings)
+@click.option("--all", "everything", is_flag=True, help="List every setting, also those with their default value.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("--cwd", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Show the settings of this directory.")
 @click.option("--trusted", is_flag=True, help="Show the settings that would apply if you trusted this directory.")
 @click.option("--reference", "as_reference", is_flag=True, help="Print the settings reference as Markdown.")
-def config_command(key: str | None, as_json: bool, cwd: Path | None, trusted: bool, as_reference: bool) -> None:
-    """Show all settings, or one, with their values and where they come from."""
+def config_command(key: str | None, everything: bool, as_json: bool, cwd: Path | None, trusted: bool, as_reference: bool) -> None:
+    """Show the settings that differ from their defaults, or one setting, and where the values come from.
+
+    --json always lists all of them.
+    """
     if as_reference:
         click.echo(reference(), nl=False)
         return
@@ -45,7 +50,7 @@ def config_command(key: str | None, as_json: bool, cwd: Path | None, trusted: bo
     elif row is not None:
         click.echo(_one(row, settings.resolved(row.key)))
     else:
-        _print_all(settings)
+        _print_groups(settings, everything=everything)
     if not as_json:
         for found in _findings(settings, row):
             click.echo(f"lamina: {printable(found.text, LONGEST)}", err=True)
@@ -111,10 +116,19 @@ def _one(row: Setting[Any], found: Resolved) -> str:
     return "\n".join(f"{name}: {text}" for name, text in lines.items())
 
 
-def _print_all(settings: Settings) -> None:
-    """Print one line per setting. Columns do not depend on the terminal's width, so the list works with `grep`."""
-    rows = [(row.key, _text(row, found.value), _from(found), found.source == "default") for row, found in settings]
-    key_width = max(len(key) for key, *_ in rows)
-    for key, text, source, is_default in rows:
-        line = f"{key:<{key_width}}  {shorten(text, LONGEST_IN_LIST):<{LONGEST_IN_LIST}}  {source}"
-        click.echo(click.style(line, dim=True) if is_default else click.style(line, bold=True), color=color())
+def _print_groups(settings: Settings, *, everything: bool) -> None:
+    """Print one line per setting under the heading of its kind. Columns do not depend on the terminal's width, for `grep`."""
+    rows = [(row, found) for row, found in settings if everything or found.source != "default"]
+    width = max((len(row.key) for row, _ in rows), default=0)
+    for title in TITLES:
+        group = [(row, found) for row, found in rows if title_of(row) == title]
+        if group:
+            click.echo(click.style(f"{title}:", bold=True), color=color())
+        for row, found in group:
+            text = shorten(_text(row, found.value), LONGEST_IN_LIST)
+            line = f"  {row.key:<{width}}  {text:<{LONGEST_IN_LIST}}  {_from(found)}"
+            click.echo(click.style(line, dim=True) if found.source == "default" else line, color=color())
+    left = sum(1 for _ in settings) - len(rows)
+    if left:
+        what = "Not listed" if rows else "Nothing is changed"
+        click.echo(f"{what}: {counted(left, 'setting')} at the default value. Run `lamina config --all` to list them.")

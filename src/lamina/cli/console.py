@@ -22,6 +22,8 @@ import click
 GAP = "  "
 # A narrower last column is unreadable.
 LEAST = 8
+# Columns wider than WIDE are cut to give the last one this room; dates and ids are narrower and stay whole while they can.
+WIDE, ROOMY = 16, 24
 # A shorter wait needs no explanation.
 QUIET_SECONDS = 1.0
 TICK = 0.2
@@ -125,16 +127,29 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, right: 
     cells = [[sentence(cell) for cell in row] for row in (header, *rows)]
     wide = [max(map(cell_len, column)) for column in zip(*cells, strict=True)][:-1]
     width = terminal_width()
-    room = None if width is None else max(LEAST, width - sum(wide) - len(GAP) * len(wide))
+    room = None if width is None else _make_room(wide, width)
 
     def padded(text: str, at: int) -> str:
-        blanks = " " * (wide[at] - cell_len(text))
-        return blanks + text if header[at] in right else text + blanks
+        shown = fit(text, wide[at])
+        blanks = " " * (wide[at] - cell_len(shown))
+        return blanks + shown if header[at] in right else shown + blanks
 
     for number, row in enumerate(cells):
         last = row[-1] if room is None else fit(row[-1], room)
         line = GAP.join([*(padded(cell, at) for at, cell in enumerate(row[:-1])), last]).rstrip()
         click.echo(line if number else click.style(line, bold=True), color=color())
+
+
+def _make_room(wide: list[int], width: int) -> int:
+    """Narrow the widest columns until the last one has room, and return that room."""
+
+    def room() -> int:
+        return width - sum(wide) - len(GAP) * len(wide)
+
+    for floor, wanted in ((WIDE, ROOMY), (LEAST // 2, LEAST)):
+        while wide and max(wide) > floor and room() < wanted:
+            wide[wide.index(max(wide))] -= 1
+    return max(room(), 1)
 
 
 def fit(text: str, width: int, cut: str = "…") -> str:

@@ -15,23 +15,26 @@ from .console import color, document, notice, terminal_width
 
 
 @click.command("context")
-@click.argument("session", metavar="SESSION|FILE", shell_complete=completion.sessions)
+@click.argument("session", metavar="[SESSION|FILE]", required=False, shell_complete=completion.sessions)
 @click.option(
     "--turn", "number", metavar="N", type=click.IntRange(min=1), help="Show the exact request of the N-th call, block by block."
 )
 @click.option("--against", metavar="M", type=click.IntRange(min=1), help="With --turn: show what changed since the M-th call.")
 @options.cwd("Look for the session in this directory.")
 @options.as_json
-def context_command(session: str, number: int | None, against: int | None, cwd: Path, as_json: bool) -> None:
-    """Show what fills the context window of a session, or with --turn the content of one request."""
+def context_command(session: str | None, number: int | None, against: int | None, cwd: Path, as_json: bool) -> None:
+    """Show what fills the context window of a session, or with --turn the content of one request.
+
+    Without SESSION, show the newest session of this directory.
+    """
     if against is not None and number is None:
         raise click.UsageError("--against compares two calls: use it together with --turn.")
     from ..disk.home.loading import settings_in_force
     from ..session.window_report import report_on_transcript, to_json
     from .context_report import format_context, print_request
-    from .transcripts import CountedTranscript, locate
+    from .transcripts import CountedTranscript, locate, locate_newest
 
-    path = locate(session, cwd)
+    path = locate(session, cwd) if session is not None else locate_newest(cwd)
     read = CountedTranscript(path)
     if number is not None:
         print_request(read, path.stem, number, against, as_json=as_json, width=shutil.get_terminal_size().columns)

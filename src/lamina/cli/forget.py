@@ -46,14 +46,14 @@ def forget_command(
     with waiting("Searching the stored files"):
         job, planned = plan_job(home, path, job, os.environ)
     if dry_run:
-        print_result(told(planned) | {"dry_run": True}, _shown(planned, "would be removed"), as_json=as_json)
+        print_result(told(planned) | {"dry_run": True}, describe_report(planned, "would be removed"), as_json=as_json)
         return 0
     if planned.done and not yes:
-        click.echo(_shown(planned, "would be removed"), err=True)
+        click.echo(describe_report(planned, "would be removed"), err=True)
         options.confirm("Remove it permanently?")
     with waiting("Removing it and checking that nothing is left"):
         done = run_job(home, path, job, planned, os.environ)
-    print_result(told(done) | {"dry_run": False}, _shown(done, "removed"), as_json=as_json)
+    print_result(told(done) | {"dry_run": False}, describe_report(done, "removed"), as_json=as_json)
     return 0 if done.is_complete() else 1
 
 
@@ -64,12 +64,14 @@ def _resume(home: Path, *, as_json: bool) -> int:
 
     with waiting("Removing what is left and checking again"):
         done = resume_jobs(home, os.environ)
-    rows = [f"Forget {job.subject!r}:\n{_shown(report, 'removed')}" for job, report in done] or ["No forget is unfinished."]
+    rows = [f"Forget {job.subject!r}:\n{describe_report(report, 'removed')}" for job, report in done] or [
+        "No forget is unfinished."
+    ]
     print_result([{"subject": job.subject} | told(report) for job, report in done], printable("\n".join(rows)), as_json=as_json)
     return 0 if all(report.is_complete() for _, report in done) else 1
 
 
-def _shown(report: ForgetReport, verb: str) -> str:
+def describe_report(report: ForgetReport, verb: str) -> str:
     def extent(item: ForgottenFile) -> str:
         return "whole file" if item.action == "removed" else counted(item.places, "place")
 

@@ -25,36 +25,48 @@ if TYPE_CHECKING:
 # Characters of a text that an error message shows.
 SHOWN = 80
 
-# Each command's name and the first line of its help, repeated here so that `--help` does not import the commands.
-COMMANDS = {
-    "agents": "List the agent types the Agent tool can start here, and report invalid agent files.",
-    "chat": "Start an interactive chat, or answer one prompt with -p.",
-    "config": "Show all settings, or one, with their values and where they come from.",
-    "context": "Show what fills the context window of a session, or with --turn the content of one request.",
-    "doctor": "Check memory, instruction files, settings and sessions for problems.",
-    "dream": "Tidy up memory now: merge duplicates, replace relative dates, repair the index.",
-    "export": "Write all memories to TARGET in the format of another program.",
-    "forget": "Permanently remove a subject from memories, history, transcripts and all other stored files.",
-    "hook": "Answer a hook of a coding agent; `lamina install` sets the hooks up.",
-    "import": "Import memories from SOURCE, a file or directory of another program.",
-    "inbox": "Review pending memory changes, shown as diffs.",
-    "install": "Plug Lamina into a coding agent: memory, recall and hooks.",
-    "mcp": "Serve memory and past sessions to other agents over the Model Context Protocol.",
-    "memory": "List, search, save and restore memories, and see their history.",
-    "migrate": "Move the memory and sessions of a project to its new directory.",
-    "replay": "Replay recorded sessions to compare tokens, cache hits and cost under different policies.",
-    "search": "Search memories and sessions of Lamina, Claude Code, Codex and pi for QUERY, best match first.",
-    "sessions": "List, show, search, edit and clean up recorded sessions.",
-    "stats": "Show what sessions cost and what the layers saved.",
-    "team": "Run agents that work together, each in its own process, and list the teams.",
-    "uninstall": "Take Lamina out of a coding agent. Memories and sessions stay.",
+# The commands by what a user wants, with the first line of their help, repeated here so that `--help` does not import them.
+GROUPS = {
+    "Talk": {
+        "chat": "Start an interactive chat, or answer one prompt with -p.",
+    },
+    "Look": {
+        "search": "Search memories and sessions of Lamina, Claude Code, Codex and pi for QUERY, best match first.",
+        "sessions": "List, show, search, edit and clean up recorded sessions.",
+        "context": "Show what fills the context window of a session, or with --turn the content of one request.",
+        "stats": "Show what sessions cost and what the layers saved.",
+        "replay": "Replay recorded sessions to compare tokens, cache hits and cost under different policies.",
+    },
+    "Steer": {
+        "memory": "List, search, save, edit and restore memories, and see their history.",
+        "inbox": "Review pending memory changes, shown as diffs.",
+        "dream": "Tidy up memory now: merge duplicates, replace relative dates, repair the index.",
+        "forget": "Permanently remove a subject from memories, history, transcripts and all other stored files.",
+    },
+    "Keep": {
+        "export": "Write all memories to TARGET in the format of another program.",
+        "import": "Import memories from SOURCE, a file or directory of another program.",
+        "migrate": "Move the memory and sessions of a project to its new directory.",
+    },
+    "Agents": {
+        "agents": "List the agent types the Agent tool can start here, and report invalid agent files.",
+        "team": "Run agents that work together, each in its own process, and list the teams.",
+        "mcp": "Serve memory and past sessions to other agents over the Model Context Protocol.",
+        "install": "Plug Lamina into a coding agent: memory, recall and hooks.",
+        "uninstall": "Take Lamina out of a coding agent. Memories and sessions stay.",
+        "hook": "Answer a hook of a coding agent; `lamina install` sets the hooks up.",
+    },
+    "Set up": {
+        "config": "Show the settings that differ from their defaults, or one setting, and where the values come from.",
+        "doctor": "Check memory, instruction files, settings and sessions for problems.",
+    },
 }
+COMMANDS = {name: about for group in GROUPS.values() for name, about in group.items()}
 # Commands that are not in a module of their own name, or belong to another surface.
 MODULES = {
     "export": "portable",
     "hook": ".mcp.hook_command",
     "import": "portable",
-    "inbox": "memory",
     "mcp": ".mcp.command",
     "uninstall": "install",
 }
@@ -66,7 +78,7 @@ class ReaderGone(Exception):
 
 class LaminaGroup(CommandGroup):
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
+        return sorted(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
@@ -75,8 +87,11 @@ class LaminaGroup(CommandGroup):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([*COMMANDS.items()])
+        # One column for all groups, so that the page reads as one table.
+        widest = max(map(len, COMMANDS))
+        for title, group in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(widest), about) for name, about in group.items()])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if ctx.resilient_parsing and not args:

@@ -1,4 +1,4 @@
-"""`lamina memory`: list, search, save and restore memories, and see their history; `lamina inbox`: review pending changes."""
+"""`lamina memory`: list, search, save, edit and restore memories, and see their history."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import click
 
 from ..core.wording import plural
 from . import completion, options
-from .console import minute, notice, print_result, printable, utc_time
+from .console import minute, notice, print_result, print_table, printable, utc_time
 from .options import CommandGroup, Reported, agent_option, model_author, only_for_user, open_memory, with_memory
 
 if TYPE_CHECKING:
@@ -22,22 +22,29 @@ if TYPE_CHECKING:
     from ..memory.store.topic_files import TopicHeader
 
 _WORDS = {"today": 0, "yesterday": 1}
+NONE_YET = 'No memories here yet. Save one with `lamina -p "Remember: …"` or `lamina memory save`.'
+HEADER = ("name", "type", "modified", "description")
 TYPES = ("user", "feedback", "project", "reference")
 
 
 @click.group("memory", cls=CommandGroup)
 @agent_option
 def memory_command() -> None:
-    """List, search, save and restore memories, and see their history."""
+    """List, search, save, edit and restore memories, and see their history."""
 
 
 @memory_command.command("list")
-@with_memory
-def list_command(memory: Memory) -> Reported:
+@options.cwd()
+@options.as_json
+def list_command(cwd: Path, as_json: bool) -> None:
     """List all memories, newest first."""
-    found = memory.headers()
-    rows = [_row(header, memory) for header in found]
-    return rows, map(_line, found), "No memories here yet."
+    with open_memory(cwd) as memory:
+        found = memory.headers()
+        rows = [_row(header, memory) for header in found] if as_json else []
+    if as_json or not found:
+        print_result(rows, (), as_json=as_json, none=NONE_YET)
+    else:
+        print_table(HEADER, [_cells(header) for header in found])
 
 
 @memory_command.command("show")
@@ -113,19 +120,79 @@ def save_command(
     return row, f"{'Saved' if done.created else 'Updated'} {row['path']}"
 
 
-@memory_command.command("rm")
+@memory_command.command("edit")
 @click.argument("name", shell_complete=completion.memories)
 @with_memory
-def rm_command(memory: Memory, name: str) -> Reported:
-    """Move a memory to the trash. `lamina memory restore` brings it back."""
+@only_for_user
+def edit_command(memory: Memory, name: str) -> Reported:
+    """Edit a memory in your editor (VISUAL or EDITOR). The change is in the log, and `lamina memory restore` undoes it."""
     topic = _known(memory, name)
-    removed = memory.forget(topic.file, why=(author := model_author()))
+    before = memory.where(topic.file).read_text("utf-8")
+    text = _edited(before, topic)
+    if text == before:
+        return _row(topic, memory) | {"changed": False}, "Nothing changed."
+    return _save_edited(memory, topic, text)
+
+
+def _edited(text: str, topic: Topic) -> str:
+    """Open the editor until its text is a readable memory."""
+    from ..memory.store.topic import read_topic
+
+    while True:
+        try:
+            text = click.edit(text, extension=".md") or text
+        except click.ClickException as error:
+            raise click.UsageError(f"{error.format_message().rstrip('.')}. Set EDITOR to another editor.") from None
+        problems = read_topic(topic.file, text, topic.modified).problems
+        if not problems:
+            return text
+        if not sys.stdin.isatty() or not click.confirm(f"{problems[0].capitalize()}. Edit it again?", default=True, err=True):
+            raise click.UsageError(f"Not saved: {problems[0]}.")
+
+
+def _save_edited(memory: Memory, topic: Topic, text: str) -> Reported:
+    """Save the text under the memory's own name. The log keeps a version that was saved in the meantime."""
+    from ..memory.store.contract import ChangeReason, Saved
+    from ..memory.store.topic import evidence_of, read_topic
+
+    edited = read_topic(topic.file, text, topic.modified)
+    if edited.name != topic.name:
+        notice(f"The memory keeps its name {topic.name!r}. Use `lamina memory save` for a memory with another name.")
+    done = memory.save(
+        topic.name,
+        type=edited.type,
+        description=edited.description,
+        body=edited.body,
+        evidence=evidence_of(edited),
+        scope="team" if topic.file.startswith("team/") else "private",
+        why=ChangeReason("user", "edited by hand"),
+    )
+    if not isinstance(done, Saved):
+        return {"proposed": done.id}, f"Pending approval. Run `lamina inbox accept {done.id}` to save it."
+    notice(*(f"A secret was removed from the text ({removed})." for removed in done.redacted))
+    row = _row(done.topic, memory) | {"changed": True}
+    return row, f"Updated {row['path']}"
+
+
+@memory_command.command("remove")
+@click.argument("name", shell_complete=completion.memories)
+@with_memory
+def remove_command(memory: Memory, name: str) -> Reported:
+    """Move a memory to the trash. `lamina memory restore` brings it back; `lamina forget` deletes for good."""
+    topic = _known(memory, name)
+    removed = memory.remove(topic.file, why=(author := model_author()))
     if author is not None and not removed:
         return {"removed": False, "file": topic.file}, "Pending approval. Run `lamina inbox` to see the change."
     # Use the name in the hint: another memory may take the file.
     known = f"team/{topic.name}" if topic.file.startswith("team/") else topic.name
     back = f"Removed {topic.name!r}. Run `lamina memory restore {shlex.quote(known)}` to bring it back."
     return {"removed": removed, "file": topic.file}, back
+
+
+# The name of the command in 0.1.0.
+memory_command.add_command(
+    click.Command("rm", callback=remove_command.callback, params=remove_command.params, help=remove_command.help, hidden=True)
+)
 
 
 @memory_command.command("log")
@@ -172,7 +239,7 @@ def restore_command(memory: Memory, name: str, version_id: str | None) -> Report
     """Restore a memory from the trash, or an older version of it, byte for byte."""
     topic = memory.restore(name, version_id)
     for other in _saved_instead(memory, topic):
-        remedy = f"If it replaced {topic.name!r}, run `lamina memory rm {shlex.quote(other)}`."
+        remedy = f"If it replaced {topic.name!r}, run `lamina memory remove {shlex.quote(other)}`."
         notice(f"The turn that removed this memory also saved {other!r}, which is still there. {remedy}")
     row = _row(topic, memory)
     return row, f"Restored {row['path']}"
@@ -244,47 +311,6 @@ def _days(memory: Memory, wanted: date | None) -> list[dict[str, Any]]:
     return rows
 
 
-@click.group("inbox", cls=CommandGroup, invoke_without_command=True)
-@agent_option
-@options.cwd()
-@options.as_json
-@click.pass_context
-def inbox_command(ctx: click.Context, cwd: Path, as_json: bool) -> None:
-    """Review pending memory changes, shown as diffs."""
-    if ctx.invoked_subcommand is not None:
-        # Options given before the subcommand apply to it too.
-        ctx.default_map = {name: {"cwd": cwd, "as_json": as_json} for name in ("accept", "reject")}
-        return
-    with open_memory(cwd) as memory:
-        waiting = memory.waiting()
-        rows = [{"id": one.id, "name": one.name, "diff": one.diff} for one in waiting]
-        lines = (f"{one.id}  {one.name}\n{one.diff}" for one in waiting)
-        print_result(rows, lines, as_json=as_json, none="No pending changes.")
-
-
-@inbox_command.command("accept")
-@click.argument("proposal", shell_complete=completion.proposals)
-@with_memory
-@only_for_user
-def accept_command(memory: Memory, proposal: str) -> Reported:
-    """Accept a pending change."""
-    done = memory.accept(proposal)
-    if not isinstance(done, bool) and done.unfinished:
-        notice(done.unfinished)
-    return {"accepted": proposal}, f"Accepted {proposal}."
-
-
-@inbox_command.command("reject")
-@click.argument("proposal", shell_complete=completion.proposals)
-@with_memory
-@only_for_user
-def reject_command(memory: Memory, proposal: str) -> Reported:
-    """Reject a pending change; memory stays as it is."""
-    if not memory.reject(proposal):
-        raise click.UsageError(f"Pending change {proposal!r} not found. Run `lamina inbox` to see the ids.")
-    return {"rejected": proposal}, f"Rejected {proposal}."
-
-
 def _known(memory: Memory, name: str) -> Topic:
     topic = memory.get(name)
     if topic is None:
@@ -300,6 +326,10 @@ def _row(topic: Topic | TopicHeader, memory: Memory) -> dict[str, Any]:
         "path": str(memory.where(topic.file)),
         "modified": utc_time(topic.modified),
     }
+
+
+def _cells(topic: TopicHeader) -> tuple[str, ...]:
+    return topic.name, topic.type or "", minute(topic.modified)[:10], topic.description
 
 
 def _line(topic: Topic | TopicHeader) -> str:

@@ -102,15 +102,23 @@ def confirm(question: str) -> None:
         raise click.Abort
 
 
+def agent_of(ctx: click.Context) -> str | None:
+    """Return the agent type that --agent names."""
+    agent: str | None = ctx.meta.get(_AGENT)
+    return agent
+
+
 @contextmanager
 def open_memory(cwd: Path) -> Iterator[Memory]:
     """Open the project's memory, or with --agent that of an agent type."""
     from ..memory.memory import Memory
 
-    agent = click.get_current_context().meta.get(_AGENT)
+    agent = agent_of(click.get_current_context())
     with Memory.open(cwd) if agent is None else _agent_memory(agent, cwd) as memory:
         notice(*memory.notices)
+        told = len(memory.notices)
         yield memory
+        notice(*memory.notices[told:])
 
 
 def model_author() -> ChangeReason | None:

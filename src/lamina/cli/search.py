@@ -37,7 +37,7 @@ def search_command(query: str, count: int, exact: bool, everywhere: bool, contex
         found = search(query, cwd, count, exact=exact, everywhere=everywhere, notices=told)
     notice(*dict.fromkeys(told))
     words = [query] if exact else query_words(query)
-    lines = (line for number, one in enumerate(found, 1) for line in _lines(number, one, words, context=context))
+    lines = (line for number, one in enumerate(found, 1) for line in result_lines(number, one, words, context=context))
     where = "" if everywhere else " Use --all to search all directories."
     return [to_json(one) for one in found], lines, f"Nothing found.{where}"
 
@@ -46,7 +46,7 @@ def to_json(found: SearchResult) -> dict[str, Any]:
     return {name: getattr(found, name) for name in found.__struct_fields__} | {"link": found.link}
 
 
-def _lines(number: int, found: SearchResult, words: list[str], *, context: bool) -> list[str]:
+def result_lines(number: int, found: SearchResult, words: list[str], *, context: bool) -> list[str]:
     about = f"“{found.title}”" if found.title else ""
     parts = [f"{number}.", found.origin, found.speaker, found.time[:16].replace("T", " "), about]
     shown = ["  ".join(sentence(part) for part in parts if part)]

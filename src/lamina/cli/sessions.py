@@ -184,12 +184,17 @@ def search_command(term: str, everywhere: bool, source: str, limit: int, cwd: Pa
         for hit in found
     ]
     lines = (
-        f"{hit.session.id}  {_when(hit.time)}  {hit.session.origin}  turn {hit.turn}  {hit.role}: {hit.text}" for hit in found
+        f"{hit.session.id}  {_when(hit.time)}  {hit.session.origin}  turn {hit.turn}  {_speaker(hit.role)}: {hit.text}"
+        for hit in found
     )
     none = (
         f"No message with {term!r} in the sessions of {cwd}." if not everywhere else f"No message with {term!r} in any session."
     )
     return rows, lines, none
+
+
+def _speaker(role: str) -> str:
+    return "tool result" if role == "tool" else role
 
 
 def _when(time: str) -> str:

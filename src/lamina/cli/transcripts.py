@@ -52,6 +52,16 @@ def locate(session: str, cwd: Path, *, edit: bool = False) -> Path:
     return path
 
 
+def locate_newest(cwd: Path) -> Path:
+    """Return the transcript of the newest session in a directory, of any program."""
+    found = find_sessions(cwd)
+    if not found:
+        raise InputError("session", f"no session was recorded in {cwd}", "run `lamina sessions list --all` to see the others")
+    path = Path(found[0].path)
+    _check(path)
+    return path
+
+
 class CountedTranscript:
     """A transcript that can be read repeatedly; `records` and `health` describe the last read."""
 

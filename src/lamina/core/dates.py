@@ -2,7 +2,8 @@
 
 It supports English, German, Chinese, Japanese and Korean, and computes the date that was meant on the day of writing. Invariants:
 code, quotations, URLs and sentences about recurring events are ignored. A phrase that is already followed by a date is ignored too.
-So is a bare weekday, since it may be recurring. The time is linear in the length of the text. The day of writing is an argument.
+So are a bare weekday and a bare "in two weeks", which may be recurring or a duration, unless the caller knows that the text is a plan.
+The time is linear in the length of the text. The day of writing is an argument.
 """
 
 from __future__ import annotations
@@ -60,6 +61,9 @@ _GERMAN_UNITS = {"woche": "week", "monat": "month", "jahr": "year"}
 _GERMAN_WEEKDAYS = {
     name: day for day, name in enumerate(["montag", "dienstag", "mittwoch", "donnerstag", "freitag", "samstag", "sonntag"])
 }
+_GERMAN_NUMBERS = {"einem": 1, "einer": 1} | {
+    word: number for number, word in enumerate(["zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn"], 2)
+}
 _ENGLISH = "zero one two three four five six seven eight nine ten"
 _NUMBERS = {word: number for number, word in enumerate(_ENGLISH.split())}
 _HAN = {"两": 2} | {word: number for number, word in enumerate("零一二三四五六七八九十")}
@@ -83,7 +87,13 @@ _PHRASE = re.compile(
     rf"|(?<![\w-])(?P<german_step>{'|'.join(_GERMAN_STEPS)})[nmrs]?\s+(?:(?P<german_unit>{'|'.join(_GERMAN_UNITS)})"
     rf"|(?P<german_weekday>{'|'.join(_GERMAN_WEEKDAYS)}))(?![\w-])"
     rf"|(?<![\w-])(?:bis|bis\s+zum|ab|vor)\s+(?P<german_by>{'|'.join(_GERMAN_WEEKDAYS)})(?![\w-])"
-    rf"|(?P<other>{_either(_OTHERS)})",
+    rf"|(?P<other>{_either(_OTHERS)})"
+    # Bare forms, which are dates only in a plan.
+    rf"|(?P<bare>(?<![\w-])(?:on|am)\s+(?P<bare_day>{'|'.join((*_WEEKDAYS, *_GERMAN_WEEKDAYS))})(?![\w-])"
+    r"|(?:周|星期|礼拜)(?P<bare_sign>[一二三四五六日天])|(?P<bare_kana>[月火水木金土日])曜日?|(?P<bare_hangul>[월화수목금토일])요일"
+    rf"|(?<![\w-])in\s+(?P<bare_count>\d{{1,3}}|an?|{'|'.join((*_NUMBERS, *_GERMAN_NUMBERS))})"
+    r"\s+(?P<bare_unit>day|week|month|tag|woche|monat)(?:s|e?n)?(?![\w-])"
+    rf"|(?P<bare_han>\d{{1,3}}|[{''.join(_HAN)}])\s?(?P<bare_han_unit>天|周|个月)[之以]?后)",
     re.IGNORECASE,
 )
 # Words that mark a statement about recurring events.
@@ -100,8 +110,8 @@ _DATED = re.compile(r"[\s,，]*(?:[(（][^()（）\n]{0,24})?(?:on |from )?\d{4}
 _UNITS = {"天": "day", "周": "week", "个月": "month", "年": "year"}
 
 
-def relative_dates(text: str, written: date) -> list[Phrase]:
-    """Return the relative dates in a text that was written on the given day."""
+def relative_dates(text: str, written: date, *, plan: bool = False) -> list[Phrase]:
+    """Return the relative dates in a text that was written on the given day. In a plan, a bare weekday is the coming one."""
     if not _may_hold(text):
         return []
     masked = _MASKED.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
@@ -112,6 +122,8 @@ def relative_dates(text: str, written: date) -> list[Phrase]:
             break
         line += masked.count("\n", at, match.start())
         at = match.start()
+        if match["bare"] is not None and not plan:
+            continue
         if not _GENERAL.search(_line_at(masked, match.start())) and not _DATED.match(masked, match.end()):
             says, certain = _meant(match, written)
             if says:
@@ -122,7 +134,7 @@ def relative_dates(text: str, written: date) -> list[Phrase]:
 _GERMAN_STEMS = ("heute", "gestern", "morgen", "woche", "monat", "jahr", "tag", "mittwoch")
 # Every phrase contains one of these; searching for them costs a tenth of searching for the phrases.
 _STEMS = ("yesterday", "today", "tonight", "tomorrow", "week", "month", "year", " ago", "\nago", "\tago", "day", *_GERMAN_STEMS)
-_SIGNS = re.compile(f"[{''.join(sorted({word[0] for word in _OTHERS}))}]|[天周月年]前")
+_SIGNS = re.compile(f"[{''.join(sorted({word[0] for word in _OTHERS}))}]|[天周月年]前|[周期拜曜]|요일|[天月][之以]?后")
 
 
 def _may_hold(text: str) -> bool:
@@ -152,6 +164,8 @@ def _meant(match: re.Match[str], written: date) -> tuple[str, bool]:
             return german
         if match["in_unit"] is not None:
             return _ahead(written, match["in_count"].lower(), match["in_unit"].lower()), False
+        if match["bare"] is not None:
+            return _bare(match, written), False
         if word in _DAYS:
             return (written + timedelta(_DAYS[word])).isoformat(), match["own"] is None and word != "tonight"
         if word in _SPANS:
@@ -176,8 +190,19 @@ def _german(match: re.Match[str], written: date) -> tuple[str, bool] | None:
     return _span(written, _GERMAN_UNITS[match["german_unit"].lower()], steps), False
 
 
+def _bare(match: re.Match[str], written: date) -> str:
+    if match["bare_unit"] is not None:
+        unit = match["bare_unit"].lower()
+        return _ahead(written, match["bare_count"].lower(), {"tag": "day", "woche": "week", "monat": "month"}.get(unit, unit))
+    if match["bare_han"] is not None:
+        return _ahead(written, match["bare_han"], _UNITS[match["bare_han_unit"]])
+    sign = match["bare_sign"] or match["bare_kana"] or match["bare_hangul"]
+    name = (match["bare_day"] or "").lower()
+    return _weekday(written, "coming", _DAY_SIGNS[sign] if sign else {**_WEEKDAYS, **_GERMAN_WEEKDAYS}[name])
+
+
 def _count(text: str) -> int:
-    return int(text) if text.isdecimal() else _NUMBERS.get(text.lower(), _HAN.get(text, 0))
+    return int(text) if text.isdecimal() else _NUMBERS.get(text.lower(), _HAN.get(text, _GERMAN_NUMBERS.get(text.lower(), 0)))
 
 
 def _ago(written: date, count: int, unit: str) -> tuple[str, bool]:

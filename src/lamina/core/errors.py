@@ -29,6 +29,7 @@
     │   ├── StreamBroken         the response stopped midway; carries the partial blocks
     │   └── Refused              the model declined to answer
     ├── Aborted                  the user stopped the turn
+    ├── EncoderUnavailable       memories cannot be compared by meaning, only by words
     └── MissingExtra             an optional package is not installed
 
 Each message tells the user what is affected (the file, field or setting), what is wrong, and what to do. The same parts are
@@ -230,6 +231,15 @@ class StreamBroken(ProviderError):
 
 class Refused(ProviderError):
     pass
+
+
+class EncoderUnavailable(LaminaError):
+    """Recall cannot compare by meaning. It goes on with words."""
+
+    def __init__(self, why: str, hint: str) -> None:
+        super().__init__(f"Memories are compared by words only: {why}. {hint}")
+        self.why = why
+        self.hint = hint
 
 
 class MissingExtra(LaminaError):

@@ -113,7 +113,7 @@ class MemoryTools:
         with self._project.open_memory() as memory:
             topic = known(memory, str(given["name"]))
             self._project.count_change()
-            removed = memory.forget(topic.file, why=self._why())
+            removed = memory.remove(topic.file, why=self._why())
         if not removed:
             return f"The removal of {topic.name} waits for the user's approval: lamina inbox"
         return f"Removed {topic.name}. The user can bring it back: lamina memory restore {topic.name}"

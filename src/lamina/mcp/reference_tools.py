@@ -121,7 +121,7 @@ class ReferenceTools:
         names = {entity.name for entity in gone}
         for entity in gone:
             self._project.count_change()
-            memory.forget(entity.name, why=self._why)
+            memory.remove(entity.name, why=self._why)
         for entity in _graph(memory):
             kept = [relation for relation in entity.relations if relation.to not in names]
             if entity.whole and len(kept) < len(entity.relations):

@@ -7,6 +7,7 @@ scope. The file of a team topic begins with `team/`, wherever the team directory
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -57,13 +58,20 @@ class Memory:
     __slots__ = ("_git", "_library", "_stores", "notices", "place")
 
     def __init__(
-        self, place: MemoryLocation, stores: Mapping[ScopeName, GatedStore], *, project: Path | None = None, git: bool = False
+        self,
+        place: MemoryLocation,
+        stores: Mapping[ScopeName, GatedStore],
+        *,
+        project: Path | None = None,
+        settings: Settings | None = None,
     ) -> None:
         self.place = place
-        self._git = git  # whether git mirrors the changes
+        self._git = settings is not None and settings.history_git  # whether git mirrors the changes
         self._stores = stores
         readable = {scope: gated.store.topic_files for scope, gated in stores.items() if gated.readable}
-        self._library = MemoryLibrary(place, readable, project=project, clock=lambda: stores["private"].store.clock())
+        self._library = MemoryLibrary(
+            place, readable, project=project, clock=lambda: stores["private"].store.clock(), settings=settings
+        )
         self.notices = tuple(notice for gated in stores.values() for notice in gated.store.notices)
 
     @classmethod
@@ -94,7 +102,7 @@ class Memory:
             for gated in opened.values():
                 gated.store.close()
             raise
-        memory = cls(place, opened, project=project_root(cwd), git=settings.history_git)
+        memory = cls(place, opened, project=project_root(cwd), settings=settings)
         memory.notices = (*found, *memory.notices)
         return memory
 
@@ -169,15 +177,23 @@ class Memory:
 
         A local ranker chooses; no model is called. A memory with stale evidence comes after others that fit about as well.
         """
-        return self._library.recall(query, k)
+        found = self._library.recall(query, k)
+        if self._library.problem and self._library.problem not in self.notices:
+            self.notices += (self._library.problem,)
+        return found
 
     def where(self, file: str) -> Path:
         """Return the full path of a topic's file in its scope."""
         return self._library.where(file)
 
-    def forget(self, name: str, *, why: ChangeReason | None = None) -> bool:
+    def remove(self, name: str, *, why: ChangeReason | None = None) -> bool:
         """Move a memory to the trash, from where `restore` brings it back. Return False if nothing was removed."""
         return any(self.store(scope).remove(asked, why=why or ChangeReason("user")) for scope, asked in self._asked(name))
+
+    def forget(self, name: str, *, why: ChangeReason | None = None) -> bool:
+        """Deprecated name of `remove`: only `lamina forget` deletes for good."""
+        warnings.warn("Memory.forget is now Memory.remove: it moves to the trash.", DeprecationWarning, stacklevel=2)
+        return self.remove(name, why=why)
 
     def index(self, scope: ScopeName = "private") -> str:
         return self.store(scope).index()

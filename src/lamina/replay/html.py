@@ -40,10 +40,12 @@ th:first-child, td:first-child { text-align: left; }
 
 def page(report: ReplayReport, title: str) -> str:
     """Return the HTML page; it begins with BEGINNING."""
+    first, *others = headlines(report)
     colours = {name: COLOURS[at % len(COLOURS)] for at, name in enumerate(report.figures)}
     body = [
         f"<h1>{escape(title)}</h1>",
-        *(f'<p class="headline">{escape(one)}</p>' for one in headlines(report)),
+        f'<p class="headline">{escape(first)}</p>',
+        *(f"<p>{escape(one)}</p>" for one in others),
         f"<p>{counted(report.sessions, 'recorded session')}, {counted(report.calls, 'call')}, replayed by Lamina.</p>",
         "<h2>Policies</h2>",
         _policies(report, colours),

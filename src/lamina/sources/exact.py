@@ -120,8 +120,16 @@ def _role(row: Mapping[str, Any]) -> str:
     for name in ("message", "payload"):
         inner = row.get(name)
         if isinstance(inner, Mapping) and isinstance(inner.get("role"), str):
-            return str(inner["role"])
+            return "tool" if _is_result(inner) else str(inner["role"])
     return "tool" if "payload" in row else str(row.get("type"))
+
+
+def _is_result(message: Mapping[str, Any]) -> bool:
+    """Return whether a message holds only tool results, which some formats record under the role of the user."""
+    content = message.get("content")
+    blocks = content if isinstance(content, list) else []
+    results = [isinstance(block, Mapping) and block.get("type") == "tool_result" for block in blocks]
+    return message["role"] == "toolResult" or (bool(results) and all(results))
 
 
 def _stored(session: SourceSession, term: str, shown: Callable[[str], str]) -> Iterator[ExactMatch]:

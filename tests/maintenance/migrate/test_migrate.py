@@ -187,7 +187,7 @@ def test_merging_keeps_both_sides_and_both_histories(tmp_path: Path, home: Path,
     save(home, old, "same", "Same.")
     save(home, old, "gone", "Was here.")
     with Memory.open(old, home=home, settings=PLAIN) as memory:
-        memory.forget("gone")
+        memory.remove("gone")
     save(home, new, "rule", "Tests last.")
     save(home, new, "same", "Same.")
     (project(home, old) / "memory" / "logs").mkdir()

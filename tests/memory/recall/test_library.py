@@ -80,7 +80,7 @@ def test_what_changed_since_the_last_question_is_seen(memory: Memory) -> None:
     (memory.path / "cluster.md").write_text("---\nname: cluster\ndescription: d\n---\n\nIt runs on nomad.\n")
     assert names(memory.recall("kubernetes")) == []
     assert names(memory.recall("nomad")) == ["cluster"]
-    memory.forget("cluster")
+    memory.remove("cluster")
     assert names(memory.recall("nomad")) == []
 
 

@@ -40,7 +40,7 @@ def test_each_change_becomes_a_commit_that_says_who_why_and_from_where(tmp_path:
     assert log.splitlines() == ["extraction|save testing-db: heard it|s-1", "user|save testing-db|", 'user|save größe "x"|']
     assert "-One.\n+Two.\n" in git(memory.path, "log", "-p", "--", "testing-db.md")
     with opened(tmp_path) as memory:
-        memory.forget("testing-db")
+        memory.remove("testing-db")
         memory.restore("testing-db")
     assert git(memory.path, "log", "-2", "--format=%s").splitlines() == ["restore testing-db", "remove testing-db"]
     assert git(memory.path, "show", "memory:testing-db.md").endswith("Two.\n")

@@ -123,7 +123,7 @@ def test_with_a_file_in_its_place_that_is_no_index_memories_are_saved_and_remove
     for name in ("one", "two", "one"):
         done = memory.save(name, description="d", body=f"Text of {name}.")
         assert "larger than" in getattr(done, "unfinished", "")
-    assert memory.forget("two")
+    assert memory.remove("two")
     assert [header.name for header in memory.headers()] == ["one"]
     assert (memory.path / "MEMORY.md").stat().st_size == MOST_INDEX
 

@@ -17,7 +17,7 @@ from lamina.memory.memory import Memory
 with Memory.open(path=sys.argv[1]) as memory:
     memory.save("a", type="project", description="d", body="one")
     memory.save("a", type="project", description="d", body="two")
-    memory.forget("a")
+    memory.remove("a")
     memory.restore("a")
     print(json.dumps([memory.get("a").body, memory.index(), [v.action for v in memory.log()], len(memory.headers())]))
 """

@@ -20,6 +20,14 @@ if TYPE_CHECKING:
 
 # Lines of the last answer shown in the recap.
 MOST_LINES = 8
+# Shown once, in a new home.
+WELCOME = (
+    "Welcome. Lamina is a chat that remembers: what you tell it about yourself and your project is kept for the next chat.",
+    "Say `Remember: our tests use a real database`, and later ask about it. /memory lists what is kept.",
+    "Everything stays on this machine, as plain files in ~/.lamina. /forget deletes a subject for good.",
+    "It needs no API key to try. With one (ANTHROPIC_API_KEY or OPENAI_API_KEY) a model answers and can edit files.",
+    "`lamina --help` lists the other commands.",
+)
 UNFINISHED = "The last turn was not finished. Use /retry to continue it."
 
 
@@ -33,6 +41,8 @@ def greet(chat: Chat) -> None:
         screen.painted((name, "bold"), (f"{dash}{chat.provider.model}", "plain"))
         screen.note(where)
     screen.line(f"/help for commands{dash}Ctrl-C to stop{dash}Ctrl-D to leave", "dim")
+    if chat.is_first:
+        screen.notes(WELCOME)
     chat.warn(describe_findings(chat.settings))
     if chat.provider.name == "offline" and is_model_unset(chat.options, chat.settings):
         screen.note(OFFLINE, "yellow")

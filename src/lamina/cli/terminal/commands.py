@@ -7,12 +7,11 @@ wrong" is not a command and goes to the model.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, get_args
 
 from ...core.errors import LaminaError, UsageError
-from ...core.records import Event, Record
 from ...core.wording import counted
 from ...permissions.request import Mode, read_mode
 from ...session.base import working
@@ -20,7 +19,9 @@ from ...session.turn_undo import UndoneTurn
 from ...session.window_report import find_spills, report_on
 from ..console import shorten
 from ..context_report import format_context
+from ..output import FREE
 from . import compact_command as compacting
+from . import memory_commands as memories
 from . import session_picker as sessions
 
 if TYPE_CHECKING:
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 Run: TypeAlias = "Callable[[Chat, str], None]"
 
 _COMMAND = re.compile(r"/(?P<name>[A-Za-z][A-Za-z_-]*)(?:\s+(?P<rest>.*))?", re.DOTALL)
-# A shorter prefix is too likely a typo.
-SHORTEST = 3
 KEYS = (
     "Enter sends the message. Esc Enter, or \\ at the end of a line, starts a new line. @ completes file names.",
     "Ctrl-C stops the answer; press it twice to leave. Ctrl-D leaves. Shift-Tab changes the permission mode.",
@@ -48,6 +47,8 @@ DREAM_WORDS = {"status": "show the status", "kill": "stop the running dream", "u
 # Tools whose effects outlast an undo.
 CHANGING = frozenset({"Write", "Edit", "Bash"})
 SHOWN_WORDS = 70
+# Room for the longest name of a cost, "conversation".
+COST_COLUMN = 18
 
 
 class ChatCommand(NamedTuple):
@@ -64,15 +65,20 @@ def parse(text: str) -> tuple[str, str] | None:
 
 def find(name: str) -> ChatCommand | None:
     """Find a command by its name or an unambiguous prefix."""
-    begun = [command for each, command in COMMANDS.items() if each.startswith(name) and len(name) >= SHORTEST]
-    return COMMANDS.get(name) or (begun[0] if len(begun) == 1 else None)
+    begun = begun_with(name)
+    return COMMANDS.get(name) or (COMMANDS[begun[0]] if len(begun) == 1 else None)
+
+
+def begun_with(name: str) -> list[str]:
+    """Return the commands that begin with `name`."""
+    return [each for each in COMMANDS if each.startswith(name)]
 
 
 def run(chat: Chat, name: str, rest: str) -> None:
     command = find(name)
     if command is None:
-        near = get_close_matches(name, COMMANDS, 1, 0.5)
-        hint = f"Did you mean /{near[0]}?" if near else "Use /help to list the commands."
+        near = begun_with(name) or get_close_matches(name, COMMANDS, 1, 0.5)
+        hint = f"Did you mean {' or '.join(f'/{each}' for each in near)}?" if near else "Use /help to list the commands."
         chat.screen.note(f"Unknown command /{name}. {hint}", "red")
         return
     try:
@@ -95,6 +101,15 @@ def _context(chat: Chat, rest: str) -> None:
         report = report._replace(spilled=find_spills(c.log))
     for text, style in format_context(report, chat.screen.width):
         chat.screen.line(text, style or "plain")
+
+
+def _cost(chat: Chat, rest: str) -> None:
+    """Show the calls, tokens and price of the conversation and of each kind of background work since the chat was opened."""
+    costs = chat.tally.breakdown(free=chat.provider.name == FREE)
+    for name, cost in costs.items():
+        price = "unknown price" if cost.usd is None else f"${cost.usd:,.4f}"
+        told = f"{counted(cost.calls, 'call')}, {counted(cost.usage.total, 'token')}, {price}"
+        chat.screen.listed(name, "cyan", told, COST_COLUMN)
 
 
 def _clear(chat: Chat, rest: str) -> None:
@@ -189,69 +204,21 @@ def _undo_memories(chat: Chat, turn: UndoneTurn) -> None:
     chat.screen.notes(done.left, "yellow")
 
 
-class RecalledMemory(NamedTuple):
-    """A memory that was recalled in this conversation."""
-
-    file: str
-    why: str
-    in_view: bool
-
-
-def find_recalled(records: Iterable[Record], branch: Collection[str], view: Collection[str]) -> list[RecalledMemory]:
-    """Return the recalled memories in order, without those of undone turns (other branches)."""
-    found: list[RecalledMemory] = []
-    for record in records:
-        if not isinstance(record, Event) or record.name != "recall":
-            continue
-        attachment, files, why = (record.data.get(key) for key in ("attachment", "files", "why"))
-        if attachment in branch and isinstance(files, list) and isinstance(why, list):
-            found += [
-                RecalledMemory(str(file), str(reason), attachment in view) for file, reason in zip(files, why, strict=False)
-            ]
-    return found
-
-
-def show_memory(chat: Chat, rest: str) -> None:
-    with chat.memory_source.open() as memory:
-        if rest:
-            topic = memory.get(rest)
-            chat.screen.line(topic.body if topic is not None else f"Memory {rest!r} not found. Use /memory to list them.")
-            return
-        found = memory.headers()
-        for header in found:
-            kind = f"[{header.type}] " if header.type else ""
-            chat.screen.note(f"{header.name}: {kind}{header.description}", indent="  ")
-        _brought(chat)
-        words = "" if found else "No memories here yet. "
-        chat.screen.note(f"{words}Use `lamina memory` to edit the memories in {memory.path}.", "dim")
-
-
-def _brought(chat: Chat) -> None:
-    from ...disk.transcripts.store import read_transcript
-
-    path = chat.agent.session.path
-    if path is None or not path.exists():
-        return
-    with working(chat.agent.session) as c:
-        branch, view = set(c.log.tree.members), {item.uuid for item in c.log.view.items}
-    brought = find_recalled(read_transcript(path), branch, view)
-    if brought:
-        chat.screen.note("Recalled in this conversation:", "dim")
-    for one in brought:
-        gone = "" if one.in_view else "; no longer in view"
-        chat.screen.note(f"{one.file.removesuffix('.md')} ({one.why}{gone})", indent="  ")
-
-
 COMMANDS: dict[str, ChatCommand] = {
     "help": ChatCommand("show this list", _help),
     "context": ChatCommand("show what fills the context window", _context),
+    "cost": ChatCommand("show what this chat cost", _cost),
     "clear": ChatCommand("start a new session; this one is kept", _clear),
     "compact": ChatCommand("summarise the conversation, or preview that", compacting.compact, "[--preview] [INSTRUCTIONS]"),
     "snip": ChatCommand("hide turns from the model, or list the turns", compacting.snip, "[N|N-M]"),
     "expand": ChatCommand("show the original behind a summary, folded turn or marker", compacting.expand, "ID [PAGE]"),
     "model": ChatCommand("show or change the model", _model, "[NAME]"),
     "resume": ChatCommand("continue an earlier session", sessions.resume, "[ID]"),
-    "memory": ChatCommand("list the memories and which were recalled here, or show one", show_memory, "[NAME]"),
+    "memory": ChatCommand("list the memories and which were recalled here, or show one", memories.show_memory, "[NAME]"),
+    "remember": ChatCommand("save a text as a memory", memories.remember, "TEXT"),
+    "remove": ChatCommand("move a memory to the trash", memories.remove, "NAME"),
+    "forget": ChatCommand("delete a subject for good, from memories and sessions", memories.forget, "SUBJECT"),
+    "search": ChatCommand("search memories and sessions", memories.search, "QUERY"),
     "dream": ChatCommand("tidy up memory now, or show, stop and undo dreams", _dream, DREAM_TAKES),
     "pin": ChatCommand("keep a text through every compaction, or list the pins", _pin, "[TEXT]"),
     "undo": ChatCommand("undo the last turn, or a compaction", _undo, "[ID]"),

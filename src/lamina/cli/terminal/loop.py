@@ -53,6 +53,7 @@ class Chat:
         self.stop = stop
         self.screen = screen
         self.home = find_home()
+        self.is_first = self.home is not None and not self.home.exists()
         self.questions = Questions(screen, stop)
         settle_settings(screen, self.questions, self.home, options.cwd)
         self.settings = load_chat_settings(options)

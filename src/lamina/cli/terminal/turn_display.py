@@ -47,7 +47,7 @@ def describe_event(name: str, data: Mapping[str, Any]) -> str | None:
         case "recall" if data.get("files"):
             return f"Recalled from memory: {', '.join(str(file).removesuffix('.md') for file in data['files'])}."
         case "extraction" if data.get("names"):
-            return f"Saved to memory: {', '.join(map(str, data['names']))}."
+            return f"Remembered: {', '.join(map(str, data['names']))}."
         case "agent_ended" if data.get("background"):
             why = f": {data['why']}" if data.get("why") else ""
             return f"Background agent ({data.get('description')}): {data.get('status')}{why}."

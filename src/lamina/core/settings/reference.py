@@ -11,11 +11,18 @@ _MEANS: dict[Means, str] = {"value": "", "not": " (true: off, false: on)", "off"
 _HEAD = "| key | accepts | default | variables | flag | working tree | what | spec |\n|---|---|---|---|---|---|---|---|"
 
 
+TITLES = ("Switches", "Values", "Numbers of the policy")
+
+
+def title_of(row: Setting[Any]) -> str:
+    """Return the title of the group that a setting is listed under."""
+    return "Numbers of the policy" if row in NUMBERS.values() else "Switches" if row.kind is SWITCH else "Values"
+
+
 def reference() -> str:
-    parts: dict[str, list[str]] = {"Switches": [], "Values": [], "Numbers of the policy": []}
+    parts: dict[str, list[str]] = {title: [] for title in TITLES}
     for row in SETTINGS:
-        title = "Numbers of the policy" if row in NUMBERS.values() else "Switches" if row.kind is SWITCH else "Values"
-        parts[title].append(_line(row))
+        parts[title_of(row)].append(_line(row))
     return "\n".join("\n".join([f"### {title}\n", _HEAD, *lines, ""]) for title, lines in parts.items())
 
 

@@ -280,9 +280,17 @@ class Table:
         10.0, real(0, 10_000), "Minimum minutes between two counts of new sessions.", "D1", "trusted", remote=True
     )
     recall_selector = Setting(
-        "local",
-        one_of("local", "model"),
-        "Selector of memories for a message: the local ranker at once, or a model in the background (`lamina.smallModel`).",
+        "auto",
+        one_of("auto", "local", "model", "both"),
+        "Selector of memories for a message: the local ranker at once, a model in the background, or both: the model adds what the "
+        "ranker missed. `auto`: both if `lamina.smallModel` is set, else local.",
+        "Q4",
+        "trusted",
+    )
+    recall_vectors = Setting(
+        "none",
+        one_of("none", "static", "encoder", "endpoint"),
+        "Comparison by meaning in memory searches: none, word vectors, a sentence encoder, or a server.",
         "Q4",
         "trusted",
     )
@@ -326,6 +334,10 @@ class Table:
     provider = unset(MODEL_NAME, "Provider, or provider:model; offline needs no API key.", "O2", "never")
     model = unset(MODEL_NAME, "Model used for the conversation.", "T4", "never")
     small_model = unset(MODEL_NAME, "Model used to select memories and to summarize agents.", "Q4", "never")
+    embeddings_url = unset(
+        URL, "Base URL of the server for `lamina.recallVectors` endpoint; `/embeddings` is added.", "Q4", "never"
+    )
+    embeddings_model = unset(MODEL_NAME, "Model that this server uses.", "Q4", "never")
     mailbox = unset(
         MODEL_NAME,
         "Name that other sessions address this one by, NAME or NAME@TEAM; if unset, the session has no mailbox.",

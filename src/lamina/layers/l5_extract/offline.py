@@ -23,12 +23,13 @@ from ...core.terms import terms
 from ...fork.offline_run import run_so_far, texts_of, tool_call
 from ...providers.offline.memory_note import Note, named, noted
 from ...providers.offline.remember_command import alike, text_of
-from ...providers.offline.sentence_rules import no_memory, says_instead
+from ...providers.offline.sentence_rules import no_memory, reason, says_instead
 from ...providers.offline.turn_context import Done, title
 from .answer import CLOSING, OPENING
 from .phrases import CONFIRMATION, DAY, DID, EVENT, FRAME, NEGATIVE, ONCE, POINTER, PREFERENCE, QUESTION, ROLE, SAME, TASK
 from .plan import FIRST_CHARS, ExtractDirective, read_directive
 from .trigger import EXTRACTION
+from .wishes import is_standing_wish
 
 # The private directory of a review that names no directories, and how its directive names the team's.
 HERE = "memory"
@@ -57,9 +58,11 @@ _SHOWN = re.compile(r"^(?P<file>\S.*\.md):\n<recalled-memory>\n(?P<text>.*?)\n</
 _NOT_SAID = ("<system-reminder>", "<fork ")
 _BEGINS = re.compile(r'^- New since .*? begins with "(?P<first>.*)", and what was answered to', re.MULTILINE)
 _ISO = re.compile(r"\b\d{4}-\d\d-\d\d\b")
+_COMPUTED = re.compile(r" \((?:about |the week of )?\d{4}(?:-\d\d){0,2}\)")
 _FIRST = re.compile(r"^[^\n]*?(?:[.!?](?=\s|$)|[。！？]|$)", re.MULTILINE)
 _KEEP = "Keep doing this, it was approved of: {what}"
 _MASKED = re.compile(r"```.*?(?:```|\Z)|^[ \t]*>.*$", re.DOTALL | re.MULTILINE)
+_AROUND = " \t\r\n-*•,，、"
 _SENTENCE = re.compile(r"(?:https?://\S+|[^.!?。！？\n;；]|[.!?](?=\S))+[.!?。！？]*")
 # The first match decides what a sentence is. None: there is nothing to keep.
 _SIGNALS: tuple[tuple[re.Pattern[str], Signal | None], ...] = (
@@ -82,10 +85,22 @@ def find_signals(text: str, today: str) -> Iterator[FoundSignal]:
     """Yield the sentences of a message that are worth keeping, in order."""
     if len(text) > MOST_CHARS or asks_for_memory(text.strip()):
         return  # explicit requests to remember are saved in their own turn
-    for found in _SENTENCE.finditer(_MASKED.sub(" ", text)):
-        sentence = found[0].strip(" \t\r\n-*•,，、")
+    masked = _MASKED.sub(" ", text)
+    spans = [found.span() for found in _SENTENCE.finditer(masked)]
+    for at, (begin, end) in enumerate(spans):
+        sentence = masked[begin:end].strip(_AROUND)
         if (signal := _find_signal(sentence, today)) is not None:
-            yield FoundSignal(signal, sentence)
+            longer = masked[begin : spans[at + 1][1]].strip(_AROUND) if at + 1 < len(spans) else ""
+            yield FoundSignal(signal, longer if _adds_reason(sentence, longer) else sentence)
+
+
+def _adds_reason(sentence: str, longer: str) -> bool:
+    """Whether the sentence and the next one are a rule and its reason."""
+    return (
+        "\n" not in longer
+        and not reason(sentence).why
+        and reason(longer).rule.rstrip(".。!！;；") == sentence.rstrip(".。!！;；")
+    )
 
 
 def _find_signal(sentence: str, today: str) -> Signal | None:
@@ -94,6 +109,8 @@ def _find_signal(sentence: str, today: str) -> Signal | None:
     for pattern, signal in _SIGNALS:
         if pattern.search(sentence):
             return signal
+        if pattern is PREFERENCE and is_standing_wish(*reason(sentence)[:2]):
+            return "preference"
     dated = DAY.search(sentence) or (today and relative_dates(sentence, date.fromisoformat(today)))
     return "deadline" if dated and EVENT.search(sentence) else None
 
@@ -198,7 +215,7 @@ def _make_note(found: FoundSignal, before: str, today: str) -> Note | None:
     if found.signal == "deadline" and (days := _ISO.findall(found.sentence)) and max(days) < today:
         return None  # the deadline has passed
     if found.signal != "confirmation":
-        return noted(found.sentence, today)._replace(type=kind)
+        return noted(found.sentence, today, plan=found.signal == "deadline")._replace(type=kind)
     first = _FIRST.match(before.strip())
     what = first[0].strip() if first else ""
     if not ANSWER_CHARS[0] <= len(what) <= ANSWER_CHARS[1] or DID.search(what) is None:
@@ -232,6 +249,7 @@ def _place(
 
 def _replaces(note: Note, there: ListedMemory) -> bool:
     """Whether the note replaces the memory: it has another value, or the same wish in more detail."""
+    note = _like(note, there)
     if says_instead(note.rule, there.about):
         return True
     mine, theirs = _wish_terms(note, there)
@@ -239,8 +257,14 @@ def _replaces(note: Note, there: ListedMemory) -> bool:
 
 
 def _is_covered(note: Note, there: ListedMemory) -> bool:
+    note = _like(note, there)
     mine, theirs = _wish_terms(note, there)
     return alike(note.rule, there.about) or (bool(mine) and mine == theirs) or (len(mine) > 1 and mine < theirs)
+
+
+def _like(note: Note, there: ListedMemory) -> Note:
+    """Return the note without computed dates if the memory has none, so that both are compared by what was said."""
+    return note if _ISO.search(there.about) else note._replace(rule=_COMPUTED.sub("", note.rule))
 
 
 def _wish_terms(note: Note, there: ListedMemory) -> tuple[frozenset[str], frozenset[str]]:

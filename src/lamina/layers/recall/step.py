@@ -1,6 +1,6 @@
 """Recall in a turn: add relevant memories to the user's message (Q1–Q8).
 
-    bring    before a call: add the ranker's choice to a new user message, or a model's choice after the newest tool results
+    bring    before a call: add the ranker's choice to a new user message, and a model's choice after the newest tool results
 
 The ranker takes milliseconds, so the call waits for it; it never waits for a model (model_selector.py). The memories are one
 attachment, appended with its event in one write before the request is sent. It always comes last, so nothing that was already
@@ -19,6 +19,7 @@ from ...conversation.window.features import measure_all
 from ...core.blocks import Wire, text
 from ...core.errors import DiskError
 from ...core.records import Attachment, Event, new_id
+from ...fork.background import LOCAL
 from ...memory.recall.library import MemoryLibrary
 from ...memory.recall.plan import (
     KIND,
@@ -54,8 +55,19 @@ def bring(c: Conversation) -> None:
     if (why := reason_to_skip(asked, seen, c.policy.surfacing)) is not None:
         if not again:
             record_recall(c, asked.message, RecallChoice(), skipped=why)
-    elif c.settings.recall_selector == "local" or not (again or _begin(c, state, asked, seen)):
+    elif c.settings.recall_selector != "model":
         _recall_by_ranker(c, state, asked, seen, silent=again)
+        if not again and _adds_by_model(c):
+            _begin(c, state, asked, seen_in(c, state))
+    elif not again and not _begin(c, state, asked, seen):
+        _recall_by_ranker(c, state, asked, seen, silent=again)
+
+
+def _adds_by_model(c: Conversation) -> bool:
+    """Return whether a model adds to the ranker's choice. Offline, the ranker would choose twice."""
+    selector = c.settings.recall_selector
+    wanted = selector == "both" or (selector == "auto" and bool(c.settings.small_model))
+    return wanted and c.prompt.model != LOCAL
 
 
 def _begin(c: Conversation, state: RecallState, asked: RecallQuestion, seen: SeenMemories) -> bool:
@@ -81,6 +93,8 @@ def _recall_by_ranker(c: Conversation, state: RecallState, asked: RecallQuestion
         with MemoryLibrary.open(place, settings=c.settings, project=state.project, after=state.looked) as memory:
             choice = choose_by_ranker(memory, asked, seen, c.policy.surfacing)
             state.looked = memory
+            if memory.problem:
+                c.notify_once(memory.problem)
     except (DiskError, OSError) as error:
         c.notify_once(f"{error} Until this is fixed, no memories are recalled.")
         return

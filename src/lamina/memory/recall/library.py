@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self, TypeAlias, TypeVar
 
 import msgspec
 
-from ...core.errors import DiskError
+from ...core.errors import DiskError, EncoderUnavailable
 from ...core.settings import Mode, Settings
 from ...disk.trees.rootdir import RootDir
 from ..store.contract import MemoryVersion
@@ -23,7 +23,11 @@ from ..store.evidence import Freshness, check_evidence, read_evidence
 from ..store.scopes import TEAM, MemoryLocation
 from ..store.topic import Topic, evidence_of
 from ..store.topic_files import LARGE, TopicFiles, TopicHeader, sort_newest_first
+from .fusion import DEPTH, SimilarMemory, fuse
 from .rank import Corpus, Ranked, SearchDocument, explain, rank_indexed
+
+if TYPE_CHECKING:  # loaded only if the settings ask for vectors
+    from .vectors import VectorTable
 
 ScopeName: TypeAlias = Literal["private", "team"]
 
@@ -57,7 +61,7 @@ class FoundMemories(NamedTuple):
 class MemoryLibrary:
     """Open it with `MemoryLibrary.open`, as a context manager; a `Memory` holds one. Not thread-safe, except for `read`."""
 
-    __slots__ = ("_clock", "_corpus", "_scopes", "place", "project")
+    __slots__ = ("_clock", "_corpus", "_scopes", "_settings", "_vectors", "place", "problem", "project")
 
     def __init__(
         self,
@@ -66,8 +70,12 @@ class MemoryLibrary:
         *,
         project: Path | None,
         clock: Callable[[], float] = time.time,
+        settings: Settings | None = None,
     ) -> None:
         self.place = place
+        self.problem = ""  # why the last search compared words only, though the settings ask for vectors
+        self._settings = settings
+        self._vectors: dict[ScopeName, VectorTable] = {}
         self.project = project  # the root for checking evidence
         self._scopes = scopes
         self._clock = clock
@@ -92,8 +100,9 @@ class MemoryLibrary:
             for files in scopes.values():
                 files.root.close()
             raise
-        look = cls(place, scopes, project=project)
-        look._corpus = after._corpus if after is not None else None
+        look = cls(place, scopes, project=project, settings=settings)
+        if after is not None:
+            look._corpus, look._vectors = after._corpus, after._vectors
         return look
 
     def close(self) -> None:
@@ -113,6 +122,54 @@ class MemoryLibrary:
         return sort_newest_first([with_prefix(each, where) for where, files in self._scopes.items() for each in files.headers()])
 
     def search(self, query: str, most: int) -> FoundMemories:
+        """Return the memories that share a term with the query, best first; with vectors also those of a similar meaning."""
+        if self._settings is None or self._settings.recall_vectors == "none" or most <= 0 or not query.strip():
+            return self.search_words(query, most)
+        words = self.search_words(query, max(most, DEPTH))
+        similar = self._similar(query, [header.file for header, _ in words.found])
+        return FoundMemories(fuse(words.found, similar, most), words.total)
+
+    def _similar(self, query: str, beside: Sequence[str]) -> dict[str, SimilarMemory]:
+        """Return the memories closest to the query in meaning, and those `beside`. Empty if there are no vectors."""
+        from .encoders import load_encoder
+        from .vectors import VectorTable
+
+        found, self.problem = dict[str, SimilarMemory](), ""
+        try:
+            if self._settings is None or (encoder := load_encoder(self._settings)) is None:
+                return {}
+            for where, files in self._scopes.items():
+                table = self._vectors.setdefault(where, VectorTable(encoder))
+                if table.encoder is not encoder:
+                    table = self._vectors[where] = VectorTable(encoder)
+                headers = self._followed(files, table)
+                own = [file.removeprefix(_PREFIX) for file in beside if self._scope_of(file) == where]
+                for file, cosine in table.similarities(query, own, DEPTH).items():
+                    if (header := headers(file)) is not None:
+                        found[with_prefix(header, where).file] = SimilarMemory(with_prefix(header, where), cosine)
+        except EncoderUnavailable as error:
+            self.problem = str(error)
+            return {}
+        return found
+
+    def _followed(self, files: TopicFiles, table: VectorTable) -> Callable[[str], TopicHeader | None]:
+        """Bring the vectors of a scope up to date. Return how to find a file's header."""
+
+        def texts(headers: Sequence[TopicHeader]) -> list[str]:
+            bodies = files.read_bodies(headers)
+            return [f"{header.name}\n{header.description}\n{bodies.get(header.file, '')}" for header in headers]
+
+        index = files.index()
+        if index is None:
+            known = {header.file: header for header in files.headers()}
+            table.follow(files.root, list(known.values()), texts)
+            return known.get
+        if table.changes != (changes := index.changes()):
+            table.follow(files.root, index.headers(), texts)
+            table.changes = changes
+        return index.header
+
+    def search_words(self, query: str, most: int) -> FoundMemories:
         """Return the memories that share a term with the query, best first."""
         found, total, small = list[tuple[TopicHeader, Ranked]](), 0, list[TopicHeader]()
         for where, files in self._scopes.items():

@@ -286,4 +286,4 @@ class _Index:
 def explain(ranked: Ranked) -> str:
     """Explain why a memory was found, for the user: `name: test, database; text: real`."""
     found = (f"{field}: {', '.join(hits)}" for field, hits in zip(_FIELDS, ranked.found, strict=True) if hits)
-    return "; ".join(found)
+    return "; ".join(found) or "similar in meaning"

@@ -34,7 +34,7 @@ SHARE_OF_TIME = 100
 MOST_POSTINGS = 20_000
 # Texts read at once while the index is made.
 BATCH = 500
-_VERSION = 1
+_VERSION = 2
 _SCHEMA = """
 CREATE TABLE topics (id INTEGER PRIMARY KEY, file TEXT UNIQUE, key TEXT, folded TEXT, header BLOB, about INTEGER, body INTEGER);
 CREATE INDEX topics_key ON topics (key);
@@ -42,8 +42,8 @@ CREATE INDEX topics_folded ON topics (folded);
 CREATE VIRTUAL TABLE words USING fts5(name, about, body, tokenize='ascii');
 CREATE VIRTUAL TABLE vocabulary USING fts5vocab(words, row);
 CREATE TABLE state (id INTEGER PRIMARY KEY, directories BLOB, compared REAL, seconds REAL);
-CREATE TABLE totals (id INTEGER PRIMARY KEY, topics INTEGER, about INTEGER, body INTEGER);
-INSERT INTO totals VALUES (1, 0, 0, 0)
+CREATE TABLE totals (id INTEGER PRIMARY KEY, topics INTEGER, about INTEGER, body INTEGER, changes INTEGER);
+INSERT INTO totals VALUES (1, 0, 0, 0, 0)
 """
 # A name, a description and a body.
 Fields = tuple[str, str, str]
@@ -165,7 +165,9 @@ class SearchIndex:
         rows = [(number,) for number in numbers]
         for number in rows:
             lengths = self._database.execute("SELECT about, body FROM topics WHERE id = ?", number).fetchone()
-            self._database.execute("UPDATE totals SET topics = topics - 1, about = about - ?, body = body - ?", lengths)
+            self._database.execute(
+                "UPDATE totals SET topics = topics - 1, about = about - ?, body = body - ?, changes = changes + 1", lengths
+            )
         self._database.executemany("DELETE FROM words WHERE rowid = ?", rows)
         self._database.executemany("DELETE FROM topics WHERE id = ?", rows)
 
@@ -180,13 +182,26 @@ class SearchIndex:
             self._database.execute("INSERT INTO words (rowid, name, about, body) VALUES (?, ?, ?, ?)", (number, *terms))
             count, lengths, texts = count + 1, lengths + about, texts + body
         self._database.execute(
-            "UPDATE totals SET topics = topics + ?, about = about + ?, body = body + ?", (count, lengths, texts)
+            "UPDATE totals SET topics = topics + ?, about = about + ?, body = body + ?, changes = changes + ?",
+            (count, lengths, texts, count),
         )
 
     # Reading
 
     def total(self) -> int:
         return int(self._database.execute("SELECT topics FROM totals").fetchone()[0])
+
+    def changes(self) -> int:
+        """Return a number that grows with every change."""
+        return int(self._database.execute("SELECT changes FROM totals").fetchone()[0])
+
+    def headers(self) -> list[TopicHeader]:
+        decode = msgspec.msgpack.Decoder(TopicHeader).decode
+        return [decode(data) for (data,) in self._database.execute("SELECT header FROM topics ORDER BY id")]
+
+    def header(self, file: str) -> TopicHeader | None:
+        found = self._database.execute("SELECT header FROM topics WHERE file = ?", (file,)).fetchone()
+        return None if found is None else msgspec.msgpack.decode(found[0], type=TopicHeader)
 
     def file_named(self, key: str) -> str | None:
         """Return the first file of the memories whose name has this key."""

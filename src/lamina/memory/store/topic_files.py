@@ -110,7 +110,7 @@ class TopicFiles:
         try:
             assert self._index is not None
             if not self._index.is_current(self._now()):
-                self._index.compare(self.headers, self._read_bodies, self._now())
+                self._index.compare(self.headers, self.read_bodies, self._now())
         except sqlite3.Error:
             self.drop_index()
         return self._index
@@ -141,7 +141,7 @@ class TopicFiles:
         headers = [read_header(one, heads[one.file]) for one in found if one.file in heads]
         try:
             if self._index is not None:
-                self._index.update(files, headers, self._read_bodies)
+                self._index.update(files, headers, self.read_bodies)
         except sqlite3.Error:
             self.drop_index()
 
@@ -223,13 +223,14 @@ class TopicFiles:
                 texts[header.file] = known[1]
             else:
                 wanted.append(header)
-        texts |= self._read_bodies(wanted)
+        texts |= self.read_bodies(wanted)
         # As with heads, a file that is too young may change unnoticed.
         settled = (header for header in wanted if header.file in texts and self._known.get(header.file) == header)
         self._texts |= {header.file: (header, texts[header.file]) for header in settled}
         return texts
 
-    def _read_bodies(self, headers: Sequence[TopicHeader]) -> dict[str, str]:
+    def read_bodies(self, headers: Sequence[TopicHeader]) -> dict[str, str]:
+        """Return the texts as `bodies` does, without keeping them."""
         texts: dict[str, str] = {}
         for file, data in read_heads(self.root, [header.file for header in headers], BODY_BYTES).items():
             text = without_bookkeeping(decode_text(data))

@@ -29,6 +29,9 @@ _TAKEN = frozenset({"memory", "team", "logs", "readme"})
 _LIKE_A_KEY = re.compile(
     r"(?<![^\s\"'`(<\[{:=：])(?=\S{0,80}[A-Za-z])(?=\S{0,80}\d)(?!\d{4}-\d\d)[\w+/=.!@#$%^&*~-]{6,}|\b[A-Z0-9]{16,}\b", re.ASCII
 )
+# "I'm" and "we've" would leave a single letter in a name.
+_CONTRACTED = re.compile(r"['’](?:m|s|re|ve|d|ll)\b")
+_NOT = re.compile(r"n['’]t\b")
 _RUN = re.compile(r"[a-z0-9]+|[^\W_a-z0-9]+")
 # Relative dates. A memory with one of these records the day on which it was stated.
 _RELATIVE = re.compile(
@@ -116,21 +119,22 @@ def notes(prompt: str, today: str = "") -> list[Note]:
     return list(made.values())
 
 
-def noted(prompt: str, today: str = "") -> Note:
-    return _noted(to_remember(prompt.strip()), today)
+def noted(prompt: str, today: str = "", *, plan: bool = False) -> Note:
+    return _noted(to_remember(prompt.strip()), today, plan=plan)
 
 
-def _noted(text: str, today: str) -> Note:
+def _noted(text: str, today: str, *, plan: bool = False) -> Note:
     rule, why, how = reason(text)
-    on = today if _RELATIVE.search(text) or with_dates(text, today) != text else ""
-    return Note(named(rule), kind_of(rule), with_dates(rule, today), with_dates(why, today), on, with_dates(how, today))
+    on = today if _RELATIVE.search(text) or with_dates(text, today, plan=plan) != text else ""
+    says = with_dates(rule, today, plan=plan)
+    return Note(named(rule), kind_of(rule), says, with_dates(why, today), on, with_dates(how, today))
 
 
-def with_dates(text: str, today: str) -> str:
+def with_dates(text: str, today: str, *, plan: bool = False) -> str:
     """Return the text with a date after each relative date."""
     if not today:
         return text
-    return dated(text, relative_dates(text, date.fromisoformat(today)))
+    return dated(text, relative_dates(text, date.fromisoformat(today), plan=plan))
 
 
 def named(rule: str) -> str:
@@ -139,8 +143,8 @@ def named(rule: str) -> str:
     Possible keys and passwords are left out, because names are shown everywhere.
     """
     kept: list[str] = []
-    for run in _RUN.findall(normal(_LIKE_A_KEY.sub(" ", rule))):
-        if not run.isascii() or terms(run):
+    for run in _RUN.findall(_CONTRACTED.sub("", _NOT.sub(" not", normal(_LIKE_A_KEY.sub(" ", rule))))):
+        if not run.isascii() or run in ("not", "no") or terms(run):
             kept.append(run)
     name = "-".join(kept[:NAME_WORDS])[:NAME_CHARS].strip("-")
     return f"about-{name}" if name in _TAKEN or len(name) < 2 else name

@@ -19,6 +19,9 @@ _URL = re.compile(r"https?://\S+", re.IGNORECASE)
 
 # Patterns for the reason
 
+# A reason without "because" is looked for only in texts of this length: sentences, not pasted text.
+SENTENCE_CHARS = 600
+
 _BECAUSE_FIRST = re.compile(
     r"^\s*(?:(?:because|since)\s+(?P<en>.+?),\s*(?:so\s+)?|weil\s+(?P<de>.+?),\s*|(?:因为|因為|由于|由於)(?P<zh>.+?)[，,]\s*(?:所以|因此)?"
     r"|(?P<ja>[^。、]+?)(?:ので|ため|(?<=[だいるたす])から)、\s*)(?P<rule>.+)$",
@@ -28,6 +31,23 @@ _BECAUSE = re.compile(
     r"^(?P<rule>.+?)(?:[,;]?\s+because(?:\s+of)?\s+|[,;]\s*since\s+|,\s*(?:weil|denn|da)\s+"
     r"|\s*[，,；。]?\s*(?:因为|因為|由于|由於|原因是|なぜなら|왜냐하면)[:：]?\s*)(?P<why>.+)$",
     re.IGNORECASE | re.DOTALL,
+)
+# A reason without a word for "because": after a dash, as "otherwise …", or as a comment on a command.
+_IMPLIED = re.compile(
+    r"^(?P<rule>.{6,}?)(?:\s+(?:[—–]|--?)\s+|\s*——\s*|[,;]\s+(?=(?:otherwise|or else|sonst|andernfalls)\b)"
+    r"|\s*[，；,;]\s*(?=否则|不然|免得|以免|会|さもないと|안 그러면))(?P<why>.{4,})$",
+    re.IGNORECASE | re.DOTALL,
+)
+_COMMENTED = re.compile(
+    r"^(?P<rule>(?:please |bitte )?(?:don['’]?t|do not|never|always|avoid|stop|no|prefer|use|keep|write|keine?|nie|verwende|nimm)\b"
+    r"[^,;.]{6,120}?)"
+    r"(?:[,;]\s+(?=(?:it|they|that|this|das|es|sie|dies)\s+\w|(?:\w+\s+){1,4}(?:it|them)[.!]*$)|;\s+)(?P<why>.{4,})$",
+    re.IGNORECASE | re.DOTALL,
+)
+# A reason in a sentence of its own, by its ending.
+_REASON_NEXT = re.compile(
+    r"^(?P<rule>.+?[。.!！])\s*(?P<why>[^。.!！]+(?:から(?:です|だ)|ため(?:です|だ)|거든요|때문(?:입니다|이에요))[。.]?)$",
+    re.DOTALL,
 )
 # A consequence that follows the reason as a separate clause.
 _SO = re.compile(
@@ -117,13 +137,17 @@ def reason(text: str) -> Reason:
     if first := _BECAUSE_FIRST.match(text):
         why = first["en"] or first["de"] or first["zh"] or first["ja"]
         return Reason(first["rule"].strip(), why.strip())
-    found = _BECAUSE.match(text)
+    found = _BECAUSE.match(text) or (_implied(text) if len(text) <= SENTENCE_CHARS else None)
     if found is None:
         return Reason(text)
     rule, why = found["rule"].strip(" ,;，；。"), found["why"].strip()
     if follows := _SO.match(why):
         return Reason(rule, _bare(follows["why"]), follows["how"].strip())
     return Reason(rule, _bare(why))
+
+
+def _implied(text: str) -> re.Match[str] | None:
+    return _REASON_NEXT.match(text) or _IMPLIED.match(text) or _COMMENTED.match(text)
 
 
 def _bare(why: str) -> str:
@@ -147,7 +171,7 @@ def no_memory(text: str) -> str | None:
         return "code"
     if _MOMENT.search(text):
         return "the current task"
-    if reason(text).why:
+    if _BECAUSE_FIRST.match(text) or _BECAUSE.match(text):
         return None
     if _PATH.search(_URL.sub(" ", text)):
         return "the location of a file"

