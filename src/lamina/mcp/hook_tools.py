@@ -32,7 +32,7 @@ def load_ahead() -> None:
 
 
 def answer_hook(project: ServedProject, tool: str, arguments: Mapping[str, Any]) -> str:
-    """Answer a call of a hook. Whatever goes wrong, the answer is that there is none."""
+    """Answer a call of a hook. An error becomes an empty answer."""
     try:
         if os.environ.get(SWITCH):
             return NOTHING

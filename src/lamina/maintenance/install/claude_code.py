@@ -77,7 +77,7 @@ def uninstall(environ: Mapping[str, str], *, dry_run: bool = False) -> AgentRepo
 
 
 def state(environ: Mapping[str, str]) -> str:
-    """Return how the plugin is installed: not installed, installed, out of date, or a folder of somebody else."""
+    """Return the state of the plugin: not installed, installed, out of date, or not Lamina's."""
     top = folder(environ)
     if not os.path.isdir(top):
         return "not installed"
