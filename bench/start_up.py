@@ -27,6 +27,7 @@ CASES = {
         "import lamina\nwith lamina.Session(in_memory=True) as s:\n    s.add_user('hello')\n    s.before_call()"
     ),
     "lamina --help": "import sys\nsys.argv = ['lamina', '--help']\nfrom lamina.cli.main import main\nmain()",
+    "lamina memory list": "import sys\nsys.argv = ['lamina', 'memory', 'list']\nfrom lamina.cli.main import main\nmain()",
     "lamina -p hello, offline": (
         "import sys\nsys.argv = ['lamina', '-p', 'hello', '--model', 'offline']\nfrom lamina.cli.main import main\nmain()"
     ),

@@ -22,7 +22,7 @@ def check(root: Path, page: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("page", ["commands", "errors"])
+@pytest.mark.parametrize("page", ["commands", "errors", pytest.param("week", marks=pytest.mark.exhaustive)])
 def test_a_generated_page_is_current(page: str) -> None:
     done = check(ROOT, page)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -282,7 +282,7 @@ BALANCED = Policy(
     cold=ColdPolicy(clear=True, repeated=True),
     cache=CachePolicy(ttl="auto"),
     notes=NotesPolicy(must_pay=True),
-    compact=CompactPolicy(tail_min=30_000, tail_max=40_000, ahead_tokens=10_000, restored_tokens=10_000),
+    compact=CompactPolicy(tail_min=30_000, tail_max=30_000, ahead_tokens=10_000, restored_tokens=10_000),
     price=PricePolicy(factor=2.0),
 )
 
