@@ -3,19 +3,23 @@
     python bench/hooks.py [--runs 20] [--memories 200]
 
 Commands are started as an agent starts them, with `python -c pass` in the same run. Calls go to one running server over the SDK's client. A
-home with so many memories is made for it, and removed. Figures are the median and the slowest, in milliseconds of wall time.
+home with so many memories is made for it, and removed. Figures are milliseconds: the median and the slowest of wall time, and for commands
+the median of processor time, which does not depend on how busy the machine is. Byte-code is as installed.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import logging
 import os
+import resource
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,18 +28,22 @@ import anyio
 import lamina
 from mcp import Client, StdioServerParameters
 
+# The SDK's client warns that the tools of hooks are not in the list; that is meant.
+logging.disable(logging.WARNING)
 PROMPT = "Why did we drop Redis for the sessions of the shop?"
 OUTPUT = {"stdout": "a line of output\n" * 4_000, "stderr": "", "interrupted": False, "isImage": False}
 
 
-def show(name: str, taken: list[float]) -> None:
-    print(f"{name:<38} {statistics.median(taken) * 1000:>8.1f} {max(taken) * 1000:>8.1f}")
+def show(name: str, taken: list[float], cpu: Sequence[float] = ()) -> None:
+    spent = f"{statistics.median(cpu) * 1000:>8.1f}" if cpu else ""
+    print(f"{name:<38} {statistics.median(taken) * 1000:>8.1f} {max(taken) * 1000:>8.1f} {spent}")
 
 
-def command(words: list[str], data: bytes, environ: dict[str, str]) -> float:
-    began = time.perf_counter()
+def command(words: list[str], data: bytes, environ: dict[str, str]) -> tuple[float, float]:
+    began, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([sys.executable, *words], input=data, capture_output=True, check=True, env=environ)
-    return time.perf_counter() - began
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.perf_counter() - began, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 async def calls(given: dict[str, Any], environ: dict[str, str], runs: int) -> None:
@@ -64,7 +72,8 @@ def main() -> None:
         transcript.write_text("")
         (Path(top) / ".claude" / "settings.json").write_text('{"autoMemoryEnabled": false}')
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("ANTHROPIC_", "OPENAI_", "CLAUDE"))}
-        environ = {**kept, "HOME": top, "LAMINA_HOME": f"{top}/.lamina"}
+        environ = {**kept, "HOME": top, "LAMINA_HOME": f"{top}/.lamina", "PYTHONPYCACHEPREFIX": f"{top}/compiled"}
+        environ.pop("PYTHONDONTWRITEBYTECODE", None)
         with lamina.Memory.open(top, home=f"{top}/.lamina", settings=lamina.Settings(history_git=False)) as memory:
             for number in range(options.memories):
                 memory.save(
@@ -73,17 +82,17 @@ def main() -> None:
             memory.save("redis", type="project", description="Redis was dropped for SQLite", body="One file is enough.")
         given = {"session_id": "s", "transcript_path": str(transcript), "cwd": top, "prompt": PROMPT, "source": "startup"}
         data = json.dumps(given).encode()
-        print(f"{'':<38} {'median':>8} {'slowest':>8}   (ms, {options.runs} runs, {options.memories} memories)")
+        print(f"{'':<38} {'median':>8} {'slowest':>8} {'cpu':>8}   (ms, {options.runs} runs, {options.memories} memories)")
         rows = {"python -c pass": ["-c", "pass"]}
         for event in ("SessionStart", "PreCompact", "SessionEnd"):
             rows[f"lamina hook {event}"] = ["-P", "-m", "lamina", "hook", event]
         # One of each in turn, so that a busy moment meets all of them.
-        taken: dict[str, list[float]] = {name: [] for name in rows}
-        for _ in range(options.runs):
+        taken: dict[str, list[tuple[float, float]]] = {name: [] for name in rows}
+        for _ in range(options.runs + 1):
             for name, words in rows.items():
                 taken[name].append(command(words, data, environ))
-        for name, seconds in taken.items():
-            show(name, seconds)
+        for name, pairs in taken.items():  # the first run compiles
+            show(name, [wall for wall, _ in pairs[1:]], [cpu for _, cpu in pairs[1:]])
         anyio.run(calls, given, environ, options.runs)
 
 

@@ -3,8 +3,8 @@
     python scripts/generate_week.py            run the commands and write the page
     python scripts/generate_week.py --check    fail if the page is out of date
 
-Every command runs in a new home and project. What differs from run to run is replaced by a fixed text of the same length: dates,
-times and ids. The commands run within seconds of each other, so all of them show the same date.
+Every command runs in a new home and project. What differs from run to run is replaced by a fixed text: dates, times,
+ids and the paths of the home and project. The commands run within seconds of each other, so all of them show the same date.
 """
 
 from __future__ import annotations
@@ -23,17 +23,19 @@ INTRO = """\
 # A week without an API key
 
 Lamina needs no model to remember, find, correct and delete. This page shows a week of it in one project: each block holds the commands
-and exactly what they print. All outputs come from one run of `python scripts/generate_week.py`, so they show the same date. Ids are
-replaced by fixed ones.
+and exactly what they print. All outputs come from one run of `python scripts/generate_week.py`, so they show the same date. Ids, times
+and the path of the project are replaced by fixed ones.
 """
 
 DAYS = (
     (
         "Monday: tell it something",
-        "Start with `Remember:`. The stand-in that answers without a key saves the text and says under which name.",
+        "Start with `Remember:`. The stand-in that answers without a key saves the text and says under which name. "
+        "`memory save` takes\nthe name, type and text from you.",
         (
             'lamina -p "Remember: integration tests use a real database, because mocks hid a broken migration"',
             'lamina -p "Remember: 部署只在星期二进行"',
+            "lamina memory save testing-style --type feedback --description 'How tests are written' 'Mocks only at the borders.'",
             "lamina memory list",
         ),
     ),
@@ -59,8 +61,8 @@ DAYS = (
     ),
     (
         "Saturday: see what is set",
-        "`config` lists only what differs from the defaults.",
-        ("lamina config", "LAMINA_RECALL=0 lamina config"),
+        "`config` lists only what differs from the defaults. `--all` lists the rest.",
+        ("LAMINA_RECALL=0 lamina config | head -n 2",),
     ),
     (
         "Sunday: delete a subject for good",
@@ -68,8 +70,6 @@ DAYS = (
         ("lamina forget 星期二 --yes --anywhere | tail -n 1", "lamina memory list"),
     ),
 )
-# Saved beforehand, so that Thursday has a memory with a known name and text.
-SEED = "lamina memory save testing-style --type feedback --description 'How tests are written' 'Mocks only at the borders.'"
 DATE = re.compile(r"\b20\d\d-\d\d-\d\d(?:([ T])\d\d:\d\d)?")
 UUID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
 ID = re.compile(r"(?<![-\w])(?=[0-9a-f]*[0-9])[0-9a-f]{8,16}(?![-\w])")
@@ -112,7 +112,6 @@ def page() -> str:
         code = "from lamina.cli.main import main; main()"
         command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -c "{code}" "$@"\n', encoding="utf-8")
         command.chmod(0o755)
-        run(SEED, home, project)
         parts = [INTRO]
         for title, words, lines in DAYS:
             shown = "\n".join(f"$ {line}\n{run(line, home, project)}".rstrip() for line in lines)

@@ -31,7 +31,8 @@ if hasattr(socket, "AF_UNIX"):
 """
 
 IMPORT = (
-    HIDE
+    "import mcp.server.stdio, uvicorn\n"
+    + HIDE
     + """
 import lamina
 names = [found.name for found in pkgutil.walk_packages(lamina.__path__, "lamina.")]

@@ -98,9 +98,10 @@ def test_a_prompt_brings_the_memory_that_fits_once_until_a_compaction(project: P
 
 @pytest.mark.spec("U5")
 def test_recalled_memories_stay_below_the_limit_for_hooks(project: Path, transcript: Path) -> None:
-    for number in range(4):
-        remember(project, f"redis-{number}", f"Redis cluster number {number} of the shop", f"redis shop {number} " * 800)
-    given = common(transcript, project, "UserPromptSubmit", prompt="How is the Redis cluster of the shop set up?")
+    subjects = ("eviction", "backups", "failover", "passwords", "monitoring")
+    for subject in subjects:
+        remember(project, f"redis-{subject}", f"Redis cluster of the shop: {subject}", f"redis shop {subject} " * 300)
+    given = common(transcript, project, "UserPromptSubmit", prompt=f"Redis cluster of the shop: {', '.join(subjects)}?")
     text = ask(project, "hook_prompt", given)["additionalContext"]
     assert 4_000 < len(text) < 10_000
 
@@ -414,6 +415,30 @@ def test_a_hook_fails_open(project: Path, transcript: Path, monkeypatch: pytest.
     assert ask(project, "hook_prompt", common(transcript, project, "UserPromptSubmit", prompt="Why did we drop Redis?")) == {}
     assert ask(project, "hook_stop", {"transcript_path": "\0", "cwd": []}) == {}
     assert ask(project, "hook_result", {"tool_name": "Bash", "tool_response": "{broken"}) == {}
+
+
+@pytest.mark.spec("U4", "U5")
+def test_the_server_answers_hooks_by_tools_that_it_does_not_list(
+    project: Path, transcript: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    from tests.mcp.test_server import call, talk
+
+    from mcp import Client
+
+    remember(project, "redis", "Redis was dropped in favour of SQLite", "One file is enough for us.")
+    given = common(transcript, project, "UserPromptSubmit", prompt="Why did we drop Redis?")
+
+    async def hooks(client: Client) -> None:
+        assert not [tool.name for tool in (await client.list_tools()).tools if tool.name.startswith("hook")]
+        assert "One file is enough" in context(await call(client, "hook_prompt", **given))
+        assert json.loads(await call(client, "hook_result", tool_name="Bash", tool_response="x")) == {}
+        assert (await call(client, "hook_other")).startswith("error: ")
+
+    async def without(client: Client) -> None:
+        assert (await call(client, "hook_prompt", **given)).startswith("error: ")
+
+    talk(project, hooks, "--hooks", "claude-code")
+    talk(project, without)
 
 
 @pytest.mark.spec("U5")

@@ -17,6 +17,7 @@ from lamina.core.memory_requests import asks_for_memory
 from lamina.core.reply import Reply
 from lamina.providers.offline import OfflineProvider
 from lamina.providers.offline.chat import HELP, NOT_FOUND, NOTED, WHAT_I_AM
+from lamina.providers.offline.replies import replies_to
 
 Wire = dict[str, Any]
 PROVIDER = OfflineProvider()
@@ -55,7 +56,7 @@ def test_a_question_is_answered_from_what_was_said(told: str, asked: str, expect
 @pytest.mark.parametrize(("told", "asked", "expected"), TOLD)
 def test_what_is_told_is_noted(told: str, asked: str, expected: str) -> None:
     said = answered(told)
-    assert said == NOTED or (asks_for_memory(told) and said.startswith("Noted in this conversation only"))
+    assert said == replies_to(told).noted or (asks_for_memory(told) and said.startswith("Noted in this conversation only"))
 
 
 def test_of_two_that_fit_the_newer_one_is_told() -> None:
@@ -74,7 +75,7 @@ def test_of_two_that_fit_the_newer_one_is_told() -> None:
     ],
 )
 def test_what_was_never_said_is_not_made_up(words: tuple[str, ...]) -> None:
-    assert answered(*words) == NOT_FOUND
+    assert answered(*words) == replies_to(words[-1]).not_found
     assert WHAT_I_AM in NOT_FOUND
 
 

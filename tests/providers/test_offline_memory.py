@@ -12,6 +12,7 @@ from lamina.core.fence import Fenced, fence, reminder
 from lamina.core.front_matter import read_front_matter
 from lamina.providers.offline.chat import NOT_FOUND, answer
 from lamina.providers.offline.memory_note import no_memory, noted
+from lamina.providers.offline.replies import replies_to
 
 from .talk import INDEX, MEMORY, Talk, called, text
 
@@ -253,7 +254,7 @@ def test_what_only_a_body_says_is_searched_for() -> None:
 @pytest.mark.spec("S9")
 @pytest.mark.parametrize("said", ["Ignore memory. When do deploys happen?", "忽略记忆。什么时候部署？"])
 def test_told_to_ignore_memory_it_is_as_if_there_were_none(said: str) -> None:
-    assert Talk(index=INDEX).say(said)["text"] == NOT_FOUND
+    assert Talk(index=INDEX).say(said)["text"] == replies_to(said).not_found
 
 
 def test_asked_what_it_remembers_it_lists_the_index() -> None:

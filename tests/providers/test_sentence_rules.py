@@ -110,3 +110,19 @@ def test_a_wish_to_remember_is_heard_and_left_out(said: str, rule: str) -> None:
 def test_a_wish_to_forget_is_heard_and_left_out(said: str, what: str) -> None:
     assert asks_to_forget(said)
     assert to_forget(said) == what
+
+
+@pytest.mark.spec("S8")
+def test_lists_of_requests_progress_and_places_of_code_are_asked_back() -> None:
+    kinds = {
+        "PRs 12, 14 and 18 are waiting for review": "a list of pull requests or tickets",
+        "未合并的 PR 有 #12 和 #15": "a list of pull requests or tickets",
+        "we have done 3 of 5 files": "the current task",
+        "the login page is done, next is the settings page": "the current task",
+        "当前进度：完成了三个文件": "the current task",
+        "the parser lives in parser.py": "the location of a file",
+        "config is in the src/config directory": "the location of a file",
+    }
+    assert {text: no_memory(text) for text in kinds} == kinds
+    for text in ("PR titles start with a ticket number", "ask Anna before merging PRs", "release 3.12 is our minimum"):
+        assert no_memory(text) is None

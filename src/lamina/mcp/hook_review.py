@@ -2,7 +2,7 @@
 
 Reads the agent's transcript and reviews its last turn as a session of Lamina does: the same rules, guard, modes and journal. Without a key
 the rules alone answer, in milliseconds. With one the configured model does, within the day's budget of background work, in a child
-process that outlives the turn. Where the agent writes memories itself, nothing is done.
+process that outlives the turn. A turn is not reviewed if the agent writes memories itself.
 """
 
 from __future__ import annotations
@@ -64,37 +64,39 @@ def wants_review(project: ServedProject, given: HookInput) -> bool:
 
 
 def review_turn(project: ServedProject, given: HookInput) -> ReviewResult | None:
-    """Review the last turn of a session. None: there is nothing to review, or the budget is used up."""
+    """Review the last turn of a session. Returns None if no review was needed or the budget is used up."""
     settings, path = project.settings, given.transcript
-    provider = side_provider(settings)
     items = Log.load(lambda: read(path or "")).view.items
     starts = [at for at, item in enumerate(items) if user_words(item)]
     if not starts or len(starts) % max(1, settings.extraction_every) or _wrote(items[starts[-1] :]):
         return None
-    order = _order(project, given, items, provider.model)
-    if order is None:
-        return None
     cursor = items[starts[-1] - 1].uuid if starts[-1] else None
-    home = project.home or lamina_home(os.environ)
-    meter = Meter(
-        lambda ask, abort: ask_until(abort, provider, ask), home=home, project=str(project.cwd), session=given.session_id
-    )
-    return _within_budget(meter, settings, provider, lambda abort: run_review(order, cursor, _performer(meter, abort)))
+    provider = side_provider(settings)
+    try:
+        order = _order(project, given, items, provider.model)
+        return None if order is None else _within_budget(project, provider, order, cursor)
+    finally:
+        if (close := getattr(provider, "close", None)) is not None:
+            close()
 
 
 def side_provider(settings: Settings) -> Provider:
-    """Return the configured model, or the rules if there is none."""
+    """Return the configured model, or the rules without one."""
     chosen = open_chosen_provider(None, settings)
     return offline() if chosen.name == "offline" else chosen
 
 
-def _within_budget(
-    meter: Meter, settings: Settings, provider: Provider, job: Callable[[Event], ReviewResult]
-) -> ReviewResult | None:
+def _within_budget(project: ServedProject, provider: Provider, order: ExtractionOrder, cursor: str | None) -> ReviewResult | None:
     """Run the review as background work, so that its calls are counted."""
+    meter = Meter(
+        lambda ask, abort: ask_until(abort, provider, ask),
+        home=project.home or lamina_home(os.environ),
+        project=str(project.cwd),
+        session=order.session,
+    )
     free = provider.model == LOCAL
-    background = Background(allowed=lambda _: free or meter.refused(limits_of(settings)) is None)
-    if not background.start(EXTRACTION, job):
+    background = Background(allowed=lambda _: free or meter.refused(limits_of(order.settings)) is None)
+    if not background.start(EXTRACTION, lambda abort: run_review(order, cursor, _performer(meter, abort))):
         return None
     if not background.wait(EXTRACTION, MOST_SECONDS):
         background.abort(EXTRACTION)

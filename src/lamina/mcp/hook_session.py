@@ -1,4 +1,4 @@
-"""The hooks at the ends of a session and before a compaction: what the model is told, and what is repaired afterwards."""
+"""The hooks at the ends of a session and before a compaction: the context for the model, and repairs of memory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_NOTES = 6_000
 def session_start(project: ServedProject, given: HookInput, most: int) -> str | None:
     """Return the index of memories and the number of pending changes.
 
-    A resumed session has them already. Where the agent writes memories itself, it also sends their index.
+    A resumed session has them already. An agent that writes memories itself also sends their index.
     """
     settings = project.settings
     if given.source == "resume" or given.agent_id or not settings.memory:

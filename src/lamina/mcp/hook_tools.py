@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from threading import Thread
 from typing import Any
 
 import msgspec
@@ -21,8 +22,17 @@ PROMPT, RESULT, STOP = "hook_prompt", "hook_result", "hook_stop"
 HOOK_TOOLS = (PROMPT, RESULT, STOP)
 
 
+def load_ahead() -> None:
+    """Load what the first prompt needs, in a thread, while the client is still setting up."""
+
+    def load() -> None:
+        from . import hook_recall, hook_results  # noqa: F401
+
+    Thread(target=load, name="lamina-load", daemon=True).start()
+
+
 def answer_hook(project: ServedProject, tool: str, arguments: Mapping[str, Any]) -> str:
-    """Answer a call of a hook. Whatever goes wrong, the answer is that there is none."""
+    """Answer a call of a hook. An error becomes an empty answer."""
     try:
         if os.environ.get(SWITCH):
             return NOTHING

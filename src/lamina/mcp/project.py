@@ -14,13 +14,15 @@ import time
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from ..core.errors import UsageError
 from ..core.settings import Settings
 from ..disk.settings_files import lamina_home, user_home
-from ..memory.memory import Memory
 from ..memory.store.scopes import MemoryLocation, locate_memory
+
+if TYPE_CHECKING:  # a hook that opens no memory loads none of it
+    from ..memory.memory import Memory
 
 # More than an agent saves in a minute of work; a loop that saves is stopped here.
 MOST_CHANGES = 60
@@ -61,6 +63,8 @@ class ServedProject:
         return own_memory(self._settings)
 
     def open_memory(self) -> Memory:
+        from ..memory.memory import Memory
+
         return Memory.open(self.cwd, path=self.agent_memory(), home=self.home, settings=self.settings)
 
     def agent_memory(self) -> Path | None:

@@ -67,6 +67,10 @@ class LaminaServer:
         return (*MemoryTools(self._project, client).tools(), *SessionTools(self._project).tools())
 
     async def _list_tools(self, ctx: ServerRequestContext[Any], _: object) -> types.ListToolsResult:
+        if self._project.agent is not None:
+            from .hook_tools import load_ahead
+
+            load_ahead()
         return types.ListToolsResult(tools=[_defined(tool) for tool in self.tools()])
 
     async def _call_tool(self, ctx: ServerRequestContext[Any], params: types.CallToolRequestParams) -> types.CallToolResult:

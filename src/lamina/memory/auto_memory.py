@@ -1,7 +1,7 @@
 """Claude Code's own memory: whether it is on for a project, and where it is.
 
 Claude Code tells nobody whether it writes memories. Its variable decides, then `autoMemoryEnabled` in the local, project and user settings;
-otherwise it is on. A settings file that is not valid JSON counts for nothing, because Claude Code does not load it either.
+otherwise it is on. A settings file that is not valid JSON is ignored, because Claude Code does not load it either.
 """
 
 from __future__ import annotations

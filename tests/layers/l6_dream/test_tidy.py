@@ -175,3 +175,42 @@ def test_no_fact_is_ever_lost(bodies: list[list[str]]) -> None:
     for each in pages:
         for fact in facts_of(each.text).each if done.texts.get(each.file) == "" else ():
             assert any(is_said(fact, text) for text in plain), fact
+
+
+SAME_TWICE = [
+    ("Use pnpm and never npm in this project.", "Use pnpm, never npm in this project."),
+    ("Run the tests before pushing, and fix warnings.", "Run the tests before pushing and also fix warnings."),
+    ("Answer briefly but completely.", "Answer briefly and completely."),
+    ("回答要简短，不要总结。", "回答要简短，不要总结。"),
+    ("我们每周三下午部署，而且不发周报。", "我们每周三下午部署，不发周报。"),
+]
+LOOK_ALIKE = [
+    ("We deploy on Wednesday afternoon.", "We deploy on Tuesday afternoon."),
+    ("Use tabs and spaces in tables.", "Use tabs or spaces in tables."),
+    ("Use mocks for the database in tests.", "Do not use mocks for the database in tests."),
+    ("我们每周三下午部署。", "我们每周二下午部署。"),
+]
+
+
+@pytest.mark.spec("O1")
+def test_two_that_differ_in_a_conjunction_or_in_the_description_are_merged_and_look_alikes_are_not() -> None:
+    for pairs, merged in ((SAME_TWICE, 1), (LOOK_ALIKE, 0)):
+        found = {one: tidy(page("a", one, about=one[:9]), page("b", other, about=other[:5])).merged for one, other in pairs}
+        assert found == {one: merged for one, _ in pairs}
+
+
+@pytest.mark.spec("S7", "O1")
+@pytest.mark.parametrize(
+    ("said", "dated"),
+    [
+        ("The freeze starts next Friday.", "The freeze starts next Friday (2026-04-10)."),
+        ("It ships in two weeks.", "It ships in two weeks (about 2026-04-15)."),
+        ("The outage was last week.", "The outage was last week (the week of 2026-03-23)."),
+        ("下周三冻结代码。", "下周三 (2026-04-08)冻结代码。"),
+    ],
+)
+def test_a_relative_date_of_a_plan_gets_its_date_in_body_description_and_index(said: str, dated: str) -> None:
+    done = tidy(page("plan", said, about=said), index=f"- [plan](plan.md) — {said}\n")
+    assert done.texts["plan.md"].count(dated) == 2
+    assert done.index == f"- [plan](plan.md) — {dated}\n"
+    assert tidy(page("rule", said, about=said, kind="feedback"), index="- [rule](rule.md) — x\n") == Tidied({}, None)

@@ -1,7 +1,8 @@
 """Splits a memory into facts, and checks whether another text still contains them.
 
 A fact is a sentence, or a line of a list, table or code. Two kinds of folding make facts comparable: letters fold as in file names, and
-only words and meaningful signs are kept. Exact spellings (paths, options, names with an underscore or inner capitals) are also compared
+only words and meaningful signs are kept, without conjunctions such as "and".
+Exact spellings (paths, options, names with an underscore or inner capitals) are also compared
 as they are. A text contains a fact if one of its sentences has the fact's words in a row, in order, and adds no "not". So a merge that
 keeps sentences keeps facts, and one that rewords them does not count as keeping them. In scripts without spaces every character is a
 word. Pure; the time depends on the length of the texts.
@@ -33,6 +34,9 @@ _EXACT = re.compile(
 _LINE_START = re.compile(r"\s*(?:>\s*)*(?:[-*+•]\s+(?:\[[ xX]\]\s+)?|\d{1,3}[.)]\s+)?")
 _HEADING = re.compile(r"\s{0,3}#{1,6}\s")
 _SENTENCE = re.compile(r"(?<=[.!?])[\"'”’)*_]*\s+|(?<=[。！？；])|;\s+")
+# Conjunctions that add a clause and do not change it. "Or" and "if" do.
+_JOINING = frozenset(("and", "but", "also", "then", "und", "aber", "auch"))
+_JOINING_SIGNS = re.compile("并且|而且|以及|そして|그리고")
 _NOT = """not no never none nor without cannot can't don't doesn't didn't won't isn't aren't wasn't shouldn't mustn't avoid stop except
     unless instead formerly nicht kein keine nie ohne statt"""
 _NEGATIONS = frozenset(_NOT.split())
@@ -75,7 +79,8 @@ def folded_words(text: str) -> str:
 
 
 def _words(text: str) -> list[str]:
-    return _TOKEN.findall(fold(text).replace("’", "'"))
+    words = _TOKEN.findall(_JOINING_SIGNS.sub(" ", fold(text).replace("’", "'")))
+    return [word for word in words if word not in _JOINING] or words
 
 
 @lru_cache(maxsize=512)

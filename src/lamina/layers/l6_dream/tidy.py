@@ -1,7 +1,9 @@
 """Tidies up memories by rules, for dreams without a model. Pure.
 
-Owns the rules. Memories that say nearly the same are merged into one that keeps every fact of both. A relative day becomes a date,
-counted from the day the memory was written. The index loses dead and duplicate lines, and long lines are shortened. Invariants: no
+Owns the rules. Memories that say nearly the same are merged into one that keeps every fact of both. A
+relative date in a project memory gets its date,
+counted from the day the memory was written, also in the description and in the
+index. The index loses dead and duplicate lines, and long lines are shortened. Invariants: no
 sentence is lost, nor its context (its place in a list, a table, code or under a heading); anything uncertain stays as it is, and two
 sentences that may contradict each other never end up in one memory; the same memory always gives the same changes, and an orderly memory
 gives none.
@@ -21,7 +23,7 @@ from ...core.dates import dated, relative_dates
 from ...memory.store.index import read_entries
 from ...memory.store.lint import find_near_pairs, plan_index
 from ...memory.store.topic import Topic, evidence_of, fold_name, read_topic, write_topic
-from .facts import WORDED_ANEW, exact_words, facts_of, folded_words, is_mostly_in, is_said, negates
+from .facts import WORDED_ANEW, Facts, exact_words, facts_of, folded_words, is_mostly_in, is_said, negates
 from .plan import MOST_CHARS
 
 # A shorter description may fit many subjects.
@@ -34,7 +36,7 @@ _MOST_HAVING = 8
 _OF_A_DAY = "project"
 
 # Words that do not change the meaning of a sentence.
-_FILLING = frozenset(("a", "an", "and", "also", "the"))
+_FILLING = frozenset(("a", "an", "and", "also", "the", *"在的了是要请"))
 
 # A line whose meaning depends on its position: heading, table row, code, nested item, or an introduction to what follows.
 _PLACED = re.compile(r"^(?:\s*(?:#|\||```|~~~)|[ \t]{2,}\S|.*[:：]\s*$)", re.MULTILINE)
@@ -85,17 +87,30 @@ def tidy_pages(pages: Sequence[MemoryPage], index: str, exists: Callable[[str], 
             texts[ones[at].page.file] = text
     gone = [file for file, text in texts.items() if not text]
     left = [read_topic(one.page.file, texts.get(one.page.file, one.page.text), 0) for one in ones if one.page.file not in gone]
-    plan = plan_index(index, exists=lambda file: exists(file) and file not in gone, topics=left)
+    plan = plan_index(_date_lines(index, ones), exists=lambda file: exists(file) and file not in gone, topics=left)
     dates = sum(one.dates for one in ones if texts.get(one.page.file))
     return Tidied(texts, plan.text if plan.text != index else None, len(gone), dates, len(plan.removed) + len(plan.shortened))
 
 
 def _replace_dates(page: MemoryPage) -> _DatedPage:
     topic = read_topic(page.file, page.text, 0)
-    sure = [phrase for phrase in relative_dates(topic.body, page.day) if phrase.certain]
-    if topic.type != _OF_A_DAY or topic.problems or not sure:
+    body, about = relative_dates(topic.body, page.day), relative_dates(topic.description, page.day)
+    if topic.type != _OF_A_DAY or topic.problems or not (body or about):
         return _DatedPage(page, topic, 0)
-    return _DatedPage(page, replace(topic, body=dated(topic.body, sure)), len(sure))
+    said = dated(topic.description, about)
+    changed = replace(topic, body=dated(topic.body, body), description=said, fields={**topic.fields, "description": said})
+    return _DatedPage(page, changed, max(len(body), len(about)))
+
+
+def _date_lines(index: str, ones: Sequence[_DatedPage]) -> str:
+    """Return the index with the new descriptions of the memories whose dates were replaced."""
+    lines = index.split("\n")
+    for one in ones:
+        old = read_topic(one.page.file, one.page.text, 0).description if one.dates else ""
+        at = [number for number, line in enumerate(lines) if old and f"]({one.page.file})" in line and old in line]
+        for number in at:
+            lines[number] = lines[number].replace(old, one.topic.description, 1)
+    return "\n".join(lines)
 
 
 def _rank(one: _DatedPage, listed: set[str]) -> tuple[bool, int, date, str]:
@@ -170,8 +185,14 @@ def _agree(topic: Topic, whole: Topic) -> bool:
     mine, theirs = facts_of(topic.body), facts_of(whole.body)
     if _PLACED.search(topic.body) and mine.lines not in theirs.lines:
         return False
-    own, said = ((*facts.each, *_description_facts(each.description)) for facts, each in ((mine, topic), (theirs, whole)))
+    own, said = ((*facts.each, *_own_description(each, facts)) for facts, each in ((mine, topic), (theirs, whole)))
     return not any(_contradict(fact, other) for fact in own for other in said)
+
+
+def _own_description(topic: Topic, facts: Facts) -> list[str]:
+    """Return the description as a fact, unless all its words are in the body."""
+    there = _FILLING.union(facts.lines.split())
+    return [said for said in _description_facts(topic.description) if not there.issuperset(said.split())]
 
 
 def _description_facts(description: str) -> list[str]:

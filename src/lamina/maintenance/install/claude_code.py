@@ -77,7 +77,7 @@ def uninstall(environ: Mapping[str, str], *, dry_run: bool = False) -> AgentRepo
 
 
 def state(environ: Mapping[str, str]) -> str:
-    """Return how the plugin is installed: not installed, installed, out of date, or a folder of somebody else."""
+    """Return the state of the plugin: not installed, installed, out of date, or not Lamina's."""
     top = folder(environ)
     if not os.path.isdir(top):
         return "not installed"
@@ -105,9 +105,10 @@ def need_server() -> None:
 def _refuse_foreign(top: Path) -> None:
     if os.path.islink(top) or (os.path.exists(top) and not os.path.isdir(top)):
         raise InputError(str(top), "is not a folder", "move it away, then try again")
+    # Another installation may run: it writes the manifest first, so whatever was listed before the manifest is read has one.
+    listed = [file for file in _files(top) if not is_temp(file.name)]
     data = read_file(top / PLUGIN)
-    # The manifest is written first: another installation that has just begun has no file yet.
-    if data is None and all(is_temp(file.name) for file in _files(top)):
+    if data is None and not listed:
         return
     found = read_object(data, str(top / PLUGIN))
     author = found.get("author")

@@ -27,7 +27,7 @@ Plan: TypeAlias = Callable[[bytes | None], bytes | None]
 
 
 class FileChange(NamedTuple):
-    """What happened to a file, or would happen in a dry run."""
+    """A change of a file, done or planned by a dry run."""
 
     path: str
     action: Action

@@ -13,7 +13,7 @@ from ...core.errors import InputError
 
 
 class MarkStyle(NamedTuple):
-    """How a comment begins and ends in the file's language."""
+    """The beginning and the end of a comment in the file's language."""
 
     opening: str
     closing: str = ""
@@ -24,7 +24,7 @@ _NEW, _JOINED = "; this file is Lamina's", "; the text before it has no line end
 
 
 class _Section(NamedTuple):
-    """Where a section begins and ends, with the line ends before it, and where its body does."""
+    """The positions of a section, with the line ends before it, and of its body."""
 
     start: int
     body: int
@@ -35,7 +35,7 @@ class _Section(NamedTuple):
 
 
 def with_section(old: str | None, body: str, style: MarkStyle, path: str) -> str:
-    """Return the text with the section at its end, or in place of the one that is there."""
+    """Return the text with the section at its end, or in place of an earlier one."""
     text = old or ""
     found = _find(text, style, path)
     if found is not None:

@@ -29,6 +29,7 @@ from ...core.blocks import Wire
 from ...core.memory_requests import REMEMBER, asks_to_forget, asks_to_remember
 from ...core.terms import terms
 from . import memory_answers
+from .replies import ENGLISH, asks_for_a_model, replies_to
 from .turn_context import TurnContext, read_turn, result_text, say, share, texts
 
 WHAT_I_AM = "I am Lamina's offline stand-in, not a language model"
@@ -38,11 +39,8 @@ HELP = (
     "I also know a few commands: read PATH, list PATTERN, search TEXT in PATH, run COMMAND, "
     'write PATH: TEXT, replace "OLD" with "NEW" in PATH, todo: FIRST; SECOND. With an API key, a model answers instead.'
 )
-NOTED = "Noted in this conversation."
-NOT_FOUND = (
-    "I found nothing about that in this conversation, your instructions or memory. "
-    f"{WHAT_I_AM}; I can only repeat what you tell me."
-)
+NOTED = ENGLISH.noted
+NOT_FOUND = ENGLISH.not_found
 
 REMINDER = "<system-reminder>"
 
@@ -64,6 +62,8 @@ _CONTEXT = re.compile(
     r"^(?P<day>Today is [\d-]{10}\.)$|^<git-status>\n(?P<git>.*?)\n</git-status>$|^# From a hook\n(?P<hook>.*?)(?=\n# |</system-reminder>)",
     re.MULTILINE | re.DOTALL,
 )
+# A changed file in a Git status, or a single word. A name is no statement.
+_FILE_LINE = re.compile(r"\s*(?:[MADRCUT?!]{1,2}\s+\S+.*|\S+)$")
 
 
 class BestSentence(NamedTuple):
@@ -89,7 +89,7 @@ def answer(request: Wire) -> list[Wire]:
 
         return remember_command.remember(asked)
     if not _ASKS.search(prompt):
-        return say(NOTED)
+        return say(replies_to(prompt).cannot if asks_for_a_model(prompt) else replies_to(prompt).noted)
     return _answered(asked, messages[: at + 1])
 
 
@@ -100,7 +100,7 @@ def _answered(asked: TurnContext, messages: list[Wire]) -> list[Wire]:
         return known
     stated = scored(asked.prompt, _statements(messages[:-1], _text))
     if stated is not None:
-        return say(f"You told me: {stated.sentence}")
+        return say(f"{replies_to(asked.prompt).told}{stated.sentence}")
     written = scored(asked.prompt, _statements(messages, _instructions))
     context = scored(asked.prompt, _statements(messages, _context))
     fitting = [] if ignored else _fitting(asked.prompt, [each.words for each in asked.known])
@@ -115,7 +115,7 @@ def _answered(asked: TurnContext, messages: list[Wire]) -> list[Wire]:
     if beside:
         return memory_answers.from_recalled(asked, [each.at for each in beside], score)
     recalled = None if ignored else memory_answers.recall(asked, [asked.known[each.at] for each in fitting], score)
-    return recalled if recalled is not None else say(NOT_FOUND)
+    return recalled if recalled is not None else say(replies_to(asked.prompt).not_found)
 
 
 class FittingText(NamedTuple):
@@ -191,7 +191,8 @@ def _context(message: Wire) -> str:
     found = [
         part for text in texts(message) if text.startswith(REMINDER) for part in _CONTEXT.finditer(_INSTRUCTIONS.sub("", text))
     ]
-    return "\n".join(part["day"] or part["git"] or part["hook"] or "" for part in found)
+    said = "\n".join(part["day"] or part["git"] or part["hook"] or "" for part in found)
+    return "\n".join(line for line in said.splitlines() if not _FILE_LINE.match(line))
 
 
 Steps: TypeAlias = tuple[tuple[str, Wire], ...]

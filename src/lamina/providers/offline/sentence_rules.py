@@ -102,6 +102,24 @@ _MOMENT = re.compile(
     r"|^\s*今(?:は)?.{1,30}(?:しています|している|してる)",
     re.IGNORECASE,
 )
+_PROGRESS = re.compile(
+    r"\b(?:done|finished|completed|ported|migrated|fixed) \d+ (?:of|out of) \d+\b"
+    r"|\b\d+ of \d+ \w+ (?:are|is) (?:done|left|finished|ported)\b"
+    r"|\b(?:is|are) (?:done|finished),? (?:and )?(?:next|now) (?:is|are|up|comes)\b|^\s*(?:to-?do|next steps?|progress|status)\s*[:：]"
+    r"|^\s*(?:the|our|my) current branch is\b|^\s*(?:当前|目前)?(?:的)?进度|^\s*(?:下一步|待办)|^\s*(?:進捗|次の作業)",
+    re.IGNORECASE,
+)
+# Two or more numbers: "PRs #12 and #14". The tracker has the current list.
+_REQUESTS = re.compile(
+    r"\b(?:PRs?|MRs?|(?:pull|merge) requests?|issues|tickets)(?:\s+(?:are|sind|include))?\s*[:：有は]?\s*#?\d+"
+    r"(?:\s*(?:,|、|，|and|und|&|和|と|,\s*and)\s*#?\d+)+",
+    re.IGNORECASE,
+)
+_FILE = re.compile(
+    r"\b(?:is|are|lives?|lies|defined|located|implemented|liegt|steht)\s+(?:in|at|under)\s+(?:the\s+|der\s+)?`?"
+    r"(?:[\w-]+\.(?:py|js|ts|tsx|jsx|go|rs|java|rb|c|h|cpp|kt|swift|php|cs|sh|sql)\b|(?:src|lib|app|pkg|tests?)/\w)",
+    re.IGNORECASE,
+)
 _GIT = re.compile(
     r"\bcommit [0-9a-f]{7,40}\b|\bgit (?:log|blame|history)\b|\b(?:the )?last (?:\w+ )?commits? (?:was|were|is|are)\b"
     r"|\bder letzte commit\b|(?:提交|コミット) ?[0-9a-f]{7,40}|(?:最近|上)(?:一|几)次提交(?:是|由)|(?:最後|直近)のコミットは",
@@ -169,13 +187,14 @@ def no_memory(text: str) -> str | None:
     """Return the kind of a text that is not worth remembering; None if it may be."""
     if _CODE.search(text):
         return "code"
-    if _MOMENT.search(text):
+    if _MOMENT.search(text) or _PROGRESS.search(text):
         return "the current task"
     if _BECAUSE_FIRST.match(text) or _BECAUSE.match(text):
         return None
-    if _PATH.search(_URL.sub(" ", text)):
+    if _PATH.search(bare := _URL.sub(" ", text)) or _FILE.search(bare):
         return "the location of a file"
     kinds = (
+        (_REQUESTS, "a list of pull requests or tickets"),
         (_GIT, "the history of the code"),
         (_FIX, "how something was fixed"),
         (_SHAPE, "the structure of the code"),

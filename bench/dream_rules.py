@@ -1,0 +1,56 @@
+"""What the rules of a dream merge, and which dates they find in plans: per item, with a part held out (layer 6, offline).
+
+    python bench/dream_rules.py                 # both parts, one line for each mistake
+    python bench/dream_rules.py --tuned-only    # while changing the rules
+
+`dream_rules.tsv` has pairs of memories that should be merged or stay apart, and plans said on Monday, 2026-05-04, with their date ("-" for
+none). Every third item is held out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+from collections import Counter
+from datetime import date
+from pathlib import Path
+
+from lamina.core.dates import relative_dates
+from lamina.layers.l6_dream.tidy import MemoryPage, tidy_pages
+
+ITEMS = Path(__file__).with_name("dream_rules.tsv")
+DAY = date(2026, 5, 4)
+
+
+def page(name: str, body: str) -> MemoryPage:
+    return MemoryPage(f"{name}.md", f"---\nname: {name}\ndescription: {name}\ntype: feedback\n---\n\n{body}\n", DAY)
+
+
+def result(item: dict[str, str]) -> str:
+    if item["set"] == "pair":
+        pages = [page("one", item["one"]), page("other", item["other"])]
+        return "merge" if tidy_pages(pages, "", lambda _: True).merged else "apart"
+    return ", ".join(phrase.says for phrase in relative_dates(item["one"], DAY, plan=True)) or "-"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tuned-only", action="store_true", help="leave the held-out part alone")
+    tuned_only = parser.parse_args().tuned_only
+    right, total = Counter[str](), Counter[str]()
+    with ITEMS.open(encoding="utf-8", newline="") as rows:
+        for item in csv.DictReader(rows, delimiter="\t", quoting=csv.QUOTE_NONE):
+            if tuned_only and item["part"] != "tuned":
+                continue
+            kind = item["expected"] if item["set"] == "pair" else item["set"]
+            key, found = f"{item['part']}, {kind}", result(item)
+            total[key] += 1
+            right[key] += found == item["expected"]
+            if found != item["expected"]:
+                print(f"{key}: wanted {item['expected']}, got {found}: {item['one']} {item['other']}".rstrip())
+    for key in sorted(total):
+        print(f"{key}: {right[key]} of {total[key]}")
+
+
+if __name__ == "__main__":
+    main()
