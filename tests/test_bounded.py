@@ -64,7 +64,6 @@ APPENDED = {
 # Reads of a whole file or stream, whatever its size.
 WHOLE = {
     "disk/git.py:run_git": "git's words about a repository of ours, within a deadline",
-    "memory/recall/encoders.py:read_tensors": "the weights of an installed package",
 }
 
 

@@ -126,3 +126,11 @@ def test_lists_of_requests_progress_and_places_of_code_are_asked_back() -> None:
     assert {text: no_memory(text) for text in kinds} == kinds
     for text in ("PR titles start with a ticket number", "ask Anna before merging PRs", "release 3.12 is our minimum"):
         assert no_memory(text) is None
+
+
+@pytest.mark.parametrize("run", [" ", "\n", "，", "a ", "because ", ", "], ids=repr)
+def test_a_long_run_of_anything_is_judged_in_one_pass(run: str) -> None:
+    """A pattern that gives white space back would need hours for this."""
+    text = f"{run * 50_000}we use pnpm because it is fast"
+    assert reason(text).why
+    no_memory(text)

@@ -23,19 +23,20 @@ _URL = re.compile(r"https?://\S+", re.IGNORECASE)
 SENTENCE_CHARS = 600
 
 _BECAUSE_FIRST = re.compile(
-    r"^\s*(?:(?:because|since)\s+(?P<en>.+?),\s*(?:so\s+)?|weil\s+(?P<de>.+?),\s*|(?:因为|因為|由于|由於)(?P<zh>.+?)[，,]\s*(?:所以|因此)?"
+    r"^\s*+(?:(?:because|since)\s+(?P<en>.+?),\s*(?:so\s+)?|weil\s+(?P<de>.+?),\s*|(?:因为|因為|由于|由於)(?P<zh>.+?)[，,]\s*(?:所以|因此)?"
     r"|(?P<ja>[^。、]+?)(?:ので|ため|(?<=[だいるたす])から)、\s*)(?P<rule>.+)$",
     re.IGNORECASE | re.DOTALL,
 )
+# White space is matched from its beginning and never given back: a run of thousands of spaces takes one pass.
 _BECAUSE = re.compile(
-    r"^(?P<rule>.+?)(?:[,;]?\s+because(?:\s+of)?\s+|[,;]\s*since\s+|,\s*(?:weil|denn|da)\s+"
-    r"|\s*[，,；。]?\s*(?:因为|因為|由于|由於|原因是|なぜなら|왜냐하면)[:：]?\s*)(?P<why>.+)$",
+    r"^(?P<rule>.+?)(?:(?:[,;]|(?<!\s))\s++because(?:\s+of)?\s+|[,;]\s*+since\s+|,\s*+(?:weil|denn|da)\s+"
+    r"|(?<!\s)\s*+[，,；。]?\s*+(?:因为|因為|由于|由於|原因是|なぜなら|왜냐하면)[:：]?\s*)(?P<why>.+)$",
     re.IGNORECASE | re.DOTALL,
 )
 # A reason without a word for "because": after a dash, as "otherwise …", or as a comment on a command.
 _IMPLIED = re.compile(
-    r"^(?P<rule>.{6,}?)(?:\s+(?:[—–]|--?)\s+|\s*——\s*|[,;]\s+(?=(?:otherwise|or else|sonst|andernfalls)\b)"
-    r"|\s*[，；,;]\s*(?=否则|不然|免得|以免|会|さもないと|안 그러면))(?P<why>.{4,})$",
+    r"^(?P<rule>.{6,}?)(?:(?<!\s)\s++(?:[—–]|--?)\s+|(?<!\s)\s*+——\s*|[,;]\s+(?=(?:otherwise|or else|sonst|andernfalls)\b)"
+    r"|(?<!\s)\s*+[，；,;]\s*+(?=否则|不然|免得|以免|会|さもないと|안 그러면))(?P<why>.{4,})$",
     re.IGNORECASE | re.DOTALL,
 )
 _COMMENTED = re.compile(
@@ -86,10 +87,10 @@ _REFERENCE = re.compile(
 # Patterns for sentences that are not worth remembering
 
 _CODE = re.compile(
-    r"```|\b(?:def|function|fn|func) \w+\s*\(|\b(?:const|let|var) \w+ =|^\s*(?:class|import|from \w+ import)\b.*[(){};=]|=>\s*[{(]"
+    r"```|\b(?:def|function|fn|func) \w+\s*\(|\b(?:const|let|var) \w+ =|^[ \t]*+(?:class|import|from \w+ import)\b.*[(){};=]|=>\s*[{(]"
     r"|\b(?i:select)\b.{1,80}\b(?i:from) \w+.*(?:[;=*]|\b(?i:where)\b)|`[^`\n]*(?:[=;{}]|\(\))[^`\n]*`"
-    r"|^\s*(?:th(?:is|e following)\s+)?(?:code|snippet|function|class|regex)\s*[:：]|^\s*(?:这段|以下)?代码\s*[:：]"
-    r"|^\s*(?:(?i:dieser|folgender) )?(?i:code)\s*[:：]|^\s*(?:この|次の)?コード\s*[:：]",
+    r"|^[ \t]*+(?:th(?:is|e following)\s+)?(?:code|snippet|function|class|regex)\s*[:：]|^[ \t]*+(?:这段|以下)?代码\s*[:：]"
+    r"|^[ \t]*+(?:(?i:dieser|folgender) )?(?i:code)\s*[:：]|^[ \t]*+(?:この|次の)?コード\s*[:：]",
     re.MULTILINE,
 )
 _PATH = re.compile(r"(?<![\w:/.])(?:\.{0,2}/)?(?:[\w.-]+/)+[\w-]+\.[A-Za-z]\w{0,4}\b")
