@@ -195,7 +195,8 @@ class MiniLM:
         x = self._normed(x, base + "LayerNorm")
         for number in range(LAYERS):
             x = self._layer(x, inside, f"encoder.layer.{number}.")
-        return (x * inside[..., None]).sum(1) / inside.sum(1, keepdims=True)
+        means: np.ndarray[Any, Any] = (x * inside[..., None]).sum(1) / inside.sum(1, keepdims=True)
+        return means
 
     def _layer(self, x: np.ndarray[Any, Any], inside: np.ndarray[Any, Any], base: str) -> np.ndarray[Any, Any]:
         import numpy as np

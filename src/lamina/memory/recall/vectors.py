@@ -114,7 +114,7 @@ class VectorTable:
         if asked.shape[0] != self._rows.shape[1]:
             return {}
         found = self._rows @ asked
-        closest = np.argpartition(-found, min(most, len(found)) - 1)[:most] if most > 0 else []
+        closest: list[int] = np.argpartition(-found, min(most, len(found)) - 1)[:most].tolist() if most > 0 else []
         sources, numbers = self._stored.sources, self._numbers
         return {sources[at].file: float(found[at]) for at in closest} | {
             file: float(found[numbers[file]]) for file in beside if file in numbers
