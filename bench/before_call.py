@@ -21,6 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from lamina.core.settings import Settings
 from lamina.session.session import Session
 
 SIZES = (100, 1_000, 10_000)
@@ -29,7 +30,17 @@ RESULT = "def handler(event):\n    return event['value'] * 2  # doubled\n" * 50
 
 def filled(home: Path, messages: int) -> Session:
     """A session that holds so many messages: one prompt, then calls and results, in a window that takes them all."""
-    session = Session("anthropic:claude-sonnet-5-5", system="Be brief.", home=home, cwd=home, window=1_000_000_000, tools=[TOOL])
+    # Nothing is compacted or cleared, so that the conversation stays as long as it is said to be.
+    settings = Settings(auto_compact=False, size_clearing=False, session_notes=False)
+    session = Session(
+        "anthropic:claude-sonnet-5-5",
+        system="Be brief.",
+        home=home,
+        cwd=home,
+        window=1_000_000_000,
+        tools=[TOOL],
+        settings=settings,
+    )
     session.add_user("Fix the failing test.")
     for index in range(messages // 2 - 1):
         session.after_call(answer(index))
