@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -35,6 +35,7 @@ from ..providers import Provider
 from ..providers.models import Cost, cost
 from .edits import SessionEdits
 from .inspect import Inspection
+from .lock import SessionLock
 from .open import AgentOf, OpenedTranscript, SessionPlace, open_again, open_new
 from .provider import limits_for, no_wider, provider_for
 from .side_calls import SideCalls
@@ -49,27 +50,6 @@ if TYPE_CHECKING:
 DEFAULT_MAX_TOKENS = 8_000
 # A look at the settings files takes as long as a fifth of a request's preparation; a model's answer takes longer than this.
 LOOK_AGAIN_SECONDS = 0.05
-
-
-class SessionLock:
-    """The session's lock as a context manager. Checks after the wait that the session was not closed in the meantime."""
-
-    __slots__ = ("_check", "_lock")
-
-    def __init__(self, lock: threading.RLock, check: Callable[[], None]) -> None:
-        self._lock = lock
-        self._check = check
-
-    def __enter__(self) -> None:
-        self._lock.acquire()
-        try:
-            self._check()
-        except BaseException:
-            self._lock.release()
-            raise
-
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
 
 
 NO_USAGE = (
