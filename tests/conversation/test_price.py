@@ -50,7 +50,8 @@ def test_a_context_below_what_a_compaction_leaves_adds_no_debt() -> None:
 def test_the_ratios_are_those_of_the_model_and_the_usual_ones_if_it_is_unknown(
     model: str, ttl: str | None, prompt: int, ratios: tuple[float, float, float]
 ) -> None:
-    assert price_ratios(model, prompt=prompt, ttl=ttl) == pytest.approx(ratios)
+    found = price_ratios(model, prompt=prompt, ttl=ttl)
+    assert (found.read, found.write, found.output) == pytest.approx(ratios)
     assert not is_free(model)
 
 

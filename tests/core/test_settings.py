@@ -228,7 +228,8 @@ class TestLevels:
 
     def test_the_env_object_of_a_file_counts_as_that_file(self) -> None:
         settings = resolve(user={"env": {"CLAUDE_AUTOCOMPACT_PCT_OVERRIDE": "50", "EDITOR": "vi"}})
-        assert settings.resolved("autocompact_percent")[:2] == (50.0, "user")
+        resolved = settings.resolved("autocompact_percent")
+        assert (resolved.value, resolved.source) == (50.0, "user")
         assert settings.env == {"EDITOR": "vi"}
 
     def test_our_variable_stands_before_its_alias_and_a_bad_one_lets_the_alias_speak(self) -> None:

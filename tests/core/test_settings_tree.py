@@ -109,10 +109,12 @@ def test_what_costs_a_person_nothing_is_taken_at_once(row: Setting[Any]) -> None
 @pytest.mark.spec("F3")
 def test_a_repository_can_turn_memory_and_spending_off_and_never_on_over_a_person(row: Setting[Any]) -> None:
     off = with_tree("project", {row.key: False}, user={row.key: True})
-    assert off.resolved(row.key)[:2] == (False, "project")
+    resolved = off.resolved(row.key)
+    assert (resolved.value, resolved.source) == (False, "project")
     for trusted in (False, True):
         on = with_tree("project", {row.key: True}, trusted=trusted, user={row.key: False})
-        assert on.resolved(row.key)[:2] == (False, "user")
+        resolved = on.resolved(row.key)
+        assert (resolved.value, resolved.source) == (False, "user")
         assert "more than your own settings allow" in on.findings[0].text
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +11,7 @@ from lamina.prompt.includes import (
     MOST_PER_FILE,
     ForbiddenInclude,
     IncludeReach,
+    IncludeTarget,
     find_includes,
     judge_include,
     meant_as_file,
@@ -100,7 +102,7 @@ def test_a_path_is_resolved_through_its_links(tmp_path: Path) -> None:
     found = resolve("./link/../link/a.md", beside=real, person=None)
     assert found is not None
     assert found.real == real / "docs" / "a.md"
-    assert resolve("~/docs/a.md", beside=Path("/"), person=real) == (real / "docs" / "a.md", real / "docs" / "a.md")
+    assert resolve("~/docs/a.md", beside=Path("/"), person=real) == IncludeTarget(real / "docs" / "a.md", real / "docs" / "a.md")
     assert resolve("~/docs/a.md", beside=Path("/"), person=None) is None
 
 
@@ -110,7 +112,7 @@ def test_a_path_is_resolved_through_its_links(tmp_path: Path) -> None:
 )
 def test_what_lies_outside_the_project_is_asked_about(real: str) -> None:
     assert judge_include(Path(real), REACH) == "ask"
-    assert judge_include(Path(real), REACH._replace(exempt=True)) == "load"
+    assert judge_include(Path(real), msgspec.structs.replace(REACH, exempt=True)) == "load"
 
 
 @pytest.mark.spec("I2", "G3")
@@ -136,7 +138,7 @@ def test_what_lies_outside_the_project_is_asked_about(real: str) -> None:
 )
 def test_keys_and_system_files_are_refused_without_a_question(real: str) -> None:
     assert isinstance(judge_include(Path(real), REACH), ForbiddenInclude)
-    assert judge_include(Path(real), REACH._replace(exempt=True)) == "load"
+    assert judge_include(Path(real), msgspec.structs.replace(REACH, exempt=True)) == "load"
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lamina.prompt.rules import MOST_ENTRIES, ScopedRule, read_scope, rule_files, rules_for
+from lamina.prompt.rules import MOST_ENTRIES, RuleScope, ScopedRule, read_scope, rule_files, rules_for
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_globs_are_read_as_people_write_them(head: str, globs: list[str] | None)
         assert (scope.text, scope.globs) == (text, ())
         assert scope.problem is not None
     else:
-        assert scope == ("Body", tuple(globs), None)
+        assert scope == RuleScope("Body", tuple(globs), None)
 
 
 @pytest.mark.parametrize("head", ["paths: [{a: b}]", "paths: [[a]]", "paths:\n  a: b", "paths: &x a", "\tpaths: a"])
@@ -45,7 +45,8 @@ def test_globs_that_cannot_be_read_are_a_problem(head: str) -> None:
 
 @pytest.mark.parametrize("text", ["Body", "---\nBody", ""])
 def test_a_rule_without_front_matter_always_holds(text: str) -> None:
-    assert read_scope(text)[:2] == (text, ())
+    scope = read_scope(text)
+    assert (scope.text, scope.globs) == (text, ())
 
 
 def test_rules_hold_for_files_that_fit_below_their_directory() -> None:

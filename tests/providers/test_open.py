@@ -12,7 +12,7 @@ import pytest
 
 import lamina
 from lamina.core.errors import MissingExtra, SettingError, UsageError
-from lamina.providers import DEFAULT_ANTHROPIC_MODEL, configured, open_provider, read_spec
+from lamina.providers import DEFAULT_ANTHROPIC_MODEL, Named, configured, open_provider, read_spec
 from lamina.providers.anthropic import AnthropicProvider
 from lamina.providers.clients import load, preload
 from lamina.providers.models import known
@@ -35,7 +35,7 @@ from lamina.providers.openai import OpenAIProvider
     ],
 )
 def test_a_name_says_who_answers(spec: str, expected: tuple[str, str]) -> None:
-    assert read_spec(spec) == expected
+    assert read_spec(spec) == Named(*expected)
 
 
 @pytest.mark.parametrize("spec", ["qwen3:8b", "llama", "", "mystery-7b"])
@@ -45,7 +45,7 @@ def test_a_name_that_could_be_anybodys_is_an_error_that_says_how_to_write_it(spe
 
 
 def test_with_a_base_url_any_other_model_is_that_servers() -> None:
-    assert read_spec("qwen3:8b", base_url="http://localhost:11434/v1") == ("openai", "qwen3:8b")
+    assert read_spec("qwen3:8b", base_url="http://localhost:11434/v1") == Named("openai", "qwen3:8b")
 
 
 def test_the_default_model_is_one_we_know() -> None:

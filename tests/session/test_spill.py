@@ -12,7 +12,7 @@ from tests.session.hosts import lend
 from tests.session.plain import Session
 
 from lamina.core.blocks import tool_result
-from lamina.core.receipts import open_receipt
+from lamina.core.receipts import Told, open_receipt
 from lamina.core.records import Message
 from lamina.core.settings import Settings
 from lamina.layers.l1_results import step as results
@@ -70,7 +70,7 @@ def test_a_spill_has_a_receipt_and_its_whole_is_read_back_and_checked() -> None:
         uuid = session.add_tool_result("toolu_1", LINES)
         (spill,) = spills(session)
         told = open_receipt(receipt_of(spill, uuid), [uuid])
-        assert told[uuid] == ("spilled", spill.path)
+        assert told[uuid] == Told("spilled", spill.path)
         assert open_spill(spill) == LINES
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
 from ..core.settings import Finding, Resolved, Setting, Settings, find
 from ..core.settings.kinds import printable
@@ -81,13 +82,13 @@ def _document(settings: Settings, row: Setting[Any] | None, cwd: Path) -> str:
     paths = settings_paths(cwd=cwd, environ=os.environ)
     document = {
         "cwd": str(cwd),
-        "files": {name: None if path is None else str(path) for name, path in paths._asdict().items()},
+        "files": {name: None if path is None else str(path) for name, path in msgspec.structs.asdict(paths).items()},
         "settings": [
             {"key": each.key, "value": each.shown(found.value), "source": found.source, "detail": found.detail}
             for each, found in settings
             if row is None or each is row
         ],
-        "findings": [found._asdict() for found in _findings(settings, row)],
+        "findings": [msgspec.structs.asdict(found) for found in _findings(settings, row)],
     }
     return json.dumps(document, indent=2)
 

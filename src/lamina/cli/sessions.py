@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from ..core.wording import counted
 from . import completion, options
@@ -263,7 +264,7 @@ def snip_command(session: str, turns: str | None, cwd: Path) -> options.Reported
     """Hide TURNS (such as 2 or 2-4) of SESSION from the model; without TURNS, list them."""
     with _open_session(session, cwd) as found:
         if turns is None:
-            listed = [{"number": number, **turn._asdict()} for number, turn in enumerate(found.turns, 1)]
+            listed = [{"number": number, **msgspec.structs.asdict(turn)} for number, turn in enumerate(found.turns, 1)]
             lines = (f"{row['number']:>3}  {str(row['words'])[:100]}" for row in listed)
             return {"session_id": found.id, "turns": listed}, lines
         before = found.tokens

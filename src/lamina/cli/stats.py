@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from .. import sources
 from ..core.budget import LedgerLine, Limits, Spent, left, limits_of, ran_out, spent_in
@@ -300,7 +301,7 @@ def print_ledger(where: Path, days: float | None, *, as_json: bool) -> None:
     told = {
         "day": today,
         "used": spent_json(spent),
-        "limits": limits._asdict(),
+        "limits": msgspec.structs.asdict(limits),
         "left": left(spent, limits),
         "ran_out": out.what if out else None,
         "rows": [dict(zip(KEYS, key, strict=True)) | spent_json(one) for key, one in rows],

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import NamedTuple
 
 import msgspec
 
@@ -29,7 +28,7 @@ TTL_EVENT = "cache_ttl"
 KEEP_ALIVE = "keep_alive"
 
 
-class Exchanged(NamedTuple):
+class Exchanged(msgspec.Struct, frozen=True):
     """One answer: when its request was complete, when it came, and its usage."""
 
     asked: str

@@ -7,7 +7,8 @@ answer is stored as one record per block, and its usage calibrates the token cou
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+
+import msgspec
 
 from ..core.blocks import Block, Wire
 from ..core.prefix import Reason, compare
@@ -30,7 +31,7 @@ def remember_prompt(c: Conversation) -> None:
         c.append([Snapshot(uuid, parent, time, *sent)])
 
 
-class ComingBreak(NamedTuple):
+class ComingBreak(msgspec.Struct, frozen=True):
     reason: Reason
     block: int  # index of the first block that differs, counted over tools, system and messages
 

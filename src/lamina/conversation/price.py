@@ -12,7 +12,9 @@ the whole account. Every update costs what is new in the view.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from ..core.records import Boundary
 from ..core.view import Item, View
@@ -32,7 +34,7 @@ WRITTEN = 0.6
 RESTARTS = ("undo", "compaction_failed")
 
 
-class Balance(NamedTuple):
+class Balance(msgspec.Struct, frozen=True):
     """The account before a call, in prices of one input token."""
 
     debt: float

@@ -22,7 +22,7 @@ from typing import Any
 from ..core.blocks import Wire
 from ..core.errors import DiskError
 from ..core.record_lines import is_repeated, repeat_line
-from ..core.records import Boundary
+from ..core.records import Boundary, Preserved
 from ..disk.transcripts.jsonl import objects_in
 from .state import Conversation
 
@@ -31,7 +31,8 @@ END = ""
 
 
 def repeat_after_compaction(c: Conversation, boundary: Boundary) -> None:
-    anchor, uuids = boundary.preserved or ("", ())
+    preserved = boundary.preserved or Preserved("", ())
+    anchor, uuids = preserved.anchor, preserved.uuids
     if uuids:
         _write(c, [(boundary.uuid, {uuids[0]: anchor})], last=uuids[-1])
 

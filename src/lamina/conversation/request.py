@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Container, Iterable, Mapping, Sequence
 from copy import copy
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from ..core.blocks import Wire, canonical
 from ..core.log import Log, seeded
@@ -62,7 +64,7 @@ class Prompt:
         return head
 
 
-class ConfirmedEdits(NamedTuple):
+class ConfirmedEdits(msgspec.Struct, frozen=True):
     ids: tuple[str, ...]  # deleted for the first time
     ignored: bool  # the provider does not support cache edits
 

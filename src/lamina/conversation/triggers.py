@@ -8,7 +8,7 @@ first reminder, which follows every summary. Thresholds and targets of compactio
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import msgspec
 
 from ..fork.background import LOCAL
 from .state import Conversation
@@ -63,7 +63,7 @@ def base(c: Conversation) -> int:
     return c.count.before_messages + estimate(measure_all(reminder, c.memo), c.count.calibration)
 
 
-class Room(NamedTuple):
+class Room(msgspec.Struct, frozen=True):
     """What a compaction has to work with."""
 
     base: int

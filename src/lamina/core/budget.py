@@ -23,7 +23,7 @@ READS_PER_TOKEN = 10
 What: TypeAlias = Literal["calls", "tokens", "dollars"]
 
 
-class Limits(NamedTuple):
+class Limits(msgspec.Struct, frozen=True):
     """Daily limits for all sessions of a Lamina home together. A limit of 0 disables background work."""
 
     calls: int
@@ -81,7 +81,7 @@ def spent_in(lines: Iterable[LedgerLine]) -> Spent:
     return total
 
 
-class Out(NamedTuple):
+class Out(msgspec.Struct, frozen=True):
     """A daily limit that is exhausted."""
 
     what: What

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
+
+import msgspec
 
 from .errors import MissingExtra
 
@@ -20,7 +22,7 @@ Flags: TypeAlias = Mapping[str, object] | FlagReader
 _READER_FAULTS = (OSError, LookupError, ValueError, TypeError, RuntimeError)
 
 
-class Mistyped(NamedTuple):
+class Mistyped(msgspec.Struct, frozen=True):
     """The result of a flag reader if it cannot return a value of the setting's type; `problem` follows "expected …,"."""
 
     problem: str

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -25,7 +25,7 @@ _FIRST = re.compile(r"\ufeff?---[ \t]*\r?\n")
 _LAST = re.compile(r"^---[ \t]*\r?$\n?", re.MULTILINE)
 
 
-class Split(NamedTuple):
+class Split(msgspec.Struct, frozen=True):
     """A text split at its front matter. `head` is the text between the two lines; if it is None, `body` is the whole text."""
 
     head: str | None
@@ -64,7 +64,8 @@ def split_front_matter(text: str) -> Split:
 
 
 def read_front_matter(text: str, *, deepest: int = DEEPEST) -> FrontMatter:
-    head, body, problem = split_front_matter(text)
+    split = split_front_matter(text)
+    head, body, problem = split.head, split.body, split.problem
     if head is None:
         return FrontMatter({}, None, text, problem)
     try:

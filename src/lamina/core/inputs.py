@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
@@ -31,7 +31,7 @@ class Readable(Protocol):
 Output: TypeAlias = str | list[Wire] | memoryview | Readable
 
 
-class Given(NamedTuple):
+class Given(msgspec.Struct, frozen=True):
     """The parts of a request that the caller chose; None means not given."""
 
     system: list[Wire] | None

@@ -7,7 +7,7 @@ Every number is also a setting: `policy.notes.first_at` is `lamina.notes.firstAt
 and bounds, which is why this module does not postpone the evaluation of annotations.
 """
 
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import msgspec
 
@@ -20,7 +20,7 @@ MOST = 100
 LONGEST_WAIT = 600
 
 
-class Number(NamedTuple):
+class Number(msgspec.Struct, frozen=True):
     """Describes the setting of a number.
 
     `low` is 1 if 0 would accidentally disable a guard. `high` limits numbers that control repetition or waiting.

@@ -8,7 +8,7 @@ fate.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
@@ -18,7 +18,7 @@ from .wording import counted
 Fate: TypeAlias = Literal["kept", "summarised", "left_out", "spilled", "cleared", "snipped", "folded"]
 
 
-class Told(NamedTuple):
+class Told(msgspec.Struct, frozen=True):
     """The fate of one record, and the place where its content can be found, if any (the id of a summary, a file)."""
 
     fate: Fate
@@ -51,7 +51,7 @@ def write_receipt(decision: str, order: Sequence[str], fates: Mapping[str, Told]
     for uuid in order:
         told = fates[uuid]
         last = ranges[-1] if ranges else None
-        if last is not None and (last.fate, last.where) == told:
+        if last is not None and (last.fate, last.where) == (told.fate, told.where):
             ranges[-1] = Range(last.fate, last.where, last.first, uuid)
         else:
             ranges.append(Range(told.fate, told.where, uuid, uuid))

@@ -332,7 +332,8 @@ def _rendered(block: Block) -> str | list[Wire]:
 
 def _preserved(record: Boundary) -> Wire:
     """Name the kept messages as other programs expect it. They move the segment from `head` to `tail` behind the anchor."""
-    anchor, uuids = record.preserved or Preserved(record.uuid, record.kept)
+    preserved = record.preserved or Preserved(record.uuid, record.kept)
+    anchor, uuids = preserved.anchor, preserved.uuids
     if not uuids:
         return {}
     return {

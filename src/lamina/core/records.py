@@ -11,7 +11,7 @@ The ids of records and sessions are random UUIDs (version 4) as text.
 from __future__ import annotations
 
 from os import urandom
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
@@ -71,7 +71,7 @@ class Boundary(msgspec.Struct, frozen=True):
     preserved: Preserved | None = None
 
 
-class Preserved(NamedTuple):
+class Preserved(msgspec.Struct, frozen=True):
     """Where other programs put the kept messages of a compaction: after the anchor, which is the summary, and before the rest."""
 
     anchor: str

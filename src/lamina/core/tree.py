@@ -20,7 +20,7 @@ are of different kinds, the later one is rejected. Both cases are counted.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import msgspec
 
 from .blocks import ToolResult, ToolUse
 from .records import Attachment, Boundary, Grown, Hung, Message, Placed
@@ -35,7 +35,7 @@ MAX_CYCLES = 100
 MAX_DETOUR = 200
 
 
-class Node(NamedTuple):
+class Node(msgspec.Struct, frozen=True):
     """A message, attachment or boundary in the tree."""
 
     seq: int
@@ -190,9 +190,11 @@ class Tree:
         old, new = self.nodes[record.uuid], self._node(record)
         calls = tuple(call for call in new.calls if call not in old.calls)
         results = tuple(call for call in new.results if call not in old.results)
-        self._index(record.uuid, old._replace(key=new.key if old.key is None else None, calls=calls, results=results))
-        self.nodes[record.uuid] = old._replace(
-            key=old.key if old.key is not None else new.key, calls=old.calls + calls, results=old.results + results
+        self._index(
+            record.uuid, msgspec.structs.replace(old, key=new.key if old.key is None else None, calls=calls, results=results)
+        )
+        self.nodes[record.uuid] = msgspec.structs.replace(
+            old, key=old.key if old.key is not None else new.key, calls=old.calls + calls, results=old.results + results
         )
         if self.leaf is not None:
             self.members = self._members_of(self.leaf)

@@ -53,7 +53,7 @@ class Settled(NamedTuple):
     preview: ToolResult
 
 
-class Changed(NamedTuple):
+class Changed(msgspec.Struct, frozen=True):
     oldest: int  # index of the oldest item with a replaced result; the number of items if there is none
     in_place: bool  # False: one of them is not shown as a result, so the view must be rebuilt
 

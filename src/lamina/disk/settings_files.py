@@ -13,7 +13,9 @@ import stat
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from ..core.errors import PathRefused, SettingError
 from ..core.flags import Flags
@@ -38,7 +40,7 @@ _FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0
 _FLAGS |= getattr(os, "O_BINARY", 0)
 
 
-class SettingsPaths(NamedTuple):
+class SettingsPaths(msgspec.Struct, frozen=True):
     """The paths of the settings files. `user` and `flags` are None if there is no home directory."""
 
     home: Path | None

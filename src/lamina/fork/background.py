@@ -22,7 +22,7 @@ from collections.abc import Callable
 from contextvars import ContextVar, copy_context
 from pathlib import Path
 from threading import Event, Lock, Thread, current_thread
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
@@ -49,7 +49,7 @@ def current_job() -> str | None:
     return _JOB.get()
 
 
-class JobResult(NamedTuple):
+class JobResult(msgspec.Struct, frozen=True):
     """The result or exception of a job, and the function that handles it in the conversation's own thread."""
 
     name: str

@@ -32,7 +32,7 @@ class Restorable(NamedTuple):
     text: str
 
 
-class MemoryAccess(NamedTuple):
+class MemoryAccess(msgspec.Struct, frozen=True):
     """Access to memory for background work. Only a main agent has it, since its parent judges what a subagent learned."""
 
     place: MemoryLocation

@@ -79,7 +79,8 @@ def _preview(given: HookInput, found: ToolText, directory: Path, budget: ResultB
     else:
         data = encoded(found.text)
         with open_spills(directory) as spills:
-            path, size, _ = spills.write(SPILLED + (given.tool_use_id or given.session_id), [data])
+            written = spills.write(SPILLED + (given.tool_use_id or given.session_id), [data])
+        path, size = written.path, written.size
         head = head_of(data, most, whole=True)
     return persisted(head, most=most, size=size, path=str(path), rest=rest_of(given.tool_use_id, Reach(read=True)))
 

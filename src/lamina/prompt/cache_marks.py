@@ -11,7 +11,8 @@ nothing is written to the cache that no later request repeats.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
+
+import msgspec
 
 from ..core.blocks import Wire
 
@@ -19,7 +20,7 @@ from ..core.blocks import Wire
 UNMARKABLE = ("thinking", "redacted_thinking")
 
 
-class BlockPosition(NamedTuple):
+class BlockPosition(msgspec.Struct, frozen=True):
     """The position of a request's last block: message index and block index."""
 
     message: int

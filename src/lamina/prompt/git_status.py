@@ -28,6 +28,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from ..core.errors import DiskError
 from ..core.settings.kinds import printable
 from ..disk.git import git_environ
@@ -51,7 +53,7 @@ _UNTRACKED = ("ls-files", "-z", "--others", "--exclude-standard", "--directory",
 _LOG = ("log", "-z", f"--max-count={MOST_COMMITS}", "--no-decorate", "--no-show-signature", "--format=%h %s")
 
 
-class GitAnswer(NamedTuple):
+class GitAnswer(msgspec.Struct, frozen=True):
     """The fields of a command's output. `whole` is False if the command took too long, printed too much or failed."""
 
     fields: tuple[str, ...]
@@ -215,13 +217,13 @@ HARMLESS = frozenset({"filemode", "ignorecase", "symlinks", "precomposeunicode",
 _VALUES = frozenset({"true", "false", "yes", "no", "on", "off", "input"})
 
 
-class GitRepository(NamedTuple):
+class GitRepository(msgspec.Struct, frozen=True):
     top: Path  # of the working tree
     git: Path  # HEAD and index
     common: Path  # objects and refs
 
 
-class GitHead(NamedTuple):
+class GitHead(msgspec.Struct, frozen=True):
     branch: str | None  # None if HEAD is detached
     commit: str | None  # None if there is no commit yet, or none was found
 

@@ -17,7 +17,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path, PurePosixPath
-from typing import Literal, NamedTuple
+from typing import Literal
+
+import msgspec
 
 # The file itself is level 0.
 DEEPEST = 5
@@ -46,12 +48,12 @@ _KEYS = frozenset(_KEY_NAMES.split())
 _ENVIRONMENT = r"\.env\.(?!(?:example|sample|template|dist)$).+"
 
 
-class IncludeTarget(NamedTuple):
+class IncludeTarget(msgspec.Struct, frozen=True):
     path: Path  # as spelled in the text
     real: Path  # with all links resolved
 
 
-class IncludeReach(NamedTuple):
+class IncludeReach(msgspec.Struct, frozen=True):
     """The files that a file may load. Managed and user files load anything. All others load what lies inside these
     directories and what was approved."""
 
@@ -60,7 +62,7 @@ class IncludeReach(NamedTuple):
     exempt: bool = False
 
 
-class ForbiddenInclude(NamedTuple):
+class ForbiddenInclude(msgspec.Struct, frozen=True):
     problem: str
 
 

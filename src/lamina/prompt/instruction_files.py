@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from hashlib import blake2b
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
@@ -73,7 +73,7 @@ class Instructions(msgspec.Struct, frozen=True):
     findings: tuple[str, ...] = ()
 
 
-class InView(NamedTuple):
+class InView(msgspec.Struct, frozen=True):
     """The instruction files in the model's view: their paths as shown, and digests of their texts as sent."""
 
     paths: frozenset[str] = frozenset()
@@ -83,7 +83,7 @@ class InView(NamedTuple):
 NOTHING_IN_VIEW = InView()
 
 
-class WantedFile(NamedTuple):
+class WantedFile(msgspec.Struct, frozen=True):
     """A file to load, with the context it is loaded in."""
 
     target: IncludeTarget
@@ -143,7 +143,7 @@ class InstructionLoader:
     def _take(self, wanted: WantedFile) -> None:
         target = wanted.target
         excludes = self._excludes if wanted.kind != "managed" else ()
-        excluded = any(matches(pattern, path.as_posix()) for pattern in excludes for path in target)
+        excluded = any(matches(pattern, path.as_posix()) for pattern in excludes for path in (target.path, target.real))
         if target.real in self._seen or excluded or not self._may_load(wanted):
             return
         if self._opened == MOST_FILES:
@@ -194,7 +194,7 @@ class InstructionLoader:
         return True
 
     def _keep(self, wanted: WantedFile, raw: str) -> None:
-        path, real = wanted.target
+        path, real = wanted.target.path, wanted.target.real
         scope = read_scope(raw)
         if scope.problem is not None and wanted.base is not None:
             self._find(f"{shown(path)}: its front matter {scope.problem}; the rule applies to all files.")
@@ -234,7 +234,7 @@ class InstructionLoader:
     def _include(self, wanted: WantedFile, text: str) -> None:
         """Load the includes of a file. The user's own file may include anything; once the chain enters the project, the
         project's limits apply."""
-        path, real = wanted.target
+        path, real = wanted.target.path, wanted.target.real
         reach = wanted.reach
         if real.is_relative_to(reach.project) and wanted.included_from is not None:
             reach = IncludeReach(reach.project, (reach.project,))

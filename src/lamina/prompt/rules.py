@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 
@@ -41,7 +41,7 @@ class ScopedRule(msgspec.Struct, frozen=True):
     globs: tuple[str, ...]
 
 
-class RuleScope(NamedTuple):
+class RuleScope(msgspec.Struct, frozen=True):
     """A file's text without its front matter. `globs` is empty for a rule that always applies."""
 
     text: str
@@ -50,7 +50,8 @@ class RuleScope(NamedTuple):
 
 
 def read_scope(text: str) -> RuleScope:
-    head, body, problem = split_front_matter(text)
+    split = split_front_matter(text)
+    head, body, problem = split.head, split.body, split.problem
     if head is None:
         return RuleScope(text, (), problem)
     quoted = "".join(f"{_quoted_line(line)}\n" for line in head.splitlines())

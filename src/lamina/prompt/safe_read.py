@@ -13,7 +13,8 @@ import errno
 import os
 import stat
 from pathlib import Path
-from typing import NamedTuple
+
+import msgspec
 
 from ..disk.dirfd import READ
 from ..disk.files import read_head
@@ -26,12 +27,12 @@ _ABSENT = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.EINVAL}
 _WIDE = (b"\xff\xfe", b"\xfe\xff")
 
 
-class FileText(NamedTuple):
+class FileText(msgspec.Struct, frozen=True):
     text: str
     owner: int  # user id; 0 on Windows
 
 
-class UnusableFile(NamedTuple):
+class UnusableFile(msgspec.Struct, frozen=True):
     """The reason a file was refused: the end of a sentence that begins with the file's name."""
 
     problem: str

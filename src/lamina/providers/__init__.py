@@ -16,7 +16,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from threading import Event
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 import msgspec
 
@@ -87,7 +87,7 @@ SHORT_NAMES = {
 }
 
 
-class Named(NamedTuple):
+class Named(msgspec.Struct, frozen=True):
     provider: str
     model: str
 
@@ -159,7 +159,7 @@ def open_provider(
                 from .served import served_model
 
                 served = served_model(base_url, key=api_key)
-                named = named._replace(model=served.name) if served is not None else named
+                named = msgspec.structs.replace(named, model=served.name) if served is not None else named
             return OpenAIProvider(named.model, api_key=api_key, base_url=base_url, **given)
         case _:
             from .offline import OfflineProvider

@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import pathlib
 import re
-from typing import NamedTuple
 
 import msgspec
 
@@ -135,7 +134,7 @@ def cost(model: str, usage: Usage) -> Cost:
     return Cost(_dollars(prices, usage) if prices else None, units)
 
 
-class Ratios(NamedTuple):
+class Ratios(msgspec.Struct, frozen=True):
     """The prices of a cache read, a cache write and an output token, over that of an input token."""
 
     read: float

@@ -11,6 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from .. import turn
 from ..conversation.cache_life import KEEP_ALIVE
 from ..conversation.isolate import take_job_results
@@ -348,7 +350,8 @@ class SessionBase(TurnUndo, SessionEdits, Inspection, SideCalls):
             if fate is None or fate == "answered":
                 problem = f"tool call {tool_use_id!r} already has a result" if fate else f"unknown tool call {tool_use_id!r}"
                 raise InputError("add_tool_result", problem, f"open calls: {', '.join(self.open_calls) or 'none'}")
-            handed = results.hand_in(self._c, tool_use_id, output, is_error=is_error)._replace(ours=ours)
+            handed = results.hand_in(self._c, tool_use_id, output, is_error=is_error)
+            handed = msgspec.structs.replace(handed, ours=ours)
             return self._list_sync.note(turn.add_results(self._c, (handed,))).uuid
 
     def _add_results(self, results: Sequence[ToolResult | HandedIn]) -> None:

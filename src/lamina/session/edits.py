@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from ..conversation import revision
 from ..conversation.state import Conversation
@@ -34,7 +36,7 @@ if TYPE_CHECKING:  # layer 4 is imported on first use
 SHORTEST = 4
 
 
-class TurnInView(NamedTuple):
+class TurnInView(msgspec.Struct, frozen=True):
     """A turn as the model currently sees it."""
 
     words: str  # the text of the user message that started it
@@ -48,7 +50,7 @@ def turn_in_view(items: Sequence[Item]) -> TurnInView:
     return TurnInView(" ".join(words.split()), len(items), items[0].uuid, items[-1].uuid)
 
 
-class UndoneDecision(NamedTuple):
+class UndoneDecision(msgspec.Struct, frozen=True):
     """The change that `undo` reverted."""
 
     id: str

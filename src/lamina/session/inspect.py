@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple
+
+import msgspec
 
 from ..conversation.state import Conversation
 from ..conversation.triggers import base
@@ -15,7 +16,7 @@ from ..prompt.break_causes import CacheBreak
 from ..providers.models import Cost
 
 
-class SessionStatus(NamedTuple):
+class SessionStatus(msgspec.Struct, frozen=True):
     """Background work, its usage, and current problems."""
 
     background_jobs: tuple[str, ...]  # names of the running jobs

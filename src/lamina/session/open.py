@@ -11,7 +11,9 @@ import os
 import stat
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from .. import __version__
 from ..core.errors import DiskError, InputError
@@ -52,14 +54,14 @@ MAX_BRANCH = 200
 RECORD_BEGINS = b'{"parentUuid":'
 
 
-class OpenedTranscript(NamedTuple):
+class OpenedTranscript(msgspec.Struct, frozen=True):
     session_id: str
     store: TranscriptStore
     live: LiveTranscript
     notices: tuple[str, ...]  # messages for the user
 
 
-class Opening(NamedTuple):
+class Opening(msgspec.Struct, frozen=True):
     """A transcript that is about to be loaded."""
 
     name: str
@@ -70,14 +72,14 @@ class Opening(NamedTuple):
     start: int = 0  # the offset in the store where the loaded part begins, if there is a head
 
 
-class AgentOf(NamedTuple):
+class AgentOf(msgspec.Struct, frozen=True):
     """The parent session of a subagent. The subagent's transcript is among the parent's files and names the parent."""
 
     session_id: str
     directory: Path | None  # the parent's files; None: the parent is in memory, and so is the subagent
 
 
-class SessionPlace(NamedTuple):
+class SessionPlace(msgspec.Struct, frozen=True):
     """The location of a session: home, working directory and, for a subagent, its parent. Without a home it is in memory only."""
 
     home: Path | None

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
+import msgspec
+
 from .. import turn
 from ..conversation import revision
 from ..conversation.exchange import record_answer
@@ -28,7 +30,7 @@ from .system_messages import ROLES
 Recorded = TypeVar("Recorded", Message, Attachment)
 
 
-class LoggedBlock(NamedTuple):
+class LoggedBlock(msgspec.Struct, frozen=True):
     """One recorded block, to be compared with the caller's list."""
 
     role: str
@@ -46,7 +48,7 @@ class SyncedMessage(NamedTuple):
     end: int  # number of blocks up to and including this message
 
 
-class NewMessage(NamedTuple):
+class NewMessage(msgspec.Struct, frozen=True):
     """A message of the caller's list that the last sync did not have."""
 
     message: Mapping[str, Any]
@@ -86,7 +88,7 @@ class MessageListSync:
             return list(new)
         if words and not system_messages.take_prompt(self._c, words, begun=bool(logged)):
             return list(new)
-        return [row._replace(blocks=()) for row in new]
+        return [msgspec.structs.replace(row, blocks=()) for row in new]
 
     def note(self, record: Recorded) -> Recorded:
         """Note a message that was recorded by another method of the session."""

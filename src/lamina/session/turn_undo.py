@@ -6,7 +6,9 @@ back: the user decides, because a memory outlives its conversation.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from ..conversation.revision import rewind
 from ..core.blocks import Text, ToolUse
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from ..memory.store.turn_changes import TakenBack, TurnChange
 
 
-class UndoneTurn(NamedTuple):
+class UndoneTurn(msgspec.Struct, frozen=True):
     """The turn that `undo_turn` removed from the conversation."""
 
     words: str  # the user's message

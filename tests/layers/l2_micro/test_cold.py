@@ -55,7 +55,7 @@ def followed(*records: Placed | Sequence[Placed]) -> Registry:
         for record in one if isinstance(one, Sequence) else [one]:
             view.add(record)
     registry = Registry()
-    registry.follow(view, RULES._replace(cold=True), size)
+    registry.follow(view, replace(RULES, cold=True), size)
     return registry
 
 
@@ -227,12 +227,13 @@ def test_an_answer_is_shortened_once_and_never_after_an_undo() -> None:
     keep_none = replace(COLD, keep_inputs=0)
     assert len(plan_cold(followed(records), keep_none).inputs) == 1
     gone = Clear("clear", None, "", {}, shortened={"call-w": [], "think-t": []})
-    assert plan_cold(followed(records, gone), keep_none)[1:] == ([], [])
+    planned = plan_cold(followed(records, gone), keep_none)
+    assert (planned.inputs, planned.thinking) == ([], [])
     view = View()
     for record in records:
         view.add(record)
     registry = Registry()
-    registry.follow(view, RULES._replace(cold=True, spared=frozenset({"call-w", "think-t", "0"})), size)
+    registry.follow(view, replace(RULES, cold=True, spared=frozenset({"call-w", "think-t", "0"})), size)
     planned = plan_cold(registry, keep_none)
     assert (planned.thinking, planned.inputs) == ([], [])
     assert "0" not in ids(planned.results)

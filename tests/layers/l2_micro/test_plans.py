@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from lamina.conversation.request import CacheEdits
+from lamina.conversation.request import CacheEdits, ConfirmedEdits
 from lamina.layers.l2_micro.plan import Clearing, Cycle, has_expired, pays, plan_edits, plan_idle, plan_size
 from lamina.layers.l2_micro.step import api_options, clears_by_itself, read_applied
 
@@ -83,11 +84,11 @@ def test_marks_wait_for_their_confirmation_and_are_named_in_every_request() -> N
     first = edits.send()
     assert edits.send() == first, "a call that failed changes nothing"
     done = edits.confirm({"deleted": list(first[:10])})
-    assert done == (first[:10], False)
+    assert done == ConfirmedEdits(first[:10], False)
     assert (edits.send(), edits.open) == (first, True)
     assert edits.confirm({"deleted": list(first)}).ids == first[10:]
     assert (edits.send(), edits.open) == (first, False)
-    assert edits.confirm({"deleted": list(first)}) == ((), False)
+    assert edits.confirm({"deleted": list(first)}) == ConfirmedEdits((), False)
 
 
 @pytest.mark.spec("M4")
@@ -146,16 +147,16 @@ CASE = Clearing(tokens=160_000, saved=40_000, rewritten=100_000, growth=1_000.0,
     ("case", "answer"),
     [
         pytest.param(CASE, True, id="41 calls save 164,000 and the break costs 115,000"),
-        pytest.param(CASE._replace(limit=147_000), False, id="28 calls save 112,000"),
-        pytest.param(CASE._replace(limit=148_000), True, id="29 calls save 116,000"),
-        pytest.param(CASE._replace(growth=2_000.0), False, id="a conversation that grows fast is full soon"),
-        pytest.param(CASE._replace(rewritten=150_000), False, id="results far in front of much that stays"),
-        pytest.param(CASE._replace(rewritten=0, limit=0), True, id="nothing stands behind them"),
-        pytest.param(CASE._replace(growth=None), False, id="too young to tell"),
-        pytest.param(CASE._replace(growth=0.0), False, id="it does not grow"),
-        pytest.param(CASE._replace(growth=-5.0), False, id="it shrinks"),
-        pytest.param(CASE._replace(limit=0), False, id="past the limit already: this call only"),
-        pytest.param(CASE._replace(saved=0, rewritten=0), False, id="nothing saved"),
+        pytest.param(replace(CASE, limit=147_000), False, id="28 calls save 112,000"),
+        pytest.param(replace(CASE, limit=148_000), True, id="29 calls save 116,000"),
+        pytest.param(replace(CASE, growth=2_000.0), False, id="a conversation that grows fast is full soon"),
+        pytest.param(replace(CASE, rewritten=150_000), False, id="results far in front of much that stays"),
+        pytest.param(replace(CASE, rewritten=0, limit=0), True, id="nothing stands behind them"),
+        pytest.param(replace(CASE, growth=None), False, id="too young to tell"),
+        pytest.param(replace(CASE, growth=0.0), False, id="it does not grow"),
+        pytest.param(replace(CASE, growth=-5.0), False, id="it shrinks"),
+        pytest.param(replace(CASE, limit=0), False, id="past the limit already: this call only"),
+        pytest.param(replace(CASE, saved=0, rewritten=0), False, id="nothing saved"),
     ],
 )
 def test_what_pays_where_no_compaction_comes(case: Clearing, answer: bool) -> None:
@@ -171,13 +172,21 @@ def test_an_entry_for_an_hour_costs_more_to_write() -> None:
     ("case", "left", "answer"),
     [
         pytest.param(CASE, Cycle(6_000, 0), False, id="reading 140,000 a call costs more than a summary now and then"),
-        pytest.param(CASE._replace(rewritten=0), Cycle(6_000, 0), False, id="even with no break at all"),
+        pytest.param(replace(CASE, rewritten=0), Cycle(6_000, 0), False, id="even with no break at all"),
         pytest.param(
-            CASE._replace(saved=140_000, rewritten=5_000), Cycle(6_000, 35_000), True, id="nearly all of it are old results"
+            replace(CASE, saved=140_000, rewritten=5_000),
+            Cycle(6_000, 35_000),
+            True,
+            id="nearly all of it are old results",
         ),
-        pytest.param(CASE._replace(rewritten=1_000), Cycle(100_000, 40_000), True, id="a compaction would leave hardly less"),
-        pytest.param(CASE._replace(growth=None), Cycle(6_000, 0), False, id="too young to tell"),
-        pytest.param(CASE._replace(limit=10_000), Cycle(6_000, 35_000), False, id="a limit below what a compaction leaves"),
+        pytest.param(
+            replace(CASE, rewritten=1_000),
+            Cycle(100_000, 40_000),
+            True,
+            id="a compaction would leave hardly less",
+        ),
+        pytest.param(replace(CASE, growth=None), Cycle(6_000, 0), False, id="too young to tell"),
+        pytest.param(replace(CASE, limit=10_000), Cycle(6_000, 35_000), False, id="a limit below what a compaction leaves"),
     ],
 )
 def test_what_pays_where_a_compaction_would_come_instead(case: Clearing, left: Cycle, answer: bool) -> None:
@@ -197,7 +206,7 @@ def test_a_dearer_break_never_pays_where_a_cheaper_one_does_not(
     count: int, saved: int, rewritten: int, growth: float, limit: int, kept: int
 ) -> None:
     cheap = Clearing(count, min(saved, count), rewritten, growth, limit)
-    dear = cheap._replace(rewritten=rewritten + 1_000)
+    dear = replace(cheap, rewritten=rewritten + 1_000)
     for left in (None, Cycle(5_000, kept)):
         assert pays(cheap, after_compaction=left, cold=False) or not pays(dear, after_compaction=left, cold=False)
 

@@ -7,7 +7,7 @@ API key is never read from them, not even through their `env` object.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -40,7 +40,7 @@ _STEERING = frozenset({"HOME", "USERPROFILE", "SSL_CERT_FILE", "SSL_CERT_DIR"})
 Judge: TypeAlias = Callable[[str], str | None]
 
 
-class Finding(NamedTuple):
+class Finding(msgspec.Struct, frozen=True):
     """A message about an ignored part of the settings. A finding never stops a session."""
 
     key: str
@@ -48,14 +48,14 @@ class Finding(NamedTuple):
     text: str
 
 
-class Document(NamedTuple):
+class Document(msgspec.Struct, frozen=True):
     """The JSON object of a settings file, and the path of the file."""
 
     data: Mapping[str, Any]
     path: str = ""
 
 
-class Level(NamedTuple):
+class Level(msgspec.Struct, frozen=True):
     source: Source
     values: Mapping[str, Resolved]
     findings: tuple[Finding, ...] = ()
@@ -116,9 +116,9 @@ class LevelReader(msgspec.Struct):
 
     def document(self, given: Document | Mapping[str, Any] | None) -> Level:
         """Read a settings file, or the arguments of code or a command line, where None means "not set"."""
-        data = given or {}
-        if isinstance(data, Document):
-            data, self.path = data
+        data = given.data if isinstance(given, Document) else given or {}
+        if isinstance(given, Document):
+            self.path = given.path
         if self.names:
             data = {key: raw for key, raw in data.items() if raw is not None}
         for key, raw in data.items():

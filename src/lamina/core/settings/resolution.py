@@ -17,7 +17,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from ..errors import SettingError
 from ..flags import Flags
@@ -118,7 +120,7 @@ class Settings(Table):
             if key not in level.values or not ignored(level.values[key]):
                 return level
             values = {each: found for each, found in level.values.items() if each != key}
-            return level._replace(values=values, by_variable=level.by_variable - {key})
+            return msgspec.structs.replace(level, values=values, by_variable=level.by_variable - {key})
 
         def refresh(settings: Settings) -> Settings:
             now = self.refreshed()
@@ -211,7 +213,7 @@ def _fill(
     return settings
 
 
-class _Decided(NamedTuple):
+class _Decided(msgspec.Struct, frozen=True):
     values: Values
     policy: Policy
     findings: tuple[Finding, ...]
@@ -259,7 +261,7 @@ def _fold(
 
 
 def _over(row: Setting[Any], higher: Resolved, lower: Resolved) -> Resolved:
-    return higher._replace(value=row.kind.join(higher.value, lower.value))
+    return msgspec.structs.replace(higher, value=row.kind.join(higher.value, lower.value))
 
 
 def _lowered(row: Setting[Any], tree: Resolved, own: Resolved, trusted: bool, findings: list[Finding]) -> Resolved:
@@ -270,7 +272,7 @@ def _lowered(row: Setting[Any], tree: Resolved, own: Resolved, trusted: bool, fi
     if allowed != row.kind.join(tree.value, own.value):
         limit = "the default, which requires trusting this directory" if own.source in NOBODY else "your own settings allow"
         findings.append(finding(row.key, tree.source, tree.detail, f"requests more than {limit}", "the lower value is used"))
-    return own if allowed == own.value else tree._replace(value=allowed)
+    return own if allowed == own.value else msgspec.structs.replace(tree, value=allowed)
 
 
 def _follow_rules(values: Values, by_source: Mapping[Source, Level]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar, overload
+from typing import Any, Generic, Literal, TypeAlias, TypeVar, overload
 
 import msgspec
 
@@ -84,7 +84,7 @@ MODEL_NAME = free_text(200)
 DURABILITY = one_of("full", "process")
 
 
-class Resolved(NamedTuple):
+class Resolved(msgspec.Struct, frozen=True):
     """A value with the level it came from, and the file, variable or rule at that level."""
 
     value: Any

@@ -16,7 +16,8 @@ from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager
 from hashlib import file_digest, sha256
 from pathlib import Path
-from typing import NamedTuple
+
+import msgspec
 
 from ...core.errors import DiskError
 from ..crash_points import point
@@ -53,14 +54,14 @@ def named_by(short: str) -> str | None:
     return name if name != short and _PLAIN.fullmatch(name) and bad_name(name) is None else None
 
 
-class ExistingResult(NamedTuple):
+class ExistingResult(msgspec.Struct, frozen=True):
     """A result that was stored before."""
 
     path: str
     size: int
 
 
-class WrittenResult(NamedTuple):
+class WrittenResult(msgspec.Struct, frozen=True):
     path: Path
     size: int  # bytes
     sha256: str

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -31,7 +31,7 @@ BOM = b"\xef\xbb\xbf"
 UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
-class JsonLine(NamedTuple):
+class JsonLine(msgspec.Struct, frozen=True):
     offset: int
     value: dict[str, Any]
 

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -391,7 +391,7 @@ def read_transcript(path: Path, *, start: int = 0, health: Health | None = None)
         yield read_record(line.value)
 
 
-class LiveTranscript(NamedTuple):
+class LiveTranscript(msgspec.Struct, frozen=True):
     """The part of a store that a conversation needs: its log, the offset where it starts, and the state in its checkpoint."""
 
     log: Log

@@ -7,7 +7,9 @@ message, before that message is first sent (R1, R3). Sizes are in characters, we
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple, TypeAlias, assert_never
+from typing import Literal, TypeAlias, assert_never
+
+import msgspec
 
 from ...core.policy import OncePolicy, ResultPolicy
 
@@ -32,14 +34,14 @@ Kind: TypeAlias = Literal["text", "fixed", "page", "empty"]
 ResultFate: TypeAlias = Literal["keep", "spill", "page", "mark"]
 
 
-class ArrivedResult(NamedTuple):
+class ArrivedResult(msgspec.Struct, frozen=True):
     tool: str
     size: int  # characters of its text
     weight: int  # bytes of its text
     kind: Kind = "text"
 
 
-class ResultBudget(NamedTuple):
+class ResultBudget(msgspec.Struct, frozen=True):
     per_tool: Mapping[str, int]
     default: int
     per_message: int
@@ -67,7 +69,7 @@ class ResultBudget(NamedTuple):
         return one.size > self.threshold(one.tool) or one.weight > self.single
 
 
-class _Load(NamedTuple):
+class _Load(msgspec.Struct, frozen=True):
     size: int
     weight: int
 

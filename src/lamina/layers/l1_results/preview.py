@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import codecs
 import re
-from typing import NamedTuple
+
+import msgspec
 
 from ...core.fence import escape
 from ...core.reach import EXPAND, Reach
@@ -36,7 +37,7 @@ _HEAD_TOP, _HEAD_BOTTOM = 2, 3
 _LONGEST_REASON = 300
 
 
-class Head(NamedTuple):
+class Head(msgspec.Struct, frozen=True):
     """The beginning of a result, and whether the result is binary."""
 
     text: str
@@ -101,7 +102,7 @@ def once_preview(head: Head, *, most: int, size: int, path: str, rest: str, most
     )
 
 
-class ShownParts(NamedTuple):
+class ShownParts(msgspec.Struct, frozen=True):
     """The parts of a result that are left after a cut. `whole` is its full length, 0 if only the beginning is known."""
 
     head: str

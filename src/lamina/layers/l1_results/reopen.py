@@ -6,7 +6,8 @@ import os
 from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple
+
+import msgspec
 
 from ...core.blocks import ToolResult, ToolUse, Wire, tool_result
 from ...core.errors import DiskError
@@ -20,7 +21,7 @@ from .preview import parts_of
 from .source import CHUNK, encoded
 
 
-class StandIn(NamedTuple):
+class StandIn(msgspec.Struct, frozen=True):
     """A logged block that replaced a result without a spill decision."""
 
     block: ToolResult
@@ -55,7 +56,8 @@ class LoggedResults:
 
     def stands_for(self, block: ToolResult) -> ToolResult:
         """Return the block that the log holds for this one, or the same block if there is no other."""
-        for shown, text in self.shown.get(block.tool_use_id, ()):
+        for stand_in in self.shown.get(block.tool_use_id, ()):
+            shown, text = stand_in.block, stand_in.text
             if text:
                 same = sha256(encoded(block.text)).hexdigest() == text
             else:

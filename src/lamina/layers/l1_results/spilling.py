@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+
+import msgspec
 
 from ...conversation import triggers
 from ...conversation.state import Conversation
@@ -31,7 +32,7 @@ from .source import CHUNK, Tape, is_json, tape_of
 SCANNED = 16 << 10
 
 
-class PreviewRoom(NamedTuple):
+class PreviewRoom(msgspec.Struct, frozen=True):
     """The maximum size of a preview, and what the model can open by itself."""
 
     characters: int
@@ -41,7 +42,7 @@ class PreviewRoom(NamedTuple):
     named: Callable[[str], str] = str  # how the model is told a path
 
 
-class SpilledResult(NamedTuple):
+class SpilledResult(msgspec.Struct, frozen=True):
     path: str
     size: int
     sha256: str

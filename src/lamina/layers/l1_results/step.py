@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Container, Iterable, Mapping, Sequence
-from typing import NamedTuple, assert_never
+from typing import assert_never
 
+import msgspec
 from msgspec.structs import replace
 
 from ...conversation.state import Conversation
@@ -35,7 +36,7 @@ from .spilling import ResultsState, Spilling, is_mixed, most_that_fits, unsent_r
 SHORTEST_CUT = 500
 
 
-class HandedIn(NamedTuple):
+class HandedIn(msgspec.Struct, frozen=True):
     """An incoming result with what is already known about it."""
 
     block: ToolResult
@@ -155,7 +156,7 @@ def settle(c: Conversation) -> None:
     calls = _calls(c, state.settled)
     frozen = c.log.view.replaced.keys() | before | state.cut
     arrived = [
-        one._replace(kind="fixed") if block.tool_use_id in frozen else one
+        msgspec.structs.replace(one, kind="fixed") if block.tool_use_id in frozen else one
         for block in unsent
         for one in (_arrived(c, budget, block, calls.get(block.tool_use_id)),)
     ]
@@ -251,14 +252,14 @@ def _arrived(
     fixed = block.is_error or is_mixed(block)
     one = ArrivedResult(tool, len(text), weigh(text, budget.whole if fixed else budget.threshold(tool)))
     if fixed:
-        return one._replace(kind="fixed")
+        return msgspec.structs.replace(one, kind="fixed")
     if not text or text.isspace():
-        return one._replace(kind="empty")
-    if call is not None and budget.exceeds(one._replace(size=one.size * 2)) and reads_a_spill(c, call):
-        return one._replace(kind="page")
+        return msgspec.structs.replace(one, kind="empty")
+    if call is not None and budget.exceeds(msgspec.structs.replace(one, size=one.size * 2)) and reads_a_spill(c, call):
+        return msgspec.structs.replace(one, kind="page")
     if block.tool_use_id in files:
         # The block holds only a part of the result; the complete one is over the threshold.
-        return one._replace(size=max(one.size, budget.threshold(tool) + 1))
+        return msgspec.structs.replace(one, size=max(one.size, budget.threshold(tool) + 1))
     return one
 
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from ...core.blocks import Block, RedactedThinking, Thinking, ToolUse, read_block
 from ...core.policy import ColdPolicy
@@ -24,7 +26,7 @@ IN_FILE = " The file had them after this call."
 AGAIN = " Expand {node} shows them."
 
 
-class ColdClearing(NamedTuple):
+class ColdClearing(msgspec.Struct, frozen=True):
     """The results to clear, and the answers whose thinking or inputs to clear."""
 
     results: list[Clearable]

@@ -9,7 +9,9 @@ pinned or restored.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from ...core.blocks import Block, Text, ToolResult, ToolUse, read_block, text
 from ...core.view import Item
@@ -30,14 +32,14 @@ IN_FILE = " The file has them, unless it was changed since."
 AGAIN = " Expand {node} shows them."
 
 
-class LongAnswer(NamedTuple):
+class LongAnswer(msgspec.Struct, frozen=True):
     """A record of an answer that could be shortened. `before` is the number of tokens in view before it."""
 
     item: Item
     before: int
 
 
-class ShortenedAnswer(NamedTuple):
+class ShortenedAnswer(msgspec.Struct, frozen=True):
     """A record of an answer as it is shown from now on."""
 
     record: str

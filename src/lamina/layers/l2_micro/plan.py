@@ -31,7 +31,8 @@ longer than the lifetime of its entries, or there is no cache) nothing is lost, 
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import NamedTuple
+
+import msgspec
 
 from ...conversation.request import CacheEdits
 from ...providers.models import UNITS_OUTPUT, UNITS_READ, UNITS_WRITE, UNITS_WRITE_1H
@@ -44,7 +45,7 @@ SECONDS = {"5m": 300, "1h": 3_600}
 SUMMARY_TOKENS = 3_000
 
 
-class Clearing(NamedTuple):
+class Clearing(msgspec.Struct, frozen=True):
     """A planned clearing and the state of the conversation."""
 
     tokens: int  # tokens of the next request without the clearing
@@ -54,7 +55,7 @@ class Clearing(NamedTuple):
     limit: int  # the threshold of autocompaction, or of a full window
 
 
-class Cycle(NamedTuple):
+class Cycle(msgspec.Struct, frozen=True):
     """The tokens left by a compaction: the fixed part before the messages, the summary, and the messages kept verbatim."""
 
     fixed: int

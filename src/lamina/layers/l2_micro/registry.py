@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import NamedTuple
+
+import msgspec
 
 from ...core.blocks import Block, RedactedThinking, Thinking, ToolResult, ToolUse, canonical
 from ...core.reach import EXPAND, Reach
@@ -61,7 +62,7 @@ GROWTH_ANSWERS = 20
 UNREAD = ToolCall("", 0)
 
 
-class Clearable(NamedTuple):
+class Clearable(msgspec.Struct, frozen=True):
     """A result that may be cleared. `before` is the number of tokens in view before it: clearing it rewrites everything after
     it."""
 
@@ -72,7 +73,7 @@ class Clearable(NamedTuple):
     call: ToolCall
 
 
-class OldAnswer(NamedTuple):
+class OldAnswer(msgspec.Struct, frozen=True):
     """A record with thinking or the text of a file, the number of its answer, and of the user messages before it."""
 
     item: Item
@@ -80,7 +81,7 @@ class OldAnswer(NamedTuple):
     said: int
 
 
-class Surfaced(NamedTuple):
+class Surfaced(msgspec.Struct, frozen=True):
     """A memory attachment, and the number of user messages before it."""
 
     record: str
@@ -88,7 +89,7 @@ class Surfaced(NamedTuple):
     said: int
 
 
-class Rules(NamedTuple):
+class Rules(msgspec.Struct, frozen=True):
     """The rules that decide whether a result is registered."""
 
     clearable: frozenset[str]

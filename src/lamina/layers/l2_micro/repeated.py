@@ -7,7 +7,9 @@ lines of the earlier one. A failed call changes nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from ...core.blocks import ToolResult, ToolUse, canonical
 
@@ -19,7 +21,7 @@ PAGE_LINES = 2_000
 UNCHANGED = "File unchanged since last read"
 
 
-class ToolCall(NamedTuple):
+class ToolCall(msgspec.Struct, frozen=True):
     """A call of a clearable tool. `answer` is the number of the answer that made it, `first` and `end` are the lines it reads."""
 
     tool: str

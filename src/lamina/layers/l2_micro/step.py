@@ -15,7 +15,9 @@ server repeats the same report in every response until it clears more, so only a
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from ...conversation.cache_life import is_cold
 from ...conversation.exchange import expect_break
@@ -237,7 +239,7 @@ CLEAR_THINKING = "clear_thinking_20251015"
 THINKING_TURNS = 1
 
 
-class Applied(NamedTuple):
+class Applied(msgspec.Struct, frozen=True):
     tokens: int
     edits: tuple[Wire, ...]
 
