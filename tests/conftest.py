@@ -10,6 +10,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
@@ -40,7 +41,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # `explore` looks for new ones: HYPOTHESIS_PROFILE=explore pytest tests/core
 settings.register_profile(
     "repeatable",
-    max_examples=50,
+    max_examples=25,
     derandomize=True,
     deadline=None,
     database=None,
@@ -103,6 +104,23 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("USERPROFILE", str(home))
     monkeypatch.setenv("LAMINA_HOME", str(home / ".lamina"))
+
+
+@pytest.fixture(autouse=True)
+def closed_clients(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Close the clients that a test left open: the garbage collector may reach a socket before the client that would close it."""
+    from lamina.providers.clients import Clients
+
+    used, sync = set[Clients](), Clients.sync
+
+    def remembered(self: Clients) -> Any:
+        used.add(self)
+        return sync(self)
+
+    monkeypatch.setattr(Clients, "sync", remembered)
+    yield
+    for clients in used:
+        clients.close()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -121,6 +121,7 @@ def test_a_private_name_is_found(code: str, found: list[str]) -> None:
     assert [*private_names(code)] == found
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(os.name == "nt", reason="the page is for a POSIX shell")
 def test_the_quick_start_runs_as_it_is_printed(tmp_path: Path) -> None:
     printed = [found["body"] for found in SHELL.finditer((ROOT / "docs/quickstart.md").read_text("utf-8"))]

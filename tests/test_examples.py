@@ -17,7 +17,13 @@ def said_by(example: Path) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("name", ["anthropic_loop.py", "openai_loop.py", "recall_loop.py", "coding_task.py"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "openai_loop.py",
+        *(pytest.param(name, marks=pytest.mark.exhaustive) for name in ("anthropic_loop.py", "recall_loop.py", "coding_task.py")),
+    ],
+)
 def test_an_example_runs_and_reads_most_of_its_input_from_the_cache(name: str, root: Path) -> None:
     said = said_by(root / "examples" / name)
     share = int(said.splitlines()[-1].partition("%")[0])
@@ -25,6 +31,7 @@ def test_an_example_runs_and_reads_most_of_its_input_from_the_cache(name: str, r
     assert "0 breaks" in said
 
 
+@pytest.mark.exhaustive
 def test_the_coding_task_is_done_with_a_model_and_without(root: Path) -> None:
     said = said_by(root / "examples" / "coding_task.py")
     assert said.count("(it failed)") == 2, "the test fails before each repair"

@@ -94,6 +94,7 @@ def run(code: str, *arguments: str) -> str:
     return done.stdout
 
 
+@pytest.mark.exhaustive
 def test_every_module_imports(root: Path) -> None:
     modules = [path for path in (root / "src" / "lamina").rglob("*.py") if path.name != "__init__.py"]
     assert int(run(IMPORT)) >= len(modules)

@@ -45,6 +45,7 @@ def test_a_command_that_hangs_is_stopped_at_its_time_with_all_it_started(
     pipe.join()
 
 
+@pytest.mark.exhaustive
 def test_a_command_that_prints_a_gigabyte_is_stopped_and_bounded(
     opened: Open, messages_server: MessagesServer, project: Path
 ) -> None:

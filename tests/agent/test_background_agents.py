@@ -72,6 +72,7 @@ def killed(server: MessagesServer, project: Path) -> threading.Event:
     return release
 
 
+@pytest.mark.exhaustive
 @pytest.mark.spec("A4", "Z4")
 def test_a_background_agent_that_a_crash_took_is_reported_as_lost_once(
     opened: Open, messages_server: MessagesServer, project: Path

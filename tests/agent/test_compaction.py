@@ -78,6 +78,7 @@ def test_the_persons_own_hooks_stand_around_it(opened: Open, messages_server: Me
     assert any("SessionStart was here" in words for message in agent.session.messages for words in texts(message))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.spec("Z4", "B1")
 def test_killed_while_the_summary_is_made(opened: Open, messages_server: MessagesServer, project: Path) -> None:
     """A resumed session has every message, and compacts again when it must."""

@@ -284,6 +284,7 @@ def test_an_error_in_json_is_a_document_and_exit_code_1(keyed: MessagesServer) -
     assert "odd" in document["result"]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.spec("Z4")
 @pytest.mark.skipif(os.name == "nt", reason="needs SIGKILL")
 def test_a_process_killed_in_the_middle_of_a_turn_has_kept_the_prompt(keyed: MessagesServer, tmp_path: Path) -> None:

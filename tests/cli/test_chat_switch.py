@@ -118,6 +118,7 @@ def test_no_window_that_was_asked_for_is_wider_than_the_new_model_takes(tmp_path
         assert window_of(session) == 900_000
 
 
+@pytest.mark.exhaustive
 @pytest.mark.prefix_free("one session with two models, each announced")
 def test_a_resumed_session_keeps_its_model(messages_server: MessagesServer, tmp_path: Path) -> None:
     def answer(*arguments: str) -> str:

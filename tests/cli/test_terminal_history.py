@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from lamina.cli.terminal.input_line import LONGEST, MOST_LINES, ChatHistory, append_line, read_lines
 
 
@@ -23,6 +25,7 @@ def test_two_chats_lose_none_of_each_others_lines(tmp_path: Path) -> None:
     assert len(list(ChatHistory(tmp_path).load_history_strings())) == 10
 
 
+@pytest.mark.exhaustive
 def test_the_file_stays_small(tmp_path: Path) -> None:
     content: bytes | None = None
     for number in range(MOST_LINES + 5):

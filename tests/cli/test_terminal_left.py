@@ -21,6 +21,7 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return place
 
 
+@pytest.mark.exhaustive
 def test_a_turn_that_was_cut_off_is_told_and_carried_on(work: Path) -> None:
     with Terminal("--permission-mode", "all", cwd=work) as terminal:
         terminal.prompt()

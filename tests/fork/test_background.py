@@ -34,11 +34,13 @@ class Gate:
 
 @pytest.fixture
 def background() -> Iterator[Background]:
+    before = threading.enumerate()
     made = Background()
     yield made
     made.abort()
     assert made.close(PATIENCE) == []
-    assert [thread.name for thread in threading.enumerate() if thread.name.startswith("lamina-")] == []
+    after = [thread.name for thread in threading.enumerate() if thread not in before]
+    assert [name for name in after if name.startswith("lamina-")] == []
 
 
 def landed(background: Background, name: str) -> list[tuple[str, Any]]:

@@ -334,6 +334,7 @@ def test_a_session_starts_with_the_index_and_the_inbox(project: Path, transcript
     assert hook("SessionStart", start, CLAUDE_CODE_DISABLE_AUTO_MEMORY="0") == ""
 
 
+@pytest.mark.exhaustive
 @pytest.mark.spec("U5")
 def test_a_long_index_is_cut_at_a_line(project: Path, transcript: Path) -> None:
     from lamina.mcp.hook_session import session_start
@@ -417,6 +418,7 @@ def test_a_hook_fails_open(project: Path, transcript: Path, monkeypatch: pytest.
     assert ask(project, "hook_result", {"tool_name": "Bash", "tool_response": "{broken"}) == {}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.spec("U4", "U5")
 def test_the_server_answers_hooks_by_tools_that_it_does_not_list(
     project: Path, transcript: Path, caplog: pytest.LogCaptureFixture

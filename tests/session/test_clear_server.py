@@ -51,6 +51,7 @@ CALLS, TOGETHER = 500, 4
 SHORT = "line of a file, nothing special in it\n" * 60
 
 
+@pytest.mark.exhaustive
 @pytest.mark.spec("M2", "B1", "K3")
 def test_five_hundred_calls_stay_within_the_window_with_a_receipt_for_every_clearing(
     make_messages_server: Make, tmp_path: Path

@@ -30,6 +30,7 @@ def policy_at(tokens: int) -> Policy:
     return replace(EARLY, window=replace(EARLY.window, autocompact_at=tokens))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.spec("B3", "T5")
 @pytest.mark.parametrize("system", ["Be brief.", LARGE])
 def test_an_absolute_trigger_counts_the_conversation_without_the_first_request(

@@ -16,7 +16,7 @@ from .words import Wire
 
 
 @pytest.mark.spec("C2", "C3")
-@pytest.mark.parametrize("ahead", [0, 10_000])
+@pytest.mark.parametrize("ahead", [0, pytest.param(10_000, marks=pytest.mark.exhaustive)])
 def test_images_and_documents_stay_out_of_the_summary_call(messages_server: MessagesServer, tmp_path: Path, ahead: int) -> None:
     source = {"type": "base64", "media_type": "image/png", "data": "aGVsbG8="}
     media: list[Wire] = [{"type": "image", "source": source}, {"type": "text", "text": "This is the screen."}]

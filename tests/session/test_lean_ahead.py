@@ -16,6 +16,7 @@ from .compacting import LONG, boundaries, opened, rounds, summarising
 from .noting import Seen, settle
 
 
+@pytest.mark.exhaustive
 @pytest.mark.spec("N3", "C1")
 def test_with_notes_on_the_lean_policy_compacts_with_a_summary_made_ahead_and_keeps_no_notes(
     messages_server: MessagesServer, tmp_path: Path

@@ -70,6 +70,7 @@ def long(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Long]:
         yield Long(session, work, server, provider, home)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.spec("B1", "R3", "M6")
 def test_every_record_has_one_fate_at_every_decision_and_can_be_opened_again(long: Long) -> None:
     made = Counter(prove(long.session, long.work))

@@ -45,6 +45,7 @@ def compacted(session: Session) -> str:
     return said(session.before_call()["messages"])[0]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.spec("N6", "C3")
 def test_what_the_person_said_and_the_files_used_stand_behind_the_notes_of_every_compaction(
     messages_server: MessagesServer, tmp_path: Path

@@ -69,6 +69,7 @@ def test_a_session_open_twice_in_one_process_is_forked_too(tmp_path: Path) -> No
 ROUNDS, PROCESSES, WORDS = 6, 4, 5
 
 
+@pytest.mark.exhaustive
 @needs_fork
 @pytest.mark.spec("Z3")
 def test_many_processes_that_resume_one_session_lose_no_record_and_share_no_file(tmp_path: Path) -> None:

@@ -51,6 +51,7 @@ BUSY = {"lean": False, "once": False, "cold": False, "session_notes": True, "col
 FULL = [("turn", number) for number in (99, 104, 9, 14, 29)]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.spec("B1", "K3", "Z4")
 @settings(examples(16), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(switches=SWITCHES, steps=STEPS)

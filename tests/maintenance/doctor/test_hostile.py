@@ -23,6 +23,7 @@ def sparse(path: Path, size: int) -> None:
     path.chmod(0o600)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.spec("Z7")
 def test_a_gigabyte_in_any_place_costs_little(patient: Patient, monkeypatch: pytest.MonkeyPatch) -> None:
     (patient.memory / ".history").mkdir(mode=0o700)

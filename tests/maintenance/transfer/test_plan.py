@@ -95,6 +95,7 @@ def test_evidence_goes_where_evidence_belongs() -> None:
     assert "src/db.py" not in item.wish.draft.body
 
 
+@pytest.mark.exhaustive
 @pytest.mark.spec("B13")
 @given(st.lists(topics, max_size=5))
 def test_importing_twice_changes_nothing_the_second_time(made: list[PortableTopic]) -> None:

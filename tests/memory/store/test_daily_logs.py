@@ -189,6 +189,7 @@ def test_whatever_is_written_the_log_only_grows_by_bullets(before: list[str], te
     assert all(line.startswith("- 14:05 ") and line.splitlines() == [line] for line in added.bullets)
 
 
+@pytest.mark.exhaustive
 @needs_fork
 @pytest.mark.spec("W2", "Z2")
 def test_sixteen_processes_lose_no_bullet_and_tear_none(tmp_path: Path) -> None:

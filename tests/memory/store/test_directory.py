@@ -274,6 +274,7 @@ def test_a_huge_file_is_read_in_part_and_never_replaced(store: DirectoryStore, m
         save(store)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.spec("B4")
 def test_a_long_file_made_by_hand_comes_back_from_the_trash(store: DirectoryStore, memory: Path) -> None:
     whole = "by hand\n" * 100_000
