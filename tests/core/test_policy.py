@@ -51,6 +51,13 @@ def test_the_classic_numbers_are_those_of_the_specification() -> None:
     assert window.autocompact_at is None
 
 
+@pytest.mark.spec("P4", "C3")
+def test_the_policies_that_save_leave_less_behind_a_compaction() -> None:
+    for policy in (BALANCED, THRIFTY):
+        assert (policy.compact.tail_min, policy.compact.tail_max, policy.compact.restored_tokens) == (30_000, 30_000, 10_000)
+        assert policy.compact.users_tokens == 5_000 < CLASSIC.compact.users_tokens
+
+
 def test_lean_compacts_earlier_and_keeps_a_verbatim_tail() -> None:
     assert LEAN.window.autocompact_at == 100_000
     assert (LEAN.compact.tail_min, LEAN.compact.tail_max) == (25_000, 45_000)

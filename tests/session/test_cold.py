@@ -125,6 +125,21 @@ def test_after_the_lifetime_of_the_cache_old_results_inputs_and_thinking_leave(w
     assert use.read == 0, "the cache was cold indeed"
 
 
+@pytest.mark.spec("P2", "P3")
+def test_an_answer_that_no_model_gave_keeps_no_cache_warm_and_counts_as_no_look_at_a_result(work: Working) -> None:
+    work.wait(hours=3)
+    work.session.add_user("Are you there?")
+    work.session.after_call({**answer("m", "No response requested."), "model": "<synthetic>", "usage": None})
+    conversation = conversation_of(work.session)
+    assert is_cold(conversation)
+    assert not conversation.log.view.items[-1].complete
+    path = work.session.path
+    work.session.close()
+    resumed = work.at_this_time(connected(work.server, work.home, policy=COLD, window=200_000, resume=path, capabilities=ABLE))
+    assert is_cold(conversation_of(resumed))
+    resumed.close()
+
+
 @pytest.mark.spec("P2")
 def test_a_warm_cache_and_a_policy_without_it_clear_nothing(
     work: Working, make_messages_server: Callable[..., MessagesServer], tmp_path: Path

@@ -126,7 +126,7 @@ def _exchanged(items: list[Item]) -> Iterator[Exchanged]:
     for item in items:
         if item.role == "user":
             asked, key = item.time, None
-        elif key is None or item.key != key:
+        elif item.from_model and (key is None or item.key != key):
             key = item.key or item.uuid
             yield Exchanged(asked, item.time, item.usage)
 

@@ -138,7 +138,8 @@ def record_answer(c: Conversation, reply: Reply, key: str | None = None) -> Sequ
         records.append(Message(new_id(), parent, time, "assistant", blocks, *said, request_id=reply.request_id))
         parent = records[-1].uuid
     before = c.count
-    note_answer(c, time, reply.usage)
+    if records[0].from_model:
+        note_answer(c, time, reply.usage)
     c.append([*records, *ttl_event(c, parent, time)])
     c.log.view.flat.prepare()
     if reply.usage is not None:

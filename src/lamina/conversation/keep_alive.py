@@ -38,10 +38,15 @@ class Sent(NamedTuple):
     seconds: float
 
 
+def can_renew(c: Conversation) -> bool:
+    """Return whether the last answer left something in a cache with marks."""
+    return c.prompt.ttl is not None and c.last.readable > 0 and not c.layer_state(KeepAlive).failed
+
+
 def wait_for_pause(c: Conversation) -> None:
-    """Start the job after an answer, if the answer left something in a cache with marks."""
+    """Start the job after an answer, if it left something that can be renewed."""
     cache = c.policy.cache
-    if c.prompt.ttl is None or not c.last.readable or c.layer_state(KeepAlive).failed:
+    if not can_renew(c):
         return
     handover, side, clock, limits = forks.hand_over(c), forks.side(c), c.clock, limits_of(c.settings)
 
@@ -59,6 +64,13 @@ def wait_for_pause(c: Conversation) -> None:
         return sent
 
     c.background.start(KEEP_ALIVE, job, partial(_take, c), later=True)
+
+
+def renew_now(c: Conversation) -> None:
+    """Send one such request at once. Replays call it, since their pauses take no time."""
+    if can_renew(c):
+        flow = run_fork(forks.hand_over(c), DIRECTIVE, purpose=KEEP_ALIVE, max_tokens=MOST_TOKENS)
+        forks.ended(c, KEEP_ALIVE, drive(flow, forks.side(c)), 0.0)
 
 
 def _take(c: Conversation, one: JobResult) -> None:

@@ -92,7 +92,7 @@ class Account:
         self._upto = len(view.items)
 
     def _add(self, c: Conversation, at: int, item: Item) -> None:
-        answer = (item.key or item.uuid) if item.role == "assistant" else None
+        answer = (item.key or item.uuid) if item.role == "assistant" and item.from_model else None
         if answer is not None and answer != self._answer:
             if self.base is None and item.usage is not None and _is_whole(c):
                 self.base = max(0, item.usage.prompt - estimate(self._seen) + estimate(self._reminder))

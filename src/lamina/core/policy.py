@@ -282,7 +282,8 @@ BALANCED = Policy(
     cold=ColdPolicy(clear=True, repeated=True),
     cache=CachePolicy(ttl="auto"),
     notes=NotesPolicy(must_pay=True),
-    compact=CompactPolicy(tail_min=30_000, tail_max=30_000, ahead_tokens=10_000, restored_tokens=10_000),
+    # In a long session, 20,000 tokens of user messages in every summary cost a fifth of the bill.
+    compact=CompactPolicy(tail_min=30_000, tail_max=30_000, users_tokens=5_000, ahead_tokens=10_000, restored_tokens=10_000),
     price=PricePolicy(factor=2.0),
 )
 

@@ -42,6 +42,11 @@ class Message(Linked, frozen=True):
     by: str | None = None  # the decision this record belongs to; both are revoked together
     request_id: str | None = None  # the provider's id of the request; written for other readers but never read back
 
+    @property
+    def from_model(self) -> bool:
+        """Whether a model wrote it, so that a request came before it. Some agents write answers themselves, as `<synthetic>`."""
+        return self.role == "assistant" and not self.silent and not (self.model or "").startswith("<")
+
 
 class Attachment(Linked, frozen=True):
     """Context inserted between messages, exactly as it was sent."""

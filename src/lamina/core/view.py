@@ -32,11 +32,12 @@ class Item(msgspec.Struct, frozen=True):
     stop_reason: str | None = None  # None on an answer: it was cut off, or its output count is only partial
     files: tuple[str, ...] = ()  # files whose text an attachment of another program shows
     whole: tuple[ToolResult, ...] = ()  # its results that were shown once, as the next complete answer saw them
+    from_model: bool = True  # False for an answer that a program wrote itself, without a request
 
     @property
     def complete(self) -> bool:
         """Whether this is an answer that the model finished, so that it has seen everything before it."""
-        return self.role == "assistant" and self.stop_reason not in (None, "pause_turn")
+        return self.role == "assistant" and self.from_model and self.stop_reason not in (None, "pause_turn")
 
     def as_seen(self) -> tuple[Block, ...]:
         """Return the blocks as the next complete answer saw them."""
@@ -137,7 +138,16 @@ class View:
         role: Literal["user", "assistant"] = "assistant" if record.role == "assistant" else "user"
         blocks = record.blocks if record.synthetic else tuple(self._shown(block) for block in record.blocks)
         item = Item(
-            record.uuid, role, blocks, kind, record.message_id, record.synthetic, record.time, record.usage, record.stop_reason
+            record.uuid,
+            role,
+            blocks,
+            kind,
+            record.message_id,
+            record.synthetic,
+            record.time,
+            record.usage,
+            record.stop_reason,
+            from_model=role == "user" or record.from_model,
         )
         self._append(self._shortened(item))
 
