@@ -1,30 +1,35 @@
 """What memory search finds, and when recall stays silent, per question, beside SQLite's FTS5 and bm25s in the same run.
 
-    python bench/find.py [--locomo FILE] [--messages DIR] [--out DIR] [--only locomo own silence]
+    python bench/find.py [--locomo FILE] [--messages DIR] [--out FILE] [--only locomo own silence] [--vectors DIR]
 
 locomo   `FILE` holds LoCoMo's conversations. Documents: session summaries, single facts, or turns with the one before. A question's score
          is the share of its evidence turns that the first five documents cover; by the three conversations the numbers were chosen with,
          by the others, and by all.
 own      `find_corpus.json`: paraphrases, five languages, and questions about the pages of docs/ as long documents. A question's score is 1
-         if the wanted memory is among the first five (mean reciprocal rank beside it). No number was chosen with this set, and the third
-         marked `held_out` is printed by itself.
+         if the wanted memory is among the first five (mean reciprocal rank beside it). Only the required cosine was chosen with it; the
+         third marked `held_out` is printed by itself.
 silence  `recall_corpus.json` alone and among 1,000 memories made of the sentences of docs/. Messages with a memory that helps, short
          messages without one, and with `--messages` long user messages of recorded sessions (Claude Code's files), which no memory helps.
+         Then `silence_corpus.json`: two stores with 30 short messages that a memory helps and 15 long ones that none helps, written before
+         the rule was read. Each store is alone, filled to 1,000 as above, and with `--locomo` filled with single facts.
 
-Words is the base; static, encoder are compared if their packages are installed (see docs/design/vectors.md), bm25s if it is. `--out`
-writes one JSON line per question and way: what was wanted, what was found. No model takes part.
+Words is the base; static and encoder, alone and fused with words, are compared if their packages are installed (docs/design/vectors.md),
+bm25s if it is. `--out` writes one JSON line per question and way: what was wanted, what was found. `--vectors` keeps the vectors in DIR, so
+that another run needs minutes instead of half an hour. No model takes part. Exits with 1 if a fusion finds less on LoCoMo than its better
+half.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import re
 import sqlite3
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple, TextIO
@@ -32,16 +37,17 @@ from typing import Any, NamedTuple, TextIO
 from lamina.core.errors import EncoderUnavailable
 from lamina.core.settings import Settings
 from lamina.disk.trees.rootdir import RootDir
-from lamina.memory.recall.encoders import load_encoder
+from lamina.memory.recall.encoders import WeightedEncoder, load_encoders
 from lamina.memory.recall.fusion import DEPTH, SimilarMemory, fuse
 from lamina.memory.recall.rank import Corpus, SearchDocument
 from lamina.memory.recall.threshold import LOOKED_AT, clear_fits
-from lamina.memory.recall.vectors import VectorTable
+from lamina.memory.recall.vectors import VectorTables
 from lamina.memory.store.topic_files import TopicHeader
 
 HERE = Path(__file__).parent
 MOST = 5
 CHOSEN_WITH = 3
+KINDS = ("static", "encoder")
 STORE = 1_000
 LONG_WORDS = range(70, 221)
 EVIDENCE = re.compile(r"D:?(\d+):(\d+)")
@@ -75,30 +81,57 @@ def words(documents: Sequence[SearchDocument]) -> Search:
     return lambda ask: [documents[each.at].file for each in corpus.rank(ask, MOST)]
 
 
-def with_vectors(kind: Any) -> Make | None:
+def with_vectors(kind: Any, *, alone: bool = False) -> Make | None:
     try:
-        encoder = load_encoder(Settings(recall_vectors=kind))
+        encoders = load_encoders(Settings(recall_vectors=kind))
     except EncoderUnavailable as error:
-        print(f"({kind} is left out. {error})")
+        if not alone:
+            print(f"({kind} is left out. {error})")
         return None
 
+    share = sum(each.share for each in encoders)
+
     def make(documents: Sequence[SearchDocument]) -> Search:
-        corpus, table = Corpus(documents), VectorTable(encoder)
         headers = [TopicHeader(each.file, each.name, each.description, None, 0.0, 0, 0, at) for at, each in enumerate(documents)]
-        texts = {each.file: f"{each.name}\n{each.description}\n{each.body}".strip() for each in documents}
+        corpus, table = Corpus(documents), encoded(kind, encoders, documents, headers)
         by_file = {header.file: header for header in headers}
-        with tempfile.TemporaryDirectory() as base:
-            table.follow(RootDir.open(base), headers, lambda some: [texts[header.file] for header in some])
 
         def search(ask: str) -> list[str]:
+            if alone:
+                close = table.similarities(ask, (), MOST)
+                return sorted(close, key=lambda file: -close[file])
             found = [(headers[each.at], each) for each in corpus.rank(ask, DEPTH)]
             similar = table.similarities(ask, [header.file for header, _ in found], DEPTH)
-            close = {file: SimilarMemory(by_file[file], cosine) for file, cosine in similar.items()}
-            return [header.file for header, _ in fuse(found, close, MOST)]
+            known = {file: SimilarMemory(by_file[file], cosine) for file, cosine in similar.items()}
+            return [header.file for header, _ in fuse(found, known, MOST, share)]
 
         return search
 
     return make
+
+
+# The directory for vectors, if one was named.
+_asked: dict[str, Path] = {}
+# Of each kind and list of documents; the list itself keeps its id from being used again.
+_encoded: dict[tuple[str, int], tuple[Sequence[SearchDocument], VectorTables]] = {}
+
+
+def encoded(
+    kind: str, encoders: Sequence[WeightedEncoder], documents: Sequence[SearchDocument], headers: Sequence[TopicHeader]
+) -> VectorTables:
+    """Return the vectors of the documents, made once for all ways to search them."""
+    if (known := _encoded.get((kind, id(documents)))) is not None:
+        return known[1]
+    table = VectorTables(encoders)
+    texts = {each.file: f"{each.name}\n{each.description}\n{each.body}".strip() for each in documents}
+    with tempfile.TemporaryDirectory() as base:
+        kept = Path(base)
+        if "vectors" in _asked:
+            kept = _asked["vectors"] / hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:16]
+        with RootDir.open(kept) as root:
+            table.follow(root, headers, lambda some: [texts[header.file] for header in some])
+    _encoded[kind, id(documents)] = documents, table
+    return table
 
 
 def fts5(documents: Sequence[SearchDocument]) -> Search:
@@ -143,7 +176,8 @@ def bm25s_way() -> Make | None:
 
 def ways() -> dict[str, Make]:
     found: dict[str, Make | None] = {"FTS5": fts5, "bm25s": bm25s_way(), "words": words}
-    found |= {f"words + {kind}": with_vectors(kind) for kind in ("static", "encoder")}
+    found |= {f"{kind} alone": with_vectors(kind, alone=True) for kind in KINDS}
+    found |= {f"words + {kind}": with_vectors(kind) for kind in KINDS}
     return {name: make for name, make in found.items() if make is not None}
 
 
@@ -193,17 +227,30 @@ def _units(sample: dict[str, Any], unit: str, number: int, said: list[tuple[str,
             yield turn, (said[at - 1][1] + "\n" if at else "") + text, [turn]
 
 
-def bench_locomo(path: Path, out: TextIO | None) -> None:
-    made = ways()
+def bench_locomo(path: Path, out: TextIO | None) -> bool:
+    """Print the table. Return whether each fusion finds at least as much as its better half, and the encoder as word vectors."""
+    made, whole = ways(), True
     print("| LoCoMo, evidence among five | conversations 1 to 3 | the others | all | ms a question |\n|---|---|---|---|---|")
     for unit in ("summaries", "single facts", "turns with the one before"):
-        stores = locomo(path, unit)
+        stores, shares = locomo(path, unit), dict[str, float]()
         for name, make in made.items():
             taken: list[float] = []
             scores = [_score(store, make(store.documents), taken, out, f"{unit}: {name}") for store in stores]
             parts = (scores[:CHOSEN_WITH], scores[CHOSEN_WITH:], scores)
-            row = " | ".join(f"{100 * statistics.fmean(x for part in some for x in part):.1f}" for some in parts)
+            means = [statistics.fmean(x for part in some for x in part) for some in parts]
+            row = " | ".join(f"{100 * mean:.1f}" for mean in means)
             print(f"| {unit}: {name} | {row} | {1000 * statistics.median(taken):.2f} |", flush=True)
+            shares[name] = means[-1]
+        for kind, less in (
+            ("static", "words"),
+            ("static", "static alone"),
+            ("encoder", "encoder alone"),
+            ("encoder", "words + static"),
+        ):
+            if shares.get(f"words + {kind}", 1.0) < shares.get(less, 0.0):
+                whole = False
+                print(f"words + {kind} finds less than {less} ({unit})", flush=True)
+    return whole
 
 
 def _score(store: Store, search: Search, taken: list[float], out: TextIO | None, way: str) -> list[float]:
@@ -272,6 +319,30 @@ def bench_silence(messages: Path | None, out: TextIO | None) -> None:
         print(f"| {len(documents)} | {cells} |", flush=True)
 
 
+def bench_unseen(locomo_file: Path | None, out: TextIO | None) -> None:
+    """Stores of which no number was chosen: alone, and filled to 1,000 memories of two kinds."""
+    fillings: dict[str, list[SearchDocument]] = {"alone": [], "sentences of docs/": made_memories(STORE)}
+    if locomo_file is not None:
+        facts = [document.body for store in locomo(locomo_file, "single facts") for document in store.documents]
+        fillings["facts of LoCoMo"] = as_memories(fact.split(") ", 1)[1] for fact in Random(1).sample(facts, STORE))
+    print(
+        "\n| unseen stores | memories | right memory found | others with it | wrong memories on long messages |\n|---|---|---|---|---|"
+    )
+    for part in json.loads((HERE / "silence_corpus.json").read_text("utf-8"))["stores"]:
+        own = [SearchDocument(each["file"], each["name"], each["description"], each["body"]) for each in part["memories"]]
+        for name, filling in fillings.items():
+            documents = [*own, *filling[: STORE - len(own)]]
+            bring = _brings(documents)
+            short = [(each["say"], each["want"], bring(each["say"])) for each in part["messages"]]
+            long = [(text[:80], "", bring(text)) for text in part["long"]]
+            for say, want, files in (*short, *long):
+                write(out, way=f"{part['name']}, {name}", id=say, wanted=[want] if want else [], found=files)
+            right = sum(want in files for _, want, files in short)
+            cells = f"{right} of {len(short)} | {sum(len(files) for *_, files in short) - right}"
+            wrong = sum(len(files) for *_, files in long)
+            print(f"| {part['name']}, {name} | {len(documents):,} | {cells} | {wrong} in {len(long)} |", flush=True)
+
+
 def _brings(documents: Sequence[SearchDocument]) -> Search:
     corpus = Corpus(documents)
 
@@ -291,8 +362,12 @@ def made_memories(count: int) -> list[SearchDocument]:
         lines = (line.strip("- *") for line in prose.splitlines() if not line.startswith(("|", "#", "<")))
         sentences += [each for line in lines for each in re.split(r"(?<=[.!?])\s+", line) if 8 <= len(each.split()) <= 25]
     Random(1).shuffle(sentences)
-    made = []
-    for at, sentence in enumerate(sentences[:count]):
+    return as_memories(sentences)[:count]
+
+
+def as_memories(texts: Iterable[str]) -> list[SearchDocument]:
+    sentences, made = list(texts), []
+    for at, sentence in enumerate(sentences):
         telling = [word for word in re.findall(r"[a-z]{4,}", sentence.lower()) if word not in STOP]
         name = "-".join(telling[:3]) or f"x{at}"
         made.append(SearchDocument(f"x{at}.md", name, sentence, f"{sentence} {sentences[(at * 7 + 5) % len(sentences)]}"))
@@ -329,16 +404,21 @@ def main() -> None:
     parser.add_argument("--messages", type=Path)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--only", nargs="+", choices=["locomo", "own", "silence"], default=["locomo", "own", "silence"])
+    parser.add_argument("--vectors", type=Path)
     asked = parser.parse_args()
+    if asked.vectors is not None:
+        _asked["vectors"] = asked.vectors
     out = asked.out.open("w", encoding="utf-8") if asked.out is not None else None
-    if "locomo" in asked.only and asked.locomo is not None:
-        bench_locomo(asked.locomo, out)
+    whole = "locomo" not in asked.only or asked.locomo is None or bench_locomo(asked.locomo, out)
     if "own" in asked.only:
         bench_own(out)
     if "silence" in asked.only:
         bench_silence(asked.messages, out)
+        bench_unseen(asked.locomo, out)
     if out is not None:
         out.close()
+    if not whole:
+        raise SystemExit(1)
 
 
 if __name__ == "__main__":

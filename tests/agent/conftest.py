@@ -19,6 +19,12 @@ def project(tmp_path: Path) -> Path:
     return lay_out((tmp_path / "project").resolve(), PROJECT)
 
 
+@pytest.fixture(autouse=True)
+def no_selector(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the ranker alone select memories: a model's selection would arrive between the requests that tests count."""
+    monkeypatch.setenv("LAMINA_RECALL_SELECTOR", "local")
+
+
 @pytest.fixture
 def opened(project: Path, messages_server: MessagesServer) -> Iterator[Callable[..., Agent]]:
     """Return a function that opens an agent in the project. `wire` and `waits` go to the provider, the rest to Agent.open."""

@@ -111,7 +111,7 @@ def test_it_shares_the_prompt_of_the_conversation_and_nothing_that_was_said(
     Script(messages_server, ORIENT)
     one.run("A secret of the conversation.")
     one.settle()
-    parent, first = messages_server.requests[0], forks(messages_server)[0]
+    parent, first = accepted(messages_server)[0], forks(messages_server)[0]
     assert (first.body["system"], first.body["tools"]) == (parent.body["system"], parent.body["tools"])
     assert "A secret of the conversation" not in json.dumps(first.messages)
     assert first.use is not None

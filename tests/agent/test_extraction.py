@@ -21,7 +21,7 @@ from lamina.memory.memory import Memory
 from lamina.session.base import working
 from lamina.testing import MessagesServer, Received
 
-from .agent_helpers import PATIENCE, lay_out, records, results
+from .agent_helpers import PATIENCE, accepted, lay_out, records, results
 
 Open = Callable[..., Agent]
 LONG = "The quick brown fox jumps over the lazy dog. " * 6_000
@@ -148,7 +148,7 @@ def test_the_review_shares_the_prefix_and_is_told_what_is_there(
     one = watched(settings=Settings(session_notes=False))
     one.run(f"Look at this. {LONG}")
     [fork] = forks(messages_server)
-    parent = messages_server.requests[0]
+    parent = accepted(messages_server)[0]
     assert fork.use is not None
     assert fork.use.read / fork.use.total >= 0.99
     assert [tool["name"] for tool in fork.body["tools"]] == [tool["name"] for tool in parent.body["tools"]]
@@ -331,7 +331,7 @@ def test_what_was_recalled_is_not_saved_again(
     body = "Integration tests run against a real database. No mocks, ever."
     writes(messages_server, one.memory / "again.md", topic(body, type="project", name="again", description="Databases"))
     one.run("What do our integration tests run against?")
-    assert any("<recalled-memory>" in json.dumps(message) for message in messages_server.requests[0].messages)
+    assert any("<recalled-memory>" in json.dumps(message) for message in accepted(messages_server)[0].messages)
     assert one.files == ["MEMORY.md", "testing-db.md"]
     assert one.events[0]["refused"]
 

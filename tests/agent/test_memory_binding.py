@@ -232,7 +232,7 @@ def test_a_resumed_session_sends_the_same_bytes(opened: Open, messages_server: M
     memory.save("another", type="project", description="Saved by somebody else since", body="b")
     again = opened(resume=agent.session.id, settings=Settings(extra_guidelines="Changed meanwhile."))
     again.run("And now?")
-    first, before, after = (messages_server.requests[index] for index in (0, -2, -1))
+    first, before, after = (accepted(messages_server)[index] for index in (0, -2, -1))
     for request in (before, after):
         assert [canonical(request.body[name]) for name in ("system", "tools")] == [
             canonical(first.body[name]) for name in ("system", "tools")

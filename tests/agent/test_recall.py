@@ -43,7 +43,7 @@ def recalled(texts: list[str]) -> list[str]:
 def test_a_model_gets_the_memory_beside_the_message(opened: Open, messages_server: MessagesServer, memory: Memory) -> None:
     messages_server.reply(text="A real one.")
     messages_server.reply(text="Yes.")
-    agent = opened()
+    agent = opened(settings=Settings(recall_selector="local"))
     agent.run(QUESTION)
     agent.run(f"{QUESTION} Really?")
     first, second = messages_server.requests

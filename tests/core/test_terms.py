@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import unicodedata
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina.core.terms import normal, sought, stem
+from lamina.core.terms import highlights, normal, sought, stem
 
 
 def without_shortcut(text: str) -> str:
@@ -51,3 +52,24 @@ def test_forms_of_a_word_meet(words: tuple[str, ...], one: str) -> None:
 def test_scripts_without_spaces_are_compared_in_pairs() -> None:
     assert sought("集成测试") == ["集成", "成测", "测试"]
     assert sought("Größe der DATENBANK") == ["gross", "der", "datenbank"]
+
+
+@pytest.mark.parametrize(("text", "question", "found"), [
+    ("Integration tests use a real database.", "which databases do the tests need?", ["tests", "database"]),
+    ("TESTING_db and Testers", "test", ["TESTING", "Testers"]),
+    ("Über die Prüfung: geprüft", "prüfung uber", ["Über", "Prüfung"]),
+    ("生产环境使用 Redis 缓存", "缓存在哪里? redis", ["Redis", "缓存"]),
+    ("the ﬁle is there", "file", ["ﬁle"]),
+    ("nothing here", "the of and", []),
+    ("", "test", []),
+])  # fmt: skip
+def test_highlights_are_the_words_that_a_question_finds(text: str, question: str, found: list[str]) -> None:
+    assert [text[start:end] for start, end in highlights(text, question)] == found
+
+
+@given(st.text(), st.text())
+def test_highlights_are_in_order_and_in_the_text(text: str, question: str) -> None:
+    ranges = highlights(text, question)
+    assert all(0 <= start < end <= len(text) for start, end in ranges)
+    assert all(one[1] < other[0] for one, other in pairwise(ranges))
+    assert len(highlights("test " * 2_000, "test", most=10)) == 10

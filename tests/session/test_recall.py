@@ -19,6 +19,7 @@ from lamina.memory.store.uses import read_uses
 from lamina.session.base import conversation_of
 from lamina.session.session import AsyncSession, Session
 from lamina.testing import MessagesServer, Received
+from lamina.testing.script import Status
 
 from .clearing import begun, until_cleared
 from .play import compact
@@ -342,13 +343,29 @@ def test_the_ranker_chooses_at_once_and_a_model_adds_what_it_missed(
 
 
 @pytest.mark.spec("Q4")
-def test_without_a_small_model_no_model_is_asked_unless_the_settings_say_so(
+@pytest.mark.parametrize(
+    ("settings", "models"),
+    [(Settings(), ["claude-haiku-5-5"]), (Settings(recall_selector="local"), []), (Settings(budget_calls=0), [])],
+)
+def test_the_cheapest_known_model_selects_unless_the_settings_or_the_budget_say_no(
+    home: Path, memory: Memory, messages_server: MessagesServer, settings: Settings, models: list[str]
+) -> None:
+    with at(messages_server, home, settings) as session:
+        with_a_call(session, messages_server, QUESTION)
+    assert [asked.body["model"] for asked in selections(messages_server)] == models
+
+
+@pytest.mark.spec("Q4")
+def test_a_small_model_that_the_server_does_not_have_is_asked_once(
     home: Path, memory: Memory, messages_server: MessagesServer
 ) -> None:
+    messages_server.answer_with(
+        lambda received: Status(status=404, message="model: claude-haiku-5-5") if is_selection(received) else "Done."
+    )
     with at(messages_server, home, Settings()) as session:
-        session.add_user(QUESTION)
-        session.ask()
-    assert selections(messages_server) == []
+        for question in (QUESTION, OTHER):
+            assert "testing-db.md" in files(with_a_call(session, messages_server, question))
+    assert len(selections(messages_server)) == 1
 
 
 @pytest.mark.spec("Q4")

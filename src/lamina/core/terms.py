@@ -14,6 +14,8 @@ from itertools import chain
 
 # Latin letters and digits form words; letters of any other script are compared in pairs, since a script may have no spaces.
 _RUN = re.compile(r"(?P<word>[a-z0-9]+)|[^\W_a-z0-9]+")
+# The same in a text that is not normalized.
+_LETTERS = re.compile(r"[^\W_]+")
 # Accents of Latin, Greek and Cyrillic letters. Marks of other scripts are part of their letters.
 _ACCENT = re.compile("[\u0300-\u036f]")
 # Characters that may be or contain an accent: letters of these scripts, and struck-out signs.
@@ -106,3 +108,36 @@ def sought(text: str) -> list[str]:
 def is_word(term: str) -> bool:
     """Whether the term is the stem of a Latin word and not a pair of characters."""
     return term.isascii()
+
+
+def highlights(text: str, question: str, most: int = 1_000) -> list[tuple[int, int]]:
+    """Return where a text matches the terms of a question: ranges of whole words, or of characters in scripts without spaces.
+
+    The ranges are in order and do not overlap. At most `most` are returned.
+    """
+    wanted = set(sought(question))
+    found: list[tuple[int, int]] = []
+    for run in _LETTERS.finditer(text) if wanted else ():
+        for start, end in _matches(run[0], wanted):
+            if found and found[-1][1] >= run.start() + start:
+                found[-1] = (found[-1][0], max(found[-1][1], run.start() + end))
+            else:
+                found.append((run.start() + start, run.start() + end))
+        if len(found) >= most:
+            return found[:most]
+    return found
+
+
+def _matches(run: str, wanted: set[str]) -> list[tuple[int, int]]:
+    plain = normal(run)
+    if len(plain) != len(run):  # letters that fold to several, such as a ligature: the word matches as a whole
+        return [(0, len(run))] if not wanted.isdisjoint(searchable(run)) else []
+    found: list[tuple[int, int]] = []
+    for part in _RUN.finditer(plain):
+        if part["word"] is not None:
+            found += [part.span()] if stem(part[0]) in wanted else []
+        else:
+            steps = ((part.start() + at, pair) for at, pair in enumerate(pairs(part[0])))
+            found += [(at, at + len(pair)) for at, pair in steps if pair in wanted]
+            found += [(part.start() + at, part.start() + at + 1) for at, sign in enumerate(part[0]) if sign in wanted]
+    return sorted(found)

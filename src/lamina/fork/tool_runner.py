@@ -358,6 +358,7 @@ def tool_runner_for(
     )
     context = Context(
         cwd=cwd,
+        memory_dir=memory_dir,
         roots=(cwd, *roots),
         environ=environ,
         scratch=scratch,

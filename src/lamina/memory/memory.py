@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -73,6 +74,10 @@ class Memory:
             place, readable, project=project, clock=lambda: stores["private"].store.clock(), settings=settings
         )
         self.notices = tuple(notice for gated in stores.values() for notice in gated.store.notices)
+        # A save never waits for a server: its vectors are made by the next search.
+        if settings is not None and settings.recall_vectors in ("static", "encoder"):
+            for scope in readable:
+                stores[scope].store.after_change = partial(self._library.encode_saved, scope)
 
     @classmethod
     def open(

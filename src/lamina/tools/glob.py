@@ -50,6 +50,8 @@ def _act(arguments: Wire, context: Context) -> ToolOutput:
     if os.path.isabs(pattern):
         # The permission check covers `path`; a pattern that leads elsewhere would bypass it.
         return failure(_relative(pattern))
+    if root == context.memory_dir and not os.path.lexists(root):
+        return _render([], stopped=False)
     if not os.path.isdir(root):
         return failure(
             f"{root} is not a directory. Give a directory as path." if os.path.lexists(root) else missing(root, context.cwd)

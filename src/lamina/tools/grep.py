@@ -31,6 +31,7 @@ from .tool import MAX_RESULT, STOPPED, Builtin, Context, ToolOutput, failure, fi
 
 # The default that users of other agents know.
 DEFAULT_LIMIT = 250
+NOTHING = "No matches."
 # Sorting by age needs all names; beyond this number nobody looks at the order.
 MAX_FILES = 10_000
 # A search that takes longer needs a narrower path.
@@ -96,6 +97,8 @@ class GrepRow(NamedTuple):
 
 def _act(arguments: Wire, context: Context, find: FindRipgrep) -> ToolOutput:
     root = resolve(arguments.get("path") or ".", context.cwd)
+    if root == context.memory_dir and not os.path.lexists(root):
+        return ToolOutput(NOTHING, facts={"files": 0, "lines": 0, "more": False})
     if not os.path.exists(root):
         return failure(missing(root, context.cwd))
     if not os.path.isdir(root) and not os.path.isfile(root):
@@ -212,7 +215,7 @@ def _render(
     more = rows.more or len(kept) < len(lines)
     notes = []
     if not lines:
-        notes.append("No matches.")
+        notes.append(NOTHING)
     if more:
         notes.append(f"[{len(kept):,} shown, more available. Narrow the search or raise head_limit.]")
     if ended.why == "timeout":

@@ -69,6 +69,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     """Everything a tool may touch. There is one per conversation; a fork's is made with `reads.clone()`."""
 
     cwd: Path
+    memory_dir: Path | None = None  # exists only after the first memory; until then a search in it finds nothing
     roots: tuple[Path, ...] = ()  # a symbolic link to a file is written through only if it leads into one of these
     target: Path | None = None  # the resolved path this call may write to; None if it was not judged
     reads: ReadState = msgspec.field(default_factory=ReadState)

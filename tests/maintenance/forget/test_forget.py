@@ -23,6 +23,7 @@ from lamina.disk.transcripts.store import read_transcript
 from lamina.maintenance.forget.forget import forget
 from lamina.maintenance.forget.subject import Subject
 from lamina.memory.memory import Memory
+from lamina.memory.recall.vectors import FILE as VECTORS
 from lamina.memory.store.directory import DirectoryStore
 from lamina.memory.store.topic_files import INDEX_FILE
 from lamina.session.base import conversation_of
@@ -78,8 +79,11 @@ def test_the_search_index_of_a_large_memory_goes_and_is_made_anew(home: Path, cw
         assert memory.recall(NAME)
         index = memory.path / INDEX_FILE
         assert index.exists()
+        vectors = memory.path / VECTORS.format("static")
+        vectors.write_text("numbers")
         forgotten(home, cwd)
         assert not index.exists(), "it holds words in pieces that no search for the name would find"
+        assert not vectors.exists(), "numbers tell what a text was about"
         assert memory.recall(NAME) == []
         assert memory.recall("Bob likes tea")
     assert b"anna" not in index.read_bytes().lower()

@@ -158,3 +158,11 @@ def test_any_texts_are_ranked_the_same_way_twice(documents: list[tuple[str, str,
     assert once == again
     assert all(each.score > 0 for each in once)
     assert [each.score for each in once] == sorted((each.score for each in once), reverse=True)
+
+
+def test_a_month_or_a_year_in_a_question_counts_twice() -> None:
+    texts = ("the offsite, planned in march 2023", "the offsite budget, planned")
+    corpus = Corpus([SearchDocument(f"{at}.md", "", "", text) for at, text in enumerate(texts)])
+    assert [each.at for each in corpus.rank("planned offsite budget", 2)] == [1, 0]
+    assert [each.at for each in corpus.rank("offsite budget in march", 2)] == [0, 1]
+    assert [each.at for each in corpus.rank("offsite budget of 2023", 2)] == [0, 1]

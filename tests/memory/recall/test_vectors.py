@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -15,11 +15,11 @@ import pytest
 
 from lamina.core.settings import Settings
 from lamina.memory.memory import Memory
-from lamina.memory.recall import encoders
+from lamina.memory.recall import encoders, library
 from lamina.memory.recall.fusion import LEAST_COSINE, SimilarMemory, fuse
 from lamina.memory.recall.rank import Ranked
 from lamina.memory.recall.vectors import FILE
-from lamina.memory.store.topic_files import TopicHeader
+from lamina.memory.store.topic_files import INDEX_FILE, TopicHeader
 
 WORDS = {"[UNK]": (0, 0), "car": (1, 0), "automobile": (1, 0), "garage": (0.9, 0.1), "soup": (0, 1), "lunch": (0.1, 0.9)}
 
@@ -34,13 +34,13 @@ def ranked(score: float) -> Ranked:
 
 def test_without_vectors_the_ranking_by_words_stays_as_it_is() -> None:
     words = [(header("a.md"), ranked(7.0)), (header("b.md"), ranked(3.0))]
-    assert [(head.file, each.score) for head, each in fuse(words, {}, 5)] == [("a.md", 7.0), ("b.md", 3.0)]
+    assert [(head.file, each.score) for head, each in fuse(words, {}, 5, 0.7)] == [("a.md", 7.0), ("b.md", 3.0)]
 
 
 def test_meaning_decides_between_memories_with_the_same_words_and_adds_close_ones() -> None:
     words = [(header("a.md"), ranked(7.0)), (header("b.md"), ranked(7.0)), (header("c.md"), ranked(1.0))]
     cosines = {"b.md": 0.6, "c.md": -0.5, "d.md": 0.8, "e.md": LEAST_COSINE - 0.01}
-    found = fuse(words, {file: SimilarMemory(header(file), cosine) for file, cosine in cosines.items()}, 5)
+    found = fuse(words, {file: SimilarMemory(header(file), cosine) for file, cosine in cosines.items()}, 5, 0.7)
     assert [head.file for head, _ in found] == ["b.md", "a.md", "d.md", "c.md"]
     assert [each.at for _, each in found] == [0, 1, 2, 3]
 
@@ -115,12 +115,79 @@ def test_a_memory_with_other_words_is_found_by_its_meaning(tmp_path: Path) -> No
 
 
 @pytest.mark.usefixtures("package")
+def test_a_save_stores_the_vector_and_the_next_search_encodes_the_question_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoded, encode = list[str](), encoders.StaticVectors.encode
+
+    def counted(self: encoders.StaticVectors, texts: Sequence[str], fitted: bytes) -> Any:
+        encoded.extend(texts)
+        return encode(self, texts, fitted)
+
+    with opened(tmp_path, "static") as memory:
+        memory.save("first", description="soup")
+        path = memory.path / FILE.format("static")
+        assert path.read_text().count("\n") == 2, "a line about the encoder and one for the memory"
+        fill(memory)
+        memory.recall("car")
+        memory.save("second", description="automobile", body="garage")
+        assert '"second.md"' in path.read_text()
+        monkeypatch.setattr(encoders.StaticVectors, "encode", counted)
+        assert {each.topic.name for each in memory.recall("car")} == {"parking", "second"}
+    with opened(tmp_path, "static") as memory:
+        memory.recall("soup")
+    assert encoded == ["car", "soup"]
+
+
+@pytest.mark.usefixtures("package")
+def test_vectors_follow_a_large_directory_and_an_index_that_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(library, "LARGE", 2)
+    with opened(tmp_path, "static") as memory:
+
+        def near(question: str) -> set[str]:
+            return {each.topic.name for each in memory.recall(question)}
+
+        fill(memory)
+        assert near("automobile") == {"parking"}
+        memory.save("second", description="garage")
+        memory.save("third", description="soup")
+        assert near("automobile") == {"parking", "second"}
+        memory.save("third", description="car")
+        assert near("automobile") == {"parking", "second", "third"}
+        memory.save("second", description="soup")
+        memory.remove("third")
+        assert near("automobile") == {"parking"}
+        # Another program changes the files, and the new index has seen as many changes as the old one.
+        (memory.path / INDEX_FILE).unlink()
+        near("automobile")
+        (memory.path / INDEX_FILE).unlink()
+        (memory.path / "parking.md").rename(memory.path / "food.md")
+        (memory.path / "moved.md").write_text("---\nname: moved\ndescription: garage\n---\ncar\n")
+        assert near("automobile") == {"parking", "moved"}
+
+
+def test_a_memory_is_encoded_by_sentence_and_short_ones_are_joined() -> None:
+    text = (
+        "parking\nWhere the car stands\nThe garage is behind the house, next to the trees. Yes. "
+        + "x" * 50
+        + "。車は車庫にあります。"
+    )
+    assert encoders.sentences(text) == [
+        "parking Where the car stands The garage is behind the house, next to the trees.",
+        f"Yes. {'x' * 50}。",
+        "車は車庫にあります。",
+    ]
+    assert encoders.sentences("") == [""]
+    assert len(encoders.sentences("A sentence with rather more than forty characters. " * 999)) == encoders.MOST_SENTENCES
+
+
+@pytest.mark.usefixtures("package")
 @pytest.mark.parametrize("damage", [b"", b"\x00" * 40, b"not a file of vectors", None, "half"])
 def test_a_damaged_file_of_vectors_is_made_anew(tmp_path: Path, damage: bytes | str | None) -> None:
     with opened(tmp_path, "static") as memory:
         fill(memory)
         before = [(each.topic.name, each.score) for each in memory.recall("automobile")]
-        path = memory.path / FILE
+        path = memory.path / FILE.format("static")
     whole = path.read_bytes()
     path.unlink()
     if damage is not None:

@@ -11,7 +11,7 @@ import pytest
 from lamina.core.settings import Settings
 from lamina.memory.memory import Memory
 from lamina.memory.store import uses
-from lamina.memory.store.index import MOST_INDEX, MOST_LINES, load_index, read_entries
+from lamina.memory.store.index import MOST_INDEX, MOST_LINES, SPARE_LINES, load_index, read_entries
 from lamina.memory.store.scopes import MemoryLocation
 from lamina.memory.store.uses import note_uses, read_uses
 
@@ -49,8 +49,8 @@ def test_a_new_line_is_sent_and_the_memory_that_left_is_found(memory: Memory, na
     sent = memory.indexes()[0].text
     assert f"]({name}.md)" in sent
     assert "Warning" not in sent
-    assert "51 more memories have no line here." in sent
-    assert len(listed(memory)) == MOST_LINES
+    assert f"{51 + SPARE_LINES} more memories have no line here." in sent
+    assert len(listed(memory)) == MOST_LINES - SPARE_LINES
     assert "m0000.md" in listed(memory), "it is used"
     assert "m0001.md" not in listed(memory), "it is the oldest"
     assert [found.topic.file for found in memory.recall("m0001", 1)] == ["m0001.md"]

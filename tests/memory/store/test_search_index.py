@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -67,7 +70,7 @@ def test_saved_renamed_and_removed_memories_are_found_without_a_comparison(
     memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory.recall("tests")
-    monkeypatch.setattr(SearchIndex, "is_current", lambda self, now: True)
+    monkeypatch.setattr(SearchIndex, "is_current", lambda self, now, for_names=False: True)
     memory.save("quokka", description="A marsupial", body="On an island.")
     assert [each.topic.name for each in memory.recall("marsupial")] == ["quokka"]
     memory.save("quokka", description="A smiling animal", body="On an island.")
@@ -76,6 +79,24 @@ def test_saved_renamed_and_removed_memories_are_found_without_a_comparison(
     assert [each.topic.body for each in memory.recall("smiling")] == ["On two islands.\n"]
     assert memory.remove("quokka")
     assert memory.recall("smiling") == []
+
+
+def test_saves_do_not_compare_all_files_again_and_again(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory.recall("tests")
+    (memory.path / "hand.md").write_text("---\nname: hand\ndescription: written by hand\n---\nplatypus\n")
+    compared, compare = list[object](), SearchIndex.compare
+
+    def counted(*arguments: Any) -> Any:
+        compared.append(arguments)
+        return compare(*arguments)
+
+    monkeypatch.setattr(SearchIndex, "compare", counted)
+    for number in range(5):
+        memory.save(f"quokka {number}", description="A marsupial")
+    memory.remove("quokka 4")
+    assert len(compared) == 1, "the file written by hand"
+    assert len(memory.recall("marsupial", k=9)) == 4
+    assert len(memory.recall("platypus")) == 1
 
 
 def test_many_saves_without_a_search_make_an_index_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,20 +171,30 @@ def test_an_index_damaged_while_it_is_open_costs_no_answer(memory: Memory) -> No
     assert [each.topic.name for each in memory.recall("marsupial")] == ["quokka"]
 
 
-def test_nothing_is_lost_when_the_index_is_deleted_while_two_work(memory: Memory, tmp_path: Path) -> None:
+WORK = """
+import sys
+from pathlib import Path
+from lamina.core.settings import Settings
+from lamina.memory.memory import Memory
+from lamina.memory.recall import library
+from lamina.memory.store.topic_files import INDEX_FILE
+
+library.LARGE, base, who = 30, Path(sys.argv[1]), sys.argv[2]
+with Memory.open(base, path=base / "memory", settings=Settings(durability="process")) as mine:
+    for number in range(12):
+        mine.save(f"{who} {number}", description=f"wombat {who}{number}")
+        if number % 4 == 3:
+            (mine.path / INDEX_FILE).unlink(missing_ok=True)
+        assert any(each.topic.name == f"{who} {number}" for each in mine.recall(f"{who}{number}")), number
+"""
+
+
+def test_nothing_is_lost_when_the_index_is_deleted_while_two_processes_work(memory: Memory, tmp_path: Path) -> None:
     memory.recall("tests")
-
-    def work(who: str) -> None:
-        with open_memory(tmp_path) as mine:
-            for number in range(8):
-                mine.save(f"{who} {number}", description=f"wombat {who}{number}")
-                if number == 4:
-                    (mine.path / INDEX_FILE).unlink(missing_ok=True)
-                assert any(each.topic.name == f"{who} {number}" for each in mine.recall(f"{who}{number}"))
-
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(work, ("left", "right")))
-    assert len(memory.recall("wombat", k=40)) == 16
+    workers = [subprocess.Popen([sys.executable, "-c", WORK, tmp_path, who]) for who in ("left", "right")]
+    assert [worker.wait(60) for worker in workers] == [0, 0]
+    assert len(memory.recall("wombat", k=40)) == 24
+    assert {f"{who} {number}" for who in ("left", "right") for number in range(12)} <= {each.name for each in memory.headers()}
 
 
 def test_where_no_index_can_be_stored_the_texts_are_searched(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,6 +202,18 @@ def test_where_no_index_can_be_stored_the_texts_are_searched(memory: Memory, mon
     (memory.path / INDEX_FILE).unlink()
     monkeypatch.setattr(SearchIndex, "open", classmethod(lambda cls, root: None))
     assert dict(found(memory, "flaky tests")) == pytest.approx(dict(before), rel=1e-6)
+
+
+@pytest.mark.parametrize("large", [30, 1_000])
+def test_a_memory_and_a_question_of_a_megabyte_are_bounded(memory: Memory, monkeypatch: pytest.MonkeyPatch, large: int) -> None:
+    monkeypatch.setattr(library, "LARGE", large)
+    (memory.path / "long.md").write_text("---\nname: long\ndescription: a platypus\n---\n" + "echidna wombat\n" * 70_000)
+    began = time.process_time()
+    for question in ("platypus", "echidna", "echidna " * 130_000, "x" * 1_000_000):
+        found = [each.topic.name for each in memory.recall(question, k=40)]
+        assert found == ([] if question.startswith("x") else ["long"])
+    assert time.process_time() - began < 5
+    assert (memory.path / INDEX_FILE).exists() == (large == 30)
 
 
 def test_a_word_of_every_memory_only_orders_those_with_a_rarer_one(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -283,7 +283,7 @@ class Table:
         "auto",
         one_of("auto", "local", "model", "both"),
         "Selector of memories for a message: the local ranker at once, a model in the background, or both: the model adds what the "
-        "ranker missed. `auto`: both if `lamina.smallModel` is set, else local.",
+        "ranker missed. `auto`: both if `lamina.smallModel` is set or a cheap model of the same maker is known, else local.",
         "Q4",
         "trusted",
     )

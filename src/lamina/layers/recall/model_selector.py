@@ -20,7 +20,7 @@ from ...conversation import forks
 from ...conversation.state import Conversation
 from ...core.blocks import Wire
 from ...core.effects import Ask
-from ...core.errors import Aborted, LaminaError
+from ...core.errors import Aborted, AuthFailed, BadRequest, LaminaError
 from ...core.reply import Reply
 from ...fork.background import JobResult
 from ...fork.fork import ForkOutcome
@@ -28,7 +28,7 @@ from ...fork.model_call import Deadline, own_headers
 from ...memory.recall.library import MemoryLibrary
 from ...memory.recall.plan import RecallQuestion, SeenMemories
 from ...memory.recall.selection import RecallChoice, SelectorReply, choose_by_model
-from .state import EVENT, SELECT, TOO_LATE, RecallState, memory_scopes_of
+from .state import EVENT, SELECT, TOO_LATE, RecallState, memory_scopes_of, selector_model
 from .step import enter, record_recall, seen_in
 
 
@@ -38,12 +38,14 @@ class ModelSelection(NamedTuple):
     message: str
     choice: RecallChoice
     reply: Reply | None
+    refused: str = ""  # a model that the server does not have, and that nobody chose
 
 
 def begin(c: Conversation, state: RecallState, asked: RecallQuestion, seen: SeenMemories) -> bool:
     """Start the selection job. Return whether it was started."""
     place, settings, project, policy = memory_scopes_of(c, state), c.settings, state.project, c.policy.surfacing
-    model, ask_side = settings.small_model or c.prompt.model, c.ask_side
+    model, ask_side = selector_model(c, state) or c.prompt.model, c.ask_side
+    own = model in (settings.small_model, c.prompt.model)
     turn = c.host.tool_runner.context.abort if c.host.tool_runner is not None else None
 
     def job(abort: Flag) -> ModelSelection | None:
@@ -52,7 +54,7 @@ def begin(c: Conversation, state: RecallState, asked: RecallQuestion, seen: Seen
         asking = _Asking(ask_side, Deadline(policy.wait_seconds, abort, turn))
         with MemoryLibrary.open(place, settings=settings, project=project) as memory:
             choice = choose_by_model(memory, asked, seen, policy, model=model, ask=asking)
-        return ModelSelection(asked.message, choice, asking.reply)
+        return ModelSelection(asked.message, choice, asking.reply, model if asking.refused and not own else "")
 
     return c.background.start(SELECT, job, partial(_take, c))
 
@@ -64,6 +66,7 @@ class _Asking:
         self._ask_side = ask_side
         self._until = until
         self.reply: Reply | None = None
+        self.refused = False
 
     def __call__(self, request: Wire) -> SelectorReply:
         try:
@@ -73,6 +76,7 @@ class _Asking:
                 raise
             return SelectorReply(failed="the model call timed out")
         except (LaminaError, OSError) as error:
+            self.refused = isinstance(error, BadRequest | AuthFailed)
             return SelectorReply(failed=str(error) or type(error).__name__)
         return SelectorReply(self.reply.text)
 
@@ -86,6 +90,8 @@ def _take(c: Conversation, one: JobResult) -> None:
         return
     if not isinstance(chosen, ModelSelection):
         return
+    if chosen.refused:
+        state.refused.add(chosen.refused)
     if chosen.reply is not None:
         usage = chosen.reply.usage
         if usage is not None:

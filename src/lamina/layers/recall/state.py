@@ -39,6 +39,19 @@ class RecallState:
         self.project = Path()
         self.placed = False
         self.counted: frozenset[str] = frozenset()  # files that the model read, and whose use was counted
+        self.refused: set[str] = set()  # small models that the server does not have
+
+
+def selector_model(c: Conversation, state: RecallState) -> str | None:
+    """Return the model that selects memories: `lamina.smallModel`, or the cheapest known model of the same maker. None if no
+    cheap one is known, or the server does not have it."""
+    from ...providers.models import costs_more, known, small_model
+
+    model = c.prompt.model
+    small = (
+        c.settings.small_model or small_model(model) or (model if known(model) is not None and not costs_more(model) else None)
+    )
+    return small if small not in state.refused else None
 
 
 def bring_memories(c: Conversation) -> None:

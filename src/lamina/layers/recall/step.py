@@ -32,7 +32,7 @@ from ...memory.recall.plan import (
 )
 from ...memory.recall.selection import RecallChoice, SurfacedMemory, choose_by_ranker
 from ...memory.store.uses import note_uses
-from .state import EVENT, RecallState, leave_selection, memory_scopes_of
+from .state import EVENT, RecallState, leave_selection, memory_scopes_of, selector_model
 
 
 def bring(c: Conversation) -> None:
@@ -57,17 +57,17 @@ def bring(c: Conversation) -> None:
             record_recall(c, asked.message, RecallChoice(), skipped=why)
     elif c.settings.recall_selector != "model":
         _recall_by_ranker(c, state, asked, seen, silent=again)
-        if not again and _adds_by_model(c):
+        if not again and _adds_by_model(c, state):
             _begin(c, state, asked, seen_in(c, state))
     elif not again and not _begin(c, state, asked, seen):
         _recall_by_ranker(c, state, asked, seen, silent=again)
 
 
-def _adds_by_model(c: Conversation) -> bool:
+def _adds_by_model(c: Conversation, state: RecallState) -> bool:
     """Return whether a model adds to the ranker's choice. Offline, the ranker would choose twice."""
-    selector = c.settings.recall_selector
-    wanted = selector == "both" or (selector == "auto" and bool(c.settings.small_model))
-    return wanted and c.prompt.model != LOCAL
+    if c.prompt.model == LOCAL or c.settings.recall_selector == "local":
+        return False
+    return c.settings.recall_selector == "both" or selector_model(c, state) is not None
 
 
 def _begin(c: Conversation, state: RecallState, asked: RecallQuestion, seen: SeenMemories) -> bool:

@@ -121,7 +121,8 @@ def _read_all(root: MemoryRoot, unread: dict[Path, DiskError | OSError]) -> list
 
 
 def _data(root: MemoryRoot, path: Path) -> bytes | None:
-    if is_database(path):  # holds texts in pieces that no search would find; it is removed with the other caches
+    # They hold texts in pieces or as numbers, which no search would find, and are removed with the other caches.
+    if is_database(path) or path.name.startswith("vectors-"):
         return b""
     if root.shared:  # a team's files may belong to others
         with open(path, "rb") as file:

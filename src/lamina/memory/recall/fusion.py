@@ -12,10 +12,8 @@ from typing import NamedTuple
 from ..store.topic_files import TopicHeader
 from .rank import Ranked
 
-# Chosen on LoCoMo 1 to 3: 0.5 to 1.0 find about as much.
-MEANING_SHARE = 0.7
 # A memory without a word of the question must be this close to it. Unrelated texts are as often above 0 as below.
-LEAST_COSINE = 0.25
+LEAST_COSINE = 0.15
 # The number of memories that each ranking contributes.
 DEPTH = 200
 
@@ -26,17 +24,18 @@ class SimilarMemory(NamedTuple):
 
 
 def fuse(
-    words: Sequence[tuple[TopicHeader, Ranked]], similar: Mapping[str, SimilarMemory], most: int
+    words: Sequence[tuple[TopicHeader, Ranked]], similar: Mapping[str, SimilarMemory], most: int, share: float
 ) -> list[tuple[TopicHeader, Ranked]]:
-    """Return the best of both, best first. Without similar memories this is the ranking by words."""
+    """Return the best of both, best first; `share` is the weight of a cosine. Without similar memories this is the ranking by
+    words."""
     best = max((ranked.score for _, ranked in words), default=1.0)
     found = dict[str, tuple[TopicHeader, Ranked]]()
     for header, ranked in words:
         cosine = similar[header.file].cosine if header.file in similar else 0.0
-        score = ranked.score / best + MEANING_SHARE * cosine if similar else ranked.score
+        score = ranked.score / best + share * cosine if similar else ranked.score
         found[header.file] = header, ranked._replace(score=max(score, 0.0))
     for file, (header, cosine) in similar.items():
         if file not in found and cosine >= LEAST_COSINE:
-            found[file] = header, Ranked(0, MEANING_SHARE * cosine, ((), (), ()))
+            found[file] = header, Ranked(0, share * cosine, ((), (), ()))
     ordered = sorted(found.values(), key=lambda each: (-each[1].score, each[0].file))[:most]
     return [(header, ranked._replace(at=at)) for at, (header, ranked) in enumerate(ordered)]

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self, TypeAlias, TypeVar
 
@@ -27,7 +29,7 @@ from .fusion import DEPTH, SimilarMemory, fuse
 from .rank import Corpus, Ranked, SearchDocument, explain, rank_indexed
 
 if TYPE_CHECKING:  # loaded only if the settings ask for vectors
-    from .vectors import VectorTable
+    from .vectors import VectorTables
 
 ScopeName: TypeAlias = Literal["private", "team"]
 
@@ -75,27 +77,38 @@ class MemoryLibrary:
         self.place = place
         self.problem = ""  # why the last search compared words only, though the settings ask for vectors
         self._settings = settings
-        self._vectors: dict[ScopeName, VectorTable] = {}
+        self._vectors: dict[ScopeName, VectorTables] = {}
         self.project = project  # the root for checking evidence
         self._scopes = scopes
         self._clock = clock
         self._corpus: tuple[list[TopicHeader], Corpus] | None = None
 
     @classmethod
-    def open(cls, place: MemoryLocation, *, settings: Settings, project: Path, after: MemoryLibrary | None = None) -> Self:
+    def open(
+        cls,
+        place: MemoryLocation,
+        *,
+        settings: Settings,
+        project: Path,
+        after: MemoryLibrary | None = None,
+        read_only: bool = False,
+    ) -> Self:
         """Open the memories in `place` for reading; nothing is created or repaired. Raises DiskError for an unreadable
         directory.
 
-        `after` is an earlier library, closed or not: its search data is reused if nothing has changed.
+        `after` is an earlier library, closed or not: its search data is reused if nothing has changed. `read_only` writes no
+        cache either.
         """
         private, team = scope_modes(settings)
         scopes: dict[ScopeName, TopicFiles] = {}
         before = after._scopes if after is not None else {}
         try:
             if private != "off" and os.path.lexists(place.path):
-                scopes["private"] = TopicFiles(RootDir.open(place.path, create=False), after=before.get("private"))
+                root = RootDir.open(place.path, create=False)
+                scopes["private"] = TopicFiles(root, after=before.get("private"), read_only=read_only)
             if place.team is not None and team != "off" and place.team.is_dir():
-                scopes["team"] = TopicFiles(RootDir.open(place.team, create=False, shared=True), after=before.get("team"))
+                root = RootDir.open(place.team, create=False, shared=True)
+                scopes["team"] = TopicFiles(root, after=before.get("team"), read_only=read_only)
         except DiskError:
             for files in scopes.values():
                 files.root.close()
@@ -126,48 +139,56 @@ class MemoryLibrary:
         if self._settings is None or self._settings.recall_vectors == "none" or most <= 0 or not query.strip():
             return self.search_words(query, most)
         words = self.search_words(query, max(most, DEPTH))
-        similar = self._similar(query, [header.file for header, _ in words.found])
-        return FoundMemories(fuse(words.found, similar, most), words.total)
+        similar, share = self._similar(query, [header.file for header, _ in words.found])
+        return FoundMemories(fuse(words.found, similar, most, share), words.total)
 
-    def _similar(self, query: str, beside: Sequence[str]) -> dict[str, SimilarMemory]:
-        """Return the memories closest to the query in meaning, and those `beside`. Empty if there are no vectors."""
-        from .encoders import load_encoder
-        from .vectors import VectorTable
-
-        found, self.problem = dict[str, SimilarMemory](), ""
+    def _similar(self, query: str, beside: Sequence[str]) -> tuple[dict[str, SimilarMemory], float]:
+        """Return the memories closest to the query in meaning, and those `beside`, and how much that counts. Empty if there are
+        no vectors."""
+        found, share, self.problem = dict[str, SimilarMemory](), 0.0, ""
         try:
-            if self._settings is None or (encoder := load_encoder(self._settings)) is None:
-                return {}
             for where, files in self._scopes.items():
-                table = self._vectors.setdefault(where, VectorTable(encoder))
-                if table.encoder is not encoder:
-                    table = self._vectors[where] = VectorTable(encoder)
-                headers = self._followed(files, table)
+                tables = self._tables(where)
+                share = sum(each.share for each in tables.encoders)
+                self._follow(files, tables)
                 own = [file.removeprefix(_PREFIX) for file in beside if self._scope_of(file) == where]
-                for file, cosine in table.similarities(query, own, DEPTH).items():
-                    if (header := headers(file)) is not None:
-                        found[with_prefix(header, where).file] = SimilarMemory(with_prefix(header, where), cosine)
+                for file, cosine in tables.similarities(query, own, DEPTH).items():
+                    header = with_prefix(tables.headers[file], where)
+                    found[header.file] = SimilarMemory(header, cosine)
         except EncoderUnavailable as error:
             self.problem = str(error)
-            return {}
-        return found
+            return {}, 0.0
+        return found, share
 
-    def _followed(self, files: TopicFiles, table: VectorTable) -> Callable[[str], TopicHeader | None]:
-        """Bring the vectors of a scope up to date. Return how to find a file's header."""
+    def _tables(self, where: ScopeName) -> VectorTables:
+        from .encoders import load_encoders
+        from .vectors import VectorTables
 
-        def texts(headers: Sequence[TopicHeader]) -> list[str]:
-            bodies = files.read_bodies(headers)
-            return [f"{header.name}\n{header.description}\n{bodies.get(header.file, '')}" for header in headers]
+        encoders = load_encoders(self._settings) if self._settings is not None else ()
+        tables = self._vectors.get(where)
+        if tables is None or [each.encoder.name for each in tables.encoders] != [each.encoder.name for each in encoders]:
+            tables = self._vectors[where] = VectorTables(encoders)
+        return tables
 
-        index = files.index()
+    def encode_saved(self, where: ScopeName, changed: Collection[str]) -> None:
+        """Store the vectors of memories that were just saved. If this fails, the next search makes them and reports why."""
+        files = self._scopes[where]
+        with suppress(DiskError, EncoderUnavailable):
+            self._tables(where).add(files.root, files.read_headers(changed), files.headers, partial(_texts, files))
+
+    def _follow(self, files: TopicFiles, tables: VectorTables) -> None:
+        """Bring the vectors of a scope up to date. After a few saves, only what they changed is compared."""
+        index, texts, known = files.index(), partial(_texts, files), tables.headers
         if index is None:
-            known = {header.file: header for header in files.headers()}
-            table.follow(files.root, list(known.values()), texts)
-            return known.get
-        if table.changes != (changes := index.changes()):
-            table.follow(files.root, index.headers(), texts)
-            table.changes = changes
-        return index.header
+            tables.follow(files.root, files.headers(), texts)
+        elif tables.state != (state := index.state()):
+            new = [each for each in index.headers(tables.state.last or 0) if known.get(each.file) != each]
+            replaced = sum(each.file in known for each in new)
+            if state.changes - tables.state.changes == len(new) + replaced:  # nothing else was removed
+                tables.follow_new(files.root, new, texts)
+            else:
+                tables.follow(files.root, index.headers(), texts)
+            tables.state = state
 
     def search_words(self, query: str, most: int) -> FoundMemories:
         """Return the memories that share a term with the query, best first."""
@@ -246,6 +267,12 @@ class MemoryLibrary:
 
     def _scope_of(self, file: str) -> ScopeName:
         return "team" if self.place.team is not None and file.startswith(_PREFIX) else "private"
+
+
+def _texts(files: TopicFiles, headers: Sequence[TopicHeader]) -> list[str]:
+    """Return what is encoded of memories: name, description and body."""
+    bodies = files.read_bodies(headers)
+    return [f"{header.name}\n{header.description}\n{bodies.get(header.file, '')}" for header in headers]
 
 
 def scope_modes(settings: Settings) -> tuple[Mode, Mode]:

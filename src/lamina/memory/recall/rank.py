@@ -36,6 +36,8 @@ LENGTH_SHARE = 0.75
 TITLE_BONUS = 1.5
 # Matching all of a question is worth more than matching one word many times. A larger share favours long documents.
 COVERAGE = 0.3
+# A month or a year in a question says when, so it counts twice. "May" is mostly another word.
+DATE_WEIGHT = 2.0
 # A longer question is a document, or contains one: its beginning and end give the subject. Each term costs a search.
 MOST_TERMS = 48
 MOST_CHARS = 8_000
@@ -47,6 +49,11 @@ INDEX_LEAST = 100
 # Candidates that an index of a large directory gives: its own order differs a little from ours.
 CANDIDATES = 200
 
+_MONTHS = """january february march april june july august september october november december januar februar märz juni juli oktober
+dezember enero febrero marzo abril junio julio agosto septiembre octubre noviembre diciembre janvier février avril juin juillet août
+septembre octobre novembre décembre"""
+_DATES = frozenset(stem(month) for month in normal(_MONTHS).split())
+_YEAR = re.compile("(?:19|20)[0-9]{2}")
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 _FIELD, _END = "\x01", "\x00"
 _REST = re.compile("[a-z0-9]*")
@@ -166,6 +173,8 @@ def _rank(counts: Mapping[str, _Places], documents: _Documents, most: int) -> li
         having[term] = rare = len(often) if documents.having is None else documents.having[term]
         # BM25's weight of a term. A term that no memory has weighs most: it is a part of the question without an answer.
         weight = math.log(1 + (documents.total - rare + 0.5) / (rare + 0.5))
+        if term in _DATES or _YEAR.fullmatch(term):
+            weight *= DATE_WEIGHT
         total += weight
         for at, count in often.items():
             scores[at] = scores.get(at, 0.0) + weight * count / (SATURATION + count)

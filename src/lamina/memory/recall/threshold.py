@@ -38,12 +38,12 @@ WEAK_SHARE = 0.5
 # A message of this many terms is judged as one sentence: "When can we ship? Tomorrow, Friday?"
 SHORT_MESSAGE = 10
 # A match must be this unlikely, in natural logarithms: more so among many memories and in a message of many sentences. The
-# three numbers keep the recall of 47 memories and bring 3 instead of 70 memories to 14 long messages in a store of 1,000.
+# three numbers keep the recall of 47 memories and bring 0 to 4 memories to 20 long messages in three stores of 1,000.
 PER_MEMORIES = 1.5
-PER_SENTENCES = 2.0
+PER_SENTENCES = 2.5
 ALLOWED = 3.0
-# The first and the last sentence are judged as in a message of two.
-EDGES = 2
+# The first and the last sentence are judged as in a message of three.
+EDGES = 3
 # Fewer memories than this say nothing about how common a word is.
 FEW_MEMORIES = 50
 # The characters in a typical word: of scripts whose characters are words or syllables, of kana, and of other alphabets, which

@@ -75,6 +75,7 @@ class DirectoryStore:
     __slots__ = (
         "_changed",
         "_indexed",
+        "after_change",
         "clock",
         "durability",
         "history",
@@ -94,6 +95,7 @@ class DirectoryStore:
         self.durability: Durability = durability
         self.history = MemoryHistory(root, durability=durability)
         self.notices: tuple[str, ...] = ()
+        self.after_change: Callable[[frozenset[str]], None] | None = None  # gets the changed files, outside the guard
         self._changed: set[str] = set()  # the files of the change under way
         self._indexed = False  # whether the search index was current before it
         self.index_file = IndexFile(root, durability=durability)
@@ -141,12 +143,14 @@ class DirectoryStore:
     def _changing(self) -> Iterator[None]:
         with hold_guard(self.root):
             self.repair()
-            self._indexed, self._changed = self.topic_files.has_current_index(), set()
+            self._indexed, self._changed = self.topic_files.index(for_names=True) is not None, set()
             try:
                 yield
             finally:
                 if self._indexed and self._changed:
                     self.topic_files.update_index(self._changed)
+        if self.after_change is not None and self._changed:
+            self.after_change(frozenset(self._changed))
 
     # Reading
 

@@ -29,6 +29,8 @@ from .topic_files import TopicHeader
 LINE_CHARS = 150
 MOST_LINES = 200
 MOST_BYTES = 25_000
+# Lines that leave a full index beyond the one that must: choosing them costs as much as all else in a save.
+SPARE_LINES = 10
 # A line of the longest kind in any script.
 _LINE_BYTES = 4 * LINE_CHARS
 # Three hundred times as much as is sent: a longer file is not an index. Earlier versions wrote up to 4 MiB.
@@ -175,9 +177,9 @@ def excess(text: str) -> tuple[int, int]:
 
 
 def is_full(text: str) -> bool:
-    """Tell whether the index may have no room for another line."""
+    """Tell whether lines may have left the index, or another one may not fit."""
     lines, size = excess(text)
-    return lines >= 0 or size > -_LINE_BYTES
+    return lines >= -SPARE_LINES or size > -SPARE_LINES * LINE_CHARS - _LINE_BYTES
 
 
 def note_rest(text: str, left: int) -> str:
@@ -189,7 +191,7 @@ def note_rest(text: str, left: int) -> str:
 
 
 def make_room(text: str, leaving: Iterable[str], *, keep: str) -> str:
-    """Return an index that fits: lines of the files in `leaving` go, the first ones first, as many as necessary.
+    """Return an index that fits: lines of the files in `leaving` go, the first ones first, until the next few lines fit too.
 
     If the index is still too long, it is mostly the user's. Then the line of `keep` goes to the top, so that it is sent.
     """
@@ -199,7 +201,7 @@ def make_room(text: str, leaving: Iterable[str], *, keep: str) -> str:
     sizes = {fold_name(found.file): len(line.encode("utf-8", "replace")) + 1 for line, found in _entries(text)}
     gone: set[str] = set()
     for file in map(fold_name, leaving):
-        if lines <= 0 and size <= 0:
+        if lines <= -SPARE_LINES and size <= -SPARE_LINES * LINE_CHARS:
             break
         if file in sizes:
             gone.add(file)

@@ -30,6 +30,8 @@ from .topic_files import INDEX_FILE, TopicHeader
 
 # A comparison with all files may take one part in this many of the time.
 SHARE_OF_TIME = 100
+# A writer compares this many times less often: it needs names and files, and only a name changed in place escapes it.
+LESS_FOR_NAMES = 100
 # Postings read for a question: the rarest words' first. Commoner words then only order what was found.
 MOST_POSTINGS = 20_000
 # Texts read at once while the index is made.
@@ -43,7 +45,7 @@ CREATE VIRTUAL TABLE words USING fts5(name, about, body, tokenize='ascii');
 CREATE VIRTUAL TABLE vocabulary USING fts5vocab(words, row);
 CREATE TABLE state (id INTEGER PRIMARY KEY, directories BLOB, compared REAL, seconds REAL);
 CREATE TABLE totals (id INTEGER PRIMARY KEY, topics INTEGER, about INTEGER, body INTEGER, changes INTEGER);
-INSERT INTO totals VALUES (1, 0, 0, 0, 0)
+INSERT INTO totals VALUES (1, 0, 0, 0, abs(random() / 4096))
 """
 # A name, a description and a body.
 Fields = tuple[str, str, str]
@@ -66,6 +68,14 @@ class Candidates(NamedTuple):
     total: int
     about: float
     body: float
+
+
+class IndexState(NamedTuple):
+    """What an index has seen. `changes` grows by one with every memory entered or removed, from a random number on, so two
+    indexes are never in the same state. `last` is the highest id, which a removal makes free again."""
+
+    changes: int
+    last: int | None
 
 
 Bodies = Callable[[Sequence[TopicHeader]], Mapping[str, str]]
@@ -108,12 +118,12 @@ class SearchIndex:
 
     # Freshness
 
-    def is_current(self, now: float) -> bool:
+    def is_current(self, now: float, *, for_names: bool = False) -> bool:
         row = self._database.execute("SELECT directories, compared, seconds FROM state").fetchone()
         if row is None:
             return False
         directories, compared, seconds = row
-        if not 0 <= now - compared < SHARE_OF_TIME * seconds:
+        if not 0 <= now - compared < SHARE_OF_TIME * seconds * (LESS_FOR_NAMES if for_names else 1):
             return False
         known = msgspec.msgpack.decode(directories, type=dict[str, int])
         return known == self._times(known)
@@ -135,7 +145,7 @@ class SearchIndex:
             known = {
                 file: (number, header) for number, file, header in self._database.execute("SELECT id, file, header FROM topics")
             }
-            current = {header.file: msgspec.msgpack.encode(header) for header in there if _is_text(header.file)}
+            current = {header.file: msgspec.msgpack.encode(header) for header in there if is_text(header.file)}
             changed = [
                 header
                 for header in there
@@ -191,17 +201,14 @@ class SearchIndex:
     def total(self) -> int:
         return int(self._database.execute("SELECT topics FROM totals").fetchone()[0])
 
-    def changes(self) -> int:
-        """Return a number that grows with every change."""
-        return int(self._database.execute("SELECT changes FROM totals").fetchone()[0])
+    def state(self) -> IndexState:
+        return IndexState(*self._database.execute("SELECT changes, (SELECT max(id) FROM topics) FROM totals").fetchone())
 
-    def headers(self) -> list[TopicHeader]:
+    def headers(self, first: int = 0) -> list[TopicHeader]:
+        """Return the memories in the order they were entered, from the one with this id on."""
         decode = msgspec.msgpack.Decoder(TopicHeader).decode
-        return [decode(data) for (data,) in self._database.execute("SELECT header FROM topics ORDER BY id")]
-
-    def header(self, file: str) -> TopicHeader | None:
-        found = self._database.execute("SELECT header FROM topics WHERE file = ?", (file,)).fetchone()
-        return None if found is None else msgspec.msgpack.decode(found[0], type=TopicHeader)
+        rows = self._database.execute("SELECT header FROM topics WHERE id >= ? ORDER BY id", (first,))
+        return [decode(data) for (data,) in rows]
 
     def file_named(self, key: str) -> str | None:
         """Return the first file of the memories whose name has this key."""
@@ -266,7 +273,7 @@ def _transaction(database: sqlite3.Connection) -> Iterator[None]:
     database.execute("COMMIT")
 
 
-def _is_text(file: str) -> bool:
+def is_text(file: str) -> bool:
     try:
         file.encode()
     except UnicodeEncodeError:

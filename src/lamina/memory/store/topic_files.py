@@ -84,11 +84,20 @@ _FILE, _MTIME = attrgetter("file"), attrgetter("mtime_ns")
 class TopicFiles:
     """The topics of one directory; a second scan reads only what changed."""
 
-    __slots__ = ("_index", "_known", "_loaded", "_texts", "clock_ns", "root")
+    __slots__ = ("_index", "_known", "_loaded", "_texts", "clock_ns", "read_only", "root")
 
-    def __init__(self, root: RootDir, *, clock_ns: Callable[[], int] = time.time_ns, after: TopicFiles | None = None) -> None:
-        """Use `root`. `after` is an earlier instance for the same directory, whose root may be closed."""
+    def __init__(
+        self,
+        root: RootDir,
+        *,
+        clock_ns: Callable[[], int] = time.time_ns,
+        after: TopicFiles | None = None,
+        read_only: bool = False,
+    ) -> None:
+        """Use `root`. `after` is an earlier instance for the same directory, whose root may be closed. `read_only` writes no
+        cache."""
         self.root = root
+        self.read_only = read_only
         self._known: dict[str, TopicHeader] = after._known if after is not None else {}  # newest first
         self._loaded: bool = after is not None and after._loaded
         self._texts: dict[str, tuple[TopicHeader, str]] = after._texts if after is not None else {}
@@ -101,47 +110,33 @@ class TopicFiles:
 
     # The index of a large directory
 
-    def index(self, *, create: bool = False) -> SearchIndex | None:
-        """Return the search index, up to date; None for a small directory, or if the index cannot be used."""
+    def index(self, *, create: bool = False, for_names: bool = False) -> SearchIndex | None:
+        """Return the search index, up to date; None for a small directory, or if the index cannot be used. `for_names` accepts
+        one that may miss what another program changed in place in the last minutes."""
         if not self._has_index(create=create):
             return None
         import sqlite3
 
         try:
             assert self._index is not None
-            if not self._index.is_current(self._now()):
+            if not self._index.is_current(self._now(), for_names=for_names):
                 self._index.compare(self.headers, self.read_bodies, self._now())
         except sqlite3.Error:
             self.drop_index()
         return self._index
 
-    def has_current_index(self) -> bool:
-        """Tell whether there is an index that needs no comparison with the files."""
-        if not self._has_index():
-            return False
-        import sqlite3
-
-        try:
-            return self._index is not None and self._index.is_current(self._now())
-        except sqlite3.Error:
-            self.drop_index()
-            return False
-
     def is_listed(self, file: str) -> bool:
         """Tell whether a file of this name, in any spelling, is in a large directory. True if that is unknown."""
-        index = self.index()
+        index = self.index(for_names=True)
         return index is None or index.has_file(file)
 
     def update_index(self, files: Collection[str]) -> None:
         """Enter our own change of these files to an index that was current before it."""
         import sqlite3
 
-        found = [ScannedFile(file, info.st_mtime_ns, info.st_size, info.st_ino) for file in files if (info := self._stat(file))]
-        heads = read_heads(self.root, [one.file for one in found], HEAD_BYTES)
-        headers = [read_header(one, heads[one.file]) for one in found if one.file in heads]
         try:
             if self._index is not None:
-                self._index.update(files, headers, self.read_bodies)
+                self._index.update(files, self.read_headers(files), self.read_bodies)
         except sqlite3.Error:
             self.drop_index()
 
@@ -152,6 +147,8 @@ class TopicFiles:
             self._index = None
 
     def _has_index(self, *, create: bool = False) -> bool:
+        if self.read_only:
+            return False
         try:
             inode = os.stat(os.path.join(self.root.path, INDEX_FILE)).st_ino
         except OSError:
@@ -180,6 +177,12 @@ class TopicFiles:
 
     # Heads
 
+    def read_headers(self, files: Iterable[str]) -> list[TopicHeader]:
+        """Return the heads of these files, without those that do not exist."""
+        found = [ScannedFile(file, info.st_mtime_ns, info.st_size, info.st_ino) for file in files if (info := self._stat(file))]
+        heads = read_heads(self.root, [one.file for one in found], HEAD_BYTES)
+        return [read_header(one, heads[one.file]) for one in found if one.file in heads]
+
     def files(self) -> list[ScannedFile]:
         return self._compared({}).other
 
@@ -197,7 +200,7 @@ class TopicFiles:
         found = self._with(sort_newest_first(fresh), kept)
         young = {header.file for header in fresh if began - header.mtime_ns <= RACY_NS}
         self._known = {header.file: header for header in found if header.file not in young}
-        if len(fresh) >= _WORTH_WRITING:
+        if len(fresh) >= _WORTH_WRITING and not self.read_only:
             self._to_disk()
         return found
 
@@ -282,7 +285,7 @@ class TopicFiles:
         key, direct = name_key(name), file_name(name)
         if (topic := self.topic(direct)) is not None and name_key(topic.name) == key:
             return direct
-        if (index := self.index()) is None:
+        if (index := self.index(for_names=True)) is None:
             headers = self.headers()
             index = self.index(create=True) if len(headers) >= LARGE else None
             if index is None:
@@ -317,7 +320,7 @@ class TopicFiles:
         """Return a file name that no other memory has, in any spelling."""
         from .draft import second_file  # reading memories must not load code that only writers need
 
-        first, index = file_name(name), self.index()
+        first, index = file_name(name), self.index(for_names=True)
         for file in (first, second_file(first, name_key(name)), second_file(first, name)):
             # A link or a device there is refused before anything is written; a directory of that name counts as taken.
             taken = self.root.twin(file) is not None if index is None else index.has_file(file)
