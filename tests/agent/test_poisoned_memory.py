@@ -122,7 +122,7 @@ def test_a_page_removes_no_memory_and_rewrites_no_line_of_the_index(
     assert memory.index() == "- [review](review.md) — Every change is reviewed\n"
     assert "waits for the user's approval" in said["w1"]
     assert "says more than its memory does" in said["w2"]
-    assert [(one.action, one.name) for one in memory.waiting()] == [("remove", "review.md")]
+    assert [(one.action, one.name) for one in memory.waiting()] == [("remove", "review")]
 
 
 @pytest.mark.spec("B6", "S7")

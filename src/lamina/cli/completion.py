@@ -82,7 +82,7 @@ def memories() -> Offers:
 @_completion
 def removed() -> Offers:
     """Offer removed memories first, since those are restored most often, then existing ones with older versions."""
-    from .memory import find_trash
+    from ..memory.store.journal import find_trash
 
     with _memory() as memory:
         yield from ((version.name, "in the trash") for version in find_trash(memory.log()))

@@ -201,6 +201,8 @@ memory_command.add_command(
 @with_memory
 def log_command(memory: Memory, name: str | None, removed: bool) -> Reported:
     """List changes with their author, reason and time, newest first."""
+    from ..memory.store.journal import find_trash
+
     versions = find_trash(memory.log(name)) if removed else memory.log(name)
     lines = (f"{one.id}  {minute(one.time)}  {one.action} {one.name}{_from(one)}{_by(one)}" for one in versions)
     return [_change(version) for version in versions], lines
@@ -351,14 +353,6 @@ def _change(version: MemoryVersion) -> dict[str, Any]:
         "memory": version.memory,
         **why,
     }
-
-
-def find_trash(versions: list[MemoryVersion]) -> list[MemoryVersion]:
-    """Return the removals, newest first, that have not been restored since."""
-    last: dict[str, MemoryVersion] = {}
-    for version in versions:
-        last.setdefault(f"{version.file.startswith('team/')} {version.memory}", version)
-    return [version for version in last.values() if version.action == "remove"]
 
 
 def _from(version: MemoryVersion) -> str:

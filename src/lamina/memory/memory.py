@@ -13,6 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Self
 
+import msgspec
+
 from ..core.errors import DiskError, InputError, PathRefused
 from ..core.settings import Mode, Scope, Settings
 from ..disk.paths.memory_paths import check_root
@@ -27,13 +29,13 @@ from .store.evidence import Freshness, check_evidence, pin_evidence, read_eviden
 from .store.history import GUARD
 from .store.history import HISTORY_DIRECTORY as HISTORY
 from .store.index import INDEX, is_full, load_index, note_rest, read_entries
-from .store.journal import BlamedLine, blame
+from .store.journal import BlamedLine, blame, digest_of
 from .store.modes import INBOX, GatedStore, Proposal
 from .store.project_identity import identify
 from .store.scopes import TEAM, AgentMemoryLocation, AgentScope, MemoryLocation, StrPath, locate_memory, project_root
 from .store.topic import Kind, Topic, evidence_of
-from .store.topic_files import TopicHeader
-from .store.turn_changes import TakenBack, TurnChange, find_turn_changes, take_back
+from .store.topic_files import TopicHeader, changed_meanwhile
+from .store.turn_changes import TakenBack, TurnChange, find_act_changes, find_turn_changes, take_back
 
 SCOPES: Mapping[AgentScope, Scope] = {"user": "agentUser", "project": "agentProject", "local": "agentLocal"}
 IGNORED = ".gitignore"
@@ -51,6 +53,14 @@ class LoadedIndex(NamedTuple):
 
     path: Path
     text: str
+
+
+class Merged(NamedTuple):
+    """The result of a merge. `unfinished` is why the index may lack the new line."""
+
+    topic: Topic
+    act: str
+    unfinished: str = ""
 
 
 class Memory:
@@ -148,10 +158,14 @@ class Memory:
         modified: float | None = None,
         scope: ScopeName = "private",
         why: ChangeReason | None = None,
+        base: str | None = None,
     ) -> Saved | Proposed:
-        """Save or update a memory. Without `why` the user counts as its author. `modified` dates a memory created elsewhere."""
+        """Save or update a memory. Without `why` the user counts as its author. `modified` dates a memory created elsewhere.
+
+        With `base`, the memory is saved only if its file still has that digest (`digest`); an empty one means a new memory.
+        """
         draft = Draft(name, type, description, body, self.pin(evidence), modified)
-        done = self.store(scope).save(draft, why=why or ChangeReason("user"))
+        done = self.store(scope).save(draft, why=why or ChangeReason("user"), base=base)
         return done._replace(topic=with_prefix(done.topic, scope)) if isinstance(done, Saved) else done
 
     def pin(self, evidence: Sequence[str]) -> tuple[str, ...]:
@@ -169,6 +183,12 @@ class Memory:
             if (topic := self.store(scope).get(asked)) is not None:
                 return with_prefix(topic, scope)
         return None
+
+    def digest(self, file: str) -> str:
+        """Return the digest of a memory's file, for a change that must not overwrite a newer version; empty if there is none."""
+        scope, asked = self._asked(file)[0]
+        gated = self.store(scope)
+        return digest_of(gated.store.topic_files.whole(asked)) if gated.readable else ""
 
     def topics(self) -> list[Topic]:
         return [with_prefix(topic, scope) for scope, gated in self._stores.items() for topic in gated.topics()]
@@ -191,14 +211,60 @@ class Memory:
         """Return the full path of a topic's file in its scope."""
         return self._library.where(file)
 
-    def remove(self, name: str, *, why: ChangeReason | None = None) -> bool:
-        """Move a memory to the trash, from where `restore` brings it back. Return False if nothing was removed."""
-        return any(self.store(scope).remove(asked, why=why or ChangeReason("user")) for scope, asked in self._asked(name))
+    def remove(self, name: str, *, why: ChangeReason | None = None, base: str | None = None) -> bool:
+        """Move a memory to the trash, from where `restore` brings it back. Return False if nothing was removed.
+
+        With `base`, the file is removed only if it still has that digest.
+        """
+        reason = why or ChangeReason("user")
+        return any(self._remove(self.store(scope), asked, reason, base) for scope, asked in self._asked(name))
+
+    def _remove(self, gated: GatedStore, name: str, why: ChangeReason, base: str | None) -> bool:
+        if base is None:
+            return gated.remove(name, why=why)
+        there = gated.store.raw(name)
+        if there is None or digest_of(there.data) != base:
+            raise changed_meanwhile(name)
+        return gated.drop(there.file, why=why, expected=there.data) is True
 
     def forget(self, name: str, *, why: ChangeReason | None = None) -> bool:
         """Deprecated name of `remove`: only `lamina forget` deletes for good."""
         warnings.warn("Memory.forget is now Memory.remove: it moves to the trash.", DeprecationWarning, stacklevel=2)
         return self.remove(name, why=why)
+
+    def merge(
+        self,
+        name: str,
+        gone: str,
+        *,
+        body: str,
+        description: str = "",
+        type: Kind | None = None,
+        base: tuple[str, str] | None = None,
+        why: ChangeReason | None = None,
+    ) -> Merged:
+        """Give a memory the text of two, and move the other one to the trash. `base` are the digests of both files as the caller
+        knows them; a memory that was changed since is not overwritten. `take_back(changes_of_act(merged.act))` undoes it."""
+        places = [scope for scope, asked in self._asked(name) if self.store(scope).get(asked) is not None]
+        scope = places[0] if places else self._asked(name)[0][0]
+        own, other = (next((asked for at, asked in self._asked(one) if at == scope), "") for one in (name, gone))
+        if not other:
+            raise InputError(gone, "is in another scope", "merge memories of one scope")
+        why = why or ChangeReason("user", f"merged {gone} into {name}")
+        why = msgspec.structs.replace(why, act=why.act or os.urandom(6).hex())
+        kept = self.store(scope).get(own)
+        evidence = evidence_of(kept) if kept is not None else ()
+        draft = Draft(kept.name if kept is not None else own, type, description, body, evidence)
+        done = self.store(scope).merge(draft, other, why=why, base=base)
+        return Merged(with_prefix(done.topic, scope), why.act, done.unfinished)
+
+    def changes_of_act(self, act: str) -> list[TurnChange]:
+        """Return the changes of one act, for `take_back`."""
+        return [
+            change._replace(file=f"{TEAM}/{change.file}" if scope == TEAM else change.file)
+            for scope, gated in self._stores.items()
+            for change in find_act_changes(gated, act)
+        ]
 
     def index(self, scope: ScopeName = "private") -> str:
         return self.store(scope).index()
@@ -233,11 +299,13 @@ class Memory:
                 return blame(versions, found.data.decode("utf-8", "replace"))
         return []
 
-    def restore(self, name: str, version_id: str | None = None, *, why: ChangeReason | None = None) -> Topic:
-        """Restore a removed memory or an older version, byte for byte."""
+    def restore(
+        self, name: str, version_id: str | None = None, *, why: ChangeReason | None = None, base: str | None = None
+    ) -> Topic:
+        """Restore a removed memory or an older version, byte for byte. With `base`, only if the file still has that digest."""
         asked = self._asked(name)
         scope, known = next(((scope, known) for scope, known in asked if self.store(scope).log(known)), asked[0])
-        return with_prefix(self.store(scope).restore(known, version_id, why=why or ChangeReason("user")), scope)
+        return with_prefix(self.store(scope).restore(known, version_id, why=why or ChangeReason("user"), base=base), scope)
 
     # The changes of a turn
 

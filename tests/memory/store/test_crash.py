@@ -174,6 +174,7 @@ def test_on_a_full_disk_what_is_said_of_a_save_is_true(tmp_path: Path, fault: Fa
     assert said == {"done", "unfinished"} or not Extent.every
 
 
+@pytest.mark.exhaustive
 @pytest.mark.spec("S6", "S3")
 def test_an_index_line_that_was_left_old_is_renewed_and_one_that_a_person_worded_is_not(tmp_path: Path) -> None:
     renewed = 0
@@ -204,6 +205,7 @@ def test_a_save_that_failed_is_not_told_as_one_that_happened(tmp_path: Path) -> 
     assert failed or not Extent.every
 
 
+@pytest.mark.exhaustive
 @pytest.mark.spec("S6", "Z12")
 def test_a_removal_that_did_not_reach_its_file_leaves_the_memory_listed(tmp_path: Path) -> None:
     lacked = 0
@@ -215,6 +217,7 @@ def test_a_removal_that_did_not_reach_its_file_leaves_the_memory_listed(tmp_path
     assert lacked
 
 
+@pytest.mark.exhaustive
 @pytest.mark.spec("S6", "Z12")
 def test_a_line_that_a_crash_left_out_is_added_and_said(tmp_path: Path) -> None:
     mended = 0
@@ -238,3 +241,25 @@ def test_an_acknowledged_change_has_its_line(tmp_path: Path) -> None:
             assert len(versions) == 2 or not run.said, run
             if body(store, "old") == "two":
                 assert (versions[0].action, versions[0].why) == ("save", ME), run
+
+
+def do_merge(directory: Path, say: Say) -> None:
+    with DirectoryStore.open(directory / "memory") as store:
+        store.merge(Draft("kept", type="project", description="d both", body="kept and one"), "old", why=ME)
+        say("done")
+
+
+@pytest.mark.spec("S6", "Z1", "Z2")
+@pytest.mark.parametrize("fault", [Kill(), Fail(errno.ENOSPC)], ids=str)
+@pytest.mark.usefixtures("crash_points")
+def test_a_merge_that_is_stopped_loses_no_text(tmp_path: Path, fault: Kill | Fail) -> None:
+    for run in every(tmp_path, prepare, do_merge, fault):
+        memory = run.directory / "memory"
+        with DirectoryStore.open(memory, durability="process") as store:
+            now = (body(store, "kept"), body(store, "old"))
+            assert now in {("kept", "one"), ("kept and one", "one"), ("kept and one", None)}, run
+            assert not run.said or now == ("kept and one", None), run
+            assert {entry.file for entry in read_entries(store.index())} == {topic.file for topic in store.topics()}, run
+            if now[1] is not None:
+                do_merge(run.directory, lambda _: None)
+                assert (body(store, "kept"), body(store, "old")) == ("kept and one", None), run

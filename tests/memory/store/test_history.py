@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from lamina.cli.memory import find_trash
 from lamina.core.errors import InputError
 from lamina.disk import crash_points as crash
 from lamina.memory.store import history
 from lamina.memory.store.contract import ChangeReason
 from lamina.memory.store.directory import DirectoryStore
 from lamina.memory.store.draft import Draft
+from lamina.memory.store.journal import find_trash
 
 ME = ChangeReason("user", "a test", "session-1", "message-1")
 

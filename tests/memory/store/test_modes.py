@@ -9,7 +9,7 @@ import pytest
 
 from lamina.core.errors import DiskError, InputError, SettingError
 from lamina.core.settings import Mode
-from lamina.memory.store import modes
+from lamina.memory.store import decided, modes
 from lamina.memory.store.contract import ChangeAuthor, ChangeReason, Proposed, Saved
 from lamina.memory.store.directory import DirectoryStore
 from lamina.memory.store.draft import Draft
@@ -114,9 +114,9 @@ def test_a_no_leaves_everything_as_it_was(store: DirectoryStore) -> None:
 @pytest.mark.spec("B5")
 def test_a_removal_waits_too(store: DirectoryStore) -> None:
     gated = GatedStore(store, "confirm")
-    assert gated.remove("there", why=EXTRACTION) is False
+    assert gated.remove("there.md", why=EXTRACTION) is False
     (waiting,) = gated.inbox.waiting()
-    assert waiting.action == "remove"
+    assert (waiting.action, waiting.name) == ("remove", "there")
     assert "-first" in waiting.diff
     assert gated.inbox.accept(waiting.id) is True
     assert store.topics() == []
@@ -193,3 +193,20 @@ def test_what_is_no_proposal_is_passed_over(store: DirectoryStore, memory: Path)
     assert len(gated.inbox.waiting()) == 1
     with pytest.raises(InputError):
         gated.inbox.accept("../../etc")
+
+
+def test_the_last_decisions_are_kept_in_a_bounded_number(
+    store: DirectoryStore, memory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gated = GatedStore(store, "confirm")
+    for number in range(4):
+        proposed(gated, f"m{number}", "It is so.")
+    monkeypatch.setattr(decided, "MOST_DECIDED", 2)
+    for number, proposal in enumerate(gated.inbox.waiting()):
+        decided.keep_decision(store.root, decided.Decision(proposal, False, "", "", float(number)))
+    (memory / decided.DECIDED / "0123456789ab.json").write_text("{")
+    kept = decided.read_decisions(store.root)
+    assert [one.time for one in kept] == [3.0, 2.0]
+    assert decided.drop_decision(store.root, kept[0].proposal.id)
+    assert [one.time for one in decided.read_decisions(store.root)] == [2.0]
+    assert len(gated.inbox.waiting()) == 4, "decisions are no proposals"

@@ -29,7 +29,8 @@ READ_IN_PART = f"larger than {MOST_READ >> 10} KiB, read in part"
 class ChangeReason(msgspec.Struct, frozen=True, omit_defaults=True):
     """The author of a change, the reason, and the session and message it came from.
 
-    `dream` is the id of the dream that made or reverted the change. `origin` names where the content comes from if it does not come
+    `dream` is the id of the dream that made or reverted the change. Changes with the same `act` were made together, as in a merge, and are
+    taken back together. `origin` names where the content comes from if it does not come
     from the user: such a change waits for approval.
     """
 
@@ -39,6 +40,7 @@ class ChangeReason(msgspec.Struct, frozen=True, omit_defaults=True):
     message: str | None = None
     dream: str | None = None
     origin: str = ""
+    act: str = ""
 
 
 class Saved(NamedTuple):

@@ -305,24 +305,50 @@ class DirectoryStore:
             old = self.topic_files.there(file)
             if expected is not None and old != expected:
                 raise changed_meanwhile(file)
-            topic = read_topic(file, decode_text(old), 0)
-            self.history.record(MemoryChange(file, topic.name, "remove", old, None, _clean(why)), now=self.clock())
-            self.index_file.drop(file)
-            if self.root.read_bytes(file, MOST_READ) != old:
-                self.index_file.add(read_topic(file, decode_text(self.topic_files.there(file)), 0))
-                raise changed_meanwhile(file)
-            self._changed.add(file)
-            try:
-                return self.root.unlink(file)
-            except DiskError:
-                # A file that stays keeps its line. It may be gone, only not yet confirmed by the disk.
-                if self.root.stat(file) is not None:
-                    self.index_file.add(topic)
-                raise
+            return self._take_out(file, old, why)
 
-    def restore(self, name: str, version_id: str | None = None, *, why: ChangeReason) -> Topic:
+    def _take_out(self, file: str, old: bytes, why: ChangeReason) -> bool:
+        topic = read_topic(file, decode_text(old), 0)
+        self.history.record(MemoryChange(file, topic.name, "remove", old, None, _clean(why)), now=self.clock())
+        self.index_file.drop(file)
+        if self.root.read_bytes(file, MOST_READ) != old:
+            self.index_file.add(read_topic(file, decode_text(self.topic_files.there(file)), 0))
+            raise changed_meanwhile(file)
+        self._changed.add(file)
+        try:
+            return self.root.unlink(file)
+        except DiskError:
+            # A file that stays keeps its line. It may be gone, only not yet confirmed by the disk.
+            if self.root.stat(file) is not None:
+                self.index_file.add(topic)
+            raise
+
+    def merge(self, draft: Draft, gone: str, *, why: ChangeReason, base: tuple[str, str] | None = None) -> Saved:
+        """Save a memory that takes over another one's text, and move that one to the trash, as one act under one guard.
+
+        With `base`, only if both files still have these digests. After a crash in between both memories are there, and nothing is
+        lost.
+        """
+        with self._changing():
+            planned, file = self.plan(draft), self.topic_files.find(gone)
+            if file is None or planned.before is None:
+                missing = gone if file is None else draft.name
+                raise InputError(missing, "no such memory exists", "run `lamina memory list` to see the names")
+            if fold_name(file) == fold_name(planned.topic.file):
+                raise InputError(gone, "cannot be merged with itself", "choose two memories")
+            old = self.topic_files.there(file)
+            if base is not None and digest_of(planned.before) != base[0]:
+                raise changed_meanwhile(planned.topic.file)
+            if base is not None and digest_of(old) != base[1]:
+                raise changed_meanwhile(file)
+            saved = self._carry_out(planned, why)
+            self._take_out(file, old, why)
+            return saved
+
+    def restore(self, name: str, version_id: str | None = None, *, why: ChangeReason, base: str | None = None) -> Topic:
         """Restore a version byte for byte, in place of the current one. Without an id: the last content that differs from the
-        current one, or the last one with this name if the memory has another name now."""
+        current one, or the last one with this name if the memory has another name now. With `base`, only if the file still
+        has that digest."""
         with self._changing():
             memory = self.identity(name)
             versions = self.history.log(memory)
@@ -331,6 +357,8 @@ class DirectoryStore:
                 raise InputError(name, "no such memory is known", "run `lamina memory log` to list all changes")
             check_child(self.root.path, file)
             old = self.topic_files.whole(file)
+            if base is not None and digest_of(old) != base:
+                raise changed_meanwhile(file)
             there = None if old is None else read_topic(file, decode_text(old), 0)
             last = versions[0].name if there is None else there.name
             is_last = name_key(name) == name_key(last) or name in (file, *(version.file for version in versions[:1]))

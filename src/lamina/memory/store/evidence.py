@@ -23,7 +23,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path, PurePath
 from typing import Literal, NamedTuple, TypeAlias
@@ -188,8 +188,21 @@ def combine_freshness(found: Iterable[Freshness], unreadable: Iterable[str] = ()
 
 def check_evidence(evidence: Evidence, root: Path) -> Freshness:
     """Check the evidence against the project at `root`. Evidence without an anchor is unverifiable."""
-    targets = {path: read_target(path, root) for path in dict.fromkeys(anchor.path for anchor in evidence.anchors)}
-    return combine_freshness([judge_anchor(anchor, targets[anchor.path]) for anchor in evidence.anchors], evidence.unreadable)
+    return check_each({"": evidence}, root)[""]
+
+
+def check_each(evidence: Mapping[str, Evidence], root: Path) -> dict[str, Freshness]:
+    """Check the evidence of many memories. Each file is read once, however many memories rely on it."""
+    by_path: dict[str, list[tuple[str, Anchor]]] = {}
+    for key, one in evidence.items():
+        for anchor in one.anchors:
+            by_path.setdefault(anchor.path, []).append((key, anchor))
+    judged: dict[str, list[Freshness]] = {key: [] for key in evidence}
+    for path, anchors in by_path.items():
+        target = read_target(path, root)
+        for key, anchor in anchors:
+            judged[key].append(judge_anchor(anchor, target))
+    return {key: combine_freshness(judged[key], one.unreadable) for key, one in evidence.items()}
 
 
 def read_target(path: str, root: Path) -> AnchorTarget:

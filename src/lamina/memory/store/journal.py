@@ -142,6 +142,14 @@ def to_version(line: JournalLine) -> MemoryVersion:
     )
 
 
+def find_trash(versions: list[MemoryVersion]) -> list[MemoryVersion]:
+    """Return the removals, newest first, that have not been restored since."""
+    last: dict[str, MemoryVersion] = {}
+    for version in versions:
+        last.setdefault(f"{version.file.startswith('team/')} {version.memory}", version)
+    return [version for version in last.values() if version.action == "remove"]
+
+
 # Blame
 
 

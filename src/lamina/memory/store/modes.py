@@ -87,7 +87,10 @@ class Inbox:
     def propose_removal(self, name: str, *, why: ChangeReason) -> Proposed | None:
         """Propose a removal; None if the memory does not exist."""
         found = self.store.raw(name)
-        return None if found is None else self._add("remove", Draft(name), found.file, found.data, b"", why)
+        if found is None:
+            return None
+        called = read_topic(found.file, decode_text(found.data), 0).name
+        return self._add("remove", Draft(called), found.file, found.data, b"", why)
 
     def _add(
         self, action: Literal["save", "remove"], draft: Draft, file: str, before: bytes | None, after: bytes, why: ChangeReason
@@ -161,6 +164,11 @@ class Inbox:
             self._put(msgspec.structs.replace(self.get(new.id), id=old.id, time=old.time))
             self._root.unlink(_path(new.id))
 
+    def put_back(self, proposal: Proposal) -> None:
+        """Let a decided proposal wait again, under its id; one that waits already stays as it is."""
+        if self._read(proposal.id) is None:
+            self._put(proposal)
+
     def reject(self, proposal_id: str) -> bool:
         """Remove a proposal; False if it no longer waits."""
         return bool(_ID.fullmatch(proposal_id)) and self._root.unlink(_path(proposal_id))
@@ -195,10 +203,11 @@ class GatedStore:
     def content(self, version_id: str) -> str | None:
         return self.store.content(version_id) if self.readable else None
 
-    def save(self, draft: Draft, *, why: ChangeReason) -> Saved | Proposed:
+    def save(self, draft: Draft, *, why: ChangeReason, base: str | None = None) -> Saved | Proposed:
+        """Save a memory. With `base`, only if its file still has that digest; the empty one means that there is no file."""
         _check_origin(draft.name, draft.type, why)
-        draft = msgspec.structs.replace(draft, origin=why.origin)
-        return self.store.save(draft, why=why) if self._may(why) else self.inbox.propose_save(draft, why=why)
+        draft = msgspec.structs.replace(draft, origin=why.origin or draft.origin)
+        return self.store.save(draft, why=why, base=base) if self._may(why) else self.inbox.propose_save(draft, why=why)
 
     def put(self, file: str, text: str, *, expected: bytes | None, why: ChangeReason) -> Saved | Proposed:
         """Write a whole topic file. A proposal keeps the memory's current name."""
@@ -233,11 +242,17 @@ class GatedStore:
             return self.store.remove(name, why=why, expected=expected)
         return self.inbox.propose_removal(name, why=why) or False
 
-    def restore(self, name: str, version_id: str | None = None, *, why: ChangeReason) -> Topic:
+    def restore(self, name: str, version_id: str | None = None, *, why: ChangeReason, base: str | None = None) -> Topic:
         if not self._may(why):
             remedy = f"change the mode of {self.store.scope} memory, which is {self.mode}"
             raise InputError(name, "only the user can restore memories here", remedy)
-        return self.store.restore(name, version_id, why=why)
+        return self.store.restore(name, version_id, why=why, base=base)
+
+    def merge(self, draft: Draft, gone: str, *, why: ChangeReason, base: tuple[str, str] | None = None) -> Saved:
+        if not self._may(why):
+            remedy = f"change the mode of {self.store.scope} memory, which is {self.mode}"
+            raise InputError(draft.name, "only the user can merge memories here", remedy)
+        return self.store.merge(draft, gone, why=why, base=base)
 
     def check(self, who: ChangeAuthor) -> None:
         """Raise SettingError if nothing by this writer would be accepted, not even as a proposal."""

@@ -1,6 +1,6 @@
-"""The changes that a turn made to memory, found in the journal by session and message, and taken back on request.
+"""The changes that a turn made to memory, or one act of the user, found in the journal and taken back on request.
 
-Invariants: a memory goes back to the version it had before the turn, byte for byte, or to the trash if the turn created it.
+Invariants: a memory goes back to the version it had before the change, byte for byte, or to the trash if the change created it.
 A memory that was changed since is left alone and reported. A proposal of the turn is withdrawn. Nothing else is touched.
 
 A crash at any line leaves each memory as the turn left it or as it was before; the same call finishes the work.
@@ -8,7 +8,7 @@ A crash at any line leaves each memory as the turn left it or as it was before; 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Literal, NamedTuple, TypeAlias
 
 from ...core.errors import LaminaError
@@ -46,18 +46,23 @@ def find_turn_changes(gated: GatedStore, session: str, messages: Collection[str]
         return []
     waiting = [each for each in gated.inbox.waiting() if _is_for(each.why, session, messages)]
     return [
-        *_changes(gated.store.history, session, messages),
+        *_changes(gated.store.history, lambda why: _is_for(why, session, messages)),
         *(TurnChange(each.name, each.file, "proposed", each.id) for each in waiting),
     ]
 
 
-def _changes(history: MemoryHistory, session: str, messages: Collection[str]) -> list[TurnChange]:
+def find_act_changes(gated: GatedStore, act: str) -> list[TurnChange]:
+    """Return the changes of one act, such as a merge, in order."""
+    return _changes(gated.store.history, lambda why: why is not None and why.act == act) if gated.readable and act else []
+
+
+def _changes(history: MemoryHistory, is_own: Callable[[ChangeReason | None], bool]) -> list[TurnChange]:
     memories: dict[str, list[JournalLine]] = {}
     for line in history.lines():
         memories.setdefault(line.memory, []).append(line)
     found = []
     for lines in memories.values():
-        own = [index for index, line in enumerate(lines) if _is_for(line.why, session, messages)]
+        own = [index for index, line in enumerate(lines) if is_own(line.why)]
         if own:
             found.append(_change(lines, own[0], own[-1]))
     return [change for change in found if change.did != "removed" or change.version]

@@ -1,0 +1,78 @@
+"""Pairs of memories that look alike, and the pairs that the user called distinct.
+
+It owns `.history/distinct.json`, a list of pairs of identities: a memory keeps its identity whatever its name and file. Invariants: a pair
+once called distinct is not reported again until the user takes that back; the file stays below MOST_PAIRS, the oldest go first.
+A crash leaves the old or the new list. A damaged list counts as empty: then pairs are reported again, and nothing else is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from ...core.errors import InputError
+from ...disk.trees.rootdir import RootDir
+from .directory import DirectoryStore
+from .history import hold_guard
+from .lint import find_near_pairs
+from .topic import Topic
+
+DISTINCT = ".history/distinct.json"
+# Far more than anyone reviews by hand.
+MOST_PAIRS = 2_000
+_BYTES = 1 << 20
+
+
+class SimilarMemories(NamedTuple):
+    first: Topic
+    second: Topic
+    likeness: float
+
+
+def find_similar(store: DirectoryStore, topics: Sequence[Topic] | None = None) -> list[SimilarMemories]:
+    """Return the pairs of memories with nearly the same text, most similar first, without those called distinct."""
+    all_topics = store.topics() if topics is None else topics
+    pairs = find_near_pairs([topic.body for topic in all_topics])
+    apart = read_distinct(store.root) if pairs else frozenset()
+    found = [SimilarMemories(all_topics[pair.first], all_topics[pair.second], pair.likeness) for pair in pairs]
+    if apart:
+        found = [one for one in found if _key(store, one.first.file, one.second.file) not in apart]
+    return sorted(found, key=lambda one: (-one.likeness, one.first.file))
+
+
+def read_distinct(root: RootDir) -> frozenset[tuple[str, str]]:
+    """Return the pairs of identities that the user called distinct, each in order."""
+    return frozenset(_read(root))
+
+
+def are_distinct(store: DirectoryStore, first: str, second: str) -> bool:
+    return _key(store, first, second) in read_distinct(store.root)
+
+
+def note_distinct(store: DirectoryStore, first: str, second: str, *, distinct: bool = True) -> None:
+    """Remember that two memories, given by name or file, are not duplicates; with `distinct` false, take that back."""
+    for name in (first, second):
+        if store.get(name) is None:
+            raise InputError(name, "no such memory exists", "run `lamina memory list` to see the names")
+    key = _key(store, first, second)
+    if key[0] == key[1]:
+        raise InputError(second, "is the same memory", "choose two memories")
+    with hold_guard(store.root):
+        pairs = [pair for pair in _read(store.root) if pair != key]
+        kept = [*pairs, key][-MOST_PAIRS:] if distinct else pairs
+        store.root.replace(DISTINCT, msgspec.json.encode(kept), durability=store.durability)
+
+
+def _key(store: DirectoryStore, first: str, second: str) -> tuple[str, str]:
+    one, other = sorted((store.identity(first) or first, store.identity(second) or second))
+    return one, other
+
+
+def _read(root: RootDir) -> list[tuple[str, str]]:
+    data = root.read_bytes(DISTINCT, _BYTES)
+    try:
+        return msgspec.json.decode(data, type=list[tuple[str, str]]) if data is not None else []
+    except msgspec.DecodeError:
+        return []
