@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.sources.agents import CLAUDE, CODEX, claude_home, codex_home, pi_home
+from tests.sources.agents import CLAUDE, CODEX, claude_home, codex_home, codex_rows, pi_home, write
 
 from lamina.cli.search import SHOWN_CHARS, excerpt
 
@@ -57,7 +57,13 @@ def test_people_see_who_said_it_when_and_how_to_open_it() -> None:
 
 
 def test_literal_text_is_found_in_tool_output() -> None:
+    assert "--exact" in here("search", "E474").stderr
     [row] = found("error E474", "--exact")
+    opened = here(*row["link"].split()[1:])
+    assert "toolu_1.txt" in opened.stdout
+    [summary] = found("being continued", "--exact")
+    assert summary["speaker"] == "summary"
+    assert summary["text"] in here(*summary["link"].split()[1:]).stdout
     assert (row["session_id"], row["speaker"]) == (CLAUDE, "stored result toolu_1.txt")
     assert {row["session_id"] for row in found("GRAMMAR.TBL", "--exact")} == {CODEX}
 
@@ -75,6 +81,23 @@ def test_nothing_found_is_said_and_is_no_failure(tmp_path: Path) -> None:
         "codex"
     ]  # its common memory
     assert len(found("redis", "--cwd", str(tmp_path / "elsewhere"), "--all")) > 1
+
+
+def test_the_ids_of_a_list_open_also_if_sessions_began_in_the_same_minute(project: Path) -> None:
+    twin = CODEX.replace("aaaa", "aaab")
+    write(
+        Path(os.environ["HOME"]) / ".codex/sessions/2026/04/01" / f"rollout-2026-04-01T08-00-40-{twin}.jsonl",
+        codex_rows(project, twin),
+    )
+    for command in ("sessions", "list"), ("stats",):
+        ids = [line.split()[0] for line in here(*command).stdout.split("\n\n")[0].splitlines()[1:]]
+        assert len(ids) == 4
+        for name in ids:
+            assert here("sessions", "show", name).returncode == 0, name
+    # Of two files with the same id, the newest is shown.
+    copy = codex_rows(project, twin)[:-2]
+    write(Path(os.environ["HOME"]) / ".codex/sessions/2026/04/02" / f"rollout-2026-04-02T08-00-40-{twin}.jsonl", copy)
+    assert "2026-04-02T08" in here("sessions", "show", twin).stdout
 
 
 def test_an_excerpt_shows_the_words_that_matched() -> None:

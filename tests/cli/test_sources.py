@@ -71,7 +71,7 @@ def test_a_literal_search_finds_tool_output_and_opens_the_turn(project: Path) ->
     assert "Count the tests." in here("sessions", "show", "agent-c0", "--turn", "1").stdout
     shown = document("sessions", "show", CODEX, "--turn", "1")
     assert (shown["turn"], shown["turns"]) == (1, 2)
-    assert [message["role"] for message in shown["messages"]] == ["user", "assistant", "user", "assistant"]
+    assert [message["role"] for message in shown["messages"]] == ["user", "assistant", "user", "assistant", "summary"]
     assert "Which table drives the parser?" in here("sessions", "show", CODEX, "--turn", "1").stdout
     done = here("sessions", "show", CODEX, "--turn", "3")
     assert misused(done)
@@ -102,8 +102,9 @@ def test_forgetting_removes_the_index_and_names_what_other_agents_keep(project: 
     assert index.exists()
     told = json.loads(here("forget", "tablegen", "--yes", "--json").stdout)
     assert not index.exists()
-    [left] = [row for row in told["left"] if CODEX in row["path"]]
-    assert "was written by Codex, and Lamina does not change it" in left["why"]
+    left = {Path(row["path"]).name: row["why"] for row in told["left"]}
+    assert left.keys() == {f"rollout-2026-04-01T08-00-00-{CODEX}.jsonl", "MEMORY.md"}
+    assert all("was written by Codex, and Lamina does not change it" in why for why in left.values())
 
 
 @pytest.mark.spec("U3", "R2")

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.sources.agents import CLAUDE, claude_user, write
 
+from lamina.disk.paths.project import slug
 from lamina.session.session import Session
 
 from .running import failed, here
@@ -68,3 +72,14 @@ def test_no_sessions_are_no_error_and_an_unknown_one_is() -> None:
     assert (done.returncode, done.stdout) == (0, "")
     assert "No sessions found." in done.stderr
     assert failed(here("stats", "00000000"))
+
+
+def test_a_long_session_is_priced_call_by_call(work: Path) -> None:
+    """The model costs twice as much for a request of more than 200,000 tokens, not for a session of more."""
+    usage = {"input_tokens": 150_000, "output_tokens": 10}
+    said = {"role": "assistant", "model": "claude-sonnet-4-5", "content": [{"type": "text", "text": "Yes."}], "usage": usage}
+    rows: list[dict[str, Any]] = [claude_user(1, "Go on.", work)]
+    rows += [{**rows[0], "type": "assistant", "uuid": f"a{at}", "message": {**said, "id": f"m{at}"}} for at in range(3)]
+    path = write(Path(os.environ["HOME"]) / ".claude" / "projects" / slug(work) / f"{CLAUDE}.jsonl", rows)
+    one, [every] = json.loads(here("stats", str(path), "--json").stdout), json.loads(here("stats", "--json").stdout)["sessions"]
+    assert one["cost_usd"] == every["cost_usd"] == every["total_cost_usd"] == pytest.approx(3 * (0.45 + 0.00015))

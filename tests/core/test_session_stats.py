@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.core.histories import Builder, words
 
 from lamina.core.blocks import Block, read_block, text
 from lamina.core.records import Break, Clear, Event, Message, Record, Revoke, Spill
@@ -78,3 +79,18 @@ def test_sessions_add_up() -> None:
     assert (one + unpriced).side_total(agents=False) == one.side_total()
     assert (one + unpriced).side_total(agents=True) == unpriced.side_total()
     assert SessionStats().hit_ratio == SessionStats().summaries_per_100_turns == 0.0
+
+
+def test_tokens_that_were_written_again_count_whoever_caused_it() -> None:
+    b = Builder()
+    b.said("go")
+    for number, (read, written) in enumerate([(0, 50_000), (50_000, 1_000), (20_000, 32_000), (52_000, 100)]):
+        b.answer(words("yes"), key=f"m{number}", model="claude-x", usage=Usage(0, read, written, 0, 5))
+        b.said("more")
+    b.boundary()
+    b.summary()
+    b.answer(words("on"), key="after", model="claude-x", usage=Usage(0, 18_000, 16_000, 0, 5))
+    b.answer(words("No response requested."), key="none", model="<synthetic>")
+    found = session_stats(b.records)
+    assert found.written_again == 31_000 + 16_000
+    assert found.calls == 5

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sqlite3
 import stat
 from contextlib import closing, suppress
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import lamina
 from lamina import Settings, sources
 from lamina.core.blocks import Text, ToolResult, ToolUse
 from lamina.core.log import Log
@@ -20,13 +22,25 @@ from lamina.core.records import Message, Spill
 from lamina.core.session_stats import session_stats
 from lamina.disk.paths.project import slug
 from lamina.sources import codex
-from lamina.sources.catalogue import Catalogue
+from lamina.sources.catalogue import Catalogue, scan_any
 from lamina.sources.places import SourceFile
 from lamina.sources.scan import Scan, Turn
 from lamina.sources.sessions import fold_subagents
 from lamina.sources.turns import numbered
 
-from .agents import CLAUDE, CODEX, CODEX_CHILD, PI, claude_user, codex_message, codex_row, codex_rows, pi_rows, write
+from .agents import (
+    CLAUDE,
+    CODEX,
+    CODEX_CHILD,
+    PI,
+    claude_answer,
+    claude_user,
+    codex_message,
+    codex_row,
+    codex_rows,
+    pi_rows,
+    write,
+)
 from .conftest import Agents
 
 
@@ -78,6 +92,19 @@ def test_tokens_and_costs_are_counted_once(agents: Agents) -> None:
     (agents.claude.parent.parent / "-copy" / agents.claude.name).write_bytes(agents.claude.read_bytes())
     both = [session.tokens for session in fold_subagents(sources.sessions(Settings())) if session.id == CLAUDE]
     assert sorted(both) == [3 * 1_110, 4 * 1_110]
+
+
+def test_answers_that_stand_in_a_file_twice_are_counted_once(tmp_path: Path) -> None:
+    rows = [row for number in range(1, 41) for row in claude_answer(number, {"type": "text", "text": f"Answer {number}."})]
+    lines = "".join(f"{json.dumps(row)}\n" for row in rows).encode()
+    scans = []
+    for copies in (1, 2):
+        scan = Scan()
+        for line in (lines * copies).splitlines():
+            scan_any("claude-code", line, scan, [])
+        scans.append((scan.usage, scan.cost_usd, sum(paid.calls for by in scan.money().values() for paid in by.values())))
+    assert scans[0] == scans[1]
+    assert scans[0][2] == 40
 
 
 @pytest.mark.spec("U3")
@@ -215,7 +242,7 @@ def test_turn_numbers_agree_between_the_index_and_the_records(agents: Agents) ->
             (number, block.text)
             for number, record in numbered(sources.read(session))
             for block in record.blocks
-            if isinstance(block, Text)
+            if isinstance(block, Text) and not record.summary
         ]
         assert rows == listed
 
@@ -370,6 +397,16 @@ def test_an_unreadable_directory_costs_a_sentence(agents: Agents, monkeypatch: p
     assert {session.origin for session in sources.sessions(Settings(), unread=unread)} == {"claude-code", "pi"}
     assert len(unread) == 1
     assert "could not be read: permission denied." in unread[0]
+
+
+def test_a_source_directory_that_vanishes_takes_only_its_own_sessions(agents: Agents) -> None:
+    assert "codex" in {session.origin for session in sources.sessions(Settings())}
+    shutil.rmtree(agents.codex.parents[3])
+    unread: list[str] = []
+    assert {session.origin for session in sources.sessions(Settings(), unread=unread)} == {"claude-code", "pi"}
+    assert unread == []
+    found = lamina.search("Which table drives the parser?", agents.project)
+    assert all(one.origin != "codex" for one in found if one.kind == "turn")
 
 
 def test_lines_of_any_shape_break_nothing(agents: Agents) -> None:

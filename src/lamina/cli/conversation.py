@@ -67,11 +67,16 @@ def show_turn(path: Path, records: list[Any], turn: int, *, full: bool, as_json:
     print_result(shown, f"{path.stem}  turn {turn} of {last}\n{path}", as_json=as_json)
     for record in found if not as_json else ():
         for block in record.blocks:
-            _print_block(block, record.role, "subagent" if record.sidechain else "said", record.time, full=full)
+            kind = "summary" if record.summary else "subagent" if record.sidechain else "said"
+            _print_block(block, record.role, kind, record.time, full=full)
 
 
 def _message(record: Message) -> dict[str, Any]:
-    return {"role": record.role, "time": record.time, "content": [block.wire for block in record.blocks]}
+    return {
+        "role": "summary" if record.summary else record.role,
+        "time": record.time,
+        "content": [block.wire for block in record.blocks],
+    }
 
 
 def _shown(block: Block, role: str, kind: str) -> tuple[str, str]:

@@ -38,8 +38,9 @@ def search_command(query: str, count: int, exact: bool, everywhere: bool, contex
     notice(*dict.fromkeys(told))
     words = [query] if exact else query_words(query)
     lines = (line for number, one in enumerate(found, 1) for line in result_lines(number, one, words, context=context))
-    where = "" if everywhere else " Use --all to search all directories."
-    return [to_json(one) for one in found], lines, f"Nothing found.{where}"
+    hints = {"--all to search all directories": everywhere, "--exact to search tool output too": exact}
+    left = " or ".join(hint for hint, used in hints.items() if not (used or told))
+    return [to_json(one) for one in found], lines, f"Nothing found.{f' Use {left}.' if left else ''}"
 
 
 def to_json(found: SearchResult) -> dict[str, Any]:

@@ -45,7 +45,7 @@ def sessions_command() -> None:
 @options.as_json
 def list_command(everywhere: bool, source: str, limit: int, cwd: Path, as_json: bool) -> None:
     """List sessions, newest first."""
-    from .transcripts import find_sessions
+    from .transcripts import find_sessions, short_ids
 
     unread: list[str] = []
     found = find_sessions(None if everywhere else cwd, source, unread)[:limit]
@@ -53,10 +53,10 @@ def list_command(everywhere: bool, source: str, limit: int, cwd: Path, as_json: 
     if found and not as_json:
         header = ["id", "when", "size", "cost", "from", *(["directory"] if everywhere else []), "about"]
         rows = [
-            [info.id[:8], minute(info.modified), _size(info.size), _cost(info), info.origin]
+            [short, minute(info.modified), _size(info.size), _cost(info), info.origin]
             + ([info.project] if everywhere else [])
             + [info.title]
-            for info in found
+            for short, info in zip(short_ids(found), found, strict=True)
         ]
         print_table(header, rows, right=("size", "cost"))
         return
@@ -81,7 +81,8 @@ def show_command(session: str, full: bool, turn: int | None, cwd: Path, as_json:
     if turn is not None:
         show_turn(path, list(read()), turn, full=full, as_json=as_json)
         return
-    log = Log.load(read)
+    with waiting("Reading the session"):
+        log = Log.load(read)
     notes, tokens = find_problems(log, read.health, path), recount(log.view).tokens
     shown = {
         "session_id": path.stem,
@@ -123,7 +124,8 @@ def clean_command(length: str | None, everywhere: bool, dry_run: bool, yes: bool
         options.confirm("Remove them permanently?")
     if not dry_run:
         retention.finish_removals(home)
-        done = retention.remove_sessions(planned, home, now=now, days=seconds / retention.DAY)
+        with waiting("Removing the sessions"):
+            done = retention.remove_sessions(planned, home, now=now, days=seconds / retention.DAY)
         # Mark the removals as announced: the user sees them right here.
         retention.announce(home)
         names = {line.session for line in done}

@@ -21,7 +21,7 @@ from . import completion, options
 from .console import print_result, print_table, terminal_width, waiting
 from .output import FREE, price
 from .sessions import SOURCES
-from .transcripts import find_sessions, locate
+from .transcripts import find_sessions, locate, short_ids
 
 if TYPE_CHECKING:
     from ..core.session_stats import SessionStats, SideCost
@@ -69,7 +69,7 @@ def stats_command(
     if session is not None:
         path = locate(session, cwd)
         listed = [info for info in find_sessions(None) if info.path == str(path)]
-        found = session_stats(sources.read(path)) + sum_subagents(listed)
+        found = session_stats(sources.read(path), price) + sum_subagents(listed)
         if not (found.turns or found.calls):
             problem = f"{session} has no readable messages"
             raise InputError("session", problem, "run `lamina sessions list` to see the sessions")
@@ -83,7 +83,7 @@ def stats_command(
     since = time.time() - days * 86_400 if days is not None else 0.0
     with waiting("Reading the sessions"):
         infos = [info for info in find_sessions(None if everywhere else cwd, source) if info.modified >= since][:limit]
-        rows = [(info, session_stats(sources.read(info)) + sum_subagents([info])) for info in infos]
+        rows = [(info, session_stats(sources.read(info), price) + sum_subagents([info])) for info in infos]
     if not rows and not as_json:
         click.echo("No sessions found." + ("" if everywhere else " Use --all to include all directories."), err=True)
         return
@@ -146,15 +146,9 @@ def sum_subagents(infos: list[SourceSession]) -> SessionStats:
     return SessionStats(side={"subagent": cost}) if children else SessionStats()
 
 
-def price_figures(figures: SessionStats) -> float | None:
-    """Return the cost of the conversation itself."""
-    spent = [price(model, usage) for model, usage in figures.usage.items()]
-    return None if None in spent else sum(usd or 0.0 for usd in spent)
-
-
 def price_all(figures: SessionStats) -> float | None:
     """Return the cost of the conversation, its agents and its background calls."""
-    own, side = price_figures(figures), price_side(figures, figures.side_total())
+    own, side = figures.usd, price_side(figures, figures.side_total())
     return None if own is None or side is None else own + side
 
 
@@ -173,7 +167,7 @@ def to_json(figures: SessionStats) -> dict[str, Any]:
         **as_is("calls", "turns"),
         "usage": figures.total.wire(),
         "cache_hit_ratio": round(figures.hit_ratio, 4),
-        "cost_usd": price_figures(figures),
+        "cost_usd": figures.usd,
         "agents": side_json(figures, figures.side_total(agents=True)),
         "side": {purpose: side_json(figures, cost) for purpose, cost in sorted(figures.side.items())},
         "side_usage": figures.side_total().usage.wire(),
@@ -186,6 +180,7 @@ def to_json(figures: SessionStats) -> dict[str, Any]:
         "tokens_saved": figures.saved,
         "breaks": figures.breaks,
         "cache_missed": figures.missed,
+        "tokens_written_again": figures.written_again,
         "layer_failures": figures.failures,
         "budget_stops": figures.budget_stops,
     }
@@ -210,7 +205,7 @@ def _dollars(usd: float | None) -> str:
 
 
 def format_figures(figures: SessionStats) -> list[str]:
-    total, money = figures.total, _dollars(price_figures(figures))
+    total, money = figures.total, _dollars(figures.usd)
     done = f"{counted(figures.turns, 'turn')}, {counted(figures.calls, 'call')}"
     shown = [
         f"  {done}: {counted(total.prompt, 'input token')} ({figures.hit_ratio:.1%} from the cache), "
@@ -241,6 +236,8 @@ def format_figures(figures: SessionStats) -> list[str]:
     if figures.breaks or figures.missed:
         named = ", ".join(f"{count} {reason}" for reason, count in sorted(figures.breaks.items())) or "none expected"
         shown.append(f"  cache breaks: {named}; {counted(figures.missed, 'unexplained miss', 'unexplained misses')}")
+    if figures.written_again:
+        shown.append(f"  written to the cache again: {counted(figures.written_again, 'token')}")
     trouble = [
         *_some(figures.compaction_failures, "compaction", "failed"),
         *_some(figures.compactions_refused, "compaction", "vetoed by a hook"),
@@ -260,10 +257,11 @@ def _print_sessions(rows: list[tuple[SourceSession, SessionStats]]) -> None:
     # A narrow terminal keeps the cost and the title.
     left_out = ("turns", "compactions") if width is not None and width < NARROW else ()
     shown = []
-    for info, figures in rows[:MOST_ROWS]:
+    ids = short_ids([info for info, _ in rows])
+    for short, (info, figures) in zip(ids, rows[:MOST_ROWS], strict=False):
         usd = session_cost(info, figures)
         cells = {
-            "id": info.id[:8],
+            "id": short,
             "turns": str(figures.turns),
             "calls": str(figures.calls),
             "tokens sent": f"{figures.total.prompt:,}",

@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,6 +25,8 @@ from ..sources.sessions import SourceSession, fold_subagents, format_of, homes_o
 from .console import ProgressLine
 
 REMEDY = "run `lamina sessions list` to see the sessions"
+# The first part of a random id, and with the second and third one.
+SHORT_LENGTHS = (8, 13, 18)
 # Enough bytes to tell text from binary data.
 LOOKED_AT = 4_096
 
@@ -37,6 +40,12 @@ def find_sessions(cwd: Path | None, source: str = "all", unread: list[str] | Non
 
         found = sources.sessions(settings_in_force(cwd or Path.cwd()), cwd, unread=unread, tell=tell)
     return [session for session in fold_subagents(found) if source in ("all", session.origin)]
+
+
+def short_ids(found: list[SourceSession]) -> list[str]:
+    """Return the beginnings of the sessions' ids that tell them apart."""
+    counts = Counter(name[:length] for name in {one.id for one in found} for length in SHORT_LENGTHS)
+    return [next((one.id[:length] for length in SHORT_LENGTHS if counts[one.id[:length]] == 1), one.id) for one in found]
 
 
 def locate(session: str, cwd: Path, *, edit: bool = False) -> Path:
@@ -91,14 +100,14 @@ def _find_by_id(session: str, cwd: Path) -> Path:
     if Path(session).is_file():
         return Path(session).absolute()
     found = [
-        one.path
-        for one in sources.sessions(settings)
-        if one.id == name or (len(name) >= MIN_BEGINNING and one.id.startswith(name))
+        one for one in sources.sessions(settings) if one.id == name or (len(name) >= MIN_BEGINNING and one.id.startswith(name))
     ]
-    if len(found) > 1:
-        raise InputError("session id", f"{session!r} matches {len(found)} sessions", "give more characters of the id")
+    # The ids of Codex begin with the time, so those of a session and its subagents may begin alike.
+    found = [one for one in found if one.id == name] or [one for one in found if not one.parent] or found
+    if (count := len({one.id for one in found})) > 1:
+        raise InputError("session id", f"{session!r} matches {count} sessions", "give more characters of the id")
     if found:
-        return Path(found[0])
+        return Path(found[0].path)  # of several copies, the newest
     raise error or NoSuchSession(session, "any home directory")
 
 

@@ -7,8 +7,8 @@ not use the window of the conversation. Decisions that were undone later still c
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -17,6 +17,10 @@ from .usage import Usage
 
 # Four bytes per token is the usual rule of thumb; it is only used to estimate how much a spill saved.
 BYTES_PER_TOKEN = 4
+
+# Fewer tokens that were not read are rounding or a block border.
+AGAIN_TOKENS = 2_000
+AGAIN_SHARE = 0.05
 
 # The possible fates of a probe fact at a compaction.
 FATES = ("in_context", "one_call", "lost")
@@ -27,6 +31,9 @@ NAMED = ("compactions", "clearings", "saved", "breaks", "failures", "fidelity", 
 
 # The method of a compaction that another agent made.
 BY_AGENT = "the agent"
+
+# The cost of one call of a model; None if its price is unknown.
+Price: TypeAlias = Callable[[str, Usage], float | None]
 
 # The purposes of side calls that the Agent tool makes: forks and subagents.
 AGENT_PURPOSES = ("agent", "subagent")
@@ -54,6 +61,7 @@ class SessionStats(msgspec.Struct, frozen=True):
     calls: int = 0
     turns: int = 0
     usage: dict[str, Usage] = {}  # by model
+    usd: float | None = 0.0  # of these calls; None if a price is unknown
     side: dict[str, SideCost] = {}  # by purpose
     compactions: dict[str, int] = {}  # by method: notes, summary, ahead, rules, the agent
     compactions_by_price: int = 0  # of these, how many ran before the window was full because they paid
@@ -69,6 +77,7 @@ class SessionStats(msgspec.Struct, frozen=True):
     saved: dict[str, int] = {}  # tokens, by layer
     breaks: dict[str, int] = {}  # announced, by reason
     missed: int = 0  # cache misses that no decision of Lamina explains
+    written_again: int = 0  # tokens that were in the cache, or replaced what was, and were not read from it
     failures: dict[str, int] = {}  # failures by layer
     budget_stops: dict[str, int] = {}  # times the daily budget of background work ran out, by limit
 
@@ -104,11 +113,12 @@ class SessionStats(msgspec.Struct, frozen=True):
         return SessionStats(**{name: _sum(getattr(self, name), getattr(other, name)) for name in self.__struct_fields__})
 
 
-def session_stats(records: Iterable[Record]) -> SessionStats:
+def session_stats(records: Iterable[Record], price: Price = lambda model, usage: None) -> SessionStats:
+    """Return the statistics of a session. `price` returns the cost of one call: some models charge more for a long request."""
     fold = _Fold()
     for record in records:
         fold.add(record)
-    return fold.done()
+    return fold.done(price)
 
 
 class _Fold:
@@ -122,6 +132,8 @@ class _Fold:
     def add(self, record: Record) -> None:
         match record:
             case Message(sidechain=True) | Message(silent=True):
+                pass
+            case Message(role="assistant") if not record.from_model:
                 pass
             case Message(role="assistant"):
                 # The last record of an answer has its complete usage.
@@ -183,13 +195,30 @@ class _Fold:
             case _:
                 pass
 
-    def done(self) -> SessionStats:
+    def done(self, price: Price) -> SessionStats:
         usage: dict[str, Usage] = {}
+        costs = [price(model, used) for model, used in self.answers.values() if used.total]
+        before = Usage()
         for model, used in self.answers.values():
             usage[model] = usage.get(model, Usage()) + used
+            self.counts["written_again"] += written_again(before, used)
+            before = used
         counts: Any = {name: int(count) for name, count in self.counts.items()}
         named: Any = {name: dict(found) for name, found in self.named.items()}
-        return SessionStats(calls=len(self.answers), usage=usage, side=self.side, **counts, **named)
+        return SessionStats(calls=len(self.answers), usage=usage, usd=_sum_known(costs), side=self.side, **counts, **named)
+
+
+def written_again(before: Usage, usage: Usage) -> int:
+    """Return the tokens of a request that the one before left in the cache, or that replace those, and that were not read."""
+    held = before.cache_read + before.cache_write
+    again = min(held, usage.prompt) - usage.cache_read
+    return again if again > AGAIN_TOKENS and again > held * AGAIN_SHARE else 0
+
+
+def _sum_known(costs: Iterable[float | None]) -> float | None:
+    """Return the sum; None if one of them is unknown."""
+    found = list(costs)
+    return None if None in found else sum(usd or 0.0 for usd in found)
 
 
 def _int(data: dict[str, Any], name: str) -> int:

@@ -63,7 +63,7 @@ class SessionTools:
         last = 0
         for number, record in numbered(read(session)):
             last = number
-            if first <= number < first + MOST_TURNS:
+            if not record.summary and first <= number < first + MOST_TURNS:
                 turns.setdefault(number, []).extend(_said(record))
         if not turns:
             raise InputError("turn", f"turn {first} does not exist, the session has {last:,}", "choose an earlier one")

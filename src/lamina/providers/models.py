@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import pathlib
 import re
+from typing import NamedTuple
 
 import msgspec
 
@@ -132,6 +133,26 @@ def cost(model: str, usage: Usage) -> Cost:
         + usage.output_tokens * ratio
     )
     return Cost(_dollars(prices, usage) if prices else None, units)
+
+
+class CostParts(NamedTuple):
+    """The dollars of one call: cache reads, everything else that was sent, and output."""
+
+    read: float
+    written: float
+    output: float
+
+
+def cost_parts(model: str, usage: Usage) -> CostParts | None:
+    """Return the cost of one call by part, or None if the prices of the model are unknown."""
+    found = known(model)
+    prices = _prices_for(found, usage) if found else None
+    if prices is None:
+        return None
+    read = _dollars(prices, Usage(cache_read=usage.cache_read))
+    output = _dollars(prices, Usage(output_tokens=usage.output_tokens))
+    sent = Usage(usage.input_tokens, 0, usage.cache_write, usage.cache_write_1h)
+    return CostParts(read, _dollars(prices, sent), output)
 
 
 class Ratios(msgspec.Struct, frozen=True):

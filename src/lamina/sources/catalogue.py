@@ -32,9 +32,12 @@ Tell: TypeAlias = Callable[[int, int], None]
 
 FILE_NAME = "sessions.sqlite"
 # Increase this when the tables, the scan or the prices change: the file is made anew.
-VERSION = 2
-# Bytes of sessions per transaction: about a second of work, in which another process waits.
+VERSION = 6
+# Bytes of sessions per transaction: about a second of work, in which another process waits. The first ones are small, so that a view of
+# a home that is read for the first time has something to show.
 BATCH_BYTES = 64 << 20
+FIRST_BYTES = 4 << 20
+PAUSE_BYTES = 1 << 20
 # The bytes before the offset show whether a file was appended to or written anew.
 TAIL_BYTES = 256
 # Paths need not be text, and times and inodes may not fit into SQLite's integers. The day is a column of the word index, because
@@ -42,13 +45,17 @@ TAIL_BYTES = 256
 SCHEMA = """
 CREATE TABLE files (
     id INTEGER PRIMARY KEY, path BLOB UNIQUE NOT NULL, kind TEXT NOT NULL, origin TEXT NOT NULL, size INTEGER NOT NULL,
-    mtime_ns TEXT NOT NULL, inode TEXT NOT NULL, offset INTEGER NOT NULL, tail BLOB NOT NULL, state BLOB NOT NULL
+    mtime_ns TEXT NOT NULL, inode TEXT NOT NULL, offset INTEGER NOT NULL, tail BLOB NOT NULL, state BLOB NOT NULL,
+    figures BLOB NOT NULL
 );
 CREATE TABLE texts (
     id INTEGER PRIMARY KEY, file INTEGER NOT NULL, place INTEGER NOT NULL, number INTEGER NOT NULL, speaker TEXT NOT NULL,
     time TEXT NOT NULL, text TEXT NOT NULL, head TEXT NOT NULL
 );
 CREATE UNIQUE INDEX places ON texts (file, place);
+CREATE TABLE notes (
+    path BLOB NOT NULL, name TEXT NOT NULL, stamp TEXT NOT NULL, data BLOB NOT NULL, PRIMARY KEY (path, name)
+);
 CREATE VIRTUAL TABLE words USING fts5(text, head, day, content='', tokenize='porter unicode61')
 """
 MONTHS = (
@@ -87,6 +94,7 @@ class IndexedFile(NamedTuple):
     offset: int
     tail: bytes
     state: bytes
+    figures: bytes
 
     @property
     def scan(self) -> Scan:
@@ -97,6 +105,8 @@ class Catalogue:
     def __init__(self, home: Path | None) -> None:
         """`home` is Lamina's; without one the index lives in memory."""
         self.database = open_database(index_path(home) if home is not None else None, SCHEMA, VERSION)
+        # Called after each PAUSE_BYTES of a file: a process with other work does it there.
+        self.pause: Callable[[], None] = lambda: None
 
     def close(self) -> None:
         self.database.close()
@@ -105,7 +115,7 @@ class Catalogue:
         return [_row(found) for found in self.database.execute("SELECT * FROM files WHERE kind = ?", (kind,))]
 
     def follow(self, kind: Kind, files: Iterable[SourceFile], tell: Tell = lambda done, of: None) -> list[IndexedFile]:
-        """Bring the index up to date with these files, and return their rows.
+        """Bring the index up to date with these files, the newest first, and return their rows.
 
         `files` are all files of their kind: what else the index holds of that kind is gone.
         """
@@ -113,16 +123,18 @@ class Catalogue:
         known = {row.path: row for row in self.rows(kind)}
         names = {file.path for file in wanted}
         gone = [row for path, row in known.items() if path not in names]
-        due = [file for file in wanted if not _same(file, known.get(file.path))]
+        due = sorted((file for file in wanted if not _same(file, known.get(file.path))), key=lambda file: -file.mtime_ns)
         if gone:
             with _Transaction(self.database):
                 for row in gone:
                     self._remove(row.id)
+        if due:
+            tell(0, len(due))
         for start, batch in _batches(due):
-            tell(start, len(due))
             with _Transaction(self.database):
-                for file in batch:
+                for at, file in enumerate(batch, start + 1):
                     self._index(kind, file)
+                    tell(at, len(due))
         return [row for row in self.rows(kind) if row.path in names] if gone or due else [known[path] for path in names]
 
     def _index(self, kind: Kind, file: SourceFile) -> None:
@@ -142,18 +154,23 @@ class Catalogue:
         scan = row.scan if row is not None else Scan(parent=file.parent)
         start = row.offset if row is not None else 0
         turns: list[Turn] = []
-        end = scan_memory(file, opened, scan, turns) if kind == "memory" else _scan(file.origin, opened, start, scan, turns)
+        end = (
+            scan_memory(file, opened, scan, turns)
+            if kind == "memory"
+            else _scan(file.origin, opened, start, scan, turns, self.pause)
+        )
         opened.seek(max(0, end - TAIL_BYTES))
         tail = blake2b(opened.read(min(end, TAIL_BYTES)), digest_size=16).digest()
         # As the listing had it: what was appended since then is found at the next look.
         stamp = (file.size, str(file.mtime_ns), str(file.inode))
-        values = (os.fsencode(file.path), kind, file.origin, *stamp, end, tail, msgspec.json.encode(scan))
+        state, figures = msgspec.json.encode(scan), msgspec.json.encode(scan.figures())
+        values = (os.fsencode(file.path), kind, file.origin, *stamp, end, tail, state, figures)
         if row is None:
-            row_id = self.database.execute(f"INSERT INTO files VALUES (NULL{', ?' * 9})", values).lastrowid or 0
+            row_id = self.database.execute(f"INSERT INTO files VALUES (NULL{', ?' * 10})", values).lastrowid or 0
         else:
             row_id = row.id
             self.database.execute("DELETE FROM files WHERE id = ?", (row_id,))
-            self.database.execute(f"INSERT INTO files VALUES (?{', ?' * 9})", (row_id, *values))
+            self.database.execute(f"INSERT INTO files VALUES (?{', ?' * 10})", (row_id, *values))
         self._add_texts(row_id, turns)
 
     def _add_texts(self, file: int, turns: list[Turn]) -> None:
@@ -163,6 +180,16 @@ class Catalogue:
             text = self.database.execute("INSERT INTO texts VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", given).lastrowid
             words = indexed_words(turn.text, turn.before, turn.time)
             self.database.execute("INSERT INTO words (rowid, text, head, day) VALUES (?, ?, ?, ?)", (text, *words))
+
+    def note(self, path: str, name: str, stamp: str) -> bytes | None:
+        """Return what was noted about this version of a file; None if nothing was."""
+        asked = (os.fsencode(path), name, stamp)
+        found = self.database.execute("SELECT data FROM notes WHERE path = ? AND name = ? AND stamp = ?", asked).fetchone()
+        return found[0] if found is not None else None
+
+    def keep_note(self, path: str, name: str, stamp: str, data: bytes) -> None:
+        """Note what was found out about a version of a file. The note goes with the file's entry."""
+        self.database.execute("INSERT OR REPLACE INTO notes VALUES (?, ?, ?, ?)", (os.fsencode(path), name, stamp, data))
 
     def drop(self, paths: Collection[str]) -> None:
         """Remove sessions that were removed from disk, and their subagents, which lie in a directory of the session's name."""
@@ -179,6 +206,7 @@ class Catalogue:
             self.database.execute(
                 "INSERT INTO words (words, rowid, text, head, day) VALUES ('delete', ?, ?, ?, ?)", (number, *words)
             )
+        self.database.execute("DELETE FROM notes WHERE path = (SELECT path FROM files WHERE id = ?)", (file,))
         self.database.execute("DELETE FROM texts WHERE file = ?", (file,))
         self.database.execute("DELETE FROM files WHERE id = ?", (file,))
 
@@ -224,13 +252,13 @@ def _row(found: tuple[Any, ...]) -> IndexedFile:
 
 def _batches(files: list[SourceFile]) -> Iterator[tuple[int, list[SourceFile]]]:
     """Yield the files in groups of bounded size, with the number of files before each group."""
-    start, group, size = 0, list[SourceFile](), 0
+    start, group, size, most = 0, list[SourceFile](), 0, FIRST_BYTES
     for file in files:
         group.append(file)
         size += file.size
-        if size >= BATCH_BYTES:
+        if size >= most:
             yield start, group
-            start, group, size = start + len(group), [], 0
+            start, group, size, most = start + len(group), [], 0, min(2 * most, BATCH_BYTES)
     if group:
         yield start, group
 
@@ -247,10 +275,18 @@ def _appended(opened: BinaryIO, row: IndexedFile, file: SourceFile) -> bool:
     return blake2b(opened.read(min(row.offset, TAIL_BYTES)), digest_size=16).digest() == row.tail
 
 
-def _scan(origin: Origin, opened: BinaryIO, start: int, scan: Scan, turns: list[Turn]) -> int:
+def scan_again(row: IndexedFile, counted: set[str]) -> Scan:
+    """Scan an indexed file once more, without the answers in `counted`. Raises OSError if the file is gone."""
+    scan = Scan(parent=row.scan.parent, counted=set(counted))
+    with open_plain(row.path) as opened:
+        _scan(row.origin, opened, 0, scan, [], lambda: None)
+    return scan
+
+
+def _scan(origin: Origin, opened: BinaryIO, start: int, scan: Scan, turns: list[Turn], pause: Callable[[], None]) -> int:
     """Scan the complete lines from `start` on, and return where they end."""
     opened.seek(start)
-    at = start
+    at, due = start, start + PAUSE_BYTES
     while line := opened.readline(MAX_LINE + 1):
         if len(line) > MAX_LINE and not line.endswith(b"\n"):
             scan.skipped += 1
@@ -261,6 +297,9 @@ def _scan(origin: Origin, opened: BinaryIO, start: int, scan: Scan, turns: list[
         elif line.strip():
             scan_any(origin, line, scan, turns)
         at += len(line)
+        if at > due:
+            pause()
+            due = at + PAUSE_BYTES
     return at
 
 

@@ -28,6 +28,13 @@ _HEAD = 8 << 10
 class _Block(msgspec.Struct, gc=False):
     type: str = ""
     text: str | None = None
+    thinking: str | None = None
+    input: msgspec.Raw = msgspec.Raw()
+
+    @property
+    def chars(self) -> int:
+        """The characters that the model wrote."""
+        return len(self.text or self.thinking or "") + (len(bytes(self.input)) if self.type == "tool_use" else 0)
 
 
 class _Message(msgspec.Struct, gc=False):
@@ -37,6 +44,15 @@ class _Message(msgspec.Struct, gc=False):
     content: str | list[_Block] | None = None
 
 
+class _Memory(msgspec.Struct, gc=False):
+    path: str = ""
+
+
+class _Attachment(msgspec.Struct, gc=False):
+    type: str = ""
+    memories: list[_Memory] | None = None
+
+
 class _Line(msgspec.Struct, rename="camel", gc=False):
     type: str = ""
     subtype: str | None = None
@@ -44,11 +60,13 @@ class _Line(msgspec.Struct, rename="camel", gc=False):
     cwd: str | None = None
     uuid: str | None = None
     session_id: str | None = None
+    request_id: str | None = None
     is_sidechain: bool | None = None
     is_meta: bool | None = None
     is_compact_summary: bool | None = None
     is_api_error_message: bool | None = None
     message: _Message | None = None
+    attachment: _Attachment | None = None
     lamina: dict[str, Any] | None = None
     custom_title: str | None = None
     ai_title: str | None = None
@@ -75,8 +93,8 @@ def scan_line(scan: Scan, turns: list[Turn], raw: bytes) -> None:
         scan.skipped += not found
         for value in found:
             try:
-                _scan(scan, turns, msgspec.convert(scrub(value), _Line))
-            except msgspec.ValidationError:
+                _scan(scan, turns, _LINES.decode(msgspec.json.encode(scrub(value))))
+            except UNDECODABLE:
                 scan.skipped += 1
 
 
@@ -93,16 +111,22 @@ def _scan(scan: Scan, turns: list[Turn], line: _Line) -> None:
         scan.title = one_line(title)
     if line.type == "assistant" and line.message is not None:
         message = line.message
-        scan.answered(message.id or line.uuid or "", message.model or "", read_usage(message.usage))
-        _say(scan, turns, line, "subagent" if line.is_sidechain and not scan.parent else "assistant")
+        beside = bool(line.is_sidechain and not scan.parent)
+        chars = sum(block.chars for block in message.content) if isinstance(message.content, list) else len(message.content or "")
+        own, usage = f"{line.request_id} {line.timestamp}", read_usage(message.usage)
+        scan.answered(message.id or line.uuid or "", message.model or "", usage, beside=beside, chars=chars, own=own)
+        _say(scan, turns, line, "subagent" if beside else "assistant")
     elif line.type == "user" and not (line.is_meta or line.is_compact_summary or ours.synthetic):
         _say(scan, turns, line, "subagent" if line.is_sidechain and not scan.parent else "user")
     elif line.subtype == "compact_boundary":
         scan.compactions += 1
+    elif line.attachment is not None and line.attachment.type == "relevant_memories":
+        for memory in line.attachment.memories or ():
+            scan.recalled(memory.path, line.timestamp or "")
     elif ours.kind == "event" and ours.data.get("name") == "fork":
         data = ours.data.get("data")
         side = SideCost.of_event(data if isinstance(data, dict) else {})
-        scan.paid(side.usage, side.usd if side.usage.total else 0.0)
+        scan.paid_aside(side.usage, side.usd if side.usage.total else 0.0)
 
 
 def _say(scan: Scan, turns: list[Turn], line: _Line, speaker: Any) -> None:

@@ -76,18 +76,31 @@ def _find(value: object, name: str, depth: int) -> Mapping[str, Any]:
 class CodexReader:
     """Turns the rows of a rollout into records, in order."""
 
-    def __init__(self) -> None:
-        self._count = 0
-        self._leaf: str | None = None
-        self._model: str | None = None
+    def __init__(self, count: int = 0, last: str | None = None, model: str | None = None) -> None:
+        """Begin at the start of a file, or after `count` records, of which `last` is the newest."""
+        self._count = count
+        self._leaf = last
+        self._model = model
         self._answer: str | None = None  # the message id of the current answer
         self._held: list[Record] = []  # the records since it began: its usage may come after its results
 
     def read(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[Record]:
         for row in rows:
-            payload, time = row.get("payload"), _str(row.get("timestamp"))
-            if isinstance(payload, Mapping):
-                yield from self._row(row.get("type"), payload, time)
+            yield from self.add(row)
+        yield from self.finish()
+
+    @property
+    def state(self) -> tuple[int, str | None, str | None]:
+        """The state from which another reader can go on; between two turns no answer is open."""
+        return self._count, self._leaf, self._model
+
+    def add(self, row: Mapping[str, Any]) -> Iterator[Record]:
+        payload, time = row.get("payload"), _str(row.get("timestamp"))
+        if isinstance(payload, Mapping):
+            yield from self._row(row.get("type"), payload, time)
+
+    def finish(self) -> Iterator[Record]:
+        """Yield the records of an answer that is still open."""
         yield from self._release()
 
     def _row(self, kind: object, payload: Mapping[str, Any], time: str) -> Iterator[Record]:

@@ -35,7 +35,7 @@ _NAMES = frozenset(
 
 class ExactMatch(NamedTuple):
     session: SourceSession
-    turn: int  # 0 for a stored result
+    turn: int  # for a stored result the turn that names its file
     time: str
     role: str
     text: str
@@ -97,11 +97,15 @@ def _object(line: bytes) -> list[dict[str, Any]]:
 
 
 def _said(row: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the texts of a line that belong to the conversation. Codex repeats its texts as events, which are left out."""
+    """Yield the texts of a line that belong to the conversation. Codex repeats its texts as events, and pi adds what it displays as
+    details of a result; both are left out."""
     if row.get("type") == "event_msg":
         return
     for name in ("message", "payload", "summary"):
-        yield from _texts(row.get(name), DEEPEST)
+        value = row.get(name)
+        if isinstance(value, Mapping) and value.get("role") == "toolResult":
+            value = {key: inner for key, inner in value.items() if key != "details"}
+        yield from _texts(value, DEEPEST)
 
 
 def _texts(value: object, depth: int) -> Iterator[str]:
@@ -117,6 +121,8 @@ def _texts(value: object, depth: int) -> Iterator[str]:
 
 
 def _role(row: Mapping[str, Any]) -> str:
+    if row.get("isCompactSummary"):
+        return "summary"
     for name in ("message", "payload"):
         inner = row.get(name)
         if isinstance(inner, Mapping) and isinstance(inner.get("role"), str):
@@ -144,7 +150,17 @@ def _stored(session: SourceSession, term: str, shown: Callable[[str], str]) -> I
             time = os.fstat(file.fileno()).st_mtime
         if term.casefold() in text.casefold():
             when = datetime.fromtimestamp(time, UTC).isoformat(timespec="seconds")
-            yield ExactMatch(session, 0, when, f"stored result {path.name}", shown(text))
+            yield ExactMatch(session, _turn_naming(session, path.name), when, f"stored result {path.name}", shown(text))
+
+
+def _turn_naming(session: SourceSession, name: str) -> int:
+    """Return the turn whose records name a stored result; the first one if none does."""
+    scan, origin, wanted = Scan(parent=session.parent), format_of(Path(session.path)), name.encode()
+    for _, line in raw_lines(session.path, 0, Health()):
+        scan_any(origin, line, scan, [])
+        if wanted in line:
+            return max(1, scan.number)
+    return 1
 
 
 def around(text: str, term: str) -> str:

@@ -43,7 +43,8 @@ def _scan_message(scan: Scan, turns: list[Turn], message: Mapping[str, Any], tim
         case "assistant":
             usage = read_tokens(message.get("usage"))
             if usage is not None:
-                scan.paid(usage, _recorded_cost(message.get("usage")))
+                model = _str(message.get("model")) or scan.model
+                scan.paid(usage, _recorded_cost(message.get("usage")), model)
             scan.said(turns, "assistant", words, time)
         case _:
             pass
@@ -67,23 +68,35 @@ def _recorded_cost(found: object) -> float | None:
 class PiReader:
     """Turns the rows of a session into records, in order."""
 
-    def __init__(self) -> None:
-        self._count = 0
-        self._leaf: str | None = None
+    def __init__(self, count: int = 0, last: str | None = None) -> None:
+        """Begin at the start of a file, or after `count` lines, of which `last` is the newest."""
+        self._count = count
+        self._leaf = last
         self._lines: list[str] = []  # the ids of all lines, and those of messages: they tell what a compaction keeps
         self._messages: dict[str, int] = {}
 
     def read(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[Record]:
         for row in rows:
-            self._count += 1
-            if row.get("type") == "session":
-                self._lines.append("")
-                continue
-            uuid, time = _str(row.get("id")) or f"pi-{self._count}", _str(row.get("timestamp"))
-            parent = _str(row.get("parentId")) if "parentId" in row else self._leaf
-            self._lines.append(uuid)
-            yield from self._row(row, uuid, parent or None, time)
-            self._leaf = uuid
+            yield from self.add(row)
+
+    @property
+    def state(self) -> tuple[int, str | None]:
+        """The state from which another reader can go on. That reader does not know which messages an earlier compaction kept."""
+        return self._count, self._leaf
+
+    def add(self, row: Mapping[str, Any]) -> Iterator[Record]:
+        self._count += 1
+        if row.get("type") == "session":
+            self._lines.append("")
+            return
+        uuid, time = _str(row.get("id")) or f"pi-{self._count}", _str(row.get("timestamp"))
+        parent = _str(row.get("parentId")) if "parentId" in row else self._leaf
+        self._lines.append(uuid)
+        yield from self._row(row, uuid, parent or None, time)
+        self._leaf = uuid
+
+    def finish(self) -> Iterator[Record]:
+        return iter(())
 
     def _row(self, row: Mapping[str, Any], uuid: str, parent: str | None, time: str) -> Iterator[Record]:
         kind, message = row.get("type"), row.get("message")

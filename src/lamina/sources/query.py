@@ -119,17 +119,36 @@ def search(
     if exact:
         literal = _literal(query, where, chosen, variables, told, redacted=redacted, tell=tell)
         return list(islice((one for one in literal if _wanted(one, skip, of_project_only)), max(0, k)))
-    words = query_words(query)
-    if not words:
-        told.append(NO_WORDS)
-        return []
 
     def found(catalogue: Catalogue) -> list[SearchResult]:
-        places = _places(catalogue, chosen, variables, where, told, tell)
-        places = {number: place for number, place in places.items() if _wanted(place, skip, of_project_only)}
-        return _ranked(catalogue.database, words, places, k) if places and k > 0 else []
+        return search_index(
+            catalogue, query, where, k, chosen, variables, told, skip=skip, of_project_only=of_project_only, tell=tell
+        )
 
     return with_catalogue(lamina_home(variables), found)
+
+
+def search_index(
+    catalogue: Catalogue,
+    query: str,
+    cwd: str | os.PathLike[str] | None,
+    k: int,
+    settings: Settings,
+    environ: Mapping[str, str],
+    notices: list[str],
+    *,
+    skip: Collection[str] = (),
+    of_project_only: bool = False,
+    tell: Tell = lambda done, of: None,
+) -> list[SearchResult]:
+    """Return what `search` returns from an index that is open already. Without a `cwd`, all projects are searched."""
+    words = query_words(query)
+    if not words:
+        notices.append(NO_WORDS)
+        return []
+    places = _places(catalogue, settings, environ, cwd, notices, tell)
+    places = {number: place for number, place in places.items() if _wanted(place, skip, of_project_only)}
+    return _ranked(catalogue.database, words, places, k) if places and k > 0 else []
 
 
 def _wanted(found: _Place | SearchResult, skip: Collection[str], of_project_only: bool) -> bool:
@@ -184,14 +203,14 @@ def _ranked(database: sqlite3.Connection, words: list[str], places: dict[int, _P
 
 def _candidates(database: sqlite3.Connection, words: list[str], places: dict[int, _Place], k: int) -> list[_Candidate]:
     """Return more than `k` documents of these files, the best by BM25 first."""
-    database.execute("CREATE TEMP TABLE IF NOT EXISTS searched (file INTEGER PRIMARY KEY, bonus REAL NOT NULL)")
+    database.execute("CREATE TEMP TABLE IF NOT EXISTS searched (file INTEGER PRIMARY KEY, bonus REAL NOT NULL, path BLOB)")
     database.execute("DELETE FROM searched")
-    rows = [(number, MEMORY_BONUS if place.kind == "memory" else 1.0) for number, place in places.items()]
-    database.executemany("INSERT INTO searched VALUES (?, ?)", rows)
+    rows = [(number, MEMORY_BONUS if one.kind == "memory" else 1.0, os.fsencode(one.path)) for number, one in places.items()]
+    database.executemany("INSERT INTO searched VALUES (?, ?, ?)", rows)
     found = database.execute(
         "SELECT texts.file, place, number, speaker, time, texts.text, texts.head, -bm25(words, ?, ?, ?) * bonus AS score"
         " FROM words JOIN texts ON texts.id = words.rowid JOIN searched ON searched.file = texts.file"
-        " WHERE words MATCH ? ORDER BY score DESC, texts.time DESC, texts.id LIMIT ?",
+        " WHERE words MATCH ? ORDER BY score DESC, texts.time DESC, path, texts.id LIMIT ?",
         (*WEIGHTS, " OR ".join(f'"{word}"' for word in words), DEPTH * k + LEAST),
     )
     return [_Candidate(*row) for row in found]

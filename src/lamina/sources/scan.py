@@ -6,13 +6,18 @@ the state is small, whatever the size of the file. The usage of an answer is cou
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from hashlib import blake2b
 from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
+from msgspec.structs import astuple
 
+from ..core.session_stats import written_again
 from ..core.usage import Usage
 from ..memory.store.secrets import redact
-from ..providers.models import cost
+from ..providers.models import UNITS_OUTPUT, UNITS_READ, UNITS_WRITE, CostParts, cost, cost_parts
 
 Speaker: TypeAlias = Literal["user", "assistant", "subagent", "memory"]
 
@@ -23,7 +28,13 @@ MOST_CHARS = 12_000
 BEFORE_CHARS = 1_500
 # Answers whose last record may still come. Records of one answer stand close together, also with parallel subagents.
 OPEN_ANSWERS = 16
+# Answers remembered as counted: some 300 kB in the index for a session of that length.
+MOST_COUNTED = 20_000
 FREE = "offline"
+# The model's place in the costs of calls beside the conversation, whose records name none.
+SIDE = ""
+# Memories counted in one session; far more than a session recalls.
+MOST_RECALLS = 1_000
 
 # How programs begin the texts that they insert as user messages.
 INJECTED = (
@@ -41,6 +52,63 @@ INJECTED = (
     "Caveat:",
     "[Request interrupted",
 )
+
+
+class Paid(msgspec.Struct, frozen=True, array_like=True):
+    """The costs of one model in one half hour. The dollars are those of calls with a known price."""
+
+    usage: Usage = Usage()
+    read: float = 0.0
+    written: float = 0.0  # what was not read: written and fresh
+    output: float = 0.0
+    calls: int = 0
+    unpriced: int = 0  # calls of unknown price
+    breaks: int = 0  # calls that did not find in the cache what the one before had left there
+    again: int = 0  # the tokens of these breaks
+
+    def __add__(self, other: Paid) -> Paid:
+        return Paid(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
+
+
+# The costs of a session by half hour and model.
+Costs: TypeAlias = Mapping[str, Mapping[str, Paid]]
+
+
+class Open(msgspec.Struct, frozen=True, array_like=True):
+    """An answer that may go on: its usage and cost so far."""
+
+    usage: Usage
+    usd: float | None
+    model: str
+    half: str
+    beside: bool = False  # to a subagent whose messages stand in the same file; it has its own window and cache entries
+    chars: int = 0  # of its text
+
+    @property
+    def short_output(self) -> bool:
+        return is_short_output(self.usage, self.chars)
+
+
+class SessionFigures(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """The figures of a session for lists, computed once for each version of its file."""
+
+    id: str
+    cwd: str
+    title: str
+    started: str
+    ended: str
+    parent: str
+    ours: bool
+    messages: int
+    compactions: int
+    skipped: int
+    usage: Usage
+    cost_usd: float | None
+    fullest: int
+    newest: tuple[int, str]
+    short_outputs: int
+    first: str
+    costs: dict[str, dict[str, Paid]]
 
 
 class Turn(NamedTuple):
@@ -61,6 +129,7 @@ class Scan(msgspec.Struct):
     title: str = ""
     prompt: str = ""
     started: str = ""
+    ended: str = ""  # the time of the newest line
     model: str = ""
     parent: str = ""
     ours: bool = False
@@ -71,48 +140,146 @@ class Scan(msgspec.Struct):
     total: Usage = Usage()
     usd: float = 0.0
     unpriced: int = 0
-    open: dict[str, tuple[Usage, float | None]] = {}  # answers that may go on: usage and cost so far
+    open: dict[str, Open] = {}
     running: Usage | None = None  # a running total that replaces the sum, in files without a record per answer
     last: str = ""
+    half: str = ""  # the half hour of the newest line
+    paid_on: dict[str, dict[str, Paid]] = {}  # by half hour and model, without the open answers
+    left: Usage = Usage()  # of the last closed answer
+    peak: int = 0  # tokens of the fullest request, without the open answers
+    short: int = 0  # answers whose reported output is far less than their text, without the open ones
+    newest: tuple[int, str] = (0, "")  # tokens of the last request, and its model
+    first: str = ""  # digest of the first answer: a copy of a transcript begins with the same one
+    counted: set[str] = set()  # digests of the closed answers: some files hold the same answers twice
+    recalls: dict[str, tuple[int, str]] = {}  # file of a memory → how often it was recalled, and when last
 
     @property
     def usage(self) -> Usage:
-        found = sum((usage for usage, _ in self.open.values()), self.total)
+        found = sum((one.usage for one in self.open.values()), self.total)
         return self.running if self.running is not None and not found.total else found
+
+    @property
+    def fullest(self) -> int:
+        """Tokens of the fullest request."""
+        return max([self.peak, *(one.usage.prompt for one in self.open.values() if not one.beside)])
+
+    @property
+    def short_outputs(self) -> int:
+        return self.short + sum(one.short_output for one in self.open.values() if not one.beside)
 
     @property
     def cost_usd(self) -> float | None:
         """The cost so far; None if a model's price is unknown."""
-        prices = [usd for _, usd in self.open.values()]
+        prices = [one.usd for one in self.open.values()]
         if self.running is not None and not (self.total.total or self.open):
             prices.append(price_of(self.model, self.running))
         if self.unpriced or None in prices:
             return None
         return self.usd + sum(price or 0.0 for price in prices)
 
+    def figures(self) -> SessionFigures:
+        return SessionFigures(
+            id=self.id,
+            cwd=self.cwd,
+            title=self.title or self.prompt,
+            started=self.started,
+            ended=self.ended,
+            parent=self.parent,
+            ours=self.ours,
+            messages=self.messages,
+            compactions=self.compactions,
+            skipped=self.skipped,
+            usage=self.usage,
+            cost_usd=self.cost_usd,
+            fullest=self.fullest,
+            newest=self.newest,
+            short_outputs=self.short_outputs,
+            first=self.first,
+            costs=self.money(),
+        )
+
+    def money(self) -> dict[str, dict[str, Paid]]:
+        """Return the costs by half hour and model."""
+        rest = msgspec.structs.replace(self, open={}, paid_on={half: dict(by) for half, by in self.paid_on.items()})
+        for one in self.open.values():
+            rest._close(one)
+        if self.running is not None and not (self.total.total or self.open):
+            rest._close(Open(self.running, price_of(self.model, self.running), self.model, self.half))
+        return rest.paid_on
+
+    @property
+    def answers(self) -> set[str]:
+        """The digests of all answers."""
+        return self.counted | {_short(key) for key in self.open}
+
     def noted(self, *, time: str = "", cwd: str = "", id: str = "") -> None:
         self.started = self.started or time
+        if time:
+            self.ended, self.half = max(self.ended, time), half_hour(time)
         self.cwd = self.cwd or cwd
         self.id = self.id or id
 
-    def answered(self, key: str, model: str, usage: Usage | None) -> None:
-        """Count an answer; another record of the same answer replaces its usage."""
-        if usage is not None or key not in self.open:
+    def answered(self, key: str, model: str, usage: Usage | None, *, beside: bool = False, chars: int = 0, own: str = "") -> None:
+        """Count an answer; another record of the same answer replaces its usage, and a later copy of it counts for nothing.
+
+        `own` tells an answer from all others in the world, as far as the record does.
+        """
+        if key not in self.open and _short(key) in self.counted:
+            return
+        self.first = self.first or _short(f"{key} {own} {self.prompt}")
+        before = self.open.get(key)
+        newest = before is None or key == next(reversed(self.open))  # later records of an older answer are copies
+        if usage is not None or before is None:
             self.open.pop(key, None)
-            self.open[key] = (usage or Usage(), price_of(model, usage or Usage()))
+            usage, said = usage or Usage(), (before.chars if before is not None else 0) + (chars if newest else 0)
+            self.open[key] = Open(usage, price_of(model, usage), model, self.half, beside, said)
+            if usage.prompt and not beside:
+                self.newest = (usage.prompt, model)
         if len(self.open) > OPEN_ANSWERS:
-            self.paid(*self.open.pop(next(iter(self.open))))
+            first = next(iter(self.open))
+            if len(self.counted) < MOST_COUNTED:
+                self.counted.add(_short(first))
+            self._close(self.open.pop(first))
 
     def answered_usage(self, usage: Usage | None) -> None:
         """Count the usage of an answer that the current model gave."""
         if usage is not None:
-            self.paid(usage, price_of(self.model, usage))
+            self.newest = (usage.prompt, self.model)
+            self._close(Open(usage, price_of(self.model, usage), self.model, self.half))
 
-    def paid(self, usage: Usage, usd: float | None) -> None:
-        """Count usage with a known cost, or None."""
-        self.total += usage
-        self.usd += usd or 0.0
-        self.unpriced += usd is None
+    def paid(self, usage: Usage, usd: float | None, model: str) -> None:
+        """Count an answer with a recorded cost, or None."""
+        self.newest = (usage.prompt, model)
+        self._close(Open(usage, usd, model, self.half))
+
+    def paid_aside(self, usage: Usage, usd: float | None) -> None:
+        """Count a call beside the conversation, which does not touch its cache entries."""
+        self._pay(Open(usage, usd, SIDE, self.half), 0)
+
+    def _close(self, one: Open) -> None:
+        if one.beside:
+            self._pay(one, 0)
+            return
+        self.short += one.short_output
+        self._pay(one, written_again(self.left, one.usage))
+        self.peak = max(self.peak, one.usage.prompt)
+        self.left = one.usage if one.usage.total else self.left
+
+    def _pay(self, one: Open, again: int) -> None:
+        self.total += one.usage
+        self.usd += one.usd or 0.0
+        self.unpriced += one.usd is None
+        if not one.usage.total:
+            return
+        by = self.paid_on.setdefault(one.half, {})
+        parts = split_cost(one.model, one.usage, one.usd or 0.0)
+        found = Paid(one.usage, *parts, 1, int(one.usd is None), int(again > 0), again)
+        by[one.model] = by.get(one.model, Paid()) + found
+
+    def recalled(self, path: str, time: str) -> None:
+        count, last = self.recalls.get(path, (0, ""))
+        if path in self.recalls or len(self.recalls) < MOST_RECALLS:
+            self.recalls[path] = (count + 1, max(last, time))
 
     def said(self, turns: list[Turn], speaker: Speaker, text: str, time: str) -> None:
         text = shorten(text.strip())
@@ -129,6 +296,39 @@ class Scan(msgspec.Struct):
 
 def price_of(model: str, usage: Usage) -> float | None:
     return 0.0 if model == FREE or not usage.total else cost(model, usage).usd
+
+
+# An answer is this many times longer than its reported output if only the beginning of the output was noted. Shorter answers tell nothing.
+SHORT_FACTOR = 4
+SHORT_TOKENS = 64
+
+
+def is_short_output(usage: Usage | None, chars: int) -> bool:
+    """Return True if an answer reports far too few tokens of output for its text: its agent noted only the beginning."""
+    said = chars // 4
+    return usage is not None and said >= SHORT_TOKENS and usage.output_tokens * SHORT_FACTOR < said
+
+
+def half_hour(time: str) -> str:
+    """Return the half hour of a time in UTC, such as `2026-03-01T10:30`; days begin with one in nearly all time zones."""
+    if not time.endswith("Z"):
+        try:
+            at = datetime.fromisoformat(time)
+        except ValueError:
+            return ""
+        time = at.astimezone(UTC).isoformat() if at.tzinfo is not None else time
+    return f"{time[:14]}{'30' if time[14:16] >= '30' else '00'}"
+
+
+def split_cost(model: str, usage: Usage, usd: float) -> CostParts:
+    """Divide a cost among reading, other input and output: as the model's prices do, or as prices usually do."""
+    parts = cost_parts(model, usage) or CostParts(
+        usage.cache_read * UNITS_READ,
+        usage.input_tokens + usage.cache_write * UNITS_WRITE,
+        usage.output_tokens * UNITS_OUTPUT,
+    )
+    whole = sum(parts)
+    return CostParts(*(part * usd / whole for part in parts)) if whole else CostParts(0.0, usd, 0.0)
 
 
 def is_injected(text: str) -> bool:
@@ -154,3 +354,7 @@ def cut_words(text: str, most: int) -> str:
 def one_line(text: str) -> str:
     line = " ".join(text[: 8 * TITLE_CHARS].split())
     return line if len(line) <= TITLE_CHARS else line[: TITLE_CHARS - 1] + "…"
+
+
+def _short(key: str) -> str:
+    return blake2b(key.encode("utf-8", "surrogatepass"), digest_size=5).hexdigest()

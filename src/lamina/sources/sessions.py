@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from heapq import nlargest
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +31,7 @@ from .codex import CodexReader
 from .memories import SourceMemory, read_memories
 from .pi import PiReader
 from .places import Origin, SourceFile, agent_homes, markdown_files, memory_files, open_plain, session_files
+from .scan import Costs, SessionFigures
 
 # A file tells its format in its first lines.
 HEAD_BYTES = 64 << 10
@@ -53,7 +57,21 @@ class SourceSession(msgspec.Struct, frozen=True):
     parent: str = ""
     compactions: int = 0
     skipped: int = 0
+    fullest: int = 0  # tokens of the fullest request
+    ended: str = ""  # the time of the newest line; a copied file has another time of its own
+    newest: tuple[int, str] = (0, "")  # tokens of the last request, and its model
+    short_outputs: int = 0  # answers that report far too little output: the session cost more than `cost_usd`
+    first: str = ""  # digest of the first answer
     subagents: tuple[SourceSession, ...] = ()  # set by fold_subagents
+
+    @property
+    def last_active(self) -> float:
+        """When the newest line was written. A file that was copied is newer than that."""
+        try:
+            at = datetime.fromisoformat(self.ended)
+            return min(self.modified, (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp())
+        except (ValueError, OverflowError):
+            return self.modified
 
 
 def homes_of(settings: Settings, environ: Mapping[str, str]) -> dict[Origin, Path]:
@@ -94,28 +112,42 @@ def follow_sessions(
     return catalogue.follow("session", session_files(homes_of(settings, environ), unread), tell)
 
 
+_FIGURES = msgspec.json.Decoder(SessionFigures)
+
+
 def session_of(row: IndexedFile) -> SourceSession:
-    scan = row.scan
+    return read_session(row)[0]
+
+
+def read_session(row: IndexedFile) -> tuple[SourceSession, Costs]:
+    """Return the session of a row, and its costs by half hour and model."""
+    figures = _FIGURES.decode(row.figures)
     origin: Origin = row.origin
     if origin in ("lamina", "claude-code"):  # a home may hold sessions of both
-        origin = "lamina" if scan.ours else "claude-code"
-    return SourceSession(
+        origin = "lamina" if figures.ours else "claude-code"
+    session = SourceSession(
         origin=origin,
-        id=scan.id or Path(row.path).stem,
+        id=figures.id or Path(row.path).stem,
         path=row.path,
-        project=scan.cwd,
-        title=scan.title or scan.prompt,
-        started=scan.started,
+        project=figures.cwd,
+        title=figures.title,
+        started=figures.started,
         modified=row.mtime_ns / 1e9,
-        messages=scan.messages,
-        cost_usd=scan.cost_usd,
-        tokens=scan.usage.total,
-        usage=scan.usage,
+        messages=figures.messages,
+        cost_usd=figures.cost_usd,
+        tokens=figures.usage.total,
+        usage=figures.usage,
         size=row.size,
-        parent=scan.parent,
-        compactions=scan.compactions,
-        skipped=scan.skipped,
+        parent=figures.parent,
+        compactions=figures.compactions,
+        skipped=figures.skipped,
+        fullest=figures.fullest,
+        ended=figures.ended,
+        newest=figures.newest,
+        short_outputs=figures.short_outputs,
+        first=figures.first,
     )
+    return session, figures.costs
 
 
 def project_filter(cwd: str | os.PathLike[str]) -> Callable[[SourceSession], bool]:
@@ -169,6 +201,7 @@ def _with_subagents(session: SourceSession, children: list[SourceSession]) -> So
         session,
         tokens=sum(one.tokens for one in paid),
         cost_usd=None if None in costs else sum(cost or 0.0 for cost in costs),
+        short_outputs=sum(one.short_outputs for one in paid),
         subagents=tuple(children),
     )
 
@@ -236,6 +269,20 @@ def memories(
             continue
         found += read_memories(origin, path, data, modified, place)
     return found
+
+
+def newest_memories(settings: Settings, count: int, *, environ: Mapping[str, str]) -> list[SourceMemory]:
+    """Return the memories of the files that were changed last, newest first. Reads these files only."""
+    dated: list[tuple[float, Origin, str, str]] = []
+    for origin, path, place in _memory_files(settings, environ, None, []):
+        with suppress(OSError):
+            dated.append((os.stat(path, follow_symlinks=False).st_mtime, origin, path, place))
+    found: list[SourceMemory] = []
+    # A memory may name an earlier date itself, and an index file holds none: more files than memories are read.
+    for modified, origin, path, place in nlargest(4 * count, dated):
+        with suppress(OSError), open_plain(path) as file:
+            found += read_memories(origin, path, file.read(MOST_MEMORY), modified, place)
+    return nlargest(count, found, key=lambda one: one.modified)
 
 
 def follow_memories(

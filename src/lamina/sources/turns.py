@@ -10,10 +10,10 @@ from .scan import is_injected
 
 
 def numbered(records: Iterable[Record]) -> Iterator[tuple[int, Message]]:
-    """Yield the messages of a session in file order, each with the number of its turn, from 1. Summaries belong to no turn."""
+    """Yield the messages of a session in file order, each with the number of its turn, from 1. A summary belongs to the turn before it."""
     number, main = 0, None
     for record in records:
-        if not isinstance(record, Message) or record.silent or record.summary:
+        if not isinstance(record, Message) or record.silent:
             continue
         # The first message tells whether this is a subagent's file, whose messages are all marked.
         main = record.sidechain if main is None else main
@@ -24,7 +24,7 @@ def numbered(records: Iterable[Record]) -> Iterator[tuple[int, Message]]:
 
 def is_users(record: Message) -> bool:
     """Whether the user wrote the message."""
-    if record.role != "user" or record.meta or record.synthetic:
+    if record.role != "user" or record.meta or record.synthetic or record.summary:
         return False
     texts = (block.text for block in record.blocks if isinstance(block, Text))
     return any(text.strip() and not is_injected(text) for text in texts)

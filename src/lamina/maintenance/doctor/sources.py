@@ -29,7 +29,7 @@ def check_sources(settings: Settings, environ: Mapping[str, str]) -> Iterator[Fi
         theirs = [file for file in files if file.origin == origin]
         if theirs:
             size = f"{sum(file.size for file in theirs) / 1e6:,.1f} MB"
-            yield Finding("sessions", "source", f"{NAMES[origin]}: {counted(len(theirs), 'session')}, {size}.", str(home))
+            yield Finding("sessions", "source", f"{NAMES[origin]}: {counted(len(theirs), 'transcript')}, {size}.", str(home))
     yield from _damaged(files)
 
 

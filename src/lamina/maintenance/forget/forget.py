@@ -32,6 +32,7 @@ from ...layers.l6_dream.undo import recover
 from ...memory.store.directory import DirectoryStore
 from ...memory.store.history import hold_guard
 from ...memory.store.modes import GatedStore
+from ...sources.memories import SourceMemory
 from ...sources.places import NAMES
 from ...sources.sessions import SourceSession
 from ..kept_files import FORGET, KeptFiles, MemoryRoot, SessionFiles, regular_files, session_kind, unlisted_directories, windows
@@ -337,15 +338,15 @@ def _left(path: Path, subject: Subject, loose: Subject, inside: Callable[[Path],
     return LeftFile(str(path), "still contains it")
 
 
-def held_by_others(found: Iterable[SourceSession], home: Path, subject: Subject) -> list[LeftFile]:
-    """Return the sessions of other agents that contain the subject. Lamina does not change them."""
-    theirs = [session for session in found if home not in Path(session.path).parents]
+def held_by_others(found: Iterable[SourceSession | SourceMemory], home: Path, subject: Subject) -> list[LeftFile]:
+    """Return the sessions and memories of other agents that contain the subject. Lamina does not change them."""
+    theirs = {one.path: one.origin for one in found if home not in Path(one.path).parents}
     left: list[LeftFile] = []
-    for session in theirs:
+    for path, origin in theirs.items():
         with suppress(OSError):
-            if _holds(Path(session.path), subject):
-                why = f"was written by {NAMES[session.origin]}, and Lamina does not change it; searches still find it there"
-                left.append(LeftFile(session.path, why, in_scope=False))
+            if _holds(Path(path), subject):
+                why = f"was written by {NAMES[origin]}, and Lamina does not change it; searches still find it there"
+                left.append(LeftFile(path, why, in_scope=False))
     return left
 
 

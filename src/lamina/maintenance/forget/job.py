@@ -26,7 +26,7 @@ from ...disk.home.loading import settings_in_force
 from ...disk.settings_files import user_home
 from ...disk.temp_files import sweep_temps
 from ...memory.store.scopes import project_root
-from ...sources.sessions import sessions
+from ...sources.sessions import memories, sessions
 from ..kept_files import FORGET, KeptFiles, directories_with_temps, kept_files
 from .forget import REBUILT, ForgetReport, LeftFile, forget, held_by_others, remains, why_not
 from .memories import copied_lines
@@ -141,8 +141,9 @@ def _held_by_others(
 ) -> list[LeftFile]:
     if not settings.sources:
         return []
-    found = sessions(settings, None if job.everywhere else job.cwd, environ={**environ, "LAMINA_HOME": str(home)})
-    return held_by_others(found, home, subject)
+    cwd, variables = None if job.everywhere else job.cwd, {**environ, "LAMINA_HOME": str(home)}
+    kept = [one for one in memories(settings, cwd, environ=variables) if one.origin != "lamina"]
+    return held_by_others([*sessions(settings, cwd, environ=variables), *kept], home, subject)
 
 
 def _sweep(tops: list[Path], report: ForgetReport) -> None:

@@ -1,0 +1,88 @@
+"""Records of a session with their places in its file, so that a part of a large session can be read without the rest.
+
+A place is the offset of a line, with what a reader of that format must know of the lines before. Reading from a place gives the same
+records, with the same ids, as reading the whole file. Read-only.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from ..core.record_lines import read_record
+from ..core.records import Record
+from ..disk.transcripts.jsonl import MAX_LINE, Health, decode_object, parse_line, raw_lines
+from .claude_code import with_spills
+from .codex import CodexReader
+from .pi import PiReader
+from .sessions import format_of
+
+CHUNK = 64 << 10
+
+
+class Place(NamedTuple):
+    """The start of a line: its offset, and how many records came before it, the last of them, and the model, if ids depend on it."""
+
+    offset: int = 0
+    before: int = 0
+    last: str | None = None
+    model: str | None = None
+
+
+START = Place()
+
+
+class Placed(NamedTuple):
+    place: Place
+    record: Record
+
+
+def read_placed(
+    path: str | os.PathLike[str], start: Place = START, end: int | None = None, *, health: Health | None = None
+) -> Iterator[Placed]:
+    """Read the records from a place on, up to the line at offset `end`."""
+    where, health = Path(path), health or Health()
+    match format_of(where):
+        case "codex":
+            return _follow(CodexReader(start.before, start.last, start.model), where, start, end, health)
+        case "pi":
+            return _follow(PiReader(start.before, start.last), where, start, end, health)
+        case _:
+            return _lines(where, start, end, health)
+
+
+def _lines(path: Path, start: Place, end: int | None, health: Health) -> Iterator[Placed]:
+    for offset, raw in raw_lines(path, start.offset, health):
+        if end is not None and offset >= end:
+            return
+        records = (read_record(line.value) for line in parse_line(offset, raw, health))
+        yield from (Placed(Place(offset), record) for record in with_spills(records, path.with_suffix("")))
+
+
+def _follow(reader: CodexReader | PiReader, path: Path, start: Place, end: int | None, health: Health) -> Iterator[Placed]:
+    place = start
+    for offset, raw in raw_lines(path, start.offset, health):
+        if end is not None and offset >= end:
+            break
+        place = Place(offset, *reader.state)
+        row = decode_object(raw)
+        if row is not None:
+            yield from (Placed(place, record) for record in reader.add(row))
+        elif raw.strip():
+            health.note("torn" if raw.lstrip().startswith(b"{") else "not JSON", lost=True)
+    yield from (Placed(place, record) for record in reader.finish())
+
+
+def complete_end(path: str | os.PathLike[str]) -> int:
+    """Return the end of the last complete line. A last line without an end counts if it is whole."""
+    with open(path, "rb") as file:
+        size = at = file.seek(0, os.SEEK_END)
+        tail = b""
+        while at and b"\n" not in tail and len(tail) <= MAX_LINE:
+            step = min(CHUNK, at)
+            at = file.seek(at - step)
+            tail = file.read(step) + tail
+    last = tail.rpartition(b"\n")[2]
+    return size if decode_object(last) is not None else size - len(last)

@@ -1,0 +1,191 @@
+"""Costs by day and recalls by memory come from the index, whichever agent wrote the session."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lamina import Settings, sources
+from lamina.sources.catalogue import Catalogue, scan_any
+from lamina.sources.money import local_day, money_by_day
+from lamina.sources.places import SourceFile
+from lamina.sources.recalls import recall_counts
+from lamina.sources.scan import Scan, Turn
+
+from .agents import claude_answer, claude_user, codex_rows, pi_rows, said, write
+from .conftest import Agents
+
+
+def answer(number: int, day: int, read: int, written: int, model: str = "claude-opus-4-5") -> dict[str, Any]:
+    (row,) = claude_answer(number, said("yes"), timestamp=f"2026-03-0{day}T10:00:00.000Z")
+    usage = {"input_tokens": 0, "cache_read_input_tokens": read, "cache_creation_input_tokens": written, "output_tokens": 100}
+    return {**row, "message": {**row["message"], "usage": usage, "model": model}}
+
+
+@pytest.mark.spec("U3")
+def test_the_costs_of_all_agents_add_up_to_those_of_their_sessions(agents: Agents) -> None:
+    found = money_by_day(Settings())
+    assert {row.origin for row in found} == {"claude-code", "codex", "pi"}
+    assert [row.day for row in found] == sorted(row.day for row in found)
+    assert {row.project for row in found} == {str(agents.project)}
+    listed = sources.sessions(Settings())
+    assert sum(row.usage.total for row in found) == sum(one.tokens for one in listed)
+    assert sum(row.usd for row in found) == pytest.approx(sum(one.cost_usd or 0.0 for one in listed))
+    assert money_by_day(Settings(), since="2026-05-01") == [row for row in found if row.origin == "pi"]
+
+
+def test_each_day_has_its_models_prices_and_cache_breaks(agents: Agents) -> None:
+    rows = [
+        claude_user(1, "Go on."),
+        answer(1, 1, 0, 50_000),
+        answer(2, 1, 50_000, 1_000),
+        answer(3, 2, 0, 51_500),
+        answer(4, 2, 51_500, 100, "nobody-knows-1"),
+    ]
+    write(agents.claude, rows)
+    one, two, unknown = [
+        row
+        for row in money_by_day(Settings())
+        if row.origin == "claude-code" and row.day < "2026-03-03" and row.model != "claude-sonnet-4-5"
+    ]
+    assert (one.day, one.calls, one.breaks) == ("2026-03-01", 2, 0)
+    assert one.usd_read == pytest.approx(50_000 * 0.5e-6)
+    assert one.usd_written == pytest.approx(51_000 * 6.25e-6)
+    assert one.usd_output == pytest.approx(200 * 25e-6)
+    assert (two.day, two.model, two.breaks, two.written_again) == ("2026-03-02", "claude-opus-4-5", 1, 51_000)
+    assert (unknown.unpriced, unknown.usd, unknown.usage.output_tokens) == (1, 0.0, 100)
+
+
+def test_appended_lines_give_the_same_costs_as_a_new_index(agents: Agents) -> None:
+    before = money_by_day(Settings())
+    with agents.claude.open("a") as file:
+        file.write("".join(json.dumps(row) + "\n" for row in (answer(8, 8, 0, 4_000), answer(9, 9, 4_000, 10))))
+    after = money_by_day(Settings())
+    assert len(after) == len(before) + 2
+    agents.database.unlink()
+    assert money_by_day(Settings()) == after
+
+
+def test_a_session_that_begins_as_a_copy_of_another_costs_only_what_it_adds(agents: Agents) -> None:
+    rows = [
+        claude_user(1, "Go on."),
+        *({**answer(number, 1, 0, 50_000), "requestId": f"req_{number}"} for number in range(1, 30)),
+    ]
+    write(agents.claude.with_name("first.jsonl"), rows)
+    before = money_by_day(Settings())
+    added = {**answer(40, 2, 50_000, 10), "requestId": "req_40"}
+    copy = [{**row, "sessionId": "other", "uuid": f"n{at}"} for at, row in enumerate([*rows, added])]
+    resumed = write(agents.claude.with_name("resumed.jsonl"), copy)
+    os.utime(resumed, (2e9, 2e9))
+    after = money_by_day(Settings())
+    more = sum(row.usd for row in after) - sum(row.usd for row in before)
+    assert more == pytest.approx(50_000 * 0.5e-6 + 10 * 6.25e-6 + 100 * 25e-6)
+    assert sum(row.calls for row in after) == sum(row.calls for row in before) + 1
+    same_ids = [{**row, "requestId": "another"} if "requestId" in row else row for row in rows]
+    write(agents.claude.with_name("elsewhere.jsonl"), same_ids)
+    assert sum(row.calls for row in money_by_day(Settings())) == sum(row.calls for row in after) + 29
+
+
+@pytest.mark.skipif(not hasattr(time, "tzset"), reason="Windows has no time zone of one process")
+def test_days_begin_at_local_midnight(agents: Agents, monkeypatch: pytest.MonkeyPatch) -> None:
+    late = {**answer(1, 1, 0, 5_000), "timestamp": "2026-03-01T18:40:00.000Z"}
+    early = {**answer(2, 1, 0, 5_000), "timestamp": "2026-03-01T18:20:00.000Z"}
+    abroad = {**answer(3, 1, 0, 5_000), "timestamp": "2026-03-02T00:20:00+06:00"}
+    write(agents.claude, [claude_user(1, "Go on."), early, late, abroad])
+    monkeypatch.setenv("TZ", "Asia/Kolkata")
+    time.tzset()
+    local_day.cache_clear()
+    try:
+        days = {row.day: row.calls for row in money_by_day(Settings()) if row.model == "claude-opus-4-5"}
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+        local_day.cache_clear()
+    assert days == {"2026-03-01": 2, "2026-03-02": 1}
+
+
+def test_a_list_knows_the_last_request_the_last_message_and_outputs_that_were_cut_short(agents: Agents) -> None:
+    told = answer(1, 1, 0, 9_000)
+    told["message"] = {
+        **told["message"],
+        "content": [{"type": "tool_use", "id": "t", "name": "Write", "input": {"text": "x" * 4_000}}],
+    }
+    beside = {**answer(2, 2, 0, 70_000), "isSidechain": True}
+    path = write(agents.claude.with_name("told.jsonl"), [claude_user(1, "Go on."), told, beside, answer(3, 3, 9_000, 100)])
+    (found,) = [one for one in sources.sessions(Settings()) if one.path == str(path)]
+    assert (found.newest, found.fullest, found.short_outputs) == ((9_100, "claude-opus-4-5"), 9_100, 1)
+    assert found.last_active == datetime(2026, 3, 3, 10, tzinfo=UTC).timestamp() < found.modified
+    assert found.tokens == 9_100 + 70_100 + 9_200
+
+
+def test_reading_a_large_file_pauses_for_other_work(agents: Agents) -> None:
+    path = write(
+        agents.claude.with_name("large.jsonl"), [claude_user(1, "Go on."), *(claude_user(2, "x" * 700_000) for _ in range(5))]
+    )
+    found, pauses = os.stat(path), list[int]()
+    catalogue = Catalogue(None)
+    catalogue.pause = lambda: pauses.append(1)
+    (row,) = catalogue.follow("session", [SourceFile("claude-code", str(path), found.st_size, found.st_mtime_ns, found.st_ino)])
+    catalogue.close()
+    assert (row.offset, len(pauses)) == (found.st_size, 2)
+
+
+@given(st.integers(0, 60))
+def test_a_scan_in_two_parts_gives_the_same_costs(at: int) -> None:
+    many = [answer(number, 1 + number % 5, 1_000 * number, 500) for number in range(1, 40)]
+    for origin, rows in (("claude-code", many), ("codex", codex_rows("/p")), ("pi", pi_rows("/p"))):
+        whole, part = Scan(), Scan()
+        turns = list[Turn]()
+        lines = [json.dumps(row).encode() for row in rows]
+        for line in lines:
+            scan_any(origin, line, whole, turns)  # type: ignore[arg-type]
+        for line in lines[:at]:
+            scan_any(origin, line, part, turns)  # type: ignore[arg-type]
+        part.money()  # asking changes nothing
+        for line in lines[at:]:
+            scan_any(origin, line, part, turns)  # type: ignore[arg-type]
+        assert part.money() == whole.money()
+        assert sum(paid.usage.total for by in whole.money().values() for paid in by.values()) == whole.usage.total
+
+
+def recalled(number: int, *paths: str) -> dict[str, Any]:
+    memories = [{"path": path, "content": "x"} for path in paths]
+    return {
+        "type": "attachment",
+        "uuid": f"t{number}",
+        "parentUuid": None,
+        "sessionId": "s",
+        "timestamp": f"2026-03-0{number}T10:00:00.000Z",
+        "attachment": {"type": "relevant_memories", "memories": memories},
+    }
+
+
+def test_recalls_count_by_memory_over_all_sessions(agents: Agents) -> None:
+    assert recall_counts(Settings()) == {}
+    with agents.claude.open("a") as file:
+        file.writelines(json.dumps(row) + "\n" for row in (recalled(1, "/m/a.md", "/m/b.md"), recalled(3, "/m/a.md")))
+    write(
+        agents.claude.with_name("other.jsonl"),
+        [
+            claude_user(1, "Hello."),
+            recalled(2, "/m/a.md"),
+            {"type": "attachment", "attachment": {"type": "relevant_memories", "memories": "none"}},
+        ],
+    )
+    found = recall_counts(Settings())
+    assert found == {"/m/a.md": (3, "2026-03-03T10:00:00.000Z"), "/m/b.md": (1, "2026-03-01T10:00:00.000Z")}
+    agents.claude.unlink()
+    assert recall_counts(Settings()) == {"/m/a.md": (1, "2026-03-02T10:00:00.000Z")}
+
+
+def test_a_home_without_sessions_costs_nothing(tmp_path: Path) -> None:
+    assert money_by_day(Settings(), {"HOME": str(tmp_path)}) == []
+    assert recall_counts(Settings(), {"HOME": str(tmp_path)}) == {}
