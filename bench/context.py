@@ -39,7 +39,8 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 # Which environment each system of the harness needs; None: this one.
 SYSTEMS: dict[str, str | None] = {
     "lamina_peer:balanced": None,
-    "lamina_peer:thrifty": None,
+    "lamina_peer:balanced,binds=off": None,
+    "lamina_peer:thrifty,binds=off": None,
     "lamina_peer:classic": None,
     "lamina_peer:lean": None,
     "lamina_peer:classic,size_clearing=off": None,

@@ -72,6 +72,11 @@ class Recording:
         self.result(call, content)
         return call
 
+    def grow(self, tokens: int) -> None:
+        """Add tokens to the next request, or take some out of it, without a line in the transcript."""
+        self._sent += tokens
+        self._cached = min(self._cached, self._sent)
+
     def compact(self, summary: str) -> None:
         last = self.lines[-1]["uuid"]
         meta = {"trigger": "auto", "preTokens": self._sent}

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.cli.running import here
 
-from .recording import long_work
+from .recording import long_work, text
 
 KEYS = [
     "input_units",
@@ -75,6 +75,46 @@ def test_a_table_a_page_and_a_sentence_for_what_was_left_out(work: Path) -> None
     assert first.startswith("<!doctype html>")
     assert here("replay", "one.jsonl", "bad.jsonl", "--html", "report.html").returncode == 0
     assert (work / "report.html").read_text() == first, "the same recording gives the same page"
+
+
+@pytest.mark.spec("P8")
+def test_a_session_request_by_request_adds_up_to_its_cost(work: Path) -> None:
+    made = long_work(12)
+    made.wait(minutes=10)
+    made.say("Now look at the first files again.")
+    made.answer(text("I know them:\ndef compute_total_1(order_book): return order_book.value_1  # 1 tests"))
+    made.write(work / "one.jsonl")
+    done = here("replay", "one.jsonl", "--policy", "classic", "--requests", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    (session,) = found["requests"]
+    lines = session["requests"]
+    assert (session["session"], len(lines)) == ("one.jsonl", 15)
+    for row, figures in found["policies"].items():
+        costs = sum(line[row]["cost_usd"] + line[row]["other_calls_usd"] for line in lines)
+        assert costs == pytest.approx(figures["cost_usd"], abs=1e-4), row
+        read = sum(line[row]["cached_tokens"] for line in lines)
+        assert read == figures["cached_tokens"] or figures["side_calls"]
+    last = {row: lines[-1][row] for row in found["policies"]}
+    assert (last["recorded"]["cache_miss"], last["append"]["cache_miss"], last["lamina"]["decision"]) == (
+        "",
+        "expired",
+        "clearing",
+    )
+    assert last["lamina"]["context_tokens"] < last["classic"]["context_tokens"] == last["append"]["context_tokens"]
+    assert last["lamina"]["quotes_hidden"] == 1
+    assert "compute_total_1" in last["lamina"]["hidden"][0]
+
+    done = here("replay", "one.jsonl", "--requests", "--html", "report.html")
+    title, header, *rest = done.stdout.splitlines()
+    assert title == "one.jsonl, lamina"
+    assert header.split()[:6] == ["request", "time", "recorded", "read", "written", "cost"]
+    shown = rest[14].split()
+    assert (shown[:3], shown[-2:]) == (["15", "03-01", "09:10:29"], ["1", "clearing"])
+    assert rest[15].startswith("Recorded: $")
+    page = (work / "report.html").read_text()
+    assert page.count("<td>clearing</td>") == 1
+    assert rest[15] in page
 
 
 def test_the_memory_of_the_project_is_played_with_unless_another_is_named(work: Path) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from lamina.core.settings import Settings
-from lamina.replay.html import page
+from lamina.replay.figures import ReplayFigures
+from lamina.replay.html import page, recorded_bill
 from lamina.replay.report import ReplayReport
 from lamina.replay.run import ReplayOptions, replay
 from lamina.replay.variants import variants
@@ -47,6 +48,15 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> ReplayReport:
     return replay([path, odd], ReplayOptions(variants(("lean",)), lambda arguments: Settings(**arguments)))
 
 
+def test_the_recorded_bill_says_how_it_differs_from_the_transcripts() -> None:
+    figures = ReplayFigures(usd=5.78, unrecorded_usd=0.2, unrecorded_calls=1, unexplained_usd=0.1, unexplained_breaks=2)
+    assert recorded_bill(ReplayReport(figures={"recorded": figures})) == (
+        "Recorded bill: $5.68 in the transcripts + $0.20 estimated for calls that wrote a summary and stand in no transcript (1)"
+        " − $0.10 for cache breaks that nothing explains (2) = $5.78"
+    )
+    assert recorded_bill(ReplayReport(figures={"recorded": ReplayFigures(usd=5.78)})) == ""
+
+
 @pytest.mark.spec("B14")
 def test_the_page_is_whole_and_needs_nothing_from_elsewhere(report: ReplayReport) -> None:
     made = page(report, "Replay <b>")
@@ -55,13 +65,14 @@ def test_the_page_is_whole_and_needs_nothing_from_elsewhere(report: ReplayReport
     assert seen.open == []
     assert seen.tags.count("polyline") == 3, "the recording, the settings in force and lean"
     assert seen.tags.count("table") == 2
-    assert '<p class="headline">Lamina would have cost ' in made
+    assert "<p>Lamina would have cost " in made
+    assert seen.tags.index("dl") < seen.tags.index("table"), "the difference comes first"
     assert "01 Mar 09:00" in made, "the time of the first request"
     assert not {"script", "link", "img", "iframe", "b"} & set(seen.tags)
     assert not {"src", "href"} & seen.names
     assert "http" not in made
     assert "url(" not in made
-    assert "prefers-color-scheme: dark" in made
+    assert "color-scheme: light dark" in made
     assert "&lt;script&gt;alert" in made
     assert "Replay &lt;b&gt;" in made
 

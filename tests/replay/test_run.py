@@ -10,11 +10,14 @@ from typing import Any
 import pytest
 
 from lamina.core.settings import Settings
-from lamina.replay.figures import ReplayFigures
+from lamina.core.usage import Usage
+from lamina.replay.agreement import disagreement
+from lamina.replay.figures import ReplayFigures, RequestPoint
+from lamina.replay.play import Played
 from lamina.replay.report import ReplayReport
 from lamina.replay.run import ReplayOptions, replay, transcripts
-from lamina.replay.table import headlines, remarks
-from lamina.replay.variants import variants
+from lamina.replay.table import headlines, odd_remarks, remarks
+from lamina.replay.variants import ALWAYS, Variant, variants
 from lamina.session.session import Session
 
 from .recording import OVERHEAD, Recording, long_work, page, text, use
@@ -78,6 +81,7 @@ def test_the_same_recording_gives_the_same_figures(long_file: Path, scratch: Pat
     assert list(scratch.iterdir()) == [], "nothing is left behind"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.spec("B14")
 def test_each_layer_can_be_left_out(long_file: Path) -> None:
     report = played(long_file, without=("all",))
@@ -193,6 +197,42 @@ def test_a_recorded_break_without_a_cause_is_shown_apart_and_in_no_row(tmp_path:
 
 
 @pytest.mark.spec("P8")
+def test_a_recording_whose_requests_are_not_those_of_its_transcript_is_named(short_file: Path, tmp_path: Path) -> None:
+    assert not played(short_file, window=None).disagreements
+    made = Recording()
+    made.say("Look at these files.")
+    for number in range(8):
+        made.grow(-3_000 if number == 4 else 0)
+        made.read(f"/work/module_{number}.py", page(number))
+    report = played(made.write(tmp_path / "one.jsonl"), window=None)
+    (found,) = report.to_json()["disagreements"]
+    assert found["percent"] > 3
+    assert found["why"] == "Before request 5, about 3,001 tokens left the prompt, which the transcript does not record."
+    assert any(found["why"] in remark for remark in odd_remarks(report))
+
+
+@pytest.mark.parametrize(
+    ("recorded", "why"),
+    [
+        ([(0, 9_000), (2_000, 10_000)], "Request 2 read 7,000 tokens less from the cache than the one before had left there."),
+        ([(0, 9_000), (9_000, 14_000)], "Request 2 has about 4,000 tokens that are not in the transcript."),
+        ([(0, 9_000), (9_000, 10_000)], None),
+    ],
+)
+def test_the_request_where_the_rows_part_is_named(recorded: list[tuple[int, int]], why: str | None) -> None:
+    theirs, ours = _row(recorded), _row([(0, 9_000), (9_000, 10_000)])
+    found = disagreement(theirs, ours)
+    assert (found.why if found is not None else None) == why
+
+
+def _row(requests: list[tuple[int, int]]) -> Played:
+    """A row whose requests read the first number of tokens from the cache and have the second in all."""
+    usages = [Usage(0, read, tokens - read) for read, tokens in requests]
+    points = [RequestPoint(0.0, usage.prompt, step=step, usage=usage) for step, usage in enumerate(usages)]
+    return Played(ReplayFigures(usage=sum(usages, Usage())), tuple(points))
+
+
+@pytest.mark.spec("P8")
 def test_text_that_an_edit_needs_and_that_left_is_fetched_again_and_paid(tmp_path: Path) -> None:
     made = Recording()
     made.say("Read them all, then mend the first.")
@@ -260,6 +300,17 @@ def test_each_policy_can_be_played_with_another_lifetime_of_the_cache(tmp_path: 
     short, long = rows["lamina with 5m cache"], rows["lamina with 1h cache"]
     assert (short.expired, long.expired) == (1, 0)
     assert short.usage.cache_write_1h == 0 < long.usage.cache_write_1h == long.usage.cache_write
+
+
+@pytest.mark.spec("P6", "P8")
+@pytest.mark.parametrize(("seconds", "sent", "expired"), [(200, 0, 0), (500, 1, 0), (800, 2, 0), (900, 2, 1)])
+def test_keep_alive_requests_in_a_pause_are_sent_and_paid(tmp_path: Path, seconds: float, sent: int, expired: int) -> None:
+    path = paused(seconds).write(tmp_path / "s.jsonl")
+    rows = [Variant(f"{most}", {**ALWAYS, "cache_ttl": "5m", "cache_keep_alive": most}) for most in (0, 2)]
+    without, alive = (replay([path], ReplayOptions(rows, settings)).figures[row.name] for row in rows)
+    assert (without.side_calls, alive.side_calls) == (0, sent)
+    assert (without.expired, alive.expired) == (int(seconds > 300), expired)
+    assert alive.layer_failures == 0
 
 
 def test_what_other_sessions_left_in_the_cache_is_read_at_once(tmp_path: Path) -> None:
@@ -377,10 +428,11 @@ def test_ctrl_c_leaves_nothing_behind(long_file: Path, scratch: Path) -> None:
         if call == 20:
             raise KeyboardInterrupt
 
+    before = set(threading.enumerate())
     with pytest.raises(KeyboardInterrupt):
         replay([long_file], ReplayOptions(variants()[1:], settings, WINDOW, on_call=stop))
     assert list(scratch.iterdir()) == []
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("lamina-")]
+    assert not [thread for thread in threading.enumerate() if thread not in before and thread.name.startswith("lamina-")]
 
 
 def test_several_sessions_add_up(short_file: Path, tmp_path: Path) -> None:

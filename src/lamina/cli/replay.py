@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,11 +16,9 @@ from .console import ProgressLine, capped, color, notice, print_result, print_ta
 from .signals import StopRequest
 
 if TYPE_CHECKING:
-    from ..core.settings import Settings
     from ..disk.user_files import FileVersion
     from ..replay.comparison import ComparisonModel
     from ..replay.report import ReplayReport
-    from ..replay.run import ReplayOptions
 
 # Notices printed; --json has all.
 MOST_SENTENCES = 10
@@ -68,6 +66,7 @@ NARROWER = 96
 @click.option(
     "--html", "page", metavar="REPORT", type=click.Path(dir_okay=False, path_type=Path), help="Write the report as an HTML page."
 )
+@click.option("--requests", is_flag=True, help="Also show each session request by request, the recording beside each policy.")
 @options.cwd("Use the settings of this directory.")
 @options.as_json
 def replay_command(
@@ -79,6 +78,7 @@ def replay_command(
     window: int | None,
     ask: int | None,
     page: Path | None,
+    requests: bool,
     cwd: Path,
     as_json: bool,
 ) -> None:
@@ -87,7 +87,8 @@ def replay_command(
     Sessions are transcripts of Lamina, Claude Code, Codex or pi, given by file, directory or id. They are not changed, and without
     --ask no model is called.
     """
-    from ..replay.run import replay, transcripts
+    from ..replay.request_table import requests_json
+    from ..replay.run import options_in, replay, transcripts
     from ..replay.variants import variants
 
     recordings = [path if path.exists() else _by_id(path, cwd) for path in recordings]
@@ -105,7 +106,7 @@ def replay_command(
         def on_call(policy: str, call: int, calls: int) -> None:
             progress.show(f"{here}, {policy}, call {call:,} of {calls:,}")
 
-        wanted = _wanted(cwd, memory, window)._replace(
+        wanted = options_in(cwd, options.find_home(), memory=memory, window=window)._replace(
             variants=variants(policies, without, ttls), comparison_model=_asking(cwd, ask), on_call=on_call
         )
         report = replay(files, wanted, on_session=on_session)
@@ -113,11 +114,14 @@ def replay_command(
         raise InputError("replay", _why_none(recordings, files, report), "pass transcripts of Lamina, Claude Code, Codex or pi")
     if wanted.comparison_model is not None and wanted.comparison_model.trouble is not None:
         notice(wanted.comparison_model.trouble)
+    listed = {"requests": requests_json(report)} if requests else {}
     if not as_json:
+        if requests:
+            _print_requests(report)
         _print_figures(report)
-    print_result(report.to_json(), (), as_json=as_json)
+    print_result(report.to_json() | listed, (), as_json=as_json)
     if page is not None:  # last, so that the figures are printed even if the page cannot be written
-        _write(page, report)
+        _write(page, report, requests=requests)
         if not as_json:
             click.echo(f"Wrote the report to {sentence(str(page))}.")
 
@@ -142,23 +146,6 @@ def _by_id(path: Path, cwd: Path) -> Path:
     except (InputError, NoSuchSession):
         problem = f"file or directory {path} not found"
         raise InputError("replay", problem, "pass transcript files, a directory of transcripts or a session id") from None
-
-
-def _wanted(cwd: Path, memory: Path | None, window: int | None) -> ReplayOptions:
-    from ..disk.home.loading import settings_in_force
-    from ..replay.run import ReplayOptions, index_reminder, memory_directory
-
-    in_force = settings_in_force(cwd)
-    place = memory.resolve() if memory is not None else memory_directory(in_force, cwd=cwd, home=options.find_home())
-    given = {"memory_directory": str(place)} if place is not None else {}
-
-    def settings(arguments: Mapping[str, Any]) -> Settings:
-        return settings_in_force(cwd, arguments={**given, **arguments})
-
-    def index(held: Settings) -> str | None:
-        return index_reminder(place, held) if place is not None else None
-
-    return ReplayOptions((), settings, window, index)
 
 
 def _asking(cwd: Path, times: int | None) -> ComparisonModel | None:
@@ -199,6 +186,19 @@ def _print_figures(report: ReplayReport) -> None:
     notice(*capped(told, MOST_SENTENCES, "and {} more; --json lists them all."))
 
 
+def _print_requests(report: ReplayReport) -> None:
+    from ..replay.request_table import request_tables
+
+    tables = request_tables(report)
+    shown = len({table.session.name for table in tables})
+    if shown < report.sessions:
+        click.echo(f"Requests of the {shown:,} dearest of {report.sessions:,} sessions.\n")
+    for table in tables:
+        click.secho(f"{sentence(table.session.name)}, {table.row}", bold=True, color=color())
+        print_table(table.columns, list(table.cells()), right=(table.columns[0], *table.columns[2:-1]))
+        click.echo(f"{table.total()}\n")
+
+
 def _left_out() -> tuple[str, ...]:
     """Return the columns to leave out on a narrow terminal; cost and fidelity always stay."""
     room = terminal_width() or NARROW
@@ -206,12 +206,12 @@ def _left_out() -> tuple[str, ...]:
     return (*less, "cached", "input units", "compactions") if room < NARROWER else less
 
 
-def _write(path: Path, report: ReplayReport) -> None:
+def _write(path: Path, report: ReplayReport, *, requests: bool) -> None:
     from ..disk.user_files import replace
     from ..replay.html import page
 
     # File names need not be valid UTF-8.
-    made = page(report, "Replay").encode("utf-8", "replace")
+    made = page(report, "Replay", requests=requests).encode("utf-8", "replace")
     replace(path, made, expect=_page_before(path), roots=(path.parent,))
 
 

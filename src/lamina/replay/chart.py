@@ -3,17 +3,19 @@
 The x-axis is time. A pause longer than LONGEST_PAUSE is drawn as short as that, shaded and labelled with its real length: a night
 between two messages would otherwise leave no room for them. Without times, the axis counts the points.
 
-Colours and fonts come from the classes in STYLE, which the page puts into its style sheet.
+Each line is a staircase: a request has one size, and nothing lies between two requests. Colours and fonts come from the classes in
+`report.css`.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
-from datetime import UTC, datetime
-from html import escape
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, tzinfo
 from itertools import pairwise
 from typing import NamedTuple
+
+from ..core.markup import Attribute, Html, join, tag
 
 WIDTH, HEIGHT = 960, 240
 LEFT, RIGHT, TOP, BOTTOM = 56, 12, 12, 34
@@ -24,15 +26,6 @@ MOST_POINTS = 600
 TICKS = 6
 # Pixels between two labels of the time axis.
 LABEL_ROOM = 60
-# Distinguishable on white and on black, and with most forms of colour blindness.
-COLOURS = ("#888888", "#cc5500", "#0072b2", "#009e73", "#b0439c", "#a68a00", "#56a0d8", "#d05050")
-
-STYLE = """
-svg { width: 100%; height: auto; display: block; } svg text { fill: var(--soft); font-size: 11px; }
-.grid { stroke: var(--faint); } .pause { fill: var(--faint); opacity: .35; }
-.line { fill: none; stroke-width: 1.6; vector-effect: non-scaling-stroke; }
-.mark { stroke: var(--paper); stroke-width: 1; } .miss { fill: none; stroke-width: 2; }
-"""
 
 
 class ChartPoint(NamedTuple):
@@ -44,13 +37,21 @@ class ChartPoint(NamedTuple):
 
 class ChartLine(NamedTuple):
     name: str
-    colour: str
+    colour: str  # a class of report.css
     points: Sequence[ChartPoint]
 
 
 class Pause(NamedTuple):
     start: float  # position on the axis
     seconds: float
+
+
+class ChartWords(NamedTuple):
+    """How the chart names days and pauses. Without a zone, times are local."""
+
+    day: Callable[[datetime], str] = lambda at: at.strftime("%d %b")
+    pause: Callable[[float], str] = lambda seconds: f"pause of {duration(seconds)}"
+    zone: tzinfo | None = UTC
 
 
 class TimeAxis:
@@ -71,7 +72,7 @@ class TimeAxis:
         at = max(0, bisect_right(self._times, time) - 1)
         return self._places[at] if self._times else 0.0
 
-    def ticks(self) -> list[tuple[float, str]]:
+    def ticks(self, words: ChartWords) -> list[tuple[float, str]]:
         """Return positions with the clock's time there; a new day is named."""
         found: list[tuple[float, str]] = []
         day = ""
@@ -80,25 +81,26 @@ class TimeAxis:
             place = self._places[at]
             if not self._times or (found and (place - found[-1][0]) * (WIDTH - LEFT - RIGHT) / self.length < LABEL_ROOM):
                 continue
-            when = datetime.fromtimestamp(self._times[at], UTC)
-            today = when.strftime("%d %b")
-            found.append((place, when.strftime("%H:%M") if today == day else when.strftime("%d %b %H:%M")))
+            when = datetime.fromtimestamp(self._times[at], words.zone)
+            today = words.day(when)
+            found.append((place, f"{when:%H:%M}" if today == day else f"{today} {when:%H:%M}"))
             day = today
         return found
 
 
-def chart(lines: Sequence[ChartLine], *, label: str) -> str:
+def chart(lines: Sequence[ChartLine], *, label: str, words: ChartWords | None = None) -> Html:
     """Return the picture. `label` describes it to readers who do not see it."""
+    words = words or ChartWords()
     timed = all(point.time > 0 for line in lines for point in line.points)
     drawn = [line if timed else _counted(line) for line in lines]
     axis = TimeAxis([point.time for line in drawn for point in line.points])
     top = max((point.size for line in drawn for point in line.points), default=0) or 1
     parts = [_rule(share, top) for share in (0.0, 0.5, 1.0)]
-    parts += [_pause(pause, axis) for pause in axis.pauses if timed]
-    parts += [_tick(place, words, axis) for place, words in axis.ticks() if timed]
+    parts += [_pause(pause, axis, words) for pause in axis.pauses if timed]
+    parts += [_tick(place, text, axis) for place, text in axis.ticks(words) if timed]
     parts += [_line(line, axis, top) for line in drawn]
     parts += [_marks(line, axis, top) for line in drawn]
-    return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(label)}">{"".join(parts)}</svg>'
+    return tag("svg", {"viewBox": f"0 0 {WIDTH} {HEIGHT}", "role": "img", "aria-label": label}, parts)
 
 
 def _counted(line: ChartLine) -> ChartLine:
@@ -113,27 +115,33 @@ def _y(share: float) -> float:
     return TOP + (1 - share) * (HEIGHT - TOP - BOTTOM)
 
 
-def _rule(share: float, top: float) -> str:
+def _rule(share: float, top: float) -> Html:
     y = _y(share)
-    label = f'<text x="{LEFT - 6}" y="{y + 4:.0f}" text-anchor="end">{share * top / 1_000:,.0f}k</text>'
-    return f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>{label}'
+    label = tag("text", {"x": LEFT - 6, "y": f"{y + 4:.0f}", "text-anchor": "end"}, f"{share * top / 1_000:,.0f}k")
+    return join((tag("line", {"class": "grid", "x1": LEFT, "x2": WIDTH - RIGHT, "y1": f"{y:.1f}", "y2": f"{y:.1f}"}), label))
 
 
-def _pause(pause: Pause, axis: TimeAxis) -> str:
+def _pause(pause: Pause, axis: TimeAxis, words: ChartWords) -> Html:
     x, end = _x(pause.start, axis), _x(pause.start + LONGEST_PAUSE, axis)
-    band = f'<rect class="pause" x="{x:.1f}" y="{TOP}" width="{end - x:.1f}" height="{HEIGHT - TOP - BOTTOM}">'
-    return f"{band}<title>pause of {duration(pause.seconds)}</title></rect>"
+    place: dict[str, Attribute] = {"x": f"{x:.1f}", "y": TOP, "width": f"{end - x:.1f}", "height": HEIGHT - TOP - BOTTOM}
+    return tag("rect", {"class": "pause"} | place, tag("title", None, words.pause(pause.seconds)))
 
 
-def _tick(place: float, words: str, axis: TimeAxis) -> str:
+def _tick(place: float, text: str, axis: TimeAxis) -> Html:
     x = _x(place, axis)
     anchor = "start" if x < LEFT + LABEL_ROOM / 2 else "end" if x > WIDTH - RIGHT - LABEL_ROOM / 2 else "middle"
-    return f'<text x="{x:.1f}" y="{HEIGHT - 8}" text-anchor="{anchor}">{escape(words)}</text>'
+    return tag("text", {"x": f"{x:.1f}", "y": HEIGHT - 8, "text-anchor": anchor}, text)
 
 
-def _line(line: ChartLine, axis: TimeAxis, top: float) -> str:
-    shown = " ".join(f"{_x(axis.place(point.time), axis):.1f},{_y(point.size / top):.1f}" for point in _thinned(line.points))
-    return f'<polyline class="line" stroke="{line.colour}" points="{shown}"><title>{escape(line.name)}</title></polyline>'
+def _line(line: ChartLine, axis: TimeAxis, top: float) -> Html:
+    shown: list[str] = []
+    level = ""
+    for point in _thinned(line.points):
+        x, y = f"{_x(axis.place(point.time), axis):.1f}", f"{_y(point.size / top):.1f}"
+        shown += [f"{x},{level}"] if level and level != y else []
+        shown.append(f"{x},{y}")
+        level = y
+    return tag("polyline", {"class": f"line {line.colour}", "points": " ".join(shown)}, tag("title", None, line.name))
 
 
 def _thinned(points: Sequence[ChartPoint]) -> list[ChartPoint]:
@@ -145,18 +153,21 @@ def _thinned(points: Sequence[ChartPoint]) -> list[ChartPoint]:
     ]
 
 
-def _marks(line: ChartLine, axis: TimeAxis, top: float) -> str:
-    made: list[str] = []
+def _marks(line: ChartLine, axis: TimeAxis, top: float) -> Html:
+    made: list[Html] = []
     for point in line.points:
         x, y = _x(axis.place(point.time), axis), _y(point.size / top)
         if point.mark:
-            title = f"<title>{escape(f'{line.name}: {point.mark}')}</title>"
-            made.append(f'<circle class="mark" cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{line.colour}">{title}</circle>')
+            place: dict[str, Attribute] = {"cx": f"{x:.1f}", "cy": f"{y:.1f}", "r": 3.5}
+            made.append(
+                tag("circle", {"class": f"decided {line.colour}"} | place, tag("title", None, f"{line.name}: {point.mark}"))
+            )
         if point.miss:
-            title = f"<title>{escape(f'{line.name}: {point.miss}')}</title>"
             cross = f"M{x - 3:.1f} {y + 5:.1f}l6 6m0 -6l-6 6"
-            made.append(f'<path class="miss" stroke="{line.colour}" d="{cross}">{title}</path>')
-    return "".join(made)
+            made.append(
+                tag("path", {"class": f"miss {line.colour}", "d": cross}, tag("title", None, f"{line.name}: {point.miss}"))
+            )
+    return join(made)
 
 
 def duration(seconds: float) -> str:

@@ -112,12 +112,22 @@ class ReplayFigures(msgspec.Struct, frozen=True):
 
 
 class RequestPoint(NamedTuple):
-    """One request of a session, for its chart."""
+    """One request of a session, for its chart and its table."""
 
     time: float  # seconds
     tokens: int
     decision: str = ""  # why it does not start with the previous one
-    hidden: tuple[str, ...] = ()  # what its answer quotes and it did not contain
+    hidden: tuple[str, ...] = ()  # examples of what its answer quotes and it did not contain
+    step: int = 0  # of its answer in the script, the same in every row
+    usage: Usage = Usage()
+    usd: float = 0.0
+    extra_usd: float = 0.0  # of all other calls since the previous request: notes, summaries, text fetched again
+    miss: str = ""  # why it read little from the cache, if no decision explains it: EXPIRED or UNEXPLAINED
+    quotes_hidden: int = 0
+    fetched: int = 0
+
+
+EXPIRED, UNEXPLAINED = "expired", "unexplained"
 
 
 class ReplayedSession(msgspec.Struct, frozen=True):

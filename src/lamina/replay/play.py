@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from .. import turn
 from ..conversation.cache_life import KEEP_ALIVE
+from ..conversation.keep_alive import renew_now
 from ..conversation.state import Conversation
 from ..core.blocks import Block, Text, Thinking, ToolResult, ToolUse, Wire, text, tool_result, tool_use
 from ..core.cache import BREAK_HEADER
@@ -34,11 +35,11 @@ from ..session.base import working
 from ..session.provider import limits_for
 from ..session.session import Session
 from .comparison import ComparisonModel
-from .figures import ReplayFigures, RequestPoint, bill_call, bill_extra, has_missed
+from .figures import EXPIRED, ReplayFigures, RequestPoint, bill_call, bill_extra, has_missed
 from .hidden_text import Fetch, Hidden, ShownText, text_of_request
 from .recorded_provider import RecordedProvider
 from .repeated_reads import ReadTracker
-from .script import Probe, RecordedAnswer, RecordedInput, ReplayScript, look_for
+from .script import SYNTHETIC, Probe, RecordedAnswer, RecordedInput, ReplayScript, look_for
 from .token_scale import TokenCounter, TokenScale
 
 # A window that no request fills, for the row in which nothing is removed.
@@ -156,6 +157,7 @@ class _Player:
         self._c = c
         self._window = window
         self._time = SOME_TIME
+        self._renewals = 0  # keep-alive requests that may still be sent in this pause
         self._index = ""  # the memory index, until it is sent
         self._reads = ReadTracker()
         self._shown = ShownText(stage.script.results_gone())
@@ -165,6 +167,7 @@ class _Player:
         self._recorded_readable = 0  # what the last recorded request left in the cache
         self._figures = ReplayFigures()
         self._points: list[RequestPoint] = []
+        self._paid = 0.0  # dollars that the points account for
         c.use_clock(lambda: self._time)
         session.lend(Host(observer=self._watch))
 
@@ -178,6 +181,7 @@ class _Player:
         for at, step in enumerate(steps):
             try:
                 if isinstance(step, RecordedInput):
+                    self._keep_alive(step.time)
                     self._move(step.time)
                     self._say(step)
                 else:
@@ -188,20 +192,34 @@ class _Player:
                 break
             if (probe := self._stage.probes.get(at)) is not None:
                 self._add(look_for(probe, self._c.log.view.items))
+        if self._points:  # the background calls after the last request
+            last = self._points[-1]
+            self._points[-1] = last._replace(extra_usd=last.extra_usd + self._unpaid())
         self._add(self._decided() + self._provider.side)
         return Played(self._figures, tuple(self._points))
 
     def _add(self, figures: ReplayFigures) -> None:
         self._figures += figures
 
+    def _unpaid(self) -> float:
+        """Return the cost of all calls that are in no point yet."""
+        total = self._figures.usd + self._provider.side.usd
+        unpaid, self._paid = total - self._paid, total
+        return unpaid
+
     def _move(self, time: str) -> None:
         """Advance the clock to the recorded time; it never goes back."""
-        try:
-            when = datetime.fromisoformat(time).astimezone(UTC)
-        except (ValueError, OverflowError):  # missing or out of range
-            return
-        if when.timestamp() >= self._provider.now:
+        when = _instant(time)
+        if when is not None and when.timestamp() >= self._provider.now:
             self._time, self._provider.now = when.isoformat(timespec="milliseconds").replace("+00:00", "Z"), when.timestamp()
+
+    def _keep_alive(self, time: str) -> None:
+        """Send the keep-alive requests that fall into the pause before `time`, if the policy allows some."""
+        until, cache = _instant(time), self._c.policy.cache
+        while self._renewals and until is not None and self._provider.now + cache.keep_alive_seconds < until.timestamp():
+            self._renewals -= 1
+            self._move(datetime.fromtimestamp(self._provider.now + cache.keep_alive_seconds, UTC).isoformat())
+            renew_now(self._c)
 
     def _say(self, step: RecordedInput) -> None:
         if step.context:
@@ -240,13 +258,13 @@ class _Player:
         hidden = self._look(step, request, at)
         if hidden.fetches:
             request = self._fetch(hidden.fetches, request) or request
-        repeats = self._reads.called(step.calls, lambda: _seen(self._c))
+        self._add(self._reads.called(step.calls, lambda: _seen(self._c)))
         if self._stage.comparison_model is not None and at in self._stage.points:
             # Compare with the reads before this answer only.
             compared = self._stage.comparison_model.ask(request, self._stage.script.system, step, self._reads)
             self._add(ReplayFigures(comparison=compared))
         self._warm(step, request)
-        self._send(request, step, repeats, hidden)
+        self._send(request, step, at, hidden)
         self._shown.answered(step.calls)
         if not step.calls:
             self._session.end_turn()
@@ -290,25 +308,42 @@ class _Player:
             _warm_answer(self._provider, request)
         self._recorded_readable = readable_after(usage)
 
-    def _send(self, request: Wire, step: RecordedAnswer, repeats: ReplayFigures, hidden: Hidden) -> None:
+    def _send(self, request: Wire, step: RecordedAnswer, at: int, hidden: Hidden) -> None:
         sent, decision, self._last = self._provider.now, _decision(request), request
         look = self._provider.look(request)
         self._move(step.time)
         usage = self._provider.commit(look, _output(step, self._stage.count))
         expired = not decision and has_missed(usage, self._readable)
         self._readable = readable_after(usage)
-        self._points.append(RequestPoint(sent, usage.prompt, decision, hidden.examples))
-        self._add(bill_call(self._provider.answered_by, usage, window=self._window) + repeats)
-        self._add(ReplayFigures(expired=expired))
+        billed, extra, miss = bill_call(self._provider.answered_by, usage, window=self._window), self._unpaid(), EXPIRED * expired
+        self._points.append(
+            RequestPoint(
+                sent,
+                usage.prompt,
+                decision,
+                hidden.examples,
+                at,
+                usage,
+                billed.usd,
+                extra,
+                miss,
+                hidden.hidden,
+                len(hidden.fetches),
+            )
+        )
+        self._paid += billed.usd
+        self._add(billed + ReplayFigures(expired=expired))
         self._session.after_call(self._reply(step, usage))
+        self._renewals = self._c.policy.cache.keep_alive
 
     def _reply(self, step: RecordedAnswer, usage: Usage | None) -> Reply:
         stop = "tool_use" if step.calls else "end_turn"
-        return Reply(f"replayed-{len(self._points)}", self._provider.model, step.blocks, stop, usage)
+        model = self._provider.model if step.sent else SYNTHETIC
+        return Reply(f"replayed-{len(self._points)}", model, step.blocks, stop, usage)
 
     def _settle(self) -> None:
         for name in self._session.status.background_jobs:
-            if name != KEEP_ALIVE:  # it waits for a pause that a replay does not have
+            if name != KEEP_ALIVE:  # it waits in real time; `_keep_alive` sends its requests instead
                 self._c.background.wait(name, PATIENCE)
 
     def _watch(self, name: str, data: dict[str, Any]) -> None:
@@ -327,6 +362,14 @@ class _Player:
         """Count the decisions in the replay's own transcript, since a compaction drops earlier ones from memory."""
         made = [type(record) for record in self._c.store.read() if isinstance(record, Clear | Spill)]
         return ReplayFigures(breaks=self._session.status.cache_breaks, clearings=made.count(Clear), spills=made.count(Spill))
+
+
+def _instant(time: str) -> datetime | None:
+    """Return the recorded time, or None if it is missing or out of range."""
+    try:
+        return datetime.fromisoformat(time).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
 
 
 def _is_said(block: Block) -> bool:

@@ -11,12 +11,14 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from ..conversation.cache_life import KEEP_ALIVE
 from ..core.blocks import Wire
 from ..core.cache import CacheModel, CacheUse, PrefixCache, Prompt, openai_cache
 from ..core.errors import SettingError
 from ..core.reply import Reply, read_response
 from ..core.usage import Usage
 from ..providers import Capabilities, read_spec
+from ..providers.offline import DEFAULT_TABLE
 from ..session.provider import offline
 from .figures import ReplayFigures, bill_call
 from .token_scale import TokenCounter
@@ -51,7 +53,7 @@ class RecordedProvider:
         self._cache: CacheModel | PrefixCache = (
             openai_cache(count=count, shared=True) if automatic else CacheModel(count=count, shared=True)
         )
-        self._local = offline()
+        self._local = offline({**DEFAULT_TABLE, KEEP_ALIVE: lambda _: [{"type": "text", "text": "ok"}]})
         self._lock = threading.Lock()  # forks call from their own threads
 
     def bill(self, request: Wire, output: int) -> Usage:

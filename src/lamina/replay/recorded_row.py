@@ -22,7 +22,7 @@ from ..core.cache import MINUTES_5
 from ..core.usage import Usage
 from ..core.view import Item
 from ..prompt.break_causes import TOKENS, TTL_SECONDS, readable_after
-from .figures import ReplayFigures, RequestPoint, bill_call, has_missed, usage_cost
+from .figures import EXPIRED, UNEXPLAINED, ReplayFigures, RequestPoint, bill_call, has_missed, usage_cost
 from .play import Played
 from .repeated_reads import ReadTracker
 from .script import Probe, RecordedAnswer, ReplayScript, look_for
@@ -43,9 +43,12 @@ def replay_recorded(script: ReplayScript, probes: Mapping[int, Probe], window: i
         if step.usage is not None and step.sent:
             removed = not removals.isdisjoint(range(before.at + 1, at + 1))
             broken = before.judge(step, asked, script.ttl, removed=removed)
-            total += bill_call(step.model, step.usage, window=window) + broken
+            billed = bill_call(step.model, step.usage, window=window)
+            total += billed + broken
             reason = "recorded" if removed and broken.breaks else ""
-            points.append(RequestPoint(_time(asked), step.usage.prompt, reason))
+            miss = EXPIRED if broken.expired else UNEXPLAINED if broken.unexplained_breaks else ""
+            point = RequestPoint(_time(asked), step.usage.prompt, reason, step=at, usage=step.usage, usd=billed.usd, miss=miss)
+            points.append(point._replace(extra_usd=broken.usd))
             before = _Before(at, step)
         if (probe := probes.get(at)) is not None:
             total += look_for(probe, _recorded_view(script, at))

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from .agreement import Disagreement, disagreement
 from .figures import ReplayedSession, ReplayFigures
-from .play import Played
 from .savings import saving
-from .variants import RECORDED
+from .variants import APPEND, RECORDED
+
+if TYPE_CHECKING:  # a report can be read and shown without what plays a session
+    from .play import Played
 
 # Sessions with a chart, the dearest ones: a page with more is slow to open, and small sessions have little to show.
 MOST_CHARTS = 24
@@ -26,6 +29,9 @@ class ReplayReport(msgspec.Struct):
     skipped: list[str] = msgspec.field(default_factory=list)
     damaged: list[str] = msgspec.field(default_factory=list)  # files that could be read only in part
     silent: int = 0  # sessions without reported usage
+    disagreements: dict[str, Disagreement] = msgspec.field(
+        default_factory=dict
+    )  # sessions whose replay differs from the recording
 
     def take(self, name: str, rows: Mapping[str, Played], calls: int) -> None:
         """Add the rows of one session with `calls` calls."""
@@ -34,9 +40,32 @@ class ReplayReport(msgspec.Struct):
         self.silent += not rows[RECORDED].points
         for row, played in rows.items():
             self.figures[row] = self.figures.get(row, ReplayFigures()) + played.figures.finished()
+        if APPEND in rows and (found := disagreement(rows[RECORDED], rows[APPEND])) is not None:
+            self.disagreements[name] = found
         figures = {row: played.figures for row, played in rows.items()}
         self.played.append(ReplayedSession(name, calls, figures, {row: played.points for row, played in rows.items()}))
         self._keep_dearest_charts()
+
+    def copied(self) -> ReplayReport:
+        """Return a report that can grow without changing this one."""
+        lists = {name: list(getattr(self, name)) for name in ("played", "skipped", "damaged")}
+        return msgspec.structs.replace(self, figures=dict(self.figures), disagreements=dict(self.disagreements), **lists)
+
+    def include(self, other: ReplayReport) -> None:
+        """Add the sessions of another report, played with the same rows."""
+        self.sessions, self.calls, self.silent = (
+            self.sessions + other.sessions,
+            self.calls + other.calls,
+            self.silent + other.silent,
+        )
+        for row, figures in other.figures.items():
+            self.figures[row] = self.figures.get(row, ReplayFigures()) + figures
+        self.skipped += other.skipped
+        self.damaged += other.damaged
+        self.disagreements |= other.disagreements
+        for session in other.played:
+            self.played.append(session)
+            self._keep_dearest_charts()
 
     def _keep_dearest_charts(self) -> None:
         drawn = [at for at, session in enumerate(self.played) if session.points]
@@ -49,10 +78,11 @@ class ReplayReport(msgspec.Struct):
         return [session for session in self.played if session.figures[row].stopped_sessions]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the report for --json; the keys that other programs read come first."""
+        """Return the figures for --json; the keys that other programs read come first."""
         policies = {name: {**figures.to_json(), **self._compared(name)} for name, figures in self.figures.items()}
         more = {"skipped": self.skipped, "damaged": self.damaged, "without_usage": self.silent}
-        return {"sessions": self.sessions, "policies": policies, **more}
+        apart = [found.to_json(name) for name, found in self.disagreements.items()]
+        return {"sessions": self.sessions, "policies": policies, **more, "disagreements": apart}
 
     def _compared(self, row: str) -> dict[str, Any]:
         saved = saving(self.played, row) if row != RECORDED else None

@@ -21,6 +21,7 @@ from ..core.errors import DiskError, InputError, LaminaError
 from ..core.settings import Settings
 from ..disk.dirfd import private_dir
 from ..disk.files import read
+from ..disk.home.loading import settings_in_force
 from ..disk.settings_files import user_home
 from ..disk.trees.rewrite import remove_tree
 from ..memory.store.index import INDEX, load_index
@@ -53,6 +54,29 @@ class ReplayOptions(NamedTuple):
     reminder: Callable[[Settings], str | None] = lambda _: None  # the first reminder of a session with memory
     comparison_model: ComparisonModel | None = None
     on_call: Callable[[str, int, int], None] = lambda policy, call, calls: None
+    on_row: Callable[[Mapping[str, Played], int], None] = lambda rows, calls: None  # the rows of a session so far
+
+
+def options_in(
+    cwd: Path,
+    home: Path | None,
+    *,
+    environ: Mapping[str, str] | None = None,
+    memory: Path | None = None,
+    window: int | None = None,
+) -> ReplayOptions:
+    """Return options without variants: the settings in force in `cwd`, with this project's memory or the one that is named."""
+    in_force = settings_in_force(cwd, environ=environ)
+    place = memory.resolve() if memory is not None else memory_directory(in_force, cwd=cwd, home=home, environ=environ)
+    given = {"memory_directory": str(place)} if place is not None else {}
+
+    def settings(arguments: Mapping[str, Any]) -> Settings:
+        return settings_in_force(cwd, environ=environ, arguments={**given, **arguments})
+
+    def index(held: Settings) -> str | None:
+        return index_reminder(place, held) if place is not None else None
+
+    return ReplayOptions((), settings, window, index)
 
 
 def transcripts(paths: Sequence[Path]) -> list[Path]:
@@ -71,9 +95,14 @@ def _inside(directory: Path) -> Iterator[Path]:
 
 
 def replay(
-    files: Sequence[Path], wanted: ReplayOptions, *, on_session: Callable[[int, Path], None] = lambda at, path: None
+    files: Sequence[Path],
+    wanted: ReplayOptions,
+    *,
+    on_session: Callable[[int, Path], None] = lambda at, path: None,
+    report: ReplayReport | None = None,
 ) -> ReplayReport:
-    report = ReplayReport()
+    """Replay the files. A given report grows with each session, so that it holds the finished ones when a callback raises."""
+    report = report if report is not None else ReplayReport()
     settings = [(variant, wanted.settings(variant.arguments)) for variant in wanted.variants]
     for at, path in enumerate(files):
         on_session(at, path)
@@ -118,6 +147,7 @@ def _rows(
             stage = ReplayStage(script, learnt, count, probes, home, asked, called, wanted.comparison_model, points)
             index = wanted.reminder(held) if variant.memory and held.memory else None
             rows[variant.name] = play(stage, held, index=index, endless=variant.endless, ttl=variant.ttl)
+        wanted.on_row(rows, calls)
         gc.collect()  # a session has reference cycles that would otherwise keep megabytes alive
     return rows
 
@@ -152,11 +182,15 @@ def _sentence(path: Path, error: LaminaError | OSError) -> str:
 # The memory of a replay: the current index, as a session would receive it. Read-only.
 
 
-def memory_directory(settings: Settings, *, cwd: Path, home: Path | None) -> Path | None:
+def memory_directory(
+    settings: Settings, *, cwd: Path, home: Path | None, environ: Mapping[str, str] | None = None
+) -> Path | None:
     """Return the directory of this project's memory, if it exists."""
     if home is None or not settings.memory or settings.memory_mode["private"] == "off":
         return None
-    found = locate_memory(cwd=cwd, home=home, settings=settings, user_home=user_home(os.environ) or home).path
+    found = locate_memory(
+        cwd=cwd, home=home, settings=settings, user_home=user_home(os.environ if environ is None else environ) or home
+    ).path
     return found if found.is_dir() else None
 
 

@@ -18,6 +18,10 @@ def short(number: float) -> str:
     return f"{number:.0f}"
 
 
+# Sessions named because their replay differs from the recording; --json has all.
+MOST_DISAGREEMENTS = 10
+
+
 def _share(part: int, whole: int) -> str:
     return f"{part / whole:.1%}" if whole else "–"
 
@@ -39,6 +43,17 @@ _CELLS: dict[str, Callable[[ReplayFigures], str]] = {
     "files kept": lambda figures: _share(figures.files_in_context, figures.files),
 }
 COLUMNS = ("policy", "saved", *_CELLS)
+# What the figures mean, in every report.
+REMARKS = (
+    "An input unit is the price of one uncached input token: a cache read counts 0.1, a cache write 1.25 (2 for one hour), "
+    "an output token of a background call 5. Recorded answers are not included; they are in the cost.",
+    "The answers are the recorded ones under every policy. Summaries and notes are made by local functions, which also "
+    "determine their length.",
+    "A regret is a file or result that was read again after it was removed from view. Fetched: an Edit or Read needed text that "
+    "had left the context, so a call that fetches it is added and paid.",
+    "Hidden: of the results that answers quote (a line of 20 characters or more), those with a quoted line that the request "
+    "did not contain.",
+)
 
 
 def cells(report: ReplayReport, name: str) -> list[str]:
@@ -62,20 +77,11 @@ def named_rows(report: ReplayReport) -> list[str]:
 
 def remarks(report: ReplayReport) -> list[str]:
     """Explain the figures, and point out what is unusual in this report."""
-    return [
-        "An input unit is the price of one uncached input token: a cache read counts 0.1, a cache write 1.25 (2 for one hour), "
-        "an output token of a background call 5. Recorded answers are not included; they are in the cost.",
-        "The answers are the recorded ones under every policy. Summaries and notes are made by local functions, which also "
-        "determine their length.",
-        "A regret is a file or result that was read again after it was removed from view. Fetched: an Edit or Read needed text that "
-        "had left the context, so a call that fetches it is added and paid.",
-        "Hidden: of the results that answers quote (a line of 20 characters or more), those with a quoted line that the request "
-        "did not contain.",
-        *_odd(report),
-    ]
+    return [*REMARKS, *odd_remarks(report)]
 
 
-def _odd(report: ReplayReport) -> list[str]:
+def odd_remarks(report: ReplayReport) -> list[str]:
+    """Point out what is unusual in this report."""
     notes: list[str] = []
     if report.silent:
         notes.append(f"{counted(report.silent, 'session')} without reported usage, not counted in the row {RECORDED}.")
@@ -104,6 +110,7 @@ def _odd(report: ReplayReport) -> list[str]:
             )
             notes.append(f"{name}: {counted(asked.calls, 'answer')} from a model: {did}, {rest}.")
     notes += _unfinished(report) + _remembered(report)
+    notes += [found.sentence(name) for name, found in list(report.disagreements.items())[:MOST_DISAGREEMENTS]]
     unpriced = max((figures.unpriced_calls for figures in report.figures.values()), default=0)
     if unpriced:
         notes.append(f"Some models have unknown prices: the cost lacks up to {counted(unpriced, 'call')}.")

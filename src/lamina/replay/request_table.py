@@ -1,0 +1,139 @@
+"""One session request by request: the recording beside a policy. Pure; the terminal, the HTML page and --json show the same.
+
+A line of the table is one recorded answer. A request that only one side made (an answer without usage, a request that ended a session
+early) leaves the other side empty. The costs of a policy's lines add up to the cost of its row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from ..core.wording import counted
+from .figures import UNEXPLAINED, ReplayedSession, RequestPoint
+from .report import ReplayReport
+from .table import named_rows, short
+from .variants import RECORDED
+
+# Headings of the recorded request; the policy's name heads its own request.
+_COUNTS = ("read", "written", "cost")
+EMPTY = "–"
+
+
+class RequestLine(NamedTuple):
+    number: int
+    recorded: RequestPoint | None
+    replayed: RequestPoint | None
+
+    @property
+    def time(self) -> float:
+        return next(point.time for point in (self.recorded, self.replayed) if point is not None)
+
+
+class RequestTable(NamedTuple):
+    """A session under one policy."""
+
+    session: ReplayedSession
+    row: str
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("request", "time", RECORDED, *_COUNTS, self.row, *_COUNTS, "other calls", "hidden", "what happened")
+
+    def lines(self) -> list[RequestLine]:
+        recorded, replayed = ({point.step: point for point in self.session.points.get(row, ())} for row in (RECORDED, self.row))
+        steps = sorted({*recorded, *replayed})
+        return [RequestLine(number, recorded.get(step), replayed.get(step)) for number, step in enumerate(steps, 1)]
+
+    def cells(self) -> Iterator[list[str]]:
+        """Yield one cell per column for each request."""
+        recorded, replayed = (bool(self.session.figures[row].unpriced_calls) for row in (RECORDED, self.row))
+        for line in self.lines():
+            ours = line.replayed
+            yield [
+                f"{line.number:,}",
+                _clock(line.time),
+                *_sizes(line.recorded, unpriced=recorded),
+                *_sizes(ours, unpriced=replayed),
+                _money(ours.extra_usd) if ours is not None and round(ours.extra_usd, 6) else "",
+                f"{ours.quotes_hidden:,}" if ours is not None and ours.quotes_hidden else "",
+                "; ".join(_happened(line)),
+            ]
+
+    def total(self) -> str:
+        """Say what the requests cost on each side, and what the recorded side has beside them."""
+        recorded, replayed = (self.session.points.get(row, ()) for row in (RECORDED, self.row))
+        here, taken = sum(point.usd for point in recorded), -sum(point.extra_usd for point in recorded)
+        beside = self.session.figures[RECORDED].usd - here + taken
+        parts = [f"{_money(here)} for these requests"]
+        parts += [f"less {_money(taken)} for cache breaks without a cause"] if taken else []
+        parts += [f"{_money(beside)} for calls that are not listed (summaries)"] if round(beside, 6) else []
+        ours, extra = sum(point.usd for point in replayed), sum(point.extra_usd for point in replayed)
+        return (
+            f"Recorded: {', '.join(parts)}, in all {_money(self.session.figures[RECORDED].usd)}. "
+            f"{self.row}: {_money(ours)} for these requests, {_money(extra)} for other calls, "
+            f"in all {_money(self.session.figures[self.row].usd)}."
+        )
+
+
+def request_tables(report: ReplayReport) -> list[RequestTable]:
+    """Return the tables of all sessions with a chart, the dearest first, for the settings in force and each policy."""
+    shown = sorted((one for one in report.played if one.points), key=lambda one: -one.cost)
+    rows = [row for row in named_rows(report) if row != RECORDED]
+    return [RequestTable(session, row) for session in shown for row in rows]
+
+
+def requests_json(report: ReplayReport) -> list[dict[str, Any]]:
+    """Return the same for --json, with all rows of a session together."""
+    made = []
+    for session in report.played:
+        steps = sorted({point.step for points in session.points.values() for point in points})
+        by_row = {row: {point.step: point for point in points} for row, points in session.points.items()}
+        lines = [{row: _json(points[step]) if step in points else None for row, points in by_row.items()} for step in steps]
+        made += [{"session": session.name, "requests": lines}] if lines else []
+    return made
+
+
+def _json(point: RequestPoint) -> dict[str, Any]:
+    return {
+        "time": datetime.fromtimestamp(point.time, UTC).isoformat() if point.time else None,
+        "context_tokens": point.tokens,
+        "cached_tokens": point.usage.cache_read,
+        "written_tokens": point.usage.cache_write,
+        "cost_usd": round(point.usd, 6),
+        "other_calls_usd": round(point.extra_usd, 6),
+        "decision": point.decision,
+        "cache_miss": point.miss,
+        "fetched": point.fetched,
+        "quotes_hidden": point.quotes_hidden,
+        "hidden": list(point.hidden),
+    }
+
+
+def _sizes(point: RequestPoint | None, *, unpriced: bool) -> list[str]:
+    if point is None:
+        return [EMPTY] * (1 + len(_COUNTS))
+    cost = "?" if unpriced and not point.usd else _money(point.usd)
+    return [short(point.tokens), short(point.usage.cache_read), short(point.usage.cache_write), cost]
+
+
+def _happened(line: RequestLine) -> Iterator[str]:
+    """Say what broke or missed the cache on each side, and what had to be fetched again."""
+    theirs, ours = line.recorded, line.replayed
+    if theirs is not None and (theirs.decision or theirs.miss):
+        taken = f", {_money(-theirs.extra_usd)} not counted" if theirs.miss == UNEXPLAINED else ""
+        words = "removed messages" if theirs.decision else f"{theirs.miss} cache miss"
+        yield f"recorded: {words}{taken}"
+    if ours is not None and (ours.decision or ours.miss):
+        yield ours.decision or f"{ours.miss} cache miss"
+    if ours is not None and ours.fetched:
+        yield f"{counted(ours.fetched, 'text')} fetched again"
+
+
+def _money(usd: float) -> str:
+    return f"${usd:,.4f}" if abs(usd) < 1 else f"${usd:,.2f}"
+
+
+def _clock(time: float) -> str:
+    return datetime.fromtimestamp(time, UTC).strftime("%m-%d %H:%M:%S") if time else EMPTY
