@@ -10,6 +10,7 @@ from typing import Any
 import anthropic
 import pytest
 from tests.session.foreign import foreign_transcript
+from tests.sources import agents
 
 from lamina.agent.agent import Agent
 from lamina.providers import open_provider
@@ -254,3 +255,12 @@ def test_two_requests_are_compared_block_by_block(
     assert "Expected cache break before this call: branch" in text
     assert "And now?" in text
     assert misused(here("context", name, "--against", "1"))
+
+
+def test_the_system_prompt_of_another_agent_is_a_block_of_its_own(tmp_path: Path) -> None:
+    rows = [agents.claude_user(1, "Fix the test."), *agents.claude_answer(1, agents.said("Done."))]
+    shown = report(str(agents.write(tmp_path / "other.jsonl", rows)), "--turn", "1")
+    assert [(block["kind"], block["words"]) for block in shown["blocks"]] == [("not recorded", ""), ("said", "Fix the test.")]
+    head, first = (block["tokens"] for block in shown["blocks"])
+    assert head + first == 1_100
+    assert first < 20

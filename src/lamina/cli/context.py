@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from . import completion, options
-from .console import color, document, notice, terminal_width
+from .console import color, document, notice, terminal_width, waiting
 
 
 @click.command("context")
@@ -37,9 +37,11 @@ def context_command(session: str | None, number: int | None, against: int | None
     path = locate(session, cwd) if session is not None else locate_newest(cwd)
     read = CountedTranscript(path)
     if number is not None:
-        print_request(read, path.stem, number, against, as_json=as_json, width=shutil.get_terminal_size().columns)
+        columns = shutil.get_terminal_size().columns
+        print_request(read, path.stem, number, against, settings_in_force(cwd), as_json=as_json, width=columns)
         return
-    report = report_on_transcript(read, settings_in_force(cwd))
+    with waiting("Reading the session"):
+        report = report_on_transcript(read, settings_in_force(cwd))
     if as_json:
         click.echo(document({"session_id": path.stem, "path": str(path), **to_json(report)}))
     else:

@@ -13,14 +13,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, Literal, TypeAlias
 
-from ..conversation.window.estimate import estimate
-from ..conversation.window.features import measure
-from ..core.blocks import Block
-from ..core.explanation import MEMORY, Changed, Explained, Piece, difference, explain
+from rich.cells import cell_len
+
+from ..core.explanation import MEMORY, NOTHING, Changed, Explained, Piece, difference, explain_each
 from ..core.records import Record
+from ..core.settings import Settings
 from ..core.wording import counted
+from ..session.request_blocks import tokens_of, unrecorded_in
 from ..session.window_report import WindowReport, list_kinds
-from .console import capped, print_result, printable, sentence, shorten
+from ..session.window_series import window_series
+from .console import fit, print_result, printable, sentence, shorten
 
 Style: TypeAlias = Literal["", "green", "yellow", "red"]
 
@@ -50,11 +52,13 @@ _COLUMNS = 20  # token count and cache state
 NARROWEST = 60
 
 
-def format_context(report: WindowReport, width: int, *, picture: bool = True) -> list[tuple[str, Style]]:
-    """Return the report as styled lines that fit `width`; `picture` adds bars."""
+def format_context(
+    report: WindowReport, width: int, *, picture: bool = True, tell: Callable[[str], str] = str
+) -> list[tuple[str, Style]]:
+    """Return the report as styled lines that fit `width`; `picture` adds bars, and `tell` translates."""
     width = min(width, WIDEST)
-    found = [(printable(name), tokens) for name, tokens in list_kinds(report)]
-    named = min(max((len(name) for name, _ in found), default=0), max(8, width - _NUMBERS - 4))
+    found = [(printable(tell(name)), tokens) for name, tokens in list_kinds(report)]
+    named = min(max((cell_len(name) for name, _ in found), default=0), max(8, width - _NUMBERS - 4))
     room = width - named - _NUMBERS - 2 if picture and width >= BARS_FROM else 0
     most = max((tokens for _, tokens in found), default=1)
     whole = max(1, sum(tokens for _, tokens in found))
@@ -64,12 +68,13 @@ def format_context(report: WindowReport, width: int, *, picture: bool = True) ->
         drawn = draw_bar(1 - report.state.percent_left / 100, max(8, min(width, 60) - 2), whole=True)
         full = report.state.at_blocking or report.state.above_autocompact
         bar_line = [(f"[{drawn}]", "red" if full else "yellow" if report.state.above_warning else "green")]
-    head = _wrapped(f"{report.model or 'no model yet'}: {used}", width)
-    shown = [text for sentence in _window(report) for text in _wrapped(sentence, width)]
+    head = _wrapped(tell(f"{report.model or 'no model yet'}: {used}"), width)
+    shown = [text for sentence in _window(report) for text in _wrapped(tell(sentence), width)]
     for name, tokens in found:
         drawn = draw_bar(tokens / most, room) if room > 0 else ""
-        shown.append(f"  {shorten(name, named):<{named}}{tokens:>11,}{tokens / whole:>5.0%}  {drawn}".rstrip())
-    plain = [*shown, *_repeats(report, width), *_spilled(report, width)]
+        name = fit(name, named)
+        shown.append(f"  {name}{' ' * (named - cell_len(name))}{tokens:>11,}{tokens / whole:>5.0%}  {drawn}".rstrip())
+    plain = [*shown, *_repeats(report, width, tell), *_spilled(report, width, tell)]
     return [*((text, "") for text in head), *bar_line, *((text, "") for text in plain)]
 
 
@@ -91,24 +96,29 @@ def _window(report: WindowReport) -> Iterator[str]:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    return textwrap.wrap(printable(text), max(10, width - 1)) or [""]
+    # A wide character takes two columns, and textwrap counts one.
+    wide = cell_len(text) > len(text)
+    return textwrap.wrap(printable(text), max(10, (width - 1) // (2 if wide else 1))) or [""]
 
 
-def _repeats(report: WindowReport, width: int) -> Iterator[str]:
+def _repeats(report: WindowReport, width: int, tell: Callable[[str], str]) -> Iterator[str]:
     repeats = report.parts.repeats
     if repeats:
-        yield f"Files read more than once, with the tokens of the repeats ({sum(each.tokens for each in repeats):,} in total):"
-    rows = [f"  {_fit_end(each.path, max(8, width - 26))}  {each.reads} times{each.tokens:>11,}" for each in repeats]
-    yield from capped(rows, MOST_REPEATS, "  and {} more")
+        total = sum(each.tokens for each in repeats)
+        yield tell(f"Files read more than once, with the tokens of the repeats ({total:,} in total):")
+    rows = [f"  {_fit_end(each.path, max(8, width - 26))}  {tell(f'{each.reads} times')}{each.tokens:>11,}" for each in repeats]
+    yield from rows[:MOST_REPEATS]
+    if len(rows) > MOST_REPEATS:
+        yield f"  {tell(f'and {len(rows) - MOST_REPEATS} more')}"
 
 
-def _spilled(report: WindowReport, width: int) -> Iterator[str]:
+def _spilled(report: WindowReport, width: int, tell: Callable[[str], str]) -> Iterator[str]:
     if report.spilled:
-        yield f"Large results stored in files ({sum(each.size for each in report.spilled):,} bytes in total):"
+        yield tell(f"Large results stored in files ({sum(each.size for each in report.spilled):,} bytes in total):")
     for each in report.spilled[-MOST_SPILLED:]:
         yield f"  {_fit_end(each.path, max(8, width - 18))}{each.size:>15,}"
     if len(report.spilled) > MOST_SPILLED:
-        yield f"  and {len(report.spilled) - MOST_SPILLED} older"
+        yield f"  {tell(f'and {len(report.spilled) - MOST_SPILLED} older')}"
 
 
 def draw_bar(share: float, width: int, *, whole: bool = False) -> str:
@@ -126,16 +136,23 @@ def _fit_end(path: str, width: int) -> str:
 
 
 def print_request(
-    read: Callable[[], Iterable[Record]], session_id: str, number: int, against: int | None, *, as_json: bool, width: int
+    read: Callable[[], Iterable[Record]],
+    session_id: str,
+    number: int,
+    against: int | None,
+    settings: Settings,
+    *,
+    as_json: bool,
+    width: int,
 ) -> None:
-    found = explain(read(), number, tokens_of)
-    changed = difference(explain(read(), against, tokens_of), found) if against is not None else None
+    records = list(read())
+    points = window_series(records, settings).requests
+    wanted = {at: unrecorded_in(points[at - 1]) if at <= len(points) else NOTHING for at in (number, against) if at is not None}
+    explained = {one.turn: one for one in explain_each(records, wanted, tokens_of)}
+    found = explained[number]
+    changed = difference(explained[against], found) if against is not None else None
     told = {"session_id": session_id, "turn": number, **found.request, **request_json(found, changed, against)}
     print_result(told, format_request(found, changed, against, max(NARROWEST, width)), as_json=as_json)
-
-
-def tokens_of(block: Block) -> int:
-    return estimate(measure(block))
 
 
 def request_json(found: Explained, changed: Changed | None, against: int | None) -> dict[str, Any]:

@@ -1,21 +1,25 @@
 """Explains the exact request of a model call, block by block: its kind, why it is there, its size, and whether it was cached.
 
 The request is rebuilt from the records before the answer, so the explanation shows exactly what was sent. Sizes are estimates, scaled
-to add up to the reported usage. Providers read a prefix from the cache, so the reported number of tokens tells which blocks were
-read. If that number matches everything the previous call sent, the result is exact. Otherwise it is as precise as the sizes.
+to add up to the reported usage. What another agent sent without recording it is a piece of its own. Providers read a prefix from the
+cache, so the reported number of tokens tells which blocks were read. If that number matches everything the previous call sent, the
+result is exact. Otherwise it is as precise as the sizes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from hashlib import blake2b
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
-from .blocks import Block, ToolResult, ToolUse, Wire, canonical, read_block
+from .blocks import DIGEST_BYTES, Block, ToolResult, ToolUse, Wire, canonical, read_block
+from .copies import copy_with_containers
 from .errors import InputError
 from .log import Log
-from .records import Boundary, Break, Clear, Event, Message, Record, Span, Spill
+from .records import Attachment, Boundary, Break, Clear, Event, Message, Record, Span, Spill
 from .usage import Usage
 from .view import Item
 from .wording import counted
@@ -24,15 +28,38 @@ Cached: TypeAlias = Literal["read", "partly", "new", "unknown"]
 Size: TypeAlias = Callable[[Block], int]
 
 MEMORY = "memory"  # the kind of a recalled memory
+UNRECORDED = "not recorded"  # the kind of what was sent and stands in no record
+HEAD_PATH, HEAD_WHY = "(before the messages)", "system prompt and tools; the transcript does not hold them"
+REST_PATH, REST_WHY = "(somewhere)", "context that the agent inserted; no record holds it"
 # Providers may count a few tokens of framing on either side of a mark.
 NEAR = 100
+
+
+class _Block(Protocol):
+    @property
+    def record(self) -> str | None: ...
+    @property
+    def digest(self) -> Hashable: ...
+
+
+B = TypeVar("B", bound=_Block)
+
+
+class Unrecorded(NamedTuple):
+    """The tokens of a request that stand in no record."""
+
+    head: int = 0  # the system prompt and the tools
+    rest: int = 0
+
+
+NOTHING = Unrecorded()
 
 
 class Piece(msgspec.Struct, frozen=True):
     """One block of a request."""
 
     path: str  # tools[0], system[1], messages[4].content[2]
-    kind: str  # tool, system, memory, said, answer, thinking, call of X, result of X, attachment:X, summary, …
+    kind: str  # tool, system, memory, said, answer, thinking, call of X, result of X, attachment:X, summary, not recorded, …
     why: str
     tokens: int
     cached: Cached
@@ -53,51 +80,143 @@ class Explained(msgspec.Struct, frozen=True):
 class Changed(msgspec.Struct, frozen=True):
     """The difference between two requests."""
 
-    common: int  # number of blocks that both start with
+    common: int  # number of blocks that are in both
     removed: tuple[Piece, ...]
     added: tuple[Piece, ...]
 
 
-def explain(records: Iterable[Record], number: int, size: Size) -> Explained:
-    """Explain the request of the N-th answer, counted from 1."""
-    before: list[Record] = []
-    answers: set[str] = set()
-    breaks: list[str] = []
+def explain(records: Iterable[Record], number: int, size: Size, unrecorded: Unrecorded = NOTHING) -> Explained:
+    """Explain the request of the N-th answer, counted from 1. Answers of subagents do not count."""
+    for found in explain_each(records, {number: unrecorded}, size):
+        return found
+    raise AssertionError("explain_each raises an error for a missing request")
+
+
+def explain_each(records: Iterable[Record], wanted: Mapping[int, Unrecorded], size: Size) -> Iterator[Explained]:
+    """Explain several requests in one pass, in ascending order. `wanted` maps their numbers to the tokens without a record."""
+    return _explained(_Fold(), records, wanted, size, lambda fold: None)
+
+
+def _explained(
+    fold: _Fold, records: Iterable[Record], wanted: Mapping[int, Unrecorded], size: Size, passed: Callable[[_Fold], None]
+) -> Iterator[Explained]:
+    """Explain requests from a fold on. `passed` is called before each answer."""
     for record in records:
-        if isinstance(record, Message) and record.role == "assistant" and not record.silent:
-            key = record.message_id or record.uuid
-            if key not in answers and len(answers) + 1 == number:
-                return _explained(before, record, number, tuple(breaks), size)
-            if key not in answers:
-                breaks.clear()
-            answers.add(key)
-        elif isinstance(record, Break):
-            breaks.append(record.reason)
-        before.append(record)
-    raise InputError("--turn", f"call {number} does not exist (the session has {counted(len(answers), 'answer')})")
+        if fold.starts_answer(record):
+            passed(fold)
+            if (number := len(fold.answers) + 1) in wanted:
+                assert isinstance(record, Message)
+                yield fold.explained(record, number, size, wanted[number])
+                if number == max(wanted):
+                    return
+        fold.add(record)
+    made = counted(len(fold.answers), "answer")
+    raise InputError("--turn", f"call {max(wanted)} does not exist (the session has {made})")
+
+
+class Explainer:
+    """Explains requests of one session again and again. It keeps the state before every `step`-th request, so that the first request costs
+    the records before it and later ones cost those since the nearest state."""
+
+    def __init__(self, records: Sequence[Record], *, step: int) -> None:
+        self._records, self._step = records, step
+        self._kept: dict[int, _Fold] = {}  # number of answers → the state after them
+
+    def explain_each(self, wanted: Mapping[int, Unrecorded], size: Size) -> Iterator[Explained]:
+        """Explain several requests, in ascending order. `wanted` maps their numbers to the tokens without a record."""
+        near = max((count for count in [*self._kept] if count < min(wanted)), default=0)
+        fold = self._kept[near].copy() if near else _Fold()
+        return _explained(fold, self._records[fold.count :], wanted, size, self._keep)
+
+    def _keep(self, fold: _Fold) -> None:
+        count = len(fold.answers)
+        if count and count % self._step == 0 and count not in self._kept:
+            self._kept[count] = fold.copy()
+
+
+class _Fold:
+    """The records up to a request."""
+
+    def __init__(self) -> None:
+        self.answers: set[str] = set()
+        self._log = Log()
+        self._records: list[Record] = []
+        self._stale = False
+        self._breaks: list[str] = []
+        self._last: Usage | None = None
+        self._main: bool | None = None  # the first message tells whether this is a subagent's own transcript
+
+    @property
+    def count(self) -> int:
+        return len(self._records)
+
+    def copy(self) -> _Fold:
+        made = copy_with_containers(self)
+        made._log = self._log.copy()
+        return made
+
+    def starts_answer(self, record: Record) -> bool:
+        if isinstance(record, Message | Attachment) and self._main is None:
+            self._main = record.sidechain
+        own = isinstance(record, Message) and record.from_model and record.sidechain == self._main
+        return own and _answer_key(record) not in self.answers
+
+    def add(self, record: Record) -> None:
+        if self.starts_answer(record):
+            self._breaks.clear()
+            self.answers.add(_answer_key(record))
+        if isinstance(record, Break):
+            self._breaks.append(record.reason)
+        elif isinstance(record, Message) and record.usage is not None and not record.silent and record.sidechain == self._main:
+            self._last = record.usage
+        self._records.append(record)
+        self._stale = not self._log.add(record) or self._stale
+
+    def explained(self, answer: Message, number: int, size: Size, unrecorded: Unrecorded) -> Explained:
+        log = self._log_before(answer)
+        snapshot = log.view.snapshot
+        head = {} if snapshot is None else {"system": snapshot.system, "tools": snapshot.tools}
+        options = {} if snapshot is None else snapshot.options
+        request: Wire = {"model": answer.model, **head, "messages": log.view.messages(), **options}
+        pieces = _pieces(request, log, size, _recalled(self._records))
+        readable = _readable(self._last, log.view.once) if self._last is not None and not self._breaks else None
+        fixed = sum(1 for piece in pieces if not piece.path.startswith("messages"))
+        border = fixed + log.view.flat.links_before_last_answer()
+        weighed = _weighed(pieces, answer.usage, readable, border, unrecorded)
+        return Explained(number, answer.model or "", request, weighed, answer.usage, tuple(self._breaks))
+
+    def _log_before(self, answer: Message) -> Log:
+        """Return the log of the request. An answer that starts another branch did not see what it leaves behind."""
+        if self._stale:
+            self._log.refold(lambda: self._records)
+            self._stale = False
+        tree = self._log.tree
+        if tree.leaf is None or tree.resolve(answer.parent) == tree.leaf:
+            return self._log
+        log = Log.load(lambda: (*self._records, answer))
+        log.view.drop((answer.uuid,))
+        return log
+
+
+def _answer_key(record: Record) -> str:
+    return record.message_id or record.uuid if isinstance(record, Message) else ""
 
 
 def difference(old: Explained, new: Explained) -> Changed:
-    common = 0
-    for one, other in zip(old.pieces, new.pieces, strict=False):
-        if one.digest != other.digest:
-            break
-        common += 1
-    return Changed(common, old.pieces[common:], new.pieces[common:])
+    """Return what changed between two requests. Blocks are matched by record and content, wherever they stand."""
+    added = unmatched(new.pieces, old.pieces)
+    return Changed(len(new.pieces) - len(added), unmatched(old.pieces, new.pieces), added)
 
 
-def _explained(before: Sequence[Record], answer: Message, number: int, breaks: tuple[str, ...], size: Size) -> Explained:
-    log = Log.load(lambda: before)
-    snapshot = log.view.snapshot
-    head = {} if snapshot is None else {"system": snapshot.system, "tools": snapshot.tools}
-    options = {} if snapshot is None else snapshot.options
-    request: Wire = {"model": answer.model, **head, "messages": log.view.messages(), **options}
-    pieces = _pieces(request, log, size, _recalled(before))
-    last = next((one for one in reversed(before) if isinstance(one, Message) and one.usage is not None and not one.silent), None)
-    readable = _readable(last.usage, log.view.once) if last is not None and last.usage is not None and not breaks else None
-    fixed = sum(1 for piece in pieces if not piece.path.startswith("messages"))
-    weighed = _weighed(pieces, answer.usage, readable, fixed + log.view.flat.links_before_last_answer())
-    return Explained(number, answer.model or "", request, weighed, answer.usage, breaks)
+def unmatched(blocks: Iterable[B], others: Iterable[B]) -> tuple[B, ...]:
+    """Return the blocks that are not among the others."""
+    left = Counter((block.record, block.digest) for block in others)
+    found = []
+    for block in blocks:
+        left[block.record, block.digest] -= 1
+        if left[block.record, block.digest] < 0:
+            found.append(block)
+    return tuple(found)
 
 
 def _readable(usage: Usage, once: Mapping[str, str]) -> int:
@@ -144,7 +263,8 @@ def _pieces(request: Wire, log: Log, size: Size, recalled: dict[str, list[str]])
 
 def _piece(path: str, kind: str, why: str, tokens: int, record: str | None, content: tuple[str, Wire], words: str) -> Piece:
     begin = " ".join(words[:400].split())
-    return Piece(path, kind, why, tokens, "unknown", record, canonical([*content]), begin)
+    digest = blake2b(canonical([*content]), digest_size=DIGEST_BYTES).digest()
+    return Piece(path, kind, why, tokens, "unknown", record, digest, begin)
 
 
 def _decided(log: Log) -> dict[str, Spill | Clear]:
@@ -216,22 +336,33 @@ def _words(wire: Wire) -> str:
     return content if isinstance(content, str) else canonical(content).decode("utf-8", "replace")
 
 
-def _weighed(pieces: list[Piece], usage: Usage | None, readable: int | None, border: int) -> tuple[Piece, ...]:
+def _weighed(
+    pieces: list[Piece], usage: Usage | None, readable: int | None, border: int, unrecorded: Unrecorded
+) -> tuple[Piece, ...]:
     """Scale the sizes to the reported usage, and mark the blocks that were read from the cache.
 
     The previous call sent `readable` tokens, which are the first `border` blocks.
     """
     total = sum(piece.tokens for piece in pieces)
-    if usage is None or not total:
+    if usage is None:
         return tuple(pieces)
-    factor = usage.prompt / total
+    head, rest = min(unrecorded.head, usage.prompt), min(unrecorded.rest, max(0, usage.prompt - unrecorded.head))
+    if not total:
+        rest = usage.prompt - head
+    shared = usage.prompt - head - rest
     exact = readable is not None and abs(usage.cache_read - readable) <= NEAR
-    found: list[Piece] = []
-    upto = 0.0
+    found = [_unrecorded(HEAD_PATH, HEAD_WHY, head, "read" if head <= usage.cache_read else "partly")] if head else []
+    seen = 0
     for at, piece in enumerate(pieces):
-        start, upto = upto, upto + piece.tokens * factor
-        cached: Cached = "read" if upto <= usage.cache_read else "partly" if start < usage.cache_read else "new"
+        # Rounding the running sum instead of each size makes the sizes add up exactly.
+        start, seen = seen * shared // total, seen + piece.tokens
+        end = seen * shared // total
+        cached: Cached = "read" if head + end <= usage.cache_read else "partly" if head + start < usage.cache_read else "new"
         if exact:
             cached = "read" if at < border else "new"
-        found.append(msgspec.structs.replace(piece, tokens=round(piece.tokens * factor), cached=cached))
-    return tuple(found)
+        found.append(msgspec.structs.replace(piece, tokens=end - start, cached=cached))
+    return (*found, *([_unrecorded(REST_PATH, REST_WHY, rest, "unknown")] if rest else ()))
+
+
+def _unrecorded(path: str, why: str, tokens: int, cached: Cached) -> Piece:
+    return Piece(path, UNRECORDED, why, tokens, cached, None, path.encode(), "")

@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 
 from .blocks import ToolResult, ToolUse, Wire
+from .copies import copy_with_containers
 from .errors import UndoOrder, UsageError
 from .prefix import Reason
 from .records import (
@@ -76,6 +77,12 @@ class Log:
         if stale:
             log.refold(read)
         return log
+
+    def copy(self) -> Log:
+        """Return a log that goes on from here without this one. The records are shared."""
+        made = copy_with_containers(self)
+        made.tree, made.view = self.tree.copy(), self.view.copy()
+        return made
 
     @classmethod
     def tree_of(cls, records: Iterable[Record]) -> Tree:

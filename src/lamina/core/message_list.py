@@ -38,6 +38,7 @@ from .blocks import (
     text,
     tool_result,
 )
+from .copies import copy_with_containers
 from .prefix import ROOT, link
 
 # Replaces a result that never arrived.
@@ -68,6 +69,12 @@ class Turn:
         self.others: list[Block] = []
         self.calls: dict[str, str] = {}  # tool_use id → tool name
 
+    def copy(self) -> Turn:
+        made = Turn(self.role)
+        made.keys, made.calls = self.keys.copy(), self.calls.copy()
+        made.results, made.once, made.others = self.results.copy(), self.once.copy(), self.others.copy()
+        return made
+
     def rendered(self, open_calls: Iterable[str], *, last: bool) -> list[Block]:
         if self.role == "assistant":
             return _legal_answer(self.others, paused=last)
@@ -95,6 +102,13 @@ class Flat:
         # A list prepared for the next request, and how many of its messages are still valid.
         self._spare: list[Wire] | None = None
         self._same = 0
+
+    def copy(self, once: Mapping[str, str]) -> Flat:
+        """Return a copy that goes on without this one. `once` is that of the copy."""
+        made = copy_with_containers(self)
+        made._once, made._spare = once, None
+        made._turns = [turn.copy() for turn in self._turns]
+        return made
 
     @property
     def open_calls(self) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from __future__ import annotations
 import msgspec
 
 from .blocks import ToolResult, ToolUse
+from .copies import copy_with_containers
 from .records import Attachment, Boundary, Grown, Hung, Message, Placed
 from .wording import plural
 
@@ -63,6 +64,12 @@ class Tree:
         self._cut: set[str] = set()  # cut off by a rewind; siblings and results among them never return
         self._seq = 0
         self._sidechain: bool | None = None
+
+    def copy(self) -> Tree:
+        made = copy_with_containers(self)
+        made._keys = {key: nodes.copy() for key, nodes in self._keys.items()}
+        made._results = {call: nodes.copy() for call, nodes in self._results.items()}
+        return made
 
     def attach(self, uuid: str, parent: str | None) -> None:
         """Add a record that never affects the view. Its node is stored for later records that name it as their parent."""

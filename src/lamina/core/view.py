@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple, assert_never
 import msgspec
 
 from .blocks import Block, ToolResult, Wire, read_content, text, tool_result
+from .copies import copy_with_containers
 from .message_list import Flat
 from .records import Attachment, Boundary, Clear, Message, Pin, Placed, Revoke, Snapshot, Span, Spill
 from .usage import Usage
@@ -83,6 +84,11 @@ class View:
         self._held: dict[str, int] = {}  # tool_use id → number of real results among the items
         self._boundaries: dict[str, Boundary] = {}  # written but not yet in effect
         self._summary_due = False
+
+    def copy(self) -> View:
+        made = copy_with_containers(self)
+        made.flat = self.flat.copy(made.once)
+        return made
 
     def messages(self) -> list[Wire]:
         return self.flat.messages()

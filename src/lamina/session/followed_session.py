@@ -1,0 +1,74 @@
+"""A session's file that may grow: its window over time, and any of its turns, without holding its records in memory.
+
+`update` reads what was appended since the last time. A file that shrank or was replaced is read anew. Turns are read from their places in
+the file. A line that is still being written waits for its end. Read-only.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+from ..core.records import Record
+from ..core.settings import Settings
+from ..disk.transcripts.jsonl import Health
+from ..sources.places import Origin
+from ..sources.positions import START, Place, complete_end, read_placed
+from ..sources.sessions import format_of
+from .window_series import Series, WindowFold
+
+
+class FollowedSession:
+    """Not thread-safe. Raises OSError or DiskError if the file is gone."""
+
+    def __init__(self, path: str | os.PathLike[str], settings: Settings, *, origin: Origin = "lamina") -> None:
+        self.path = Path(path)
+        self._settings = settings
+        self._origin: Origin = origin
+        self._restart()
+
+    def _restart(self) -> None:
+        self._health = Health()
+        self._next = START  # the first line that is not read yet
+        self._stamp: tuple[int, int] | None = None  # inode and size at the last look
+        self._starts: list[Place] = []  # of each turn
+        self._added = 0  # records in the fold
+        self._fold = WindowFold(self._read_again)
+
+    def _read_again(self) -> Iterator[Record]:
+        return (found.record for found in islice(read_placed(self.path), self._added))
+
+    def update(self) -> bool:
+        """Read what is new. Return whether anything was."""
+        seen = os.stat(self.path)
+        stamp = (seen.st_ino, seen.st_size)
+        if stamp == self._stamp:
+            return False
+        end = complete_end(self.path)
+        replaced = self._stamp is not None and (seen.st_ino != self._stamp[0] or end < self._next.offset)
+        self._stamp = stamp
+        if end == self._next.offset and not replaced:
+            return False
+        # In these formats the usage of an answer may come after it, so an open answer cannot be continued.
+        if replaced or format_of(self.path) in ("codex", "pi"):
+            self._restart()
+            self._stamp = stamp
+        for place, record in read_placed(self.path, self._next, end, health=self._health):
+            before, self._added = len(self._fold.turns), self._added + 1
+            self._fold.add(record)
+            self._starts += [place] * (len(self._fold.turns) - before)
+        self._next = Place(end)
+        return True
+
+    def series(self) -> Series:
+        return self._fold.series(self._settings, origin=self._origin, skipped_lines=self._health.skipped)
+
+    def turn(self, number: int) -> list[Record]:
+        """Return the records of a turn, from 1; what comes before the first message belongs to the first turn."""
+        if not 1 <= number <= max(1, len(self._starts)):
+            return []
+        start = self._starts[number - 1] if number > 1 else START
+        end = self._starts[number].offset if number < len(self._starts) else self._next.offset
+        return [found.record for found in read_placed(self.path, start, end)]

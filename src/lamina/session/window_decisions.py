@@ -1,0 +1,293 @@
+"""The decisions that changed a session's window, and what each of them cost and saved, for sessions of all agents.
+
+Decisions come from records. Two kinds have none: a cache break that nothing announced, and tokens that came or went without a record.
+Both follow from what the provider reported; `by` is empty then. Decisions of one kind before the same request are one decision. Pure.
+
+A decision pays if the requests after it save more than it cost. It costs the tokens that had to be written to the cache again. Each
+request up to the next decision of this sort saves reading the tokens that left. Dollars are at list price; they are None if the price
+of the model is unknown.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from typing import Literal, NamedTuple, TypeAlias, TypeGuard
+
+import msgspec
+
+from ..core.records import Boundary, Break, Clear, Event, Record, Revoke, Rewind, Span, Spill
+from ..core.session_stats import BYTES_PER_TOKEN, SideCost
+from ..core.usage import Usage
+from ..core.wording import counted
+from ..prompt.break_causes import SHARE, TOKENS, TTL_SECONDS
+from ..providers.models import cost_parts
+from ..sources.places import NAMES, Origin
+from ..sources.scan import FREE
+
+DecisionKind: TypeAlias = Literal["spill", "clear", "compact", "collapse", "undo", "model", "break", "unrecorded"]
+Recorded: TypeAlias = Boundary | Break | Clear | Event | Revoke | Rewind | Span | Spill
+
+# Fewer tokens without a record are context that agents insert all the time.
+UNRECORDED_TOKENS = 5_000
+# The decision that explains what was written again, if several stand before one request.
+ORDER: tuple[DecisionKind, ...] = ("compact", "collapse", "clear", "undo", "model", "break", "unrecorded", "spill")
+# Decisions that make the window smaller and have a balance.
+SHRINKING = ("compact", "collapse", "clear", "spill")
+# Reasons of announced breaks whose decision is a record of its own.
+DECIDED = ("compaction", "clearing", "spill", "snip", "collapse", "undo", "branch", "model")
+# The purpose of the calls that write summaries.
+SUMMARY = "summary"
+
+
+class RequestPoint(msgspec.Struct, frozen=True):
+    """One request. `kinds` are its tokens in the order of KINDS, and add up to `tokens`."""
+
+    number: int
+    turn: int
+    time: str
+    model: str
+    tokens: int  # what the provider reported, else an estimate
+    reported: bool
+    kinds: tuple[int, ...]
+    read: int  # from the cache
+    written: int  # to the cache
+    fresh: int  # neither
+    output: int
+    usd_read: float | None  # None: the price is unknown
+    usd_written: float | None  # what was not read: written and fresh
+    usd_output: float | None
+    seconds_since_previous: float | None
+    added: int = 0  # estimated tokens of the content that is new since the previous request
+    hour: bool = False  # the cache entry lives an hour instead of five minutes
+    went_back: bool = False  # the conversation continued from an earlier message
+
+    @property
+    def usd(self) -> float | None:
+        parts = (self.usd_read, self.usd_written, self.usd_output)
+        return None if None in parts else sum(part or 0.0 for part in parts)
+
+
+class Balance(msgspec.Struct, frozen=True):
+    cost_written_again_usd: float | None
+    tokens_fewer: int
+    requests_until_next: int  # requests that profited, up to the next such decision or the end
+    saved_usd: float | None
+    total_usd: float | None  # saved minus costs
+    breaks_even_after_requests: int | None  # None: never, or the price is unknown
+    call_usd: float | None = None  # the call that wrote the summary; None: not recorded
+
+
+class Decision(msgspec.Struct, frozen=True):
+    request: int  # the first request it shows in; the last one if none followed
+    time: str
+    kind: DecisionKind
+    title: str
+    detail: str
+    by: str  # "Lamina: …", another agent, "You"; empty if no record tells
+    tokens_before: int
+    tokens_after: int
+    written_again: int
+    balance: Balance | None = None
+
+
+class Mark(NamedTuple):
+    """A record of a decision, and the number of the request that follows it."""
+
+    request: int
+    record: Recorded
+
+
+def is_mark(record: Record) -> TypeGuard[Recorded]:
+    match record:
+        case Boundary(sidechain=sidechain):
+            return not sidechain
+        case Break(reason=reason):
+            return reason not in DECIDED
+        case Event(name=name, data=data):
+            return name == "compaction" or (name == "fork" and data.get("purpose") == SUMMARY)
+        case Clear() | Span() | Spill() | Revoke() | Rewind():
+            return True
+        case _:
+            return False
+
+
+def list_decisions(
+    points: Sequence[RequestPoint], marks: Iterable[Mark], surprises: Sequence[int], origin: Origin
+) -> tuple[Decision, ...]:
+    """Return all decisions in order. `surprises` are the tokens of each request that no record explains."""
+    if not points:
+        return ()
+    by_request: dict[int, list[Recorded]] = {}
+    for mark in marks:
+        by_request.setdefault(mark.request, []).append(mark.record)
+    found: list[Decision] = []
+    for point in points:
+        found += _decisions_at(point, points, by_request.get(point.number, []), surprises[point.number - 1], origin)
+    ends = [one.request for one in found if one.kind in SHRINKING and one.kind != "spill"]
+    balanced = [_with_balance(one, points, ends, by_request.get(one.request, [])) for one in found]
+    last = points[-1]
+    waiting = _recorded(by_request.get(last.number + 1, []), last, origin)
+    return (*balanced, *(msgspec.structs.replace(one, tokens_before=last.tokens) for one in waiting))
+
+
+def _decisions_at(
+    point: RequestPoint, points: Sequence[RequestPoint], records: list[Recorded], surprise: int, origin: Origin
+) -> list[Decision]:
+    before = points[point.number - 2] if point.number > 1 else None
+    found = _recorded(records, point, origin)
+    if before is None:
+        return found
+    kinds = {one.kind for one in found}
+    if point.went_back and "undo" not in kinds:
+        found.append(_make(point, "undo", "Went back", "The conversation continued from an earlier message.", "You"))
+    if point.model != before.model and point.model and before.model:
+        found.append(_make(point, "model", f"Model changed to {point.model}", f"Before: {before.model}.", ""))
+    again, lost = written_again(before, point), _lost(before, point)
+    if lost and not ({one.kind for one in found} & set(ORDER[:6])):
+        found.append(_make(point, "break", *_cause(before, point, lost), ""))
+    if abs(surprise) >= UNRECORDED_TOKENS and not ({one.kind for one in found} & {"compact", "undo"}):
+        found.append(_unrecorded(point, surprise))
+    found.sort(key=lambda one: ORDER.index(one.kind))
+    return [
+        msgspec.structs.replace(
+            one,
+            tokens_before=before.tokens,
+            written_again=again if at == 0 and one.kind != "spill" and (lost or one.kind in SHRINKING) else 0,
+        )
+        for at, one in enumerate(found)
+    ]
+
+
+def written_again(before: RequestPoint, point: RequestPoint) -> int:
+    """Return the tokens that the request did not read from the cache, without its new content."""
+    held = before.read + before.written
+    if not (before.reported and point.reported and held):
+        return 0  # nothing was in the cache
+    return max(0, point.tokens - point.added - point.read)
+
+
+def _lost(before: RequestPoint, point: RequestPoint) -> int:
+    """Return the tokens that should have been read from the cache and were not; 0 for a difference at a block's border."""
+    # What is no longer sent cannot be read.
+    held = min(before.read + before.written, point.tokens - point.added)
+    lost = held - point.read
+    return lost if before.reported and point.reported and lost > TOKENS and lost > held * SHARE else 0
+
+
+def _cause(before: RequestPoint, point: RequestPoint, lost: int) -> tuple[str, str]:
+    idle, lives = point.seconds_since_previous or 0.0, TTL_SECONDS["1h" if before.hour else "5m"]
+    missed = f"{counted(lost, 'token')} of the previous request were not read from the cache."
+    if idle >= lives:
+        pause = _minutes(idle)
+        return f"Cache expired after {pause}", f"{missed} The entry lives {_minutes(lives)}, and the pause was {pause}."
+    return "Cache break", f"{missed} No record says why."
+
+
+def _minutes(seconds: float) -> str:
+    return counted(round(seconds / 60), "minute") if seconds < 7_200 else counted(round(seconds / 3_600), "hour")
+
+
+def _unrecorded(point: RequestPoint, surprise: int) -> Decision:
+    tokens = counted(abs(surprise), "token")
+    came = surprise > 0
+    detail = f"The request has {tokens} {'more' if came else 'less'} than its records explain. No record says why."
+    return _make(point, "unrecorded", f"{tokens} {'came' if came else 'left'} without a record", detail, "")
+
+
+def _make(point: RequestPoint, kind: DecisionKind, title: str, detail: str, by: str, time: str = "") -> Decision:
+    return Decision(point.number, time or point.time, kind, title, detail, by, 0, point.tokens, 0)
+
+
+def _recorded(records: list[Recorded], point: RequestPoint, origin: Origin) -> list[Decision]:
+    """Return one decision for each kind of record."""
+    spills = [one for one in records if isinstance(one, Spill)]
+    clears = [one for one in records if isinstance(one, Clear)]
+    spans = [one for one in records if isinstance(one, Span)]
+    found: list[Decision] = []
+    if boundaries := [one for one in records if isinstance(one, Boundary)]:
+        told = [one for one in records if isinstance(one, Event)]
+        found.append(_compaction(boundaries[-1], told, point, origin))
+    if spans:
+        title = f"{'Summarised' if spans[-1].kind == 'partial' else 'Collapsed'} {counted(sum(len(one.ids) for one in spans), 'record')}"
+        found.append(_make(point, "collapse", title, "", "Lamina: collapse", spans[-1].time))
+    if clears:
+        found.append(_clearing(clears, point, origin))
+    for one in records:
+        if isinstance(one, Revoke):
+            found.append(
+                _make(point, "undo", "Undid a decision", f"Decision {one.target[:8]} no longer applies.", "You", one.time)
+            )
+        elif isinstance(one, Rewind):
+            found.append(
+                _make(point, "undo", "Went back", "The conversation continued from an earlier message.", "You", one.time)
+            )
+        elif isinstance(one, Break):
+            found.append(_make(point, "break", f"Cache break: {one.reason}", "Announced before the request.", "Lamina", one.time))
+    if spills:
+        found.append(_spill(spills, point, origin))
+    return found
+
+
+def _compaction(boundary: Boundary, events: list[Event], point: RequestPoint, origin: Origin) -> Decision:
+    told = next((one.data for one in reversed(events) if one.name == "compaction"), {})
+    how = str(told.get("by") or SUMMARY)
+    by = f"Lamina: {how}" if boundary.receipt or told else NAMES[origin]
+    why = f" {told['because']}." if isinstance(told.get("because"), str) else ""
+    manual = boundary.trigger == "manual"
+    detail = f"{'Asked for by the user' if manual else 'Automatic'}.{why}"
+    return _make(point, "compact", "Compaction", detail, by, boundary.time)
+
+
+def _clearing(clears: list[Clear], point: RequestPoint, origin: Origin) -> Decision:
+    results = sum(len(one.markers) for one in clears)
+    others = sum(len(one.attachments) + len(one.shortened) for one in clears)
+    title = f"Cleared {counted(results, 'result')}" if results or not others else f"Shortened {counted(others, 'message')}"
+    detail = f"Reason: {', '.join(sorted({one.trigger for one in clears}))}."
+    by = "Lamina: clearing" if origin == "lamina" or any(one.receipt for one in clears) else NAMES[origin]
+    return _make(point, "clear", title, detail, by, clears[-1].time)
+
+
+def _spill(spills: list[Spill], point: RequestPoint, origin: Origin) -> Decision:
+    size = sum(one.size for one in spills)
+    by = "Lamina: results" if any(one.sha256 for one in spills) or origin == "lamina" else NAMES[origin]
+    title = f"Stored {counted(len(spills), 'result')} in files"
+    return _make(point, "spill", title, f"{size:,} bytes; the window shows a preview.", by, spills[-1].time)
+
+
+def _with_balance(made: Decision, points: Sequence[RequestPoint], ends: list[int], records: list[Recorded]) -> Decision:
+    """Add the balance of a decision that made the window smaller; `ends` are the requests with such a decision, in order."""
+    if made.kind not in SHRINKING or made.request < 2:
+        return made
+    before, point = points[made.request - 2], points[made.request - 1]
+    end = ends[at] if (at := bisect_right(ends, made.request)) < len(ends) else len(points) + 1
+    if made.kind == "spill":
+        spills = (one for one in records if isinstance(one, Spill))
+        fewer = sum(max(0, one.size - len(one.preview)) for one in spills) // BYTES_PER_TOKEN
+    else:
+        fewer = max(0, before.tokens + point.added - point.tokens)
+    calls = [SideCost.of_event(one.data) for one in records if isinstance(one, Event) and one.name == "fork"]
+    call = sum(calls, SideCost()).usd if calls and made.kind == "compact" else None
+    return msgspec.structs.replace(made, balance=balance_of(point, made.written_again, fewer, end - made.request, call))
+
+
+def balance_of(point: RequestPoint, again: int, fewer: int, requests: int, call_usd: float | None) -> Balance:
+    """Return the balance at the prices of a request. Without the decision, the tokens would have been read from the cache."""
+    model, prompt = point.model, point.tokens
+    read, write = token_price(model, prompt, "read"), token_price(model, prompt, "hour" if point.hour else "write")
+    if read is None or write is None:
+        return Balance(None, fewer, requests, None, None, None, call_usd)
+    cost = again * max(0.0, write - read)
+    saved, paid = fewer * read * requests, cost + (call_usd or 0.0)
+    even = math.ceil(paid / (fewer * read)) if fewer and read else None
+    return Balance(cost, fewer, requests, saved, saved - paid, even, call_usd)
+
+
+def token_price(model: str, prompt: int, part: Literal["read", "write", "hour"]) -> float | None:
+    """Return the dollars of one token of a request of this size, read from the cache or written to it."""
+    if model == FREE:
+        return 0.0
+    usage = {"read": Usage(cache_read=prompt), "write": Usage(cache_write=prompt), "hour": Usage(0, 0, prompt, prompt)}[part]
+    found = cost_parts(model, usage)
+    return (found.read + found.written) / max(1, prompt) if found is not None else None

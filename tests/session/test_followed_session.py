@@ -1,0 +1,106 @@
+"""A session that grows is followed by what was appended, and a turn is read without the rest."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.core.histories import histories, written
+from tests.sources import agents
+
+from lamina.core.records import Message, Record
+from lamina.core.settings import Settings
+from lamina.session.followed_session import FollowedSession
+from lamina.session.window_series import window_series
+from lamina.sources import read
+from lamina.sources.places import Origin
+from lamina.sources.positions import read_placed
+
+HOMES = {"claude-code": agents.claude_home, "codex": agents.codex_home, "pi": agents.pi_home}
+
+
+def turns_of(records: list[Record], starts: list[str]) -> list[list[str | None]]:
+    """The ids of the records of each turn."""
+    found: list[list[str | None]] = [[]]
+    for record in records:
+        if record.uuid in starts[1:]:
+            found.append([])
+        found[-1].append(record.uuid)
+    return found
+
+
+@pytest.mark.parametrize("origin", list(HOMES))
+def test_any_turn_is_read_from_its_place(origin: Origin, tmp_path: Path) -> None:
+    path = HOMES[origin](tmp_path, Path("/p"))
+    followed = FollowedSession(path, Settings(), origin=origin)
+    assert followed.update()
+    assert not followed.update()
+    records = list(read(path))
+    series = followed.series()
+    assert series == window_series(records, Settings(), origin=origin)
+    expected = turns_of(records, [turn.record for turn in series.turns])
+    assert [[record.uuid for record in followed.turn(turn.number)] for turn in series.turns] == expected
+    assert followed.turn(0) == followed.turn(99) == []
+    whole = {found.record.uuid: found.record for found in read_placed(path)}
+    again = [record for turn in series.turns for record in followed.turn(turn.number)]
+    assert all(whole[record.uuid] == record for record in again if isinstance(record, Message))
+
+
+@pytest.mark.parametrize("origin", list(HOMES))
+def test_a_growing_file_gives_what_a_whole_one_gives(origin: Origin, tmp_path: Path) -> None:
+    path = HOMES[origin](tmp_path, Path("/p"))
+    data = path.read_bytes()
+    path.write_bytes(b"")
+    followed = FollowedSession(path, Settings(), origin=origin)
+    for at in range(0, len(data) + 300, 300):  # in the middle of lines
+        with path.open("ab") as file:
+            file.write(data[at : at + 300])
+        followed.update()
+    assert followed.series() == window_series(list(read(path)), Settings(), origin=origin)
+
+
+@given(histories(), st.integers(1, 9))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_branches_and_undos_are_followed_too(tmp_path: Path, records: list[Record], step: int) -> None:
+    lines = [written(record) + b"\n" for record in records if type(record).__name__ not in ("Foreign", "Newer")]
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(b"")
+    followed = FollowedSession(path, Settings())
+    for at in range(0, len(lines), step):
+        with path.open("ab") as file:
+            file.writelines(lines[at : at + step])
+        followed.update()
+    assert followed.series() == window_series(list(read(path)), Settings())
+    path.unlink()
+
+
+def test_a_file_that_was_replaced_is_read_anew(tmp_path: Path) -> None:
+    path = agents.claude_home(tmp_path, Path("/p"))
+    followed = FollowedSession(path, Settings())
+    followed.update()
+    count = len(followed.series().requests)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:2]))
+    assert followed.update()
+    assert len(followed.series().requests) < count
+    new = path.with_name("new")
+    new.write_bytes(b"".join(lines))
+    os.replace(new, path)
+    assert followed.update()
+    assert len(followed.series().requests) == count
+    path.unlink()
+    with pytest.raises(OSError, match=path.name):
+        followed.update()
+
+
+def test_a_damaged_line_is_counted_and_hides_no_other(tmp_path: Path) -> None:
+    path = agents.claude_home(tmp_path, Path("/p"))
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:3], b'{"torn": \n', *lines[3:]]))
+    followed = FollowedSession(path, Settings())
+    followed.update()
+    assert followed.series().skipped_lines == 1
+    assert len(followed.series().requests) == 3

@@ -1,0 +1,106 @@
+"""One request block by block: sizes, age, cost, copies, and the difference to another request."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.core.histories import Builder, examples, histories, use, words
+
+from lamina.core.errors import InputError
+from lamina.core.explanation import NOTHING, Explainer, explain_each
+from lamina.core.records import Clear, Record
+from lamina.core.settings import Settings
+from lamina.core.usage import Usage
+from lamina.session.request_blocks import RequestBlocks, request_blocks, tokens_of
+from lamina.session.window_series import KINDS, window_series
+
+CODE = "def answer(question):\n    return table[question]\n" * 200
+MODEL = "claude-opus-4-5"
+
+
+def blocks(records: list[Record], number: int, against: int | None = None) -> RequestBlocks:
+    return request_blocks(records, number, Settings(), origin="claude-code", against=against)
+
+
+def reading(*paths: str) -> Builder:
+    """A session that reads these files, one a request, and asks once more."""
+    b, tokens, read = Builder(), 28_000, 0
+    b.said("read them")
+    for number, path in enumerate((*paths, ""), 1):
+        block = {**use(f"c{number}"), "input": {"file_path": path}} if path else words("done")
+        b.answer(block, key=f"m{number}", model=MODEL, usage=Usage(0, read, tokens - read, 0, 50))
+        tokens, read = tokens + 2_700, tokens
+        if path:
+            b.results(f"c{number}", content=f"{CODE}{number}")
+    return b
+
+
+@examples(40)
+@given(histories())
+def test_the_blocks_of_a_request_add_up_to_what_the_window_shows(records: list[Record]) -> None:
+    found = window_series(records, Settings(), origin="claude-code")
+    for point in found.requests[-3:]:
+        made = request_blocks(records, point.number, Settings(), series=found)
+        assert made.usage is None or made.tokens == made.usage.prompt
+        assert {block.kind for block in made.blocks} <= set(KINDS)
+
+
+@examples(40)
+@given(histories(), st.randoms(use_true_random=False))
+def test_a_request_explained_from_a_kept_state_is_the_one_explained_from_the_start(records: list[Record], draw: Random) -> None:
+    numbers = [point.number for point in window_series(records, Settings(), origin="claude-code").requests]
+    plain = {one.turn: one for one in explain_each(records, dict.fromkeys(numbers, NOTHING), tokens_of)} if numbers else {}
+    explainer = Explainer(records, step=1)
+    for number in draw.choices(numbers, k=2 * len(numbers)) if numbers else ():
+        assert [*explainer.explain_each({number: NOTHING}, tokens_of)] == [plain[number]]
+
+
+def test_what_stands_in_no_record_is_a_block_of_its_own() -> None:
+    made = blocks(reading("/a.py").records, 1)
+    head, said = made.blocks
+    assert (head.kind, said.kind) == ("unrecorded_head", "user")
+    assert head.tokens + said.tokens == 28_000
+    assert said.tokens < 20
+    assert "the transcript does not hold" in head.why
+
+
+@pytest.mark.spec("B10", "V2")
+def test_a_block_knows_since_when_it_is_there_and_what_carrying_it_cost() -> None:
+    made = blocks(reading("/a.py", "/b.py", "/c.py").records, 4)
+    results = [block for block in made.blocks if block.kind == "files"]
+    assert [block.entered_at for block in results] == [2, 3, 4]
+    costs = [block.carried_usd or 0.0 for block in results]
+    assert costs[0] > costs[1] > costs[2]
+    # Written once at 6.25 dollars a million, and for each request since then read at 0.50.
+    assert costs[2] == pytest.approx(results[2].tokens * 6.25e-6, rel=0.1)
+    assert costs[0] - costs[2] == pytest.approx(results[0].tokens * 1.0e-6, rel=0.3)
+    assert made.blocks[0].entered_at == 1
+
+
+def test_the_older_copy_of_a_file_is_marked() -> None:
+    made = blocks(reading("/a.py", "/b.py", "/a.py").records, 4)
+    copies = [(block.file, block.older_copy) for block in made.blocks if block.kind == "files"]
+    assert copies == [("/a.py", True), ("/b.py", False), ("/a.py", False)]
+
+
+def test_only_what_was_cleared_in_the_middle_went() -> None:
+    b = reading("/a.py", "/b.py", "/c.py")
+    b.put(Clear("clear", b.last, b.time, {"c2": "gone"}, trigger="auto"), moves=False)
+    b.said("go on")
+    b.answer(words("yes"), key="end", model=MODEL, usage=Usage(0, 20_000, 13_600, 0, 5))
+    made = blocks(b.records, 5)
+    assert [(block.kind, block.words[:4]) for block in made.went] == [("files", "def ")]
+    assert [block.words[:5] for block in made.came] == ["gone", "done", "go on"]
+    assert made.against == 4
+    far = blocks(b.records, 5, against=1)
+    assert far.against == 1
+    assert len(far.came) > len(made.came)
+
+
+def test_a_request_that_does_not_exist_is_refused_in_one_sentence() -> None:
+    with pytest.raises(InputError, match=r"request 9 does not exist \(the session has 2 requests\)"):
+        blocks(reading("/a.py").records, 9)
+    assert blocks(reading("/a.py").records, 1).against is None
