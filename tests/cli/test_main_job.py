@@ -29,6 +29,7 @@ def files() -> list[str]:
     return sorted(path.name for path in memory.iterdir() if path.suffix == ".md")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.spec("S6", "S7", "O1")
 def test_what_is_said_once_is_known_in_the_next_session(project: Path) -> None:
     told = "Remember: integration tests run against a real database, because mocks once hid a broken migration"
@@ -72,7 +73,7 @@ def test_the_same_in_chinese(project: Path) -> None:
     assert "掩盖了损坏的迁移" in said(here("-p", "集成测试为什么使用真实数据库？", cwd=project))
     [row] = json.loads(said(here("memory", "search", "测试用什么数据库", "--json", cwd=project)))
     assert row["name"] == "集成测试使用真实数据库"
-    assert said(here("-p", "忘记关于集成测试的一切", cwd=project)).startswith("Removed")
+    assert said(here("-p", "忘记关于集成测试的一切", cwd=project)).startswith("已删除记忆")
     assert files() == ["MEMORY.md"]
 
 

@@ -135,24 +135,26 @@ def test_ctrl_c_at_a_question_stops_the_turn(chat: Terminal, work: Path) -> None
     assert not (work / "notes.txt").exists()
 
 
-def test_undo_takes_back_the_last_turn_and_says_what_it_was(chat: Terminal, tmp_path: Path) -> None:
-    for text in ("Our tests run against Postgres.", "Our tests run against MySQL."):
-        chat.say(text)
-        chat.expect("Noted")
+def test_undo_takes_back_the_last_turn_and_says_what_it_was(work: Path, tmp_path: Path) -> None:
+    with Terminal(cwd=work, LAMINA_EXTRACTION="0") as chat:
         chat.prompt()
-    chat.say("/undo")
-    chat.expect('Undid "Our tests run against MySQL.", 1 answer.')
-    chat.prompt()
-    chat.say("What do our tests run against?")
-    assert "MySQL" not in chat.expect("Postgres")
-    chat.prompt()
-    for _ in range(2):
+        for text in ("Our tests run against Postgres.", "Our tests run against MySQL."):
+            chat.say(text)
+            chat.expect("Noted")
+            chat.prompt()
         chat.say("/undo")
-        chat.expect("Undid")
+        chat.expect('Undid "Our tests run against MySQL.", 1 answer.')
         chat.prompt()
-    chat.say("/undo")
-    chat.expect("Nothing to undo.")
-    assert "MySQL" in written(tmp_path)[0].read_text(), "the log keeps what was taken back"
+        chat.say("What do our tests run against?")
+        assert "MySQL" not in chat.expect("Postgres")
+        chat.prompt()
+        for _ in range(2):
+            chat.say("/undo")
+            chat.expect("Undid")
+            chat.prompt()
+        chat.say("/undo")
+        chat.expect("Nothing to undo.")
+        assert "MySQL" in written(tmp_path)[0].read_text(), "the log keeps what was taken back"
 
 
 @pytest.mark.spec("B4")

@@ -38,7 +38,7 @@ MEANT = [
     ("done by Tuesday", "2026-04-07", False),
     ("the release is due in two weeks", "about 2026-04-14", False),
     ("the visit is in 3 days", "2026-04-03", False),
-    ("the contract ends in a month", "2026-04", False),
+    ("the contract ends in a month", "about 2026-04-30", False),
     ("上个月", "2026-02", False),
     ("来週リリース", "the week of 2026-04-06", False),
     ("어제 배포", "2026-03-30", True),
@@ -50,6 +50,14 @@ MEANT = [
     ("Abgabe bis Freitag", "2026-04-03", False),
     ("letzten Monat", "2026-02", False),
     ("heute Morgen", "2026-03-31", True),
+    ("a week from Thursday we ship", "2026-04-09", False),
+    ("the demo is on Tuesday next week", "2026-04-07", False),
+    ("nächste Woche Dienstag", "2026-04-07", False),
+    ("vor drei Tagen fiel er aus", "2026-03-28", True),
+    ("大后天演示", "2026-04-03", True),
+    ("十五天前签的合同", "2026-03-16", True),
+    ("三日前に移しました", "2026-03-28", True),
+    ("2주 전에 바꿨다", "about 2026-03-17", False),
 ]
 
 
@@ -73,6 +81,8 @@ def test_a_phrase_means_a_date_of_the_day_it_was_written(text: str, says: str, c
         "next week (the week of 2026-04-06)",
         "昨天（2026-03-30）",
         "the yesterdays of a todayish week",
+        "11月30日前完成，2020年前的代码不动",
+        "5월 3일 전까지",
         "weekly, monthly, yearly",
         "Guten Morgen!",
         "Am Morgen ist es ruhig, jeden Freitag auch.",

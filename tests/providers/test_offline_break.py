@@ -13,6 +13,7 @@ from tests.clocks import FAR_TOO_LONG
 from lamina.core.memory_requests import asks_for_memory, asks_to_forget, asks_to_remember, to_forget, to_remember
 from lamina.providers.offline.chat import NOT_FOUND
 from lamina.providers.offline.memory_note import items, named, no_memory, notes
+from lamina.providers.offline.replies import replies_to
 from lamina.providers.offline.sentence_rules import says_instead
 
 from .talk import INDEX, MEMORY, Talk, called
@@ -202,7 +203,7 @@ def test_what_is_said_otherwise_takes_the_place_of_the_old(old: str, new: str) -
     assert called(call) == ("Write", f"{MEMORY}/{name}.md")
     assert "It was so" not in call["input"]["content"]
     assert f"name: {named(new)}" in call["input"]["content"].replace('"', "")
-    assert talk.result("Updated the memory 'x'.")["text"].endswith(f"{new} (instead of: {old})")
+    assert talk.result("Updated the memory 'x'.")["text"].endswith(f"{new}{replies_to(new).instead.format(old=old)}")
 
 
 @pytest.mark.parametrize(
@@ -269,7 +270,7 @@ def test_what_else_a_memory_says_stays_when_it_is_said_again() -> None:
 )
 def test_code_tasks_and_fixes_are_asked_back_about(said: str) -> None:
     assert no_memory(said) is not None
-    assert "What is worth keeping" in Talk().say(f"Remember: {said}")["text"]
+    assert Talk().say(f"Remember: {said}")["text"].startswith(replies_to(said).ask_back.partition("{")[0])
 
 
 @pytest.mark.parametrize(
@@ -291,7 +292,7 @@ def test_a_name_holds_nothing_that_may_be_a_secret(said: str) -> None:
     talk = Talk()
     talk.say(f"Remember: {said}")
     told = talk.result(f"{SAVED} A secret was removed (assigned secret).")["text"]
-    assert "A secret was removed (assigned secret)." in told
+    assert "A secret was left out (assigned secret)." in told
     assert said not in told
 
 
@@ -315,9 +316,9 @@ def test_a_name_holds_nothing_that_may_be_a_secret(said: str) -> None:
 )
 def test_everything_is_never_forgotten_at_a_word(said: str) -> None:
     told = Talk(index=INDEX).say(said)["text"]
-    assert told.startswith("I removed nothing")
+    assert told.startswith(replies_to(said).forget_all.partition("{")[0])
     assert "integration-tests, deploys" in told
-    assert Talk().say(said)["text"] == "There are no memories here yet."
+    assert Talk().say(said)["text"] == replies_to(said).nothing
 
 
 @pytest.mark.parametrize("said", ["Forget the", "forget about the", "Forget what you know about", "Forget …", "Forget"])

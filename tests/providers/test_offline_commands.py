@@ -28,6 +28,13 @@ def asked(prompt: str, tools: list[dict[str, Any]] = TOOLS) -> list[dict[str, An
         ("search for def main in src", "Grep", {"pattern": "def main", "output_mode": "content", "-n": True, "path": "src"}),
         ("search TODO", "Grep", {"pattern": "TODO", "output_mode": "content", "-n": True}),
         ("run make test && echo ok", "Bash", {"command": "make test && echo ok"}),
+        ("show me src/a.py", "Read", {"file_path": "src/a.py"}),
+        ("读一下 README.md", "Read", {"file_path": "README.md"}),
+        ("what files are here?", "Glob", {"pattern": "**/*"}),
+        ("列出文件", "Glob", {"pattern": "**/*"}),
+        ("grep TODO", "Grep", {"pattern": "TODO", "output_mode": "content", "-n": True}),
+        ("git log -3", "Bash", {"command": "git log -3"}),
+        ("create a file notes.txt with hello", "Write", {"file_path": "notes.txt", "content": "hello\n"}),
         ("write notes.md: one\ntwo", "Write", {"file_path": "notes.md", "content": "one\ntwo\n"}),
         ('replace "a b" with "c" in x.py', "Read", {"file_path": "x.py"}),
         (
@@ -43,7 +50,9 @@ def test_a_command_becomes_a_call(prompt: str, name: str, arguments: dict[str, A
 
 
 @pytest.mark.spec("O1")
-@pytest.mark.parametrize("prompt", ["I read a.py yesterday", "The list is long.", "reading is fun"])
+@pytest.mark.parametrize(
+    "prompt", ["I read a.py yesterday", "The list is long.", "reading is fun", "git is slow here", "ls is an alias of mine"]
+)
 def test_a_sentence_that_only_looks_like_a_command_is_no_command(prompt: str) -> None:
     assert asked(prompt) == [{"type": "text", "text": NOTED}]
 
@@ -63,6 +72,17 @@ def test_commands_work_on_real_files_through_the_whole_path(tmp_path: Path) -> N
         assert agent.run("run touch made").text.startswith("That did not work: Not allowed")
     assert (tmp_path / "a.py").read_text() == "x = 2\n"
     assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.spec("O1")
+def test_the_result_of_a_command_is_told_in_the_language_of_the_conversation(tmp_path: Path) -> None:
+    with Agent.open("offline", cwd=tmp_path, home=tmp_path / ".home", mode="accept-edits") as agent:
+        assert agent.run("write 说明.txt: 周四部署").text == "已写入 说明.txt。"
+        agent.run("我们周四部署。")
+        assert agent.run("read missing.py").text == "没有成功：missing.py 不存在。"
+        assert agent.run("write a.txt: x").text == "已写入 a.txt。"
+        assert agent.run("run touch made").text == "这里不允许这样做。"
+        assert agent.run("search nothing in a.txt").text == "没有找到。"
 
 
 @pytest.mark.spec("O1")

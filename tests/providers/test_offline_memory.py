@@ -83,7 +83,7 @@ def test_without_memory_it_says_that_it_is_kept_here_only(talk: Talk, why: str) 
     ],
 )
 def test_what_is_no_memory_is_asked_back_about(said: str) -> None:
-    assert "What is worth keeping" in Talk().say(said)["text"]
+    assert Talk().say(said)["text"].startswith(replies_to(said).ask_back.partition("{")[0])
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_what_is_to_be_forgotten_is_read_and_written_empty(said: str, file: str)
     call = talk.result("1\ttext")
     assert called(call) == ("Write", path)
     assert call["input"]["content"] == ""
-    assert talk.result("Removed the memory 'x'.")["text"] == "Removed the memory 'x'."
+    assert talk.result("Removed the memory 'x'.")["text"] == replies_to(said).removed.format(name=file.removesuffix(".md"))
 
 
 def test_a_subject_takes_all_its_memories() -> None:
@@ -257,6 +257,13 @@ def test_told_to_ignore_memory_it_is_as_if_there_were_none(said: str) -> None:
     assert Talk(index=INDEX).say(said)["text"] == replies_to(said).not_found
 
 
-def test_asked_what_it_remembers_it_lists_the_index() -> None:
-    assert "- deploys: deploys happen on Tuesdays" in Talk(index=INDEX).say("What do you remember?")["text"]
-    assert Talk().say("What do you remember?")["text"] == "There are no memories here yet."
+def test_asked_what_it_remembers_it_lists_the_memories_of_now() -> None:
+    asked = "What do you remember?"
+    assert "- deploys: deploys happen on Tuesdays" in Talk(index=INDEX, tools=()).say(asked)["text"]
+    talk = Talk(index=INDEX)
+    call = talk.say(asked)
+    assert (call["name"], call["input"]["path"]) == ("Grep", MEMORY)
+    assert talk.result(f"{MEMORY}/tabs.md:3:description: I prefer tabs")["text"] == "I remember:\n- tabs: I prefer tabs"
+    talk = Talk()
+    talk.say(asked)
+    assert talk.result("No matches.")["text"] == "There are no memories here yet."

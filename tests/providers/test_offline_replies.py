@@ -6,9 +6,12 @@ import re
 
 import pytest
 
+from lamina.core.language import HOW, ON, WHY
 from lamina.layers.l5_extract.phrases import DID
 from lamina.providers.offline.chat import answer
+from lamina.providers.offline.memory_note import Note, noted
 from lamina.providers.offline.replies import ENGLISH, replies_to
+from lamina.providers.offline.sentence_rules import no_memory
 
 REQUESTS = {
     "Write a poem about rain.": "language model",
@@ -34,6 +37,38 @@ def test_a_request_for_a_model_is_answered_plainly_in_its_own_language() -> None
 
 
 @pytest.mark.spec("O1")
+def test_small_talk_gets_a_reply_of_its_own_in_its_language() -> None:
+    today = "<system-reminder>\n# Date\nToday is 2026-03-05.\n</system-reminder>"
+    for words, expected in {
+        "hi": "Hello. I am Lamina's offline stand-in",
+        "Hello, who are you?": ENGLISH.help,
+        "are you ChatGPT?": ENGLISH.help,
+        "Was kannst du?": "Laminas Ersatz",
+        "你能做什么？": "我能做这些",
+        "thanks!": ENGLISH.thanks,
+        "再见": "再见。",
+        "how do I add an API key?": "ANTHROPIC_API_KEY",
+        "how much did this cost?": "/cost",
+        "what day is it?": "Today is 2026-03-05 (Thursday).",
+        "今天几号？": "今天是 2026-03-05 (星期四)。",
+    }.items():
+        assert say(words, today).startswith(expected) or expected in say(words, today), words
+    for words in ("hi, the tests are slow", "thanks to Anna we deploy daily", "exit codes matter here"):
+        assert say(words) == ENGLISH.noted
+    assert "needs a language model" in say("run the tests")
+
+
+@pytest.mark.spec("O1")
+def test_after_a_compaction_the_summary_is_not_taken_for_the_message() -> None:
+    summary = (
+        "This conversation was compacted. The summary follows.\n\n## 6\n<user-message>\n部署在周四。\n</user-message>\nWhat?"
+    )
+    assert say("记住：", summary).startswith("要记住什么")
+    assert say("什么时候部署？", summary) == "你告诉过我：部署在周四。"
+    assert say("hi", summary) == ENGLISH.hello
+
+
+@pytest.mark.spec("O1")
 def test_a_file_name_is_no_answer() -> None:
     for question in ("What is 2+2?", "What is session-2?"):
         assert say(question, STATUS) == ENGLISH.not_found
@@ -43,3 +78,64 @@ def test_a_file_name_is_no_answer() -> None:
 def test_no_fixed_reply_can_be_approved_as_work_that_was_done() -> None:
     for words in REQUESTS:
         assert not [reply for reply in replies_to(words)[:3] if DID.search(re.split(r"(?<=[.。]) ?", reply)[0])]
+
+
+@pytest.mark.spec("O1", "B15")
+def test_help_and_answers_from_memory_are_in_the_language_of_the_question() -> None:
+    for words, expected in {
+        "help": "not a language model",
+        "帮助": "不是语言模型",
+        "ヘルプ": "言語モデルではありません",
+        "Hilfe": "kein Spr",
+    }.items():
+        assert expected in say(words), words
+    line = "- [部署](deploy.md) — 周四部署"
+    index = f"<system-reminder>\nContents of /m/MEMORY.md:\n<memory-index>\n{line}\n</memory-index>\n</system-reminder>"
+    system = {"system": "- Memory directory: /m\n", "tools": []}
+    for question, label in {"你记得什么？": "我记得：", "什么时候部署？": "（记忆：部署）"}.items():
+        content = [{"type": "text", "text": text} for text in (index, question)]
+        assert label in answer({"messages": [{"role": "user", "content": content}], **system})[0]["text"]
+    assert say("记住：").startswith("要记住什么")
+    assert say("记住：未合并的 PR 有 #12 和 #15").startswith("没有保存：PR 或工单的清单")
+
+
+@pytest.mark.spec("S7", "S8")
+@pytest.mark.parametrize(
+    ("said", "reply"),
+    [
+        ("Remember: I'm a terrible programmer", "I did not save that: I keep no negative judgements"),
+        ("Remember: I am so stupid because I broke it", "I did not save that: I keep no negative judgements"),
+        ("Remember: she is lazy", "I did not save that: I keep no negative judgements"),
+        ("Merke dir: ich bin ein schlechter Programmierer", "Nicht gespeichert: Abwertende Urteile"),
+        ("记住：我太笨了", "没有保存：我不记录对人的负面评价"),
+        ("覚えて：私は無能です", "保存しませんでした。人への否定的な評価"),
+        ("기억해: 나는 정말 멍청해", "저장하지 않음: 사람에 대한"),
+    ],
+)
+def test_a_negative_judgement_is_not_saved_even_when_asked(said: str, reply: str) -> None:
+    assert say(said).startswith(reply)
+
+
+def test_a_weakness_of_a_program_is_no_judgement() -> None:
+    for text in ("the old parser is terrible", "bad input must be refused", "I am new to Rust", "我不太懂前端"):
+        assert no_memory(text) is None, text
+
+
+@pytest.mark.spec("S5", "B15")
+def test_labels_follow_the_language_of_the_memory_and_are_read_in_every_language() -> None:
+    chinese = noted("记住：周四部署，因为周五人少", "2026-05-04").file()
+    assert "**原因：**周五人少。" in chinese
+    assert "说于 2026-05-04。" in chinese
+    for rule in (
+        "Deploys are on Thursday",
+        "周四部署",
+        "木曜日にデプロイします",
+        "목요일에 배포합니다",
+        "Wir deployen nie am Freitag",
+    ):
+        text = Note("x", "project", rule, "a reason", "2026-05-04", "ask first").file()
+        assert (WHY.search(text) or [""])[0].endswith("a reason.") or "A reason" in (WHY.search(text) or [""])[0]
+        assert HOW.search(text)
+        assert ON.search(text)
+        again = Note("x", "project", rule, "", "2026-05-05", "ask twice").file(why="kept", rest=text.split("\n\n")[1:])
+        assert len(HOW.findall(again)) == 1

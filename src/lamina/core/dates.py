@@ -9,6 +9,7 @@ The time is linear in the length of the text. The day of writing is an argument.
 from __future__ import annotations
 
 import re
+from calendar import monthrange
 from collections.abc import Sequence
 from datetime import date, timedelta
 from typing import NamedTuple
@@ -30,8 +31,8 @@ class Phrase(NamedTuple):
 
 _DAYS = {
     "day before yesterday": -2, "yesterday": -1, "today": 0, "tonight": 0, "tomorrow": 1, "day after tomorrow": 2,
-    "前天": -2, "昨天": -1, "昨日": -1, "今天": 0, "今日": 0, "明天": 1, "明日": 1, "后天": 2,
-    "一昨日": -2, "明後日": 2, "그저께": -2, "어제": -1, "오늘": 0, "내일": 1, "모레": 2,
+    "大前天": -3, "前天": -2, "昨天": -1, "昨日": -1, "今天": 0, "今日": 0, "明天": 1, "明日": 1, "后天": 2, "大后天": 3,
+    "一昨日": -2, "明後日": 2, "明々後日": 3, "그저께": -2, "어제": -1, "오늘": 0, "내일": 1, "모레": 2,
 }  # fmt: skip
 _SPANS = {
     "last week": ("week", -1), "this week": ("week", 0), "next week": ("week", 1),
@@ -58,15 +59,22 @@ _AHEAD = "is|are|be|due|starts?|begins?|ends?|happens?|launch(?:es)?|ships?|expi
 _GERMAN_DAYS = {"vorgestern": -2, "gestern": -1, "heute": 0, "morgen": 1, "übermorgen": 2}
 _GERMAN_STEPS = {"letzte": -1, "vorige": -1, "diese": 0, "nächste": 1, "kommende": 1}
 _GERMAN_UNITS = {"woche": "week", "monat": "month", "jahr": "year"}
+_GERMAN_TIMES = {"tag": "day", **_GERMAN_UNITS}
 _GERMAN_WEEKDAYS = {
     name: day for day, name in enumerate(["montag", "dienstag", "mittwoch", "donnerstag", "freitag", "samstag", "sonntag"])
 }
 _GERMAN_NUMBERS = {"einem": 1, "einer": 1} | {
     word: number for number, word in enumerate(["zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn"], 2)
 }
-_ENGLISH = "zero one two three four five six seven eight nine ten"
-_NUMBERS = {word: number for number, word in enumerate(_ENGLISH.split())}
-_HAN = {"两": 2} | {word: number for number, word in enumerate("零一二三四五六七八九十")}
+_ENGLISH = "zero one two three four five six seven eight nine ten eleven twelve"
+_NUMBERS = {"a": 1, "an": 1} | {word: number for number, word in enumerate(_ENGLISH.split())}
+_HAN = {"两": 2, "両": 2} | {word: number for number, word in enumerate("零一二三四五六七八九十")}
+# Units of time in Chinese, Japanese and Korean.
+_UNITS = {
+    "天": "day", "日": "day", "일": "day", "周": "week", "星期": "week", "週間": "week", "주": "week", "个星期": "week",
+    "个月": "month", "か月": "month", "ヶ月": "month", "カ月": "month", "개월": "month", "年": "year", "년": "year",
+}  # fmt: skip
+_AFTER = "[之以]?后|後|후|뒤"
 
 
 def _either(words: Sequence[str]) -> str:
@@ -75,14 +83,27 @@ def _either(words: Sequence[str]) -> str:
 
 _LATIN = [word for word in (*_DAYS, *_SPANS) if word.isascii()]
 _OTHERS = [word for word in (*_DAYS, *_SPANS) if not word.isascii()]
+_ANY_WEEKDAY = _either((*_WEEKDAYS, *_GERMAN_WEEKDAYS))
+_COUNT = rf"\d{{1,3}}|{_either(list(_NUMBERS))}"
+# A number behind one of these signs is part of a date or an ordinal: 11月30日前, 2026年后, 第3周.
+_HAN_COUNT = rf"(?<![\d月年第월/.-])(?<!월 )(?:\d{{1,3}}|[{''.join(_HAN)}]{{1,3}})"
+# 30日前 is "before the 30th" in Chinese and "30 days ago" in Japanese, where kana follow.
+_HAN_AGO = rf"(?:{_either([unit for unit in _UNITS if unit != '日'])})(?:[之以]?前|\s?전)|日前(?=[\u3040-\u30ff])"
+# "Next week on Tuesday", "Tuesday of next week", "nächste Woche Dienstag", "Dienstag nächster Woche".
+_WEEK_STEPS = {"last": -1, "this": 0, "next": 1, **_GERMAN_STEPS}
+_WEEK = rf"(?P<{{0}}>{_either(list(_WEEK_STEPS))})[nmrs]?\s+(?:week|woche)"
 _PHRASE = re.compile(
-    rf"(?<![\w-])(?P<latin>{_either(_LATIN)})(?P<own>['’]s)?(?![\w-])"
-    rf"|(?<![\w-])(?P<ago>(?P<count>\d{{1,3}}|{'|'.join(_NUMBERS)})\s+(?P<unit>day|week|month|year)s?\s+ago)\b"
+    rf"(?<![\w-])(?:(?:on|am)\s+)?(?P<day_of>{_ANY_WEEKDAY})\s+(?:of\s+|der\s+)?{_WEEK.format('after')}(?![\w-])"
+    rf"|(?<![\w-]){_WEEK.format('ahead')},?\s+(?:on\s+|am\s+)?(?P<day_in>{_ANY_WEEKDAY})(?![\w-])"
+    rf"|(?<![\w-])(?P<weeks>{_COUNT})\s+weeks?\s+from\s+(?P<from_day>{_either(list(_WEEKDAYS))}|today|tomorrow|now)(?![\w-])"
+    rf"|(?<![\w-])(?P<latin>{_either(_LATIN)})(?P<own>['’]s)?(?![\w-])"
+    rf"|(?<![\w-])(?P<ago>(?P<count>{_COUNT})\s+(?P<unit>day|week|month|year)s?\s+ago)\b"
     rf"|(?<![\w-])(?P<which>this|next|last|{_either(_COMING)})\s+(?P<weekday>{'|'.join(_WEEKDAYS)})(?![\w-])"
-    rf"|(?<![\w-])(?:{_AHEAD})\s+in\s+(?P<in_count>\d{{1,3}}|an?|{'|'.join(_NUMBERS)})\s+(?P<in_unit>day|week|month)s?(?![\w-])"
+    rf"|(?<![\w-])(?:{_AHEAD})\s+in\s+(?P<in_count>{_COUNT})\s+(?P<in_unit>day|week|month)s?(?![\w-])"
     r"|(?P<week>上周|上星期|这周|本周|下周|下星期|先週|今週|来週|지난주|이번\s주|다음\s주)"
     r"(?:(?P<sign>[一二三四五六日天])|の?(?P<kana>[月火水木金土日])曜日?|\s?(?P<hangul>[월화수목금토일])요일)"
-    rf"|(?P<han_ago>(?P<han>\d{{1,3}}|[{''.join(_HAN)}])\s?(?P<han_unit>天|周|个月|年)前)"
+    rf"|(?P<han>{_HAN_COUNT})\s?(?P<han_ago>{_HAN_AGO})"
+    rf"|(?<![\w-])vor\s+(?P<german_count>\d{{1,3}}|{'|'.join(_GERMAN_NUMBERS)})\s+(?P<german_ago>tag|woche|monat|jahr)e?n?(?![\w-])"
     rf"|(?<![\w-])(?<!heute )(?<!gestern )(?<!guten )(?<!am )(?<!jeden )(?<!diesen )(?P<german_day>{'|'.join(_GERMAN_DAYS)})(?![\w-])"
     rf"|(?<![\w-])(?P<german_step>{'|'.join(_GERMAN_STEPS)})[nmrs]?\s+(?:(?P<german_unit>{'|'.join(_GERMAN_UNITS)})"
     rf"|(?P<german_weekday>{'|'.join(_GERMAN_WEEKDAYS)}))(?![\w-])"
@@ -91,9 +112,9 @@ _PHRASE = re.compile(
     # Bare forms, which are dates only in a plan.
     rf"|(?P<bare>(?<![\w-])(?:on|am)\s+(?P<bare_day>{'|'.join((*_WEEKDAYS, *_GERMAN_WEEKDAYS))})(?![\w-])"
     r"|(?:周|星期|礼拜)(?P<bare_sign>[一二三四五六日天])|(?P<bare_kana>[月火水木金土日])曜日?|(?P<bare_hangul>[월화수목금토일])요일"
-    rf"|(?<![\w-])in\s+(?P<bare_count>\d{{1,3}}|an?|{'|'.join((*_NUMBERS, *_GERMAN_NUMBERS))})"
+    rf"|(?<![\w-])in\s+(?P<bare_count>{_COUNT}|{'|'.join(_GERMAN_NUMBERS)})"
     r"\s+(?P<bare_unit>day|week|month|tag|woche|monat)(?:s|e?n)?(?![\w-])"
-    rf"|(?P<bare_han>\d{{1,3}}|[{''.join(_HAN)}])\s?(?P<bare_han_unit>天|周|个月)[之以]?后)",
+    rf"|(?P<bare_han>{_HAN_COUNT})\s?(?P<bare_han_unit>{_either(list(_UNITS))})\s?(?:{_AFTER}))",
     re.IGNORECASE,
 )
 # Words that mark a statement about recurring events.
@@ -107,7 +128,6 @@ _MASKED = re.compile(
 )
 # The date is already given: "yesterday (2026-03-31)", "next week, from 2026-04-06".
 _DATED = re.compile(r"[\s,，]*(?:[(（][^()（）\n]{0,24})?(?:on |from )?\d{4}-\d\d")
-_UNITS = {"天": "day", "周": "week", "个月": "month", "年": "year"}
 
 
 def relative_dates(text: str, written: date, *, plan: bool = False) -> list[Phrase]:
@@ -134,7 +154,10 @@ def relative_dates(text: str, written: date, *, plan: bool = False) -> list[Phra
 _GERMAN_STEMS = ("heute", "gestern", "morgen", "woche", "monat", "jahr", "tag", "mittwoch")
 # Every phrase contains one of these; searching for them costs a tenth of searching for the phrases.
 _STEMS = ("yesterday", "today", "tonight", "tomorrow", "week", "month", "year", " ago", "\nago", "\tago", "day", *_GERMAN_STEMS)
-_SIGNS = re.compile(f"[{''.join(sorted({word[0] for word in _OTHERS}))}]|[天周月年]前|[周期拜曜]|요일|[天月][之以]?后")
+_SIGNS = re.compile(
+    rf"[{''.join(sorted({word[0] for word in _OTHERS}))}]|[周期拜曜]|요일"
+    rf"|[{''.join(unit[-1] for unit in _UNITS)}]\s?(?:[之以]?前|전|{_AFTER})"
+)
 
 
 def _may_hold(text: str) -> bool:
@@ -155,6 +178,11 @@ def _line_at(text: str, place: int) -> str:
 def _meant(match: re.Match[str], written: date) -> tuple[str, bool]:
     word = " ".join((match["latin"] or match["other"] or "").lower().split())
     try:
+        if match["day_of"] or match["day_in"]:
+            name, which = (match["day_of"] or match["day_in"]).lower(), (match["after"] or match["ahead"]).lower()
+            return _day_of_week(written, _WEEK_STEPS[which], {**_WEEKDAYS, **_GERMAN_WEEKDAYS}[name]), False
+        if match["from_day"] is not None:
+            return _weeks_from(written, _count(match["weeks"]), match["from_day"].lower()), False
         if match["weekday"] is not None:
             return _weekday(written, " ".join(match["which"].lower().split()), _WEEKDAYS[match["weekday"].lower()]), False
         if match["week"] is not None:
@@ -170,7 +198,9 @@ def _meant(match: re.Match[str], written: date) -> tuple[str, bool]:
             return (written + timedelta(_DAYS[word])).isoformat(), match["own"] is None and word != "tonight"
         if word in _SPANS:
             return _span(written, *_SPANS[word]), False
-        unit = (match["unit"] or _UNITS.get(match["han_unit"] or "", "")).lower()
+        if match["german_ago"] is not None:
+            return _ago(written, _count(match["german_count"]), _GERMAN_TIMES[match["german_ago"].lower()])
+        unit = match["unit"].lower() if match["unit"] else _UNITS[match["han_ago"].rstrip("之以前전 ")]
         return _ago(written, _count(match["count"] or match["han"]), unit)
     except (ValueError, OverflowError):
         return "", False
@@ -193,7 +223,7 @@ def _german(match: re.Match[str], written: date) -> tuple[str, bool] | None:
 def _bare(match: re.Match[str], written: date) -> str:
     if match["bare_unit"] is not None:
         unit = match["bare_unit"].lower()
-        return _ahead(written, match["bare_count"].lower(), {"tag": "day", "woche": "week", "monat": "month"}.get(unit, unit))
+        return _ahead(written, match["bare_count"].lower(), _GERMAN_TIMES.get(unit, unit))
     if match["bare_han"] is not None:
         return _ahead(written, match["bare_han"], _UNITS[match["bare_han_unit"]])
     sign = match["bare_sign"] or match["bare_kana"] or match["bare_hangul"]
@@ -201,8 +231,18 @@ def _bare(match: re.Match[str], written: date) -> str:
     return _weekday(written, "coming", _DAY_SIGNS[sign] if sign else {**_WEEKDAYS, **_GERMAN_WEEKDAYS}[name])
 
 
+def _weeks_from(written: date, weeks: int, day: str) -> str:
+    start = date.fromisoformat(_weekday(written, "coming", _WEEKDAYS[day])) if day in _WEEKDAYS else written
+    return (start + timedelta(weeks=weeks, days=day == "tomorrow")).isoformat()
+
+
 def _count(text: str) -> int:
-    return int(text) if text.isdecimal() else _NUMBERS.get(text.lower(), _HAN.get(text, _GERMAN_NUMBERS.get(text.lower(), 0)))
+    if text.isdecimal():
+        return int(text)
+    if "十" in text:  # 十五, 二十, 二十五
+        tens, ones = text.split("十", 1)
+        return _HAN.get(tens, 1) * 10 + _HAN.get(ones, 0)
+    return _NUMBERS.get(text.lower(), _HAN.get(text, _GERMAN_NUMBERS.get(text.lower(), 0)))
 
 
 def _ago(written: date, count: int, unit: str) -> tuple[str, bool]:
@@ -216,10 +256,16 @@ def _ago(written: date, count: int, unit: str) -> tuple[str, bool]:
 
 
 def _ahead(written: date, count: str, unit: str) -> str:
-    steps = 1 if count in ("a", "an") else _count(count)
+    steps = _count(count)
     if unit == "day":
         return (written + timedelta(steps)).isoformat()
-    return f"about {(written + timedelta(weeks=steps)).isoformat()}" if unit == "week" else _span(written, "month", steps)
+    if unit == "week":
+        return f"about {(written + timedelta(weeks=steps)).isoformat()}"
+    if unit == "year":
+        return _span(written, unit, steps)
+    months = written.year * 12 + written.month - 1 + steps
+    year, month = months // 12, months % 12 + 1
+    return f"about {date(year, month, min(written.day, monthrange(year, month)[1])).isoformat()}"
 
 
 def _weekday(written: date, which: str, day: int) -> str:

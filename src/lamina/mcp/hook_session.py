@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from datetime import date
 from pathlib import Path
 
 from ..core.fence import escape, fence
@@ -17,6 +16,8 @@ from .project import ServedProject
 # A summary follows short instructions better than long ones.
 MOST_STATEMENTS = 30
 MOST_NOTES = 6_000
+# Where Claude Code and layer 3 keep the notes of a session.
+NOTES = Path("session-memory") / "summary.md"
 
 
 def session_start(project: ServedProject, given: HookInput, most: int) -> str | None:
@@ -75,7 +76,7 @@ def _statements(path: Path) -> Sequence[str]:
     """Return the newest sentences of the user that hold beyond the current task, and what the user asked to remember."""
     from ..core.log import Log
     from ..core.memory_requests import asks_for_memory
-    from ..layers.l5_extract.offline import SENTENCE_CHARS, find_signals
+    from ..layers.l5_extract.signals import SENTENCE_CHARS, find_signals
     from ..memory.recall.plan import user_words
     from ..memory.store.secrets import redact
     from ..sources.sessions import read
@@ -86,17 +87,16 @@ def _statements(path: Path) -> Sequence[str]:
         if words and asks_for_memory(words.strip()):
             found[" ".join(words.split())[:SENTENCE_CHARS]] = None
         elif words:
-            found |= dict.fromkeys(one.sentence for one in find_signals(words, date.today().isoformat()))
+            found |= dict.fromkeys(one.sentence for one in find_signals(words))
     return [redact(one).text for one in found][-MOST_STATEMENTS:]
 
 
 def _notes(directory: Path) -> str:
     """Return the session's notes, if any were kept."""
-    from ..layers.l3_notes.update import DIRECTORY
     from ..memory.store.secrets import redact
 
     try:
-        with open(directory / DIRECTORY / "summary.md", "rb") as file:
+        with open(directory / NOTES, "rb") as file:
             return redact(file.read(MOST_NOTES).decode("utf-8", "replace")).text[: MOST_NOTES - 500].strip()
     except OSError:
         return ""

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from lamina.fork.fork import tagged
-from lamina.layers.l5_extract.offline import answer, find_signals
+from lamina.layers.l5_extract.offline import answer
 from lamina.layers.l5_extract.plan import render_directive
+from lamina.layers.l5_extract.signals import find_signals
 from lamina.memory.guard.sources import UserWords
 from lamina.memory.store.scopes import MemoryLocation
 
@@ -359,70 +360,70 @@ Die Frist ist als Konstante definiert.
 """.strip().splitlines()
 
 KEPT = [
-    ("Please always answer in English.", "preference"),
-    ("From now on, write commit messages in the imperative.", "preference"),
-    ("Don't ever push to main without asking me.", "preference"),
-    ("I prefer pytest over unittest.", "preference"),
-    ("Never use em dashes in your answers.", "preference"),
-    ("Please keep your answers short from now on.", "preference"),
-    ("You should always run the linter before you commit.", "preference"),
-    ("Stop apologising all the time.", "preference"),
-    ("I work as a nurse and write small scripts.", "role"),
-    ("I'm new to Kubernetes.", "role"),
-    ("I'm a frontend developer at a bank.", "role"),
-    ("The release is due on Friday.", "deadline"),
-    ("We ship version 3 on 2026-06-01.", "deadline"),
-    ("The code freeze starts next Monday.", "deadline"),
-    ("Our incidents are tracked in PagerDuty.", "pointer"),
-    ("The design docs live in Confluence under Platform.", "pointer"),
-    ("Bitte antworte ab jetzt immer auf Deutsch.", "preference"),
-    ("Ich arbeite als Lehrerin.", "role"),
-    ("Ab jetzt keine Emojis mehr.", "preference"),
-    ("以后请用中文回答。", "preference"),
-    ("我是前端开发，刚接触 Rust。", "role"),
-    ("我们的任务都在 Jira 上跟踪。", "pointer"),
-    ("今後は日本語で答えてください。", "preference"),
-    ("私はバックエンドエンジニアです。", "role"),
-    ("앞으로는 한국어로 대답해 주세요.", "preference"),
-    ("저는 데이터 분석가입니다.", "role"),
-    ("Yes, keep putting the tests next to the code, always.", "preference"),
-    ("Never force-push to shared branches.", "preference"),
-    ("Always write tests before the implementation, please.", "preference"),
-    ("I prefer functional components over classes.", "preference"),
-    ("Going forward, please use British spelling.", "preference"),
-    ("Don't ever delete my branches without asking.", "preference"),
-    ("I hate it when you summarise what you just did.", "preference"),
-    ("Please keep your replies brief.", "preference"),
-    ("Please stop apologizing.", "preference"),
-    ("Whenever you change the schema, please also update the docs.", "preference"),
-    ("I'm a PhD student in biology.", "role"),
-    ("I've been writing Go for ten years, but React is new to me.", "role"),
-    ("I'm a product manager, not a programmer.", "role"),
-    ("We're shipping the beta on March 3.", "deadline"),
-    ("Our deadline is next Friday.", "deadline"),
-    ("I'm on vacation from Monday until the 20th.", "deadline"),
-    ("All our design docs are kept in Notion.", "pointer"),
-    ("Our runbooks live at https://wiki.example.org/ops.", "pointer"),
-    ("The roadmap is in Linear.", "pointer"),
-    ("Bitte künftig auf Englisch antworten.", "preference"),
-    ("Nie direkt auf main pushen.", "preference"),
-    ("Ich bin Datenwissenschaftlerin bei einer Versicherung.", "role"),
-    ("Der Release ist am nächsten Freitag.", "deadline"),
-    ("以后回答请尽量简短。", "preference"),
-    ("我更喜欢用 pnpm 而不是 npm。", "preference"),
-    ("今後はコメントを英語で書いてください。", "preference"),
-    ("앞으로는 커밋 메시지를 영어로 써 주세요.", "preference"),
+    ("Please always answer in English.", "feedback"),
+    ("From now on, write commit messages in the imperative.", "feedback"),
+    ("Don't ever push to main without asking me.", "feedback"),
+    ("I prefer pytest over unittest.", "feedback"),
+    ("Never use em dashes in your answers.", "feedback"),
+    ("Please keep your answers short from now on.", "feedback"),
+    ("You should always run the linter before you commit.", "feedback"),
+    ("Stop apologising all the time.", "feedback"),
+    ("I work as a nurse and write small scripts.", "user"),
+    ("I'm new to Kubernetes.", "user"),
+    ("I'm a frontend developer at a bank.", "user"),
+    ("The release is due on Friday.", "project"),
+    ("We ship version 3 on 2026-06-01.", "project"),
+    ("The code freeze starts next Monday.", "project"),
+    ("Our incidents are tracked in PagerDuty.", "reference"),
+    ("The design docs live in Confluence under Platform.", "reference"),
+    ("Bitte antworte ab jetzt immer auf Deutsch.", "feedback"),
+    ("Ich arbeite als Lehrerin.", "user"),
+    ("Ab jetzt keine Emojis mehr.", "feedback"),
+    ("以后请用中文回答。", "feedback"),
+    ("我是前端开发，刚接触 Rust。", "user"),
+    ("我们的任务都在 Jira 上跟踪。", "reference"),
+    ("今後は日本語で答えてください。", "feedback"),
+    ("私はバックエンドエンジニアです。", "user"),
+    ("앞으로는 한국어로 대답해 주세요.", "feedback"),
+    ("저는 데이터 분석가입니다.", "user"),
+    ("Yes, keep putting the tests next to the code, always.", "feedback"),
+    ("Never force-push to shared branches.", "feedback"),
+    ("Always write tests before the implementation, please.", "feedback"),
+    ("I prefer functional components over classes.", "feedback"),
+    ("Going forward, please use British spelling.", "feedback"),
+    ("Don't ever delete my branches without asking.", "feedback"),
+    ("I hate it when you summarise what you just did.", "feedback"),
+    ("Please keep your replies brief.", "feedback"),
+    ("Please stop apologizing.", "feedback"),
+    ("Whenever you change the schema, please also update the docs.", "feedback"),
+    ("I'm a PhD student in biology.", "user"),
+    ("I've been writing Go for ten years, but React is new to me.", "user"),
+    ("I'm a product manager, not a programmer.", "user"),
+    ("We're shipping the beta on March 3.", "project"),
+    ("Our deadline is next Friday.", "project"),
+    ("I'm on vacation from Monday until the 20th.", "project"),
+    ("All our design docs are kept in Notion.", "reference"),
+    ("Our runbooks live at https://wiki.example.org/ops.", "reference"),
+    ("The roadmap is in Linear.", "reference"),
+    ("Bitte künftig auf Englisch antworten.", "feedback"),
+    ("Nie direkt auf main pushen.", "feedback"),
+    ("Ich bin Datenwissenschaftlerin bei einer Versicherung.", "user"),
+    ("Der Release ist am nächsten Freitag.", "project"),
+    ("以后回答请尽量简短。", "feedback"),
+    ("我更喜欢用 pnpm 而不是 npm。", "feedback"),
+    ("今後はコメントを英語で書いてください。", "feedback"),
+    ("앞으로는 커밋 메시지를 영어로 써 주세요.", "feedback"),
 ]
 
 
 @pytest.mark.spec("O1", "S8")
 def test_ordinary_talk_about_code_leaves_nothing() -> None:
-    assert {text: found for text in ORDINARY if (found := list(find_signals(text, TODAY)))} == {}
+    assert {text: found for text in ORDINARY if (found := list(find_signals(text)))} == {}
 
 
 @pytest.mark.spec("O1", "B15")
 def test_a_standing_wish_a_role_a_plan_and_a_place_are_kept() -> None:
-    found = [(text, [each.signal for each in find_signals(text, TODAY)]) for text, _ in KEPT]
+    found = [(text, [each.signal for each in find_signals(text)]) for text, _ in KEPT]
     assert found == [(text, [signal]) for text, signal in KEPT]
 
 

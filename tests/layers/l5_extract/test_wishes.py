@@ -4,19 +4,39 @@ from __future__ import annotations
 
 import pytest
 
-from lamina.layers.l5_extract.offline import UserText, find_signals, plan_memories
+from lamina.layers.l5_extract.offline import UserText, plan_memories
 from lamina.layers.l5_extract.plan import ExtractDirective
+from lamina.layers.l5_extract.signals import find_signals
+from lamina.providers.offline.memory_note import named
 
 TODAY = "2026-05-04"  # a Monday
 ASKED = ExtractDirective(1, TODAY, "m", "", "")
 
 WISHES = """
 No emojis in commit messages.
+I always want the failing test first.
+I prefer tabs over spaces.
+Don't mock the database in tests, it hid a bug.
+Don't touch the generated files, because the next build overwrites them.
+I'd rather have one long function than ten tiny ones.
+Whenever you write SQL, put the keywords in upper case.
+Show me the plan before you start coding.
+Please keep commit messages in the imperative mood.
+For this repo, we use conventional commits.
+Ändere nie die generierten Dateien, weil der nächste Build sie überschreibt.
+不要直接改生成的文件,因为下次构建会覆盖掉。
+动手之前先给我看方案。
+新しい依存を入れる前に必ず聞いてください、法務の承認が必要なので。
+생성된 파일은 수정하지 마세요, 다음 빌드에서 덮어쓰니까요.
 I like small commits.
 Please don't add comments that repeat the code.
 Ask me before you install a new dependency.
 When you show me a diff, leave out generated files.
 Stop summarising what you did at the end of every answer.
+Stop summarising what you did.
+Can you stop apologising in every reply?
+From here on, give me the diff only.
+Never touch the vendored code, upstream syncs overwrite it every night.
 You don't need to explain basic Git commands to me.
 Hör auf, am Ende alles zusammenzufassen.
 Kommentare im Code bitte auf Englisch.
@@ -25,10 +45,26 @@ Kommentare im Code bitte auf Englisch.
 每次改完代码都要先跑测试再提交。
 コミットメッセージに絵文字を使わないでください。
 毎回最後に要約を書くのはやめてください。
+絵文字を使わないでください。
+コミットメッセージは日本語で書いてください。
+변수 이름에 약어를 쓰지 마세요.
+Schreib die Kommentare bitte auf Englisch, unsere Kollegen in Prag lesen kein Deutsch.
 커밋 메시지에 이모지를 쓰지 마세요.
 """
 TASKS = """
 No tests were run, the runner crashed.
+Don't open the file twice, it locks.
+Stop summarising this file.
+Can you stop the server?
+Could you always return a list?
+From here on, use the cache.
+Never call the hook, the parser frees it twice.
+Keep class names in the test file.
+Pushe nie Werte auf den Stack.
+Don't commit because the tests are red.
+Don't touch that line because the next build overwrites it.
+不要提交,因为测试还没过。
+行吧,以后都别测试了,多省事。
 Don't commit, the tests are red.
 Don't worry about tests, it is a prototype.
 I want tests for calc and parse.
@@ -60,12 +96,12 @@ Am Montag ist das Release-Skript abgestürzt.
 
 
 def _signals(text: str) -> list[str]:
-    return [found.signal for found in find_signals(text, TODAY)]
+    return [found.signal for found in find_signals(text)]
 
 
 @pytest.mark.spec("O1", "S7", "S8")
 def test_a_wish_for_every_task_is_kept_and_a_command_for_this_one_is_not() -> None:
-    assert [text for text in WISHES.split("\n") if text and _signals(text) != ["preference"]] == []
+    assert [text for text in WISHES.split("\n") if text and _signals(text) != ["feedback"]] == []
     assert {text: found for text in TASKS.split("\n") if (found := _signals(text))} == {}
 
 
@@ -104,3 +140,19 @@ def test_a_plan_has_its_date_and_a_readable_name() -> None:
     assert plan.note.description == "We're freezing merges on Thursday (2026-05-07)"
     [role] = plan_memories(ASKED, [UserText("I'm a data engineer and I don't know SQL.", "")])
     assert role.note.name == "data-engineer-not-know-sql"
+
+
+@pytest.mark.spec("O1")
+def test_the_point_of_a_german_day_ends_no_sentence() -> None:
+    [plan] = plan_memories(ASKED, [UserText("Die Beta geht am 4. Dezember an die Kunden.", "")])
+    assert plan.note.rule == "Die Beta geht am 4. Dezember an die Kunden."
+
+
+@pytest.mark.parametrize(("said", "name"), [
+    ("I'm a data engineer, new to Rust.", "data-engineer-new-rust"),
+    ("Postmortems go into the Notion space called Incidents.", "postmortems-go-notion-space-called"),
+    ("You'll find the latency dashboard at https://grafana.example.com/d/latency.", "find-latency-dashboard"),
+    ("验收截止日期是11月30日。", "验收截止日期是11月30日"),
+])  # fmt: skip
+def test_a_name_has_whole_words_and_no_address(said: str, name: str) -> None:
+    assert named(said) == name

@@ -1,58 +1,43 @@
 """The review without a model: obvious sentences become memories, through the tool calls a model would make.
 
 A pure function of the request. It reads first, then writes everything, then answers; the calls after the directive show how far it has
-come. A user's sentence counts if its form shows that it holds beyond the current task: a role, preference, confirmation, deadline or
-pointer, in English, Chinese, Japanese, Korean or German. In doubt nothing is kept, and what memory excludes in general is excluded here
-too. A memory with the same meaning is left alone, also if its wording differs; one that contradicts or says less is read and replaced.
+come. A user's sentence counts if it holds beyond the current task (signals.py). In doubt nothing is kept, and what memory excludes in
+general is excluded here too. A memory with the same meaning is left alone, also if its wording differs; one that contradicts or says less
+is read and replaced.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import date
-from typing import Literal, NamedTuple, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from ...core.blocks import Wire
-from ...core.dates import relative_dates
 from ...core.fence import escape
-from ...core.memory_requests import asks_for_memory
+from ...core.language import labels_for
 from ...core.settings.kinds import printable
 from ...core.terms import terms
 from ...fork.offline_run import run_so_far, texts_of, tool_call
-from ...providers.offline.memory_note import Note, named, noted
+from ...providers.offline.memory_note import Note, named, noted, with_dates
 from ...providers.offline.remember_command import alike, text_of
-from ...providers.offline.sentence_rules import no_memory, reason, says_instead
+from ...providers.offline.sentence_rules import says_instead
 from ...providers.offline.turn_context import Done, title
 from .answer import CLOSING, OPENING
-from .phrases import CONFIRMATION, DAY, DID, EVENT, FRAME, NEGATIVE, ONCE, POINTER, PREFERENCE, QUESTION, ROLE, SAME, TASK
+from .phrases import APPROVED, DID, FRAME, NEGATIVE, SAME
 from .plan import FIRST_CHARS, ExtractDirective, read_directive
+from .signals import FoundSignal, find_signals
 from .trigger import EXTRACTION
-from .wishes import is_standing_wish
 
 # The private directory of a review that names no directories, and how its directive names the team's.
 HERE = "memory"
 TEAM_FILES = "begin with `team/`"
 
-Signal: TypeAlias = Literal["role", "preference", "confirmation", "deadline", "pointer"]
-
-# Longer messages are mostly pasted text, and longer matches are not sentences.
-MOST_CHARS = 2_000
-SENTENCE_CHARS = 300
-FEWEST_CHARS = 6
 # A turn contains one or two things worth keeping. To save more at once, users write "Remember: …".
 MOST = 4
 # The first sentence of an approved answer tells what was done. Shorter ones are empty, longer ones say too much.
 ANSWER_CHARS = (15, 300)
 
-_TYPES: Mapping[Signal, str] = {
-    "role": "user",
-    "preference": "feedback",
-    "confirmation": "feedback",
-    "deadline": "project",
-    "pointer": "reference",
-}
 _LINE = re.compile(r"^- \[(?P<type>\w+)\] (?P<file>.+?\.md) \(\d{4}-[\d:TZ.+-]+\): (?P<about>.*)$", re.MULTILINE)
 _SHOWN = re.compile(r"^(?P<file>\S.*\.md):\n<recalled-memory>\n(?P<text>.*?)\n</recalled-memory>$", re.MULTILINE | re.DOTALL)
 _NOT_SAID = ("<system-reminder>", "<fork ")
@@ -60,59 +45,6 @@ _BEGINS = re.compile(r'^- New since .*? begins with "(?P<first>.*)", and what wa
 _ISO = re.compile(r"\b\d{4}-\d\d-\d\d\b")
 _COMPUTED = re.compile(r" \((?:about |the week of )?\d{4}(?:-\d\d){0,2}\)")
 _FIRST = re.compile(r"^[^\n]*?(?:[.!?](?=\s|$)|[。！？]|$)", re.MULTILINE)
-_KEEP = "Keep doing this, it was approved of: {what}"
-_MASKED = re.compile(r"```.*?(?:```|\Z)|^[ \t]*>.*$", re.DOTALL | re.MULTILINE)
-_AROUND = " \t\r\n-*•,，、"
-_SENTENCE = re.compile(r"(?:https?://\S+|[^.!?。！？\n;；]|[.!?](?=\S))+[.!?。！？]*")
-# The first match decides what a sentence is. None: there is nothing to keep.
-_SIGNALS: tuple[tuple[re.Pattern[str], Signal | None], ...] = (
-    (QUESTION, None),
-    (ONCE, None),
-    (CONFIRMATION, "confirmation"),
-    (PREFERENCE, "preference"),
-    (TASK, None),
-    (ROLE, "role"),
-    (POINTER, "pointer"),
-)
-
-
-class FoundSignal(NamedTuple):
-    signal: Signal
-    sentence: str
-
-
-def find_signals(text: str, today: str) -> Iterator[FoundSignal]:
-    """Yield the sentences of a message that are worth keeping, in order."""
-    if len(text) > MOST_CHARS or asks_for_memory(text.strip()):
-        return  # explicit requests to remember are saved in their own turn
-    masked = _MASKED.sub(" ", text)
-    spans = [found.span() for found in _SENTENCE.finditer(masked)]
-    for at, (begin, end) in enumerate(spans):
-        sentence = masked[begin:end].strip(_AROUND)
-        if (signal := _find_signal(sentence, today)) is not None:
-            longer = masked[begin : spans[at + 1][1]].strip(_AROUND) if at + 1 < len(spans) else ""
-            yield FoundSignal(signal, longer if _adds_reason(sentence, longer) else sentence)
-
-
-def _adds_reason(sentence: str, longer: str) -> bool:
-    """Whether the sentence and the next one are a rule and its reason."""
-    return (
-        "\n" not in longer
-        and not reason(sentence).why
-        and reason(longer).rule.rstrip(".。!！;；") == sentence.rstrip(".。!！;；")
-    )
-
-
-def _find_signal(sentence: str, today: str) -> Signal | None:
-    if not FEWEST_CHARS <= len(sentence) <= SENTENCE_CHARS or no_memory(sentence) is not None:
-        return None
-    for pattern, signal in _SIGNALS:
-        if pattern.search(sentence):
-            return signal
-        if pattern is PREFERENCE and is_standing_wish(*reason(sentence)[:2]):
-            return "preference"
-    dated = DAY.search(sentence) or (today and relative_dates(sentence, date.fromisoformat(today)))
-    return "deadline" if dated and EVENT.search(sentence) else None
 
 
 class UserText(NamedTuple):
@@ -202,25 +134,32 @@ def plan_memories(asked: ExtractDirective, texts: Sequence[UserText]) -> list[Pl
     known = {_path(asked, row["file"]): ListedMemory(row["type"], row["about"]) for row in _LINE.finditer(asked.listed)}
     plans: dict[str, PlannedMemory] = {}
     for text in texts:
-        for found in find_signals(text.words, asked.today):
+        for found in find_signals(text.words):
             note = _make_note(found, text.before, asked.today)
-            plan = _place(asked, note, found.sentence, known, plans) if note is not None else None
+            plan = _place(asked, note, found.quote, known, plans) if note is not None else None
             if plan is not None and (len(plans) < MOST or plan.path in plans):
                 plans[plan.path] = plan
     return list(plans.values())
 
 
 def _make_note(found: FoundSignal, before: str, today: str) -> Note | None:
-    kind = _TYPES[found.signal]
-    if found.signal == "deadline" and (days := _ISO.findall(found.sentence)) and max(days) < today:
+    if found.signal == "confirmation":
+        return _approved_note(found.sentence, before, today)
+    plan = found.signal == "project"
+    if plan and (days := _ISO.findall(found.sentence)) and max(days) < today:
         return None  # the deadline has passed
-    if found.signal != "confirmation":
-        return noted(found.sentence, today, plan=found.signal == "deadline")._replace(type=kind)
+    note = noted(found.sentence, today, plan=plan)._replace(type=found.signal)
+    return note._replace(why=with_dates(found.why, today)) if found.why else note
+
+
+def _approved_note(sentence: str, before: str, today: str) -> Note | None:
+    if (right := APPROVED.search(sentence)) is not None:  # it names what was right
+        return noted(right["what"], today)._replace(type="feedback", rule=right["what"])
     first = _FIRST.match(before.strip())
     what = first[0].strip() if first else ""
     if not ANSWER_CHARS[0] <= len(what) <= ANSWER_CHARS[1] or DID.search(what) is None:
         return None  # approved, but it is unclear what
-    return Note(named(what), kind, _KEEP.format(what=what))
+    return Note(named(what), "feedback", labels_for(what).keep.format(what=what))
 
 
 def _place(

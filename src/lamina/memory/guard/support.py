@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from ...core.language import ON
 from ...core.terms import is_word, normal, stem, terms
 
 # A statement keeps at least this share of its content in a paraphrase, and at least two of its words.
@@ -136,6 +137,8 @@ def statements(body: str) -> list[Statement]:
     found = list[Statement]()
     advice = False
     for line in body.split("\n"):
+        if ON.fullmatch(line.strip()):
+            continue  # the day of the statement, which the offline rules add
         label = _LABEL.match(line)
         if label is not None:
             advice, line = label["label"].casefold() in _ADVICE, line[label.end() :]

@@ -6,10 +6,10 @@ so Chinese, Japanese and Korean work like English.
 
 It also has a small command grammar over the tools:
 
-    read PATH                              Read
-    list [PATTERN]                         Glob
-    search TEXT [in PATH]                  Grep
-    run COMMAND                            Bash
+    read PATH, show PATH                   Read
+    list [PATTERN], list files             Glob
+    search TEXT [in PATH], grep, find      Grep
+    run COMMAND, ls, git status            Bash
     write PATH: TEXT                       Write
     replace "OLD" with "NEW" in PATH       Read, then Edit
     todo: FIRST; SECOND; …                 TodoWrite
@@ -29,20 +29,20 @@ from ...core.blocks import Wire
 from ...core.memory_requests import REMEMBER, asks_to_forget, asks_to_remember
 from ...core.terms import terms
 from . import memory_answers
-from .replies import ENGLISH, asks_for_a_model, replies_to
+from .replies import ENGLISH, Replies, asks_for_a_model, replies_to
+from .small_talk import small_talk
 from .turn_context import TurnContext, read_turn, result_text, say, share, texts
 
 WHAT_I_AM = "I am Lamina's offline stand-in, not a language model"
-HELP = (
-    f'{WHAT_I_AM}. I remember your statements in this conversation. "Remember: …" saves a memory and "Forget …" removes it. '
-    "I answer questions with the best matching sentence or memory, from this conversation, memory or your instruction files. "
-    "I also know a few commands: read PATH, list PATTERN, search TEXT in PATH, run COMMAND, "
-    'write PATH: TEXT, replace "OLD" with "NEW" in PATH, todo: FIRST; SECOND. With an API key, a model answers instead.'
-)
+HELP = ENGLISH.help
 NOTED = ENGLISH.noted
 NOT_FOUND = ENGLISH.not_found
 
 REMINDER = "<system-reminder>"
+SUMMARY = "This conversation was compacted."
+
+# Longer messages are pasted text: only their beginning is compared, and none of it becomes a memory.
+MOST_CHARS = 20_000
 
 # Minimum share of the question's weight that an answer must contain (rare words weigh more). Below this, no answer is better.
 ENOUGH = 0.34
@@ -54,9 +54,10 @@ _ASKS = re.compile(
     r"|什么|谁|哪|何时|为什么|怎么|多少|吗\s*$|何|どこ|誰|いつ|무엇|누구|어디|언제",
     re.IGNORECASE,
 )
-_HELP = re.compile(r"^\s*/?(?:help|帮助|ヘルプ|도움말)\s*[.!?]?\s*$", re.IGNORECASE)
+_HELP = re.compile(r"^\s*/?(?:help|hilfe|帮助|ヘルプ|도움말)\s*[.!?]?\s*$", re.IGNORECASE)
 # The texts of instruction files of the user and the project. Escaping ensures that they cannot contain these tags.
 _INSTRUCTIONS = re.compile(r"^<instruction-file>\n(?P<text>.*?)\n</instruction-file>$", re.MULTILINE | re.DOTALL)
+_USER_MESSAGE = re.compile(r"^<user-message>\n(?P<text>.*?)\n</user-message>$", re.MULTILINE | re.DOTALL)
 # Other context of the session: the date, the state of the repository, output of hooks. Lamina's own text around it is no answer.
 _CONTEXT = re.compile(
     r"^(?P<day>Today is [\d-]{10}\.)$|^<git-status>\n(?P<git>.*?)\n</git-status>$|^# From a hook\n(?P<hook>.*?)(?=\n# |</system-reminder>)",
@@ -77,11 +78,15 @@ def answer(request: Wire) -> list[Wire]:
     at = _last_prompt(messages)
     prompt = _text(messages[at]) if messages else ""
     tools = {str(tool.get("name")) for tool in request.get("tools") or ()}
-    if (step := next_step(prompt, messages[at + 1 :], tools, at)) is not None:
-        return step
+    if (steps := _steps(prompt, tools)) is not None:
+        return next_step(steps, messages[at + 1 :], at, _language_of_commands(messages[: at + 1]))
     if _HELP.match(prompt):
-        return say(HELP)
-    asked = read_turn(request, prompt, at)
+        return say(replies_to(prompt).help)
+    asked = read_turn(request, prompt[:MOST_CHARS], at)
+    if (reply := small_talk(asked)) is not None:
+        return say(reply)
+    if len(prompt) > MOST_CHARS and (asks_to_forget(prompt) or asks_to_remember(prompt)):
+        return say(replies_to(prompt).too_long.format(size=f"{len(prompt):,}", most=f"{MOST_CHARS:,}"))
     if asks_to_forget(prompt):
         return memory_answers.forget(asked)
     if asks_to_remember(prompt):
@@ -98,7 +103,7 @@ def _answered(asked: TurnContext, messages: list[Wire]) -> list[Wire]:
     ignored = memory_answers.without_memory(asked.prompt)
     if not ignored and (known := memory_answers.overview(asked)) is not None:
         return known
-    stated = scored(asked.prompt, _statements(messages[:-1], _text))
+    stated = scored(asked.prompt, [*_statements(messages, _summarised), *_statements(messages[:-1], _text)])
     if stated is not None:
         return say(f"{replies_to(asked.prompt).told}{stated.sentence}")
     written = scored(asked.prompt, _statements(messages, _instructions))
@@ -109,9 +114,9 @@ def _answered(asked: TurnContext, messages: list[Wire]) -> list[Wire]:
         beside = []  # the index has a good match, so recalled memories are not needed
     score = max((each.score for each in (*fitting, *beside)), default=0.0)
     if written is not None and written.score > score:
-        return say(f"Your instructions say: {written.sentence}")
+        return say(f"{replies_to(asked.prompt).instructions}{written.sentence}")
     if context is not None and context.score > score:
-        return say(f"From the context of this session: {context.sentence}")
+        return say(f"{replies_to(asked.prompt).context}{context.sentence}")
     if beside:
         return memory_answers.from_recalled(asked, [each.at for each in beside], score)
     recalled = None if ignored else memory_answers.recall(asked, [asked.known[each.at] for each in fitting], score)
@@ -156,7 +161,7 @@ def _statements(messages: list[Wire], of: Callable[[Wire], str]) -> list[str]:
     for message in messages:
         if message["role"] != "user":
             continue
-        text = of(message)
+        text = of(message)[:MOST_CHARS]
         if asks_to_forget(text):
             what, _ = memory_answers.subject(text)
             found = [sentence for sentence in found if share(what, sentence) < 1]
@@ -177,8 +182,14 @@ def _last_prompt(messages: list[Wire]) -> int:
 
 
 def _text(message: Wire) -> str:
-    """Return the user's own text of a message, without reminders."""
-    return "\n".join(text for text in texts(message) if not text.startswith(REMINDER)).strip()
+    """Return the user's own text of a message, without reminders and without the summary of a compaction."""
+    return "\n".join(text for text in texts(message) if not text.startswith((REMINDER, SUMMARY))).strip()
+
+
+def _summarised(message: Wire) -> str:
+    """Return the user's messages that a summary in this message quotes."""
+    summaries = (text for text in texts(message) if text.startswith(SUMMARY))
+    return "\n".join(found["text"] for text in summaries for found in _USER_MESSAGE.finditer(text))
 
 
 def _instructions(message: Wire) -> str:
@@ -197,6 +208,11 @@ def _context(message: Wire) -> str:
 
 Steps: TypeAlias = tuple[tuple[str, Wire], ...]
 
+# How results begin of calls that may not run, and that the user refused; the rest tells a model what to do.
+NOT_ALLOWED = "Not allowed: "
+DENIED = "Not allowed: Denied by the user. "
+MISSING = " does not exist"
+EMPTY = ("No files match.", "No matches.")
 # Number of characters shown of a result; the full result is in the conversation above.
 SHOWN = 2_000
 
@@ -226,31 +242,58 @@ def _todo(match: re.Match[str]) -> Steps:
     return (("TodoWrite", {"todos": [{"content": item, "status": "pending", "activeForm": item} for item in items]}),)
 
 
+def _write(match: re.Match[str]) -> Steps:
+    return (("Write", {"file_path": match["path"], "content": match["text"].rstrip() + "\n"}),)
+
+
+def _bash(match: re.Match[str]) -> Steps:
+    return (("Bash", {"command": match["command"].strip()}),)
+
+
+# Words after "show" are a file only if they look like one.
+_FILE = r"(?P<path>\S*[./]\S*[^\s.?!。？])"
 COMMANDS = (
     Command(_pattern(r"(?:read|读|読む)\s+(?P<path>\S+)"), lambda m: (("Read", {"file_path": m["path"]}),)),
-    Command(_pattern(r"(?:list|列出)(?:\s+(?P<what>\S+))?"), lambda m: (("Glob", {"pattern": m["what"] or "*"}),)),
-    Command(_pattern(r"(?:search|搜索)\s+(?:for\s+)?(?P<what>.+?)(?:\s+in\s+(?P<path>\S+))?"), _search),
-    Command(_pattern(r"(?:run|运行)\s+(?P<command>.+)"), lambda m: (("Bash", {"command": m["command"].strip()}),)),
     Command(
-        _pattern(r"(?:write|写)\s+(?P<path>[^\s:：]+)\s*[:：]\s?(?P<text>.*)"),
-        lambda m: (("Write", {"file_path": m["path"], "content": m["text"].rstrip() + "\n"}),),
+        _pattern(
+            rf"(?:show(?: me)?|open|cat|(?:读|看|查看|打开|显示)(?:一下|取)?|zeig(?:e? mir)?|lies)\s*(?<![a-z]){_FILE}[.。]?"
+        ),
+        lambda m: (("Read", {"file_path": m["path"]}),),
+    ),
+    Command(
+        _pattern(
+            r"(?:list|show)(?: me)?(?: all)?(?: (?:the|my|our))? files(?: here)?|what files are (?:there|here)\?"
+            r"|列出(?:所有|全部)?文件|(?:这里|目录里)?有(?:哪些|什么)文件[？?]?|liste? (?:alle |die )?dateien(?: auf)?"
+        ),
+        lambda m: (("Glob", {"pattern": "**/*"}),),
+    ),
+    Command(_pattern(r"(?:list|列出)(?:\s+(?P<what>\S+))?"), lambda m: (("Glob", {"pattern": m["what"] or "*"}),)),
+    Command(_pattern(r"(?:search|grep|搜索)\s+(?:for\s+)?(?P<what>.+?)(?:\s+in\s+(?P<path>\S+))?"), _search),
+    Command(_pattern(r"(?:find|查找)\s+(?P<what>.+?)\s+in\s+(?P<path>\S+)"), _search),
+    # "Run the tests" names no command.
+    Command(_pattern(r"(?:run|运行)\s+(?!(?:the|all|my|our|your|these|this|it|some)\b)(?P<command>.+)"), _bash),
+    Command(_pattern(r"(?P<command>pwd|ls(?: [-./~]\S*)*|git (?:status|log|diff|branch|show)(?: \S+)*)"), _bash),
+    Command(_pattern(r"(?:write|写)\s+(?P<path>[^\s:：]+)\s*[:：]\s?(?P<text>.*)"), _write),
+    Command(
+        _pattern(
+            r"(?:create|make|write) (?:a |the )?(?:new )?file (?:called |named )?(?P<path>\S+) (?:with|containing) (?P<text>.+)"
+        ),
+        _write,
     ),
     Command(_pattern(r"replace\s+([\"'`])(?P<old>.+?)\1\s+(?:with|by)\s+([\"'`])(?P<new>.*?)\3\s+in\s+(?P<path>\S+)"), _edit),
-    Command(_pattern(r"(?:todo|待办)\s*[:：]\s*(?P<items>.+)"), _todo),
+    # A longer text is pasted, not a list of tasks.
+    Command(_pattern(rf"(?:todo|待办)\s*[:：]\s*(?P<items>.{{1,{MOST_CHARS}}})"), _todo),
 )
 
 
-def next_step(prompt: str, behind: list[Wire], tools: set[str], at: int) -> list[Wire] | None:
-    """Return the next call of a command or its final result; None if the prompt is not a command.
+def next_step(steps: Steps, behind: list[Wire], at: int, replies: Replies) -> list[Wire]:
+    """Return the next call of a command or its final result.
 
     `behind` contains the messages after the prompt, with the calls so far and their results; `at` is the index of the prompt.
     """
-    steps = _steps(prompt, tools)
-    if steps is None:
-        return None
     results = [block for message in behind for block in message["content"] if block["type"] == "tool_result"]
     if results and (results[-1].get("is_error") or len(results) >= len(steps)):
-        return say(_outcome(results[-1]))
+        return say(_outcome(steps[len(results) - 1], results[-1], replies))
     name, arguments = steps[len(results)]
     # The index makes the id unique, because the same command may be given again later.
     return [{"type": "tool_use", "id": f"toolu_offline_{at}_{len(results)}", "name": name, "input": arguments}]
@@ -264,7 +307,20 @@ def _steps(prompt: str, tools: set[str]) -> Steps | None:
     return None
 
 
-def _outcome(result: Wire) -> str:
-    text = result_text(result) or "(no output)"
-    shown = text if len(text) <= SHOWN else f"{text[:SHOWN]}\n… ({len(text):,} characters in total)"
-    return f"That did not work: {shown}" if result.get("is_error") else shown
+def _language_of_commands(messages: list[Wire]) -> Replies:
+    """Return the replies in the language of the last message that is more than a command: `read a.py` is in no language."""
+    said = [text for message in reversed(messages) if message["role"] == "user" and (text := _text(message))]
+    return replies_to(next((text for text in said if not any(one.pattern.fullmatch(text) for one in COMMANDS)), said[0]))
+
+
+def _outcome(step: tuple[str, Wire], result: Wire, replies: Replies) -> str:
+    (name, given), text = step, result_text(result)
+    shown = text if len(text) <= SHOWN else f"{text[:SHOWN]}\n… ({len(text):,})"
+    if result.get("is_error"):
+        if text.startswith(NOT_ALLOWED):
+            return replies.denied if text.startswith(DENIED) else replies.forbidden.format(why=shown)
+        path = given.get("file_path") or given.get("path")
+        return replies.failed.format(why=replies.missing.format(path=path) if path and MISSING in text else shown)
+    if name in ("Write", "Edit"):
+        return replies.written.format(path=given["file_path"])
+    return {"": replies.no_output, "(no output)": replies.no_output, **dict.fromkeys(EMPTY, replies.no_matches)}.get(text, shown)

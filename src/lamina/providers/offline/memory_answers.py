@@ -15,13 +15,15 @@ from ...core.blocks import Wire
 from ...core.memory_requests import to_forget
 from ...core.terms import normal, sought
 from ...core.wording import counted, plural
-from .turn_context import ONLY_HERE, Done, KnownMemory, TurnContext, body, call, content, grep, say, share, title
+from .replies import replies_to
+from .turn_context import Done, KnownMemory, TurnContext, body, call, content, grep, say, share, title
 
+# How the result of a Write begins that moved a memory to the trash.
+REMOVED = "Removed the memory"
 # Minimum share of a question's terms that a memory must contain.
 ENOUGH = 0.34
-# Below this share the memory may be about something else, so the answer starts with UNSURE.
+# Below this share the memory may be about something else, so the answer starts with a doubt.
 SURE = 0.5
-UNSURE = "I am not sure that this answers your question:\n"
 # Memories that match nearly as well as the best one are read too.
 NEARLY = 0.85
 MOST_READ = 3
@@ -48,13 +50,31 @@ def overview(asked: TurnContext) -> list[Wire] | None:
     """Answer "What do you remember?"; return None for any other question."""
     if not _OVERVIEW.match(asked.prompt):
         return None
-    lines = [f"- {known.title}: {known.hook}" if known.hook else f"- {known.title}" for known in asked.known]
-    if not lines and asked.directory is not None and "Glob" in asked.tools:
-        # The index may be older than a memory whose turn was undone.
+    known = list(asked.known)
+    if asked.directory is not None and "Grep" in asked.tools:
+        # The index is older than the memories that were saved in the background or undone since.
         if not asked.done:
-            return call(asked, "Glob", {"pattern": "*.md", "path": asked.directory})
-        lines = [f"- {title(path)}" for path in _files(asked.done[-1].said)] if not asked.done[-1].failed else []
-    return say("I remember:\n" + "\n".join(lines) if lines else "There are no memories here yet.")
+            described = {
+                "pattern": "^description:",
+                "path": asked.directory,
+                "glob": "*.md",
+                "output_mode": "content",
+                "-n": True,
+            }
+            return call(asked, "Grep", described)
+        known = known if asked.done[-1].failed else _described(asked.done[-1].said, asked)
+    lines = [f"- {each.title}: {each.hook}" if each.hook else f"- {each.title}" for each in known]
+    replies = replies_to(asked.prompt)
+    return say(f"{replies.remembered}\n" + "\n".join(lines) if lines else replies.nothing)
+
+
+def _described(said: str, asked: TurnContext) -> list[KnownMemory]:
+    """Return the memories of a search for descriptions, and those of other scopes from the index."""
+    rows = [row for row in map(_row, said.splitlines()) if row is not None]
+    return [
+        *(KnownMemory(title(path), path, hook) for path, hook in rows),
+        *(known for known in asked.known if not known.path.startswith(f"{asked.directory}/")),
+    ]
 
 
 def recall(asked: TurnContext, fitting: Sequence[KnownMemory], score: float = 1.0) -> list[Wire] | None:
@@ -65,7 +85,7 @@ def recall(asked: TurnContext, fitting: Sequence[KnownMemory], score: float = 1.
     if asked.directory is None:
         return None
     if fitting:
-        return _from_files(asked, fitting, UNSURE if score < SURE else "")
+        return _from_files(asked, fitting, _doubt(asked, score))
     if "Grep" not in asked.tools or not (asked.known or asked.cut or asked.log):
         return None
     if not asked.done:
@@ -75,12 +95,16 @@ def recall(asked: TurnContext, fitting: Sequence[KnownMemory], score: float = 1.
 
 def from_recalled(asked: TurnContext, fitting: Sequence[int], score: float) -> list[Wire]:
     """Answer from memories that are already in the conversation, without reading files."""
-    parts = [_quoted(asked.recalled[at].text, asked.recalled[at].title) for at in fitting[:MOST_READ]]
-    return say((UNSURE if score < SURE else "") + "\n\n".join(parts))
+    parts = [_quoted(asked, asked.recalled[at].text, asked.recalled[at].title) for at in fitting[:MOST_READ]]
+    return say(_doubt(asked, score) + "\n\n".join(parts))
 
 
-def _quoted(text: str, name: str) -> str:
-    return f"{text[:SHOWN].rstrip()}{'…' if len(text) > SHOWN else ''}\n(memory: {name})"
+def _doubt(asked: TurnContext, score: float) -> str:
+    return f"{replies_to(asked.prompt).unsure}\n" if score < SURE else ""
+
+
+def _quoted(asked: TurnContext, text: str, name: str) -> str:
+    return f"{text[:SHOWN].rstrip()}{'…' if len(text) > SHOWN else ''}\n{replies_to(asked.prompt).source.format(name=name)}"
 
 
 def _from_files(asked: TurnContext, fitting: Sequence[KnownMemory], doubt: str) -> list[Wire]:
@@ -90,8 +114,8 @@ def _from_files(asked: TurnContext, fitting: Sequence[KnownMemory], doubt: str) 
     parts = []
     for known, done in zip(files, asked.done, strict=False):
         text = known.hook if done.failed else body(done.said) or known.hook
-        parts.append(_quoted(text, known.title))
-    lines = "\n".join(f"{known.hook or known.title}\n(memory: {known.title})" for known in fitting)
+        parts.append(_quoted(asked, text, known.title))
+    lines = "\n".join(_quoted(asked, known.hook or known.title, known.title) for known in fitting)
     return say(doubt + ("\n\n".join(parts) or lines))
 
 
@@ -101,8 +125,7 @@ def _from_lines(asked: TurnContext, done: Done) -> list[Wire] | None:
     best = max(rows, key=lambda row: share(asked.prompt, row[1]), default=None)
     if best is None or share(asked.prompt, best[1]) < ENOUGH:
         return None
-    doubt = UNSURE if share(asked.prompt, best[1]) < SURE else ""
-    return say(f"{doubt}{best[1]}\n(memory: {title(best[0])})")
+    return say(_doubt(asked, share(asked.prompt, best[1])) + _quoted(asked, best[1], title(best[0])))
 
 
 def _row(line: str) -> tuple[str, str] | None:
@@ -147,9 +170,9 @@ def forget(asked: TurnContext) -> list[Wire]:
     if _ALL.fullmatch(re.sub(r"[\s.!?。！？]+$", "", to_forget(asked.prompt.strip()))):
         return say(_not_all(asked))
     if not sought(what):
-        return say('What should I forget? Say "Forget NAME" or "Forget what you know about …".')
+        return say(replies_to(asked.prompt).forget_what)
     if asked.directory is None or not {"Read", "Write"} <= asked.tools:
-        return say(ONLY_HERE.format(why="there is no memory to remove it from"))
+        return say(replies_to(asked.prompt).no_memory)
     targets = _targets(what, wide, asked.known)
     left = list(asked.done)
     if targets:
@@ -162,31 +185,29 @@ def forget(asked: TurnContext) -> list[Wire]:
         known.title for known in asked.known if share(what, known.words) >= HALF
     ]
     if len(found) != 1:
-        return say(_which(what, near))
+        return say(_which(asked, what, near))
     if not left:
         return call(asked, "Read", {"file_path": found[0]})
     if left[0].failed or share(what, content(left[0].said)) < 1:
-        return say(_which(what, near))
+        return say(_which(asked, what, near))
     return _remove(asked, found, left)
 
 
-def _which(what: str, near: Sequence[str]) -> str:
+def _which(asked: TurnContext, what: str, near: Sequence[str]) -> str:
+    replies = replies_to(asked.prompt)
     if not near:
-        return f"There is no memory about {what}."
+        return replies.forget_none.format(what=what)
     if len(near) == 1:
-        return f'I removed nothing. {near[0]} is a partial match: say "Forget {near[0]}" to remove it.'
-    return f"Several memories mention it. Tell me which one to forget: {', '.join(near[:MOST_FORGOTTEN])}."
+        return replies.forget_partly.format(name=near[0])
+    return replies.forget_which.format(names=", ".join(near[:MOST_FORGOTTEN]))
 
 
 def _not_all(asked: TurnContext) -> str:
     if not asked.known:
-        return "There are no memories here yet."
+        return replies_to(asked.prompt).nothing
     named = ", ".join(known.title for known in asked.known[:MOST_FORGOTTEN])
-    more = f" and {len(asked.known) - MOST_FORGOTTEN} more" if len(asked.known) > MOST_FORGOTTEN else ""
-    return (
-        f"I removed nothing, because that would delete all memories ({named}{more}). "
-        'Say "Forget NAME" for one of them, or "Forget what you know about …" for a topic.'
-    )
+    more = len(asked.known) - MOST_FORGOTTEN
+    return replies_to(asked.prompt).forget_all.format(names=f"{named} … +{more}" if more > 0 else named)
 
 
 def _remove(asked: TurnContext, targets: Sequence[str], left: list[Done], *, more: int = 0) -> list[Wire]:
@@ -200,7 +221,9 @@ def _remove(asked: TurnContext, targets: Sequence[str], left: list[Done], *, mor
             continue
         if not left:
             return call(asked, "Write", {"file_path": path, "content": ""})
-        outcomes.append(left.pop(0).said)
+        done = left.pop(0)
+        removed = replies_to(asked.prompt).removed.format(name=title(path))
+        outcomes.append(removed if done.said.startswith(REMOVED) and not done.failed else done.said)
     if more > 0:
         matches = f"{counted(more, 'more memory', 'more memories')} {plural(more, 'matches', 'match')}"
         outcomes.append(f"{matches}. Repeat your request to remove {plural(more, 'it', 'them')} too.")

@@ -13,6 +13,7 @@ from datetime import date
 from typing import NamedTuple
 
 from ...core.dates import dated, relative_dates
+from ...core.language import HOW, labels_for
 from ...core.memory_requests import to_remember
 from ...core.terms import normal, terms
 from .sentence_rules import kind_of, reason
@@ -32,7 +33,9 @@ _LIKE_A_KEY = re.compile(
 # "I'm" and "we've" would leave a single letter in a name.
 _CONTRACTED = re.compile(r"['’](?:m|s|re|ve|d|ll)\b")
 _NOT = re.compile(r"n['’]t\b")
-_RUN = re.compile(r"[a-z0-9]+|[^\W_a-z0-9]+")
+# A number within another script belongs to its word: 11月30日.
+_RUN = re.compile(r"(?:[0-9]*[^\W_a-z0-9]+)+|[a-z0-9]+")
+_URL = re.compile(r"https?://\S+", re.IGNORECASE)
 # Relative dates. A memory with one of these records the day on which it was stated.
 _RELATIVE = re.compile(
     r"\b(?:today|tomorrow|yesterday|tonight|(?:next|this|last) (?:week|month|year|sprint)|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b"
@@ -46,11 +49,6 @@ _ITEM = re.compile(r"^[ \t]*(?:[-*+•・]|\d{1,2}[.)、．])[ \t]*(?P<item>\S.*
 _INLINE = re.compile(r"(?:(?<=\s)|^)(?:\((?P<closed>\d{1,2})\)|(?P<number>\d{1,2})[)．])\s*")
 # Maximum number of items saved from one message; a longer list is not meant to be remembered.
 MOST_NOTES = 20
-
-ASK_BACK = (
-    "I did not save that: {what} can be looked up when needed, and a memory of it goes out of date. What is worth keeping: "
-    'the reason, or what to do differently? Say "Remember: …" with that.'
-)
 
 
 class Note(NamedTuple):
@@ -70,14 +68,14 @@ class Note(NamedTuple):
 
     def file(self, why: str = "", name: str = "", rest: Sequence[str] = ()) -> str:
         """Return the text of the file. For an existing memory, pass its reason, its name and its other paragraphs (`rest`)."""
-        parts = [_sentence(self.rule)]
+        parts, labels = [_sentence(self.rule)], labels_for(self.rule)
         if known := self.why or why:
-            parts.append(f"**Why:** {_sentence(known)}")
+            parts.append(f"{labels.why}{_sentence(known)}")
         if self.how:
-            parts.append(f"**How to apply:** {_sentence(self.how)}")
-            rest = [part for part in rest if not part.startswith("**How to apply:**")]
+            parts.append(f"{labels.how}{_sentence(self.how)}")
+            rest = [part for part in rest if not HOW.match(part)]
         if self.on:
-            parts.append(f"Said on {self.on}.")
+            parts.append(labels.on.format(on=self.on))
         parts += rest
         head = f"---\nname: {_scalar(name or self.name)}\ndescription: {_scalar(self.description)}\ntype: {self.type}\n---\n"
         return head + "\n" + "\n\n".join(parts) + "\n"
@@ -143,10 +141,12 @@ def named(rule: str) -> str:
     Possible keys and passwords are left out, because names are shown everywhere.
     """
     kept: list[str] = []
-    for run in _RUN.findall(_CONTRACTED.sub("", _NOT.sub(" not", normal(_LIKE_A_KEY.sub(" ", rule))))):
+    for run in _RUN.findall(_CONTRACTED.sub("", _NOT.sub(" not", normal(_LIKE_A_KEY.sub(" ", _URL.sub(" ", rule)))))):
         if not run.isascii() or run in ("not", "no") or terms(run):
             kept.append(run)
-    name = "-".join(kept[:NAME_WORDS])[:NAME_CHARS].strip("-")
+    name = "-".join(kept[:NAME_WORDS])
+    if len(name) > NAME_CHARS:  # whole words only, unless the first one is too long
+        name = name[:NAME_CHARS].rpartition("-")[0] if "-" in name[: NAME_CHARS + 1] else name[:NAME_CHARS]
     return f"about-{name}" if name in _TAKEN or len(name) < 2 else name
 
 

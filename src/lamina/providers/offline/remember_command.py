@@ -9,38 +9,38 @@ from __future__ import annotations
 import re
 
 from ...core.blocks import Wire
+from ...core.language import ON, WHY
 from ...core.memory_requests import to_remember
 from ...core.terms import normal, terms
 from ...core.wording import plural
-from .memory_note import ASK_BACK, MOST_NOTES, Note, items, named, no_memory, notes, with_dates
-from .sentence_rules import says_instead
-from .turn_context import FRONT, ONLY_HERE, Done, KnownMemory, TurnContext, body, call, content, field, say, title
+from .memory_note import MOST_NOTES, Note, items, named, no_memory, notes, with_dates
+from .replies import ENGLISH, Replies, replies_to
+from .sentence_rules import JUDGEMENT, KINDS, says_instead
+from .turn_context import FRONT, Done, KnownMemory, TurnContext, body, call, content, field, say, title
 
 # Two sentences that share this part of their words have the same meaning.
 SAME = 0.6
 
-_LEFT_OUT = re.compile(r"A secret was (?:removed|left out) \([^)\n]*\)\.")
-_WHY = re.compile(r"^\*\*Why:\*\*\s*(?P<why>.+)$", re.MULTILINE)
+_LEFT_OUT = re.compile(r"A secret was (?:removed|left out) \((?P<what>[^)\n]*)\)\.")
 
 
 def remember(asked: TurnContext) -> list[Wire]:
     """Return the next step of "Remember: …": each item is written to a separate file, one after the other."""
     text = to_remember(asked.prompt)
     if not text:
-        return say('What should I remember? Say "Remember: …".')
+        return say(replies_to(asked.prompt).remember_what)
     if all(no_memory(item) is not None for item in items(text)):
-        return say(ASK_BACK.format(what=no_memory(items(text)[0])))
+        return say(_ask_back(asked, str(no_memory(items(text)[0]))))
     if asked.directory is None or "Write" not in asked.tools:
-        return say(
-            ONLY_HERE.format(why="there is no memory to save it in" if asked.directory is None else "I have no Write tool")
-        )
+        replies = replies_to(asked.prompt)
+        return say(replies.no_memory if asked.directory is None else replies.no_tool)
     if asked.log:
         return _into_log(asked)
     every, left, outcomes = notes(asked.prompt, asked.today), list(asked.done), list[str]()
     taken = set[str]()
     for note in every[:MOST_NOTES]:
-        if (what := no_memory(note.rule)) is not None and not note.why:
-            outcomes.append(f"{ASK_BACK.format(what=what)} ({note.description})")
+        if (what := no_memory(note.rule)) is not None and (not note.why or what == JUDGEMENT):
+            outcomes.append(f"{_ask_back(asked, what)} ({note.description})")
             continue
         there = next((known for known in asked.known if known.path not in taken and _same(note, known)), None)
         step = _keep(asked, note, there, left)
@@ -62,11 +62,11 @@ def _into_log(asked: TurnContext) -> list[Wire]:
         bullets = "".join(f"- {' '.join(with_dates(item, asked.today).split())}\n" for item in kept)
         return call(asked, "Write", {"file_path": asked.log, "content": bullets})
     if asked.done[0].failed:
-        return say(f"Not saved: {asked.done[0].said}")
+        return say(replies_to(asked.prompt).not_saved.format(why=asked.done[0].said))
     left_out = _LEFT_OUT.search(asked.done[0].said)
     if left_out is not None:
-        return say(f"I added it to today's log without the secret. {left_out[0]}")
-    return say("\n".join(f"I added this to today's log: {item}" for item in kept))
+        return say(replies_to(asked.prompt).without_secret.format(name=title(asked.log), what=left_out["what"]))
+    return say("\n".join(replies_to(asked.prompt).logged.format(what=item) for item in kept))
 
 
 def _keep(asked: TurnContext, note: Note, there: KnownMemory | None, left: list[Done]) -> list[Wire] | str:
@@ -92,8 +92,8 @@ def _keep(asked: TurnContext, note: Note, there: KnownMemory | None, left: list[
             wrote = left.pop(0)
             unread = wrote.failed and "Read it" in wrote.said and read is None and "Read" in asked.tools
             if not unread:
-                return _outcome(note, there, wrote)
-    return f"Not saved: there are already memories with this name ({note.name})."
+                return _outcome(note, there, wrote, replies_to(asked.prompt))
+    return replies_to(asked.prompt).taken.format(name=note.name)
 
 
 def _says_so(note: Note, there: KnownMemory | None, path: str) -> bool:
@@ -117,28 +117,35 @@ def text_of(note: Note, path: str, read: Done | None) -> str:
     if read is None or read.failed:
         return note.file(name=title(path))
     old = content(read.said)
-    why = _WHY.search(old)
+    why = WHY.search(old)
     described, name = field(old, "description"), field(old, "name") or title(path)
     replaced = says_instead(note.rule, described)
     # A name derived from the old sentence would contradict the new one.
     name = note.name if replaced and name == named(described) else name
-    rest = [part for part in _paragraphs(old)[1:] if not part.startswith(("**Why:**", "Said on "))]
+    rest = [part for part in _paragraphs(old)[1:] if not (WHY.match(part) or ON.match(part))]
     return note.file(why["why"] if why and not replaced else "", name, rest)
 
 
-def _outcome(note: Note, there: KnownMemory | None, wrote: Done) -> str:
+def _ask_back(asked: TurnContext, kind: str) -> str:
+    replies = replies_to(asked.prompt)
+    if kind == JUDGEMENT:
+        return replies.judgement
+    return replies.ask_back.format(what=kind if replies is ENGLISH else replies.kinds[KINDS.index(kind)])
+
+
+def _outcome(note: Note, there: KnownMemory | None, wrote: Done, replies: Replies) -> str:
     if wrote.failed:
-        return f"Not saved: {wrote.said}"
+        return replies.not_saved.format(why=wrote.said)
     if not wrote.said.startswith(("Saved", "Updated")) and "already has this content" not in wrote.said:
         return wrote.said
     changed = (
         wrote.said.startswith("Updated") and there is not None and there.hook and normal(there.hook) != normal(note.description)
     )
-    instead = f" (instead of: {there.hook})" if changed and there is not None else ""
+    instead = replies.instead.format(old=there.hook) if changed and there is not None else ""
     left_out = _LEFT_OUT.search(wrote.said)
     if left_out is not None:
-        return f"I will remember that without the secret, as {title(str(wrote.given.get('file_path', '')))}. {left_out[0]}"
-    return f"I will remember that: {note.description}{instead}"
+        return replies.without_secret.format(name=title(str(wrote.given.get("file_path", ""))), what=left_out["what"])
+    return f"{replies.saved.format(what=note.description)}{instead}"
 
 
 def _same(note: Note, known: KnownMemory) -> bool:

@@ -29,8 +29,14 @@ _BECAUSE_FIRST = re.compile(
 )
 # White space is matched from its beginning and never given back: a run of thousands of spaces takes one pass.
 _BECAUSE = re.compile(
-    r"^(?P<rule>.+?)(?:(?:[,;]|(?<!\s))\s++because(?:\s+of)?\s+|[,;]\s*+since\s+|,\s*+(?:weil|denn|da)\s+"
+    r"^(?P<rule>.+?)(?:(?:[,;]|(?<!\s))\s++(?:because(?:\s+of)?|bc|porque|parce que|puisque)\s+|[,;]\s*+since\s+"
+    r"|,\s*+(?:weil|denn|da|ya que|puesto que|car)\s+"
     r"|(?<!\s)\s*+[，,；。]?\s*+(?:因为|因為|由于|由於|原因是|なぜなら|왜냐하면)[:：]?\s*)(?P<why>.+)$",
+    re.IGNORECASE | re.DOTALL,
+)
+# The reason under its label, as a bullet of a daily log gives it: "…; why: Friday is short".
+_LABELLED = re.compile(
+    r"^(?P<rule>.+?)(?:[,;.，；。]\s*+|(?<!\s)\s++[—–-]\s+|(?<!\s)\s*+[（(])(?:why|reason|warum|grund|原因|理由|이유)\s?[:：]\s*(?P<why>.+?)[)）]?$",
     re.IGNORECASE | re.DOTALL,
 )
 # A reason without a word for "because": after a dash, as "otherwise …", or as a comment on a command.
@@ -39,10 +45,15 @@ _IMPLIED = re.compile(
     r"|(?<!\s)\s*+[，；,;]\s*+(?=否则|不然|免得|以免|会|さもないと|안 그러면))(?P<why>.{4,})$",
     re.IGNORECASE | re.DOTALL,
 )
+# Japanese and Korean give the reason behind the request, by its ending.
+_REASON_LAST = re.compile(
+    r"^(?P<rule>[^、,]{4,}?(?:ください|下さい|ほしい|주세요|마세요|줘))[、,]\s*+(?P<why>[^、,]{4,}?)(?:ので|から(?:です)?|ため(?:です)?|니까요?|거든요|서요)[。.]?$"
+)
 _COMMENTED = re.compile(
     r"^(?P<rule>(?:please |bitte )?(?:don['’]?t|do not|never|always|avoid|stop|no|prefer|use|keep|write|keine?|nie|verwende|nimm)\b"
     r"[^,;.]{6,120}?)"
-    r"(?:[,;]\s+(?=(?:it|they|that|this|das|es|sie|dies)\s+\w|(?:\w+\s+){1,4}(?:it|them)[.!]*$)|;\s+)(?P<why>.{4,})$",
+    r"(?:[,;]\s+(?=(?:it|they|that|this|das|es|sie|dies)\s+\w|(?:\w+\s+){1,4}(?:it|them)(?: (?:every|each) \w+)?[.!]*$)|;\s+)"
+    r"(?P<why>.{4,})$",
     re.IGNORECASE | re.DOTALL,
 )
 # A reason in a sentence of its own, by its ending.
@@ -144,6 +155,35 @@ _INSTRUCTIONS = re.compile(
 )
 
 
+# A negative judgement of a person, mostly the user: no memory, even when asked.
+_JUDGED = (
+    r"(?:terrible|lousy|awful|horrible|stupid|useless|hopeless|worthless|incompetent|lazy|dumb|clueless|bad|no good|the worst"
+    r"|idiot|moron|failure|fool)"
+)
+_JUDGES = re.compile(
+    r"\b(?:i am|i['’]m|the user is|s?he is|s?he['’]s|my (?:boss|colleague|manager|code|work) is)"
+    rf" (?:(?:such|just|really|so|very|an?|quite|always|too) )*{_JUDGED}\b"
+    r"|\bi suck\b|\bi can['’]?t (?:code|program)\b"
+    r"|\bich bin (?:(?:so|eine?|zu|echt|einfach|sehr) )*(?:schlecht|dumm|faul|unfähig|blöd|doof|idiot|versager|mies)\w*\b"
+    r"|(?:我|他|她|用户)(?:真|太|很|是个?|就是个?|这个人)*(?:笨|蠢|傻|差劲|没用|懒|白痴|废物|糟糕|无能)"
+    r"|(?:私|僕|俺|彼|彼女|ユーザー)は.{0,6}(?:バカ|馬鹿|無能|ダメ|駄目|役立たず|怠け)"
+    r"|(?:저는|나는|전|그는|사용자는) .{0,6}(?:멍청|바보|무능|게으)",
+    re.IGNORECASE,
+)
+JUDGEMENT = "a judgement of a person"
+# Kinds of text that are not worth remembering, in the order of the translations in `replies`.
+KINDS = (
+    "code",
+    "the current task",
+    "the location of a file",
+    "a list of pull requests or tickets",
+    "the history of the code",
+    "how something was fixed",
+    "the structure of the code",
+    "the content of instruction files",
+)
+
+
 class Reason(NamedTuple):
     """The parts of a sentence: the rule, its reason, and how to apply it. Missing parts are empty."""
 
@@ -156,20 +196,26 @@ def reason(text: str) -> Reason:
     if first := _BECAUSE_FIRST.match(text):
         why = first["en"] or first["de"] or first["zh"] or first["ja"]
         return Reason(first["rule"].strip(), why.strip())
-    found = _BECAUSE.match(text) or (_implied(text) if len(text) <= SENTENCE_CHARS else None)
+    found = _LABELLED.match(text) or _BECAUSE.match(text) or (_implied(text) if len(text) <= SENTENCE_CHARS else None)
     if found is None:
         return Reason(text)
     rule, why = found["rule"].strip(" ,;，；。"), found["why"].strip()
     if follows := _SO.match(why):
-        return Reason(rule, _bare(follows["why"]), follows["how"].strip())
-    return Reason(rule, _bare(why))
+        return Reason(rule, bare_reason(follows["why"]), follows["how"].strip())
+    return Reason(rule, bare_reason(why))
+
+
+def gives_reason(text: str) -> bool:
+    """Whether a word such as "because" introduces the reason."""
+    return any(pattern.match(text) for pattern in (_BECAUSE_FIRST, _LABELLED, _BECAUSE, _REASON_LAST))
 
 
 def _implied(text: str) -> re.Match[str] | None:
-    return _REASON_NEXT.match(text) or _IMPLIED.match(text) or _COMMENTED.match(text)
+    return _REASON_NEXT.match(text) or _REASON_LAST.match(text) or _IMPLIED.match(text) or _COMMENTED.match(text)
 
 
-def _bare(why: str) -> str:
+def bare_reason(why: str) -> str:
+    """Return a reason without the ending that means "because"."""
     return _REASON_END.sub("", why.strip()) or why
 
 
@@ -186,6 +232,8 @@ def kind_of(rule: str) -> str:
 
 def no_memory(text: str) -> str | None:
     """Return the kind of a text that is not worth remembering; None if it may be."""
+    if _JUDGES.search(text):
+        return JUDGEMENT
     if _CODE.search(text):
         return "code"
     if _MOMENT.search(text) or _PROGRESS.search(text):

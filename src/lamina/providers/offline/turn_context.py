@@ -16,7 +16,6 @@ from urllib.parse import unquote
 from ...core.blocks import Wire, content_text
 from ...core.terms import sought, terms
 
-ONLY_HERE = "Noted in this conversation only: {why}."
 # Maximum number of lines of a search in memory.
 MOST_LINES = 40
 

@@ -1,0 +1,120 @@
+"""Groups of words that mean the same in seven languages: how long a sentence holds, whom it is about, and whether it is meant.
+
+A group is a feature of the learned judge, so a cue decides nothing by itself. The vetoes do: a sentence with one of them is never kept.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+
+def any_of(*patterns: str) -> re.Pattern[str]:
+    return re.compile("|".join(patterns), re.IGNORECASE)
+
+
+def _words(words: str, others: str = "") -> re.Pattern[str]:
+    """Match one of the words as a whole, or any of the others (in scripts without spaces) anywhere."""
+    return any_of(rf"\b(?:{words})\b", *others.split("|")) if others else any_of(rf"\b(?:{words})\b")
+
+
+_MONTHS = (
+    "jan(?:uary?|vier)?|feb(?:ruary?)?|février|febrero|enero|mar(?:ch|s|zo)?|märz|apr(?:il)?|avril|abril|mai|mayo|jun[ei]?|juin|junio"
+    "|jul[iy]?|juillet|julio|aug(?:ust)?|août|agosto|sept?(?:ember|embre|iembre)?|o[ck]t(?:ober|obre|ubre)?|nov(?:ember|embre|iembre)?"
+    "|de[cz](?:ember)?|décembre|diciembre"
+)
+_DAYS = (
+    "(?:mon|tues|wednes|thurs|fri|satur|sun)days?|(?:mon|diens|donners|frei|sams|sonn)tags?|mittwochs?|lunes|martes|miércoles|jueves"
+    "|viernes|lundis?|mardis?|mercredis?|jeudis?|vendredis?"
+)
+
+CUES: Mapping[str, re.Pattern[str]] = {
+    "from now on": _words(
+        "from (?:now|here) on|going forward|in (?:the )?future|as a rule|künftig|in zukunft|ab (?:jetzt|sofort)|von nun an|désormais"
+        "|dorénavant|à partir de maintenant|a partir de ahora|de ahora en adelante",
+        "以后|今后|从现在|往后|今後|これから|次から|앞으로|이제부터|다음부터",
+    ),
+    "always": _words(
+        "always|never|every(?:time)?|each|whenever|ever|from (?:now|here) on|going forward|in future|in general|generally|as a rule"
+        "|by default|any ?more|immer|nie(?:mals)?|jedes|künftig|grundsätzlich|generell|ab (?:jetzt|sofort)|siempre|nunca|cada|jamais"
+        "|toujours|chaque|désormais|dorénavant|a partir de ahora|de ahora en adelante",
+        "以后|今后|每次|一律|永远|凡是|总是|从不|都要|统一|今後|いつも|毎回|必ず|常に|これから|次から|絶対|앞으로|항상|언제나|매번|절대|무조건"
+        "|다음부터|늘|꼭",
+    ),
+    "now": _words(
+        "now|today|tonight|currently|at the moment|this (?:time|once)|just|once|yet|still|so far|already|in a sec|halfway|heute|gerade"
+        "|jetzt|noch|diesmal|erstmal|vorerst|hoy|ahora|todavía|esta vez"
+        "|de momento|maintenant|aujourd'hui|cette fois|pour l'instant|encore|là",
+        "现在|今天|这次|这回|暂时|刚才|刚刚|先|正在|还没|今は|今日|今回|とりあえず|一旦|まだ|さっき|지금|오늘|이번|일단|아직|방금|잠깐",
+    ),
+    "this": _words(
+        "this|that|these|those|here|there|it|them|diese[rsnm]?|hier|este|esta|esto|eso|aquí|ce|cette|ces|ça|ici|celui",
+        "这|那|它|上面|下面|この|その|あの|これ|それ|ここ|이거|그거|이 |그 |저 |여기",
+    ),
+    "not": _words(
+        "don'?t|do not|never|no|stop|avoid|without|not|nicht|keine?[nmrs]?|nie|hör auf|nunca|jamás|sin|deja de|ne|pas|jamais|sans|arrête",
+        "不要|别|不用|不许|禁止|不得|勿|ないで|しない|やめて|마세요|말아|마라|지 마|하지|안 ",
+    ),
+    "i": _words(
+        "i|i'm|i've|i'd|me|my|mine|ich|mir|mich|mein\\w*|yo|mi|soy|je|j'ai|moi|mon|ma|mes",
+        "我(?!们)|私|僕|俺|自分|저는|나는|제가|내가|저|전 |제 |나 ",
+    ),
+    "we": _words(
+        "we|we're|we've|us|our|ours|wir|uns|unser\\w*|nosotros|nuestr\\w+|nous|notre|nos|on",
+        "我们|咱们|大家|弊社|うちの|我々|私たち|우리|저희",
+    ),
+    "you": _words("you|your|you're|du|dir|dein\\w*|sie|ihr|tú|tu|te|usted|vous|votre|toi", "你|您|あなた|君|당신|네가"),
+    "day": _words(
+        rf"{_MONTHS}|{_DAYS}|deadline|q[1-4]|next (?:week|month|quarter|year)|end of",
+        r"[\d一二三四五六七八九十]+ ?(?:月|号|日|월|일|年)|周[一二三四五六日]|下周"
+        r"|下个?月|年底|月底|来週|来月|曜|요일|다음 ?(?:주|달)|마감|截止|締",
+    ),
+    "years": _words("years?|months?|since|decade|jahren?|seit|años?|desde|ans|années?|depuis", "年|개월|년"),
+    "says": _words(
+        "sa(?:id|ys|ying)|according|wrote|reads?|asked|told|quote|sagte?|meinte|steht|schrieb|dice|dijo|pone|dit|écrit|disait",
+        "说|写着|写道|原话|问我|表示|って|と言|と書|いわく|라고|다고|래요|대요",
+    ),
+    "quote": re.compile('["“”„«»「」『』]'),
+    "if": _words(
+        "if|imagine|suppose|assume|would|could|might|maybe|perhaps|let's say|wenn|falls|würde\\w*|wäre\\w*|angenommen|vielleicht|si|imagina"
+        "|supongamos|podría|quizás?|supposons|peut-être|serait",
+        "如果|假如|假设|要是|万一|也许|可能|もし|たら|なら|かも|만약|만일|라면|다면|아마|혹시",
+    ),
+    "asks": _words(
+        "what|why|how|when|where|who|which|whats|does|did|can you|could you|wie|warum|wieso|wer|welche\\w*|kannst|qué|cómo|por qué|puedes"
+        "|pourquoi|comment|est-ce|tu peux|peux-tu",
+        "为什么|怎么|为啥|什么|なぜ|どう|왜|어떻게",
+    ),
+    "irony": _words(
+        "wow|lol|mdr|great,|awesome,|toll,|super,|bravo|génial|genial|qué maravilla|how very|can you believe",
+        "真棒|太好了|厉害了|大好き|最高|대박",
+    ),
+    "because": _words(
+        "because|since|otherwise|or else|so that|weil|denn|sonst|damit|porque|ya que|si no|car|parce que|sinon|puisque",
+        "因为|否则|不然|免得|由于|から|ので|ため|なぜなら|거든|니까|때문|서요",
+    ),
+    "code": re.compile(r"[`{}=;]|\w\(\)|\w\.[a-z]{1,4}\b|\w_\w|\w/\w|--\w|[a-z][A-Z]\w"),
+    "number": re.compile(r"\d"),
+    "place": any_of(
+        r"\b(?:jira|linear|grafana|kibana|datadog|sentry|confluence|notion|slack|teams|trello|asana|figma|miro|pagerduty|sharepoint|drive"
+        r"|dashboard|wiki|board|channel|folder|ordner|kanal|tablero|canal|carpeta|tableau|dossier|bucket|vault|spreadsheet|sheet|discord"
+        r"|mattermost|zulip|metabase|looker|airtable|zotero|overleaf)\b|#\w|https?:"
+        "|飞书|钉钉|语雀|石墨|看板|群里|文档|企业微信|禅道|ノーション|スラック|チャンネル|フォルダ|スプレッドシート|노션|지라|슬랙|채널|위키|시트|드라이브|폴더",
+    ),
+    "do": any_of(
+        r"^(?:(?:ok(?:ay)?|and|now|then|so|please|pls|also|great|thanks|cool|well|und|dann|bitte|y|et|puis|por favor)[,.! ]+)*"
+        r"(?:can you|could you|let's|add|fix|run|make|write|show|move|rename|delete|remove|change|check|look|create|update|give|put|set"
+        r"|draw|find|explain|compare|list|open|print|sort|generate|merge|push|commit|build|translate|convert|try|mach|schreib|zeig|füg|such|bau"
+        r"|änder|prüf|lösch|haz|añade|cambia|borra|muestra|revisa|pon|fais|ajoute|montre|supprime|mets|corrige)\b"
+        "|帮我|一下|把|给我|看看|改成|换成"
+        "|して[。]?$|してください|てくれ|見せて|直して|教えて|해줘|해 줘|해주세요|봐줘|고쳐|보여|짜줘|바꿔",
+    ),
+}
+
+ASKED = any_of(r"[?？][\s)）]*$", r"(?:吗|嗎|呢|か|(?<!니)까요|나요)[。.]?\s*$")
+NOT_MEANT = any_of(
+    r"\(\)|\b(?:what could go wrong|yeah right|obviously not|a pleasure|haha+|jaja\w*)\b",
+    "多省事|行吧|呵呵|哈哈|笑死|可真(?:棒|行)|さすがですね|ㅋㅋ",
+    r"^(?:suppose|imagine|as an? \w+,? i want|if (?:we|i|you|they) (?:used|were|was|had|wanted|went|did|could))\b",
+    "^(?:もし|万一|假如|假设|만약)",
+)

@@ -1,0 +1,78 @@
+"""Messages that mean nothing lasting: nothing of them is remembered, and a long one costs no more than a short one."""
+
+from __future__ import annotations
+
+import pytest
+
+from lamina.layers.l5_extract.signals import find_signals
+from lamina.providers.offline.chat import MOST_CHARS, answer
+from lamina.providers.offline.replies import replies_to
+
+TODAY = "2026-05-04"
+MEGABYTE = 1_000_000
+
+KINDS: dict[str, list[str]] = {
+    "only emoji": ["😀😀😀", "👍🏽", "🎉" * 500, "🇩🇪 🇯🇵 🇰🇷!", "🤷‍♀️ always 🤷‍♀️"],
+    "mixed scripts": [
+        "always 总是 いつも 항상",
+        "prefer 我 です 는 tabs",
+        "以后 never 必ず x",
+        "ПриветHello你好안녕",
+        "ich 我 I 私 저",
+    ],
+    "sarcasm": [
+        "Oh great, always a pleasure to debug your code.",
+        "Sure, never test anything, what could go wrong.",
+        "Yeah right, I love it when you delete my files()",
+        "行吧，以后都别测试了，多省事。",
+        "Toll, schon wieder ein Test, der nur montags fehlschlägt.",
+    ],
+    "hypotheticals": [
+        "If we used pnpm, I would prefer small commits.",
+        "if we used pnpm…",
+        "Suppose I always wanted tabs.",
+        "Imagine the release is on Friday.",
+        "如果以后都用中文回答呢",
+        "Wenn ich immer Deutsch wollte, würdest du es tun?",
+        "もし今後は日本語で答えるとしたら、どうしますか？",
+    ],
+    "quotations": [
+        'He said "always use tabs", but I don\'t know why.',
+        "> I prefer tabs over spaces.",
+        'The docs say "never call this from a thread".',
+        "文档里写着“永远不要用 ORM”。",
+        "The README says: from now on use pnpm.",
+    ],
+    "code": [
+        "```\n# always use tabs\nI prefer = tabs\n```",
+        "    def always(use, tabs): return never",
+        "`never = use(tabs);`",
+        "const always = never || prefer;",
+        "SELECT * FROM users WHERE always = 'never';",
+    ],
+}
+
+
+@pytest.mark.spec("O1", "S8")
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_is_remembered_that_was_not_meant(kind: str) -> None:
+    assert {text: found for text in KINDS[kind] if (found := list(find_signals(text)))} == {}
+
+
+def replied(text: str) -> str:
+    request = {"messages": [{"role": "user", "content": [{"type": "text", "text": text}]}], "tools": [{"name": "Write"}]}
+    [block] = answer({**request, "system": "- Memory directory: /m\n"})
+    return str(block.get("text", block))
+
+
+@pytest.mark.spec("O1")
+@pytest.mark.parametrize("run", ["I always want tabs. ", "以后都用中文，", "😀", " ", "x; why ", "- we use tabs\n"], ids=repr)
+def test_a_message_of_a_megabyte_is_no_memory(run: str) -> None:
+    """Patterns that try every beginning would need minutes for these."""
+    text = run * (MEGABYTE // len(run))
+    assert list(find_signals(text)) == []
+    assert replied(text) == replies_to(text).noted
+    said = f"Remember: {text}."
+    assert replied(said) == replies_to(said).too_long.format(size=f"{len(said):,}", most=f"{MOST_CHARS:,}")
+    assert replied(f"todo: {text}") == replies_to(f"todo: {text}").noted, "a pasted text is no list of tasks"
+    assert replied(f"What is {text}?") == replies_to(f"What is {text}").not_found
