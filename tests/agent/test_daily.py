@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,13 +12,20 @@ import pytest
 from tests.session.compacting import quiet, summarising
 
 from lamina.agent.agent import Agent
+from lamina.cli.dream_status import read_status
+from lamina.cli.start import MemorySource
 from lamina.core.settings import Settings
+from lamina.disk.settings_files import lamina_home
+from lamina.layers.l6_dream.gates import MOST_FAILURES
+from lamina.layers.l6_dream.trigger import DreamState
 from lamina.memory.memory import Memory
 from lamina.providers.offline import OfflineProvider
 from lamina.session.base import working
+from lamina.session.provider import offline
 from lamina.testing import MessagesServer
 
 from .agent_helpers import accepted, contexts, reminders, results
+from .dream_helpers import Dreamer, kept
 
 Open = Callable[..., Agent]
 ASSISTANT = Settings(assistant=True, index_in_prompt=False, extraction=False)
@@ -214,3 +222,46 @@ def test_the_first_turn_after_midnight_starts_a_dream_that_makes_memories_of_the
     assert "**Why:** Friday is short." in topic.body
     assert [notice for notice in agent.session.notices if notice.startswith("Dream finished: ")]
     assert (memory.path / "logs/2026/03/2026-03-31.md").read_text().count("\n") == 1, "the log stays as it is"
+
+
+@pytest.mark.spec("W2", "D1", "O1")
+def test_the_first_turn_after_midnight_dreams_however_late_the_last_one_was(
+    opened: Open, memory: Memory, at: Callable[[str], None]
+) -> None:
+    log = memory.path / "logs/2026/03/2026-03-31.md"
+    log.parent.mkdir(parents=True)
+    log.write_text("- 09:12 Deploys happen on Thursdays; why: Friday is short\n- 14:05 Anna leads the team since March\n")
+    one = Dreamer(opened, provider=offline(), settings=ASSISTANT)
+    moved(one.agent, "2026-03-31T23:57:00.000Z")
+    one.run()
+    assert [event["stopped"] for event in one.events] == ["nothing"], "the log of today is not finished"
+    moved(one.agent, "2026-04-01T00:03:00.000Z")
+    one.run("Good morning.")
+    one.settle()
+    assert [record.status for record in kept(memory.path)] == ["completed"]
+    assert {topic.name: topic.body for topic in memory.topics()} == {
+        "deploys-happen-thursdays": "Deploys happen on Thursdays.\n\n**Why:** Friday is short.\n\nSaid on 2026-03-31.\n",
+        "anna-leads-team-since-march": "Anna leads the team since March.\n",
+    }
+
+
+@pytest.mark.spec("D5", "D1")
+def test_the_status_in_a_chat_names_the_gate_that_its_next_turn_meets(
+    opened: Open, memory: Memory, project: Path, at: Callable[[str], None]
+) -> None:
+    memory.save("testing-db", type="feedback", description="Tests use a real database", body="b")
+    one = Dreamer(opened, provider=offline(), settings=Settings(dream_sessions=1, extraction=False))
+    source = MemorySource(project, lamina_home(os.environ), one.agent.session.settings)
+
+    def gate() -> tuple[str | None, str | None]:
+        with working(one.agent.session) as conversation:
+            inside, outside = read_status(source, conversation).stop, read_status(source).stop
+        return inside and inside.gate, outside and outside.gate
+
+    one.run()
+    assert gate() == ("sessions", None), "another session would count this one; a look a moment ago is no reason"
+    moved(one.agent, "2026-03-31T21:20:00.000Z")
+    assert gate() == ("sessions", None), "its own transcript does not count"
+    with working(one.agent.session) as conversation:
+        conversation.layer_state(DreamState).failures = MOST_FAILURES
+    assert gate() == ("failures", None)

@@ -152,7 +152,7 @@ def test_the_status_names_the_gate_that_stands_in_the_way(memory: Memory, monkey
 
     assert gate() == "sessions"
     monkeypatch.setenv("LAMINA_ASSISTANT", "1")
-    assert document("--status")["why"] == "there is no new daily log"
+    assert document("--status")["why"] == "there is no daily log since the last dream"
     log = memory.path / "logs/2020/01/2020-01-02.md"
     log.parent.mkdir(parents=True)
     log.write_text("- 09:00 x\n")

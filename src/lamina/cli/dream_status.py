@@ -11,20 +11,17 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..core.budget import limits_of, ran_out
+from ..agent.dream_gate import find_gate, find_switch
 from ..core.errors import DiskError
 from ..core.wording import counted
-from ..disk.home.ledger import UsageLedger
 from ..disk.home.loading import settings_in_force
 from ..disk.locks.dream_lock import DreamLock
 from ..disk.locks.dream_lock_owner import DreamLockHolder
-from ..disk.paths.project import slug
 from ..disk.settings_files import user_home
 from ..disk.trees.rootdir import RootDir
-from ..layers.l6_dream.gates import DreamStop, check_sessions, check_time, count_newer, find_stop, transcript_places
+from ..layers.l6_dream.gates import DreamStop
 from ..layers.l6_dream.record import DreamRecord, read_records
 from ..layers.l6_dream.undo import undo
-from ..memory.store.daily_logs import days_to_distil
 from ..memory.store.scopes import locate_memory
 from ..memory.store.topic import INDEX
 from .console import capped, minute, sentence, utc_time
@@ -32,6 +29,7 @@ from .options import find_home
 from .start import MemorySource
 
 if TYPE_CHECKING:
+    from ..conversation.state import Conversation
     from ..layers.l6_dream.undo import UndoneDream
 
 # Files named on a screen; --json has them all.
@@ -50,7 +48,8 @@ class DreamStatus(NamedTuple):
     waiting: int
 
 
-def read_status(source: MemorySource) -> DreamStatus:
+def read_status(source: MemorySource, chat: Conversation | None = None) -> DreamStatus:
+    """Read the status. In a chat, its own state counts too: its transcript, its last look and its failures."""
     with source.open() as memory:
         store = memory.store("private")
         lock, known = DreamLock(store.store.root), tuple(read_records(store.store.root))
@@ -58,6 +57,10 @@ def read_status(source: MemorySource) -> DreamStatus:
         running = find_running(known, holder)
         waiting = sum(proposal.why.who == "dream" for proposal in store.inbox.waiting())
         stop = _in_the_way(store.store.root, source, last_ns, holder)
+    if chat is not None and (stop is None or stop.gate != "lock"):
+        from ..layers.l6_dream.step import find_next_stop  # imported late: it loads the tools of a dream
+
+        stop = find_next_stop(chat)
     # While a dream is running, the lock carries that dream's time, so take the last one from the records.
     last = next((record.started for record in known if record.status in ("completed", "undone")), None)
     return DreamStatus(known, running, holder, last if running else _seconds(last_ns), stop, waiting)
@@ -105,29 +108,9 @@ def _seconds(last_ns: int | None) -> float | None:
 
 def _in_the_way(root: RootDir, source: MemorySource, last_ns: int | None, holder: DreamLockHolder | None) -> DreamStop | None:
     """Return why an interactive session would not start a dream at the end of its next turn."""
-    settings = source.settings
-    mode = settings.memory_mode["private"]
-    if (stop := find_stop(on=settings.dream, remote=settings.remote, lent=settings.memory, mode=mode)) is not None:
-        return stop
-    if holder is not None and holder.alive:
+    if holder is not None and holder.alive and find_switch(source.settings) is None:
         return DreamStop("lock", f"process {holder.pid} has been dreaming since {minute(holder.since)}")
-    now_ns = time.time_ns()
-    if (stop := check_time(last_ns, now_ns, hours=settings.dream_hours, daily=settings.assistant)) is not None:
-        return stop
-    if (stop := _lacking(root, source, last_ns, now_ns)) is not None or source.home is None:
-        return stop
-    out = ran_out(UsageLedger(source.home).today(), limits_of(settings))
-    return DreamStop("budget", out.sentence()) if out is not None else None
-
-
-def _lacking(root: RootDir, source: MemorySource, last_ns: int | None, now_ns: int) -> DreamStop | None:
-    if source.settings.assistant:
-        return (
-            None if days_to_distil(root, _seconds(last_ns), now_ns / 1e9) else DreamStop("nothing", "there is no new daily log")
-        )
-    own = source.home / "projects" / slug(source.cwd) if source.home is not None else None
-    wanted = source.settings.dream_sessions
-    return check_sessions(count_newer(transcript_places(root, own), last_ns, own=None, enough=wanted), wanted=wanted)
+    return find_gate(root, cwd=source.cwd, home=source.home, settings=source.settings, last_ns=last_ns)
 
 
 # JSON output

@@ -25,7 +25,9 @@ def facts(body: str) -> tuple[str, ...]:
         ("# Never deploy on a Friday evening", ("never deploy on a friday evening",)),
         ("测试用真实数据库。部署在周二！", ("测 试 用 真 实 数 据 库", "部 署 在 周 二")),
         ("テストは本物のDBで行う。", ("テ ス ト は 本 物 の db で 行 う",)),
-        ("the limit is != 5\nthe limit is -5", ("the limit is ! = 5", "the limit is - 5")),
+        ("the limit is != 5\nthe limit is -5", ("limit is ! = 5", "limit is - 5")),
+        ("Please don't squash, since it hides the author.", ("do not squash because it hides author",)),
+        ("The user prefers tabs. We can't squash. I'm new.", ("i prefer tabs", "we can not squash", "i am new")),
         ("---\n\n***\n", ("about a",)),
     ],
 )

@@ -183,6 +183,9 @@ SAME_TWICE = [
     ("Answer briefly but completely.", "Answer briefly and completely."),
     ("回答要简短，不要总结。", "回答要简短，不要总结。"),
     ("我们每周三下午部署，而且不发周报。", "我们每周三下午部署，不发周报。"),
+    ("Please don't add comments to generated code.", "Do not add comments to generated code."),
+    ("I prefer tabs over spaces.", "The user prefers tabs over spaces."),
+    ("提交之前先跑测试。", "提交之前要先跑测试。"),
 ]
 LOOK_ALIKE = [
     ("We deploy on Wednesday afternoon.", "We deploy on Tuesday afternoon."),

@@ -11,6 +11,7 @@ from lamina.disk.trees.rootdir import RootDir
 from lamina.maintenance.doctor.finding import KINDS
 from lamina.memory.store.contract import ChangeReason
 from lamina.memory.store.daily_logs import append_bullets
+from lamina.memory.store.distinct import note_distinct
 from lamina.memory.store.draft import Draft
 from lamina.memory.store.evidence import short_file_digest
 
@@ -107,6 +108,28 @@ def test_doubles_are_found_once_under_the_gravest_name(patient: Patient) -> None
     assert kinds["same-description"].startswith("e.md and c.md")
     assert kinds["same-name"].startswith("f.md and e.md")
     assert len(patient.found("identical") + patient.found("same-body") + patient.found("near-duplicate")) == 3
+
+
+@pytest.mark.spec("S5")
+def test_memories_that_the_user_called_distinct_are_no_doubles(patient: Patient) -> None:
+    patient.save("a", LONG)
+    patient.save("b", LONG.replace("one table", "a table"))
+    assert len(patient.found("near-duplicate")) == 1
+    with patient.store() as store:
+        note_distinct(store, "b", "a")
+    assert patient.found("near-duplicate") == []
+
+
+@pytest.mark.spec("S5")
+def test_memories_that_contradict_each_other_are_shown_with_both_sentences(patient: Patient) -> None:
+    patient.save("a", "The standup is at nine. Jon hosts it.")
+    patient.save("b", "The standup is at ten.")
+    [found] = patient.found("contradiction")
+    assert '"The standup is at nine."' in found.problem
+    assert '"The standup is at ten."' in found.problem
+    with patient.store() as store:
+        note_distinct(store, "b", "a")
+    assert patient.found("contradiction") == []
 
 
 @pytest.mark.spec("B8")

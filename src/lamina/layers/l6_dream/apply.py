@@ -19,11 +19,14 @@ from ...disk.locks.dream_lock import HeldDreamLock
 from ...disk.paths.memory_paths import check_child
 from ...memory.store.contract import MOST_READ, ChangeReason, Proposed
 from ...memory.store.daily_logs import is_found, list_logs, read_log
+from ...memory.store.distinct import are_distinct, read_distinct
 from ...memory.store.draft import read_draft
 from ...memory.store.index import MOST_INDEX, rewrite_index
 from ...memory.store.journal import digest_of
 from ...memory.store.modes import GatedStore, plan_write
 from ...memory.store.topic import INDEX, PERSONAL, fold_name, read_topic
+from .contradictions import CONTRADICTS, find_contradictions, without_sentence
+from .contradictions import MOST as MOST_QUESTIONS
 from .directive import MOST_LOGS
 from .index_merge import find_lost_prose, index_text, merge_index, only_added
 from .novelty import ORIGIN, UNHEARD, KnownWords
@@ -47,10 +50,14 @@ from .undo import take_back
 # Limit for the record. A dream that skips more changes than this has gone wrong as a whole.
 MOST_SKIPPED = 100
 DAY_SECONDS = 24 * 3_600.0
+NOT_DUPLICATE = "you said that it is not a duplicate"
 
 
-def plan_changes(gated: GatedStore, stage: DreamStage, *, now: float, new: int = NEW_BEYOND_REMOVED) -> DreamPlan:
-    """Return the changes of the copy that would be applied now, without applying them. `new` limits the memories added beyond removals."""
+def plan_changes(
+    gated: GatedStore, stage: DreamStage, *, now: float, new: int = NEW_BEYOND_REMOVED, by_rules: bool = False
+) -> DreamPlan:
+    """Return the changes of the copy that would be applied now, without applying them. `new` limits the memories added beyond removals.
+    `by_rules`: no model has looked at contradictions, so the user is asked about them."""
     work, real = read_copy(stage), read_topics(gated)
     digests = {file: digest_of(text.encode()) for file, text in real.items()}
     authors = find_authors(gated.store.history.lines(), digests)
@@ -59,15 +66,39 @@ def plan_changes(gated: GatedStore, stage: DreamStage, *, now: float, new: int =
     lately = sum(len(one.removed) for one in day)
     judged = plan_dream(stage.base, real, work.texts, authors=authors, ignored=work.ignored, new=new, lately=lately)
     judged = _hold_back_new(judged, KnownWords([*real.values(), *_read_logs(gated)]))
+    judged = _hold_back_distinct(gated, judged)
     listing = work.listing if work.listing is not None and work.listing.encode() != stage.listing else None
+    if by_rules:
+        judged = _ask_about_contradictions(gated, judged)
     skipped = (*judged.skipped, *(SkippedChange(file, why) for file, why in work.ignored.items()))
     return _drop_invalid(gated, judged._replace(listing=listing, skipped=skipped))
+
+
+def _ask_about_contradictions(gated: GatedStore, plan: DreamPlan) -> DreamPlan:
+    """Propose to drop the older side of each contradiction, once. An answered question is not asked again until a sentence changes."""
+    busy = {change.file for change in plan.changes}
+    opposed = find_contradictions(gated.store.topics(), lambda old, new: are_distinct(gated.store, old.file, new.file))
+    found = [each for each in opposed if busy.isdisjoint(side.topic.file for side in each)]
+    before = next((one.asked for one in read_records(gated.store.root) if one.status == "completed"), ())
+    fresh = {each.old.topic.file: each for each in found if each.id not in before}
+    asked = list(fresh.values())[:MOST_QUESTIONS]
+    changes = (DreamChange(one.old.topic.file, without_sentence(one.old), counts=True, waits=one.why) for one in asked)
+    known = (*(each.id for each in found if each.id in before), *(each.id for each in asked))
+    return plan._replace(changes=(*plan.changes, *changes), asked=known)
 
 
 def _hold_back_new(plan: DreamPlan, known: KnownWords) -> DreamPlan:
     """Require approval for memories that say something new, and for what depends on them."""
     new = {change.file for change in plan.changes if change.text is not None and known.new_statement(change.text) is not None}
     return propagate_approval(require_approval(plan, UNHEARD, lambda change: change.file in new)) if new else plan
+
+
+def _hold_back_distinct(gated: GatedStore, plan: DreamPlan) -> DreamPlan:
+    """Require approval for removing a memory that the user called distinct from a similar one."""
+    apart = {memory for pair in read_distinct(gated.store.root) for memory in pair}
+    gone = {change.file for change in plan.changes if apart and change.text is None}
+    held = {file for file in gone if gated.store.identity(file) in apart}
+    return propagate_approval(require_approval(plan, NOT_DUPLICATE, lambda change: change.file in held)) if held else plan
 
 
 def _read_logs(gated: GatedStore) -> list[str]:
@@ -97,10 +128,18 @@ def _problem_text(file: str, error: LaminaError) -> str:
 
 
 def apply_dream(
-    gated: GatedStore, stage: DreamStage, record: DreamRecord, hold: HeldDreamLock, *, now: float, new: int = NEW_BEYOND_REMOVED
+    gated: GatedStore,
+    stage: DreamStage,
+    record: DreamRecord,
+    hold: HeldDreamLock,
+    *,
+    now: float,
+    new: int = NEW_BEYOND_REMOVED,
+    by_rules: bool = False,
 ) -> DreamRecord:
     """Plan the copy's changes and apply them to memory. The returned record tells the outcome."""
-    wanted = plan_changes(gated, stage, now=now, new=new)
+    wanted = plan_changes(gated, stage, now=now, new=new, by_rules=by_rules)
+    record = msgspec.structs.replace(record, asked=wanted.asked)
     gated.check("dream")
     if is_kill_requested(gated.store.root, record.id):
         return msgspec.structs.replace(record, status="killed", ended=now)
@@ -271,6 +310,8 @@ def _is_personal(change: DreamChange) -> bool:
 
 
 def _reason(change: DreamChange) -> str:
+    if change.waits.startswith(CONTRADICTS):
+        return change.waits
     if change.text is not None:
         said = "added" if change.new else "tidied"
     elif change.needs:

@@ -42,7 +42,7 @@ from ...permissions.readonly.paths import within
 from ...permissions.request import Allow, Deny
 from ...permissions.rules import WRITERS
 from ...tools.tool import FileChange, KeeperVerdict, Tool, ToolOutput, failure, guard
-from .facts import facts_of, folded_words, is_mostly_in, negates
+from .facts import count_words, facts_of, folded_words, is_mostly_in, negates
 
 # Matches are for checking a suspicion; more of them would be reading.
 MOST_HITS = 50
@@ -266,7 +266,7 @@ def index_problem(new: str, old: str, text_of: Callable[[str], str | None]) -> s
 def _line_problem(line: str, text_of: Callable[[str], str | None], before: Mapping[str, str]) -> str | None:
     found = read_entries(line)
     if not found:
-        heading = _HEADING.match(line) is not None and len(folded_words(line).split()) <= HEADING_WORDS
+        heading = _HEADING.match(line) is not None and count_words(line) <= HEADING_WORDS
         return None if heading else NO_TEXT
     entry = found[0]
     text = text_of(entry.file)

@@ -1,7 +1,8 @@
 """Splits a memory into facts, and checks whether another text still contains them.
 
 A fact is a sentence, or a line of a list, table or code. Two kinds of folding make facts comparable: letters fold as in file names, and
-only words and meaningful signs are kept, without conjunctions such as "and".
+only words and meaningful signs are kept, without conjunctions such as "and" and fillers such as "please". Contractions are written
+out, and "the user prefers" is "I prefer".
 Exact spellings (paths, options, names with an underscore or inner capitals) are also compared
 as they are. A text contains a fact if one of its sentences has the fact's words in a row, in order, and adds no "not". So a merge that
 keeps sentences keeps facts, and one that rewords them does not count as keeping them. In scripts without spaces every character is a
@@ -34,9 +35,21 @@ _EXACT = re.compile(
 _LINE_START = re.compile(r"\s*(?:>\s*)*(?:[-*+•]\s+(?:\[[ xX]\]\s+)?|\d{1,3}[.)]\s+)?")
 _HEADING = re.compile(r"\s{0,3}#{1,6}\s")
 _SENTENCE = re.compile(r"(?<=[.!?])[\"'”’)*_]*\s+|(?<=[。！？；])|;\s+")
-# Conjunctions that add a clause and do not change it. "Or" and "if" do.
+# Conjunctions that add a clause and do not change it ("or" and "if" do), and words whose absence changes nothing.
 _JOINING = frozenset(("and", "but", "also", "then", "und", "aber", "auch"))
+_FILLERS = frozenset(("please", "always", "the", "our", "bitte", "immer", *"请要的了"))
 _JOINING_SIGNS = re.compile("并且|而且|以及|そして|그리고")
+# Two spellings of the same words: what a user says, and what a model writes down about the user.
+_SAME = (
+    (
+        re.compile(r"\b(can|won|shan)(?:['’]t|not)\b"),
+        lambda found: f"{ {'won': 'will', 'shan': 'shall'}.get(found[1], found[1]) } not",
+    ),
+    (re.compile(r"(?<=[a-z])n['’]t\b"), lambda _: " not"),
+    (re.compile(r"\bi['’]m\b|\b(?:the )?user is\b"), lambda _: "i am"),
+    (re.compile(r"\b(?:the )?user (?P<verb>[a-z]{2,})s\b"), lambda found: f"i {found['verb']}"),
+    (re.compile(r"\bsince (?!\d|last|then|yesterday)"), lambda _: "because "),
+)
 _NOT = """not no never none nor without cannot can't don't doesn't didn't won't isn't aren't wasn't shouldn't mustn't avoid stop except
     unless instead formerly nicht kein keine nie ohne statt"""
 _NEGATIONS = frozenset(_NOT.split())
@@ -64,13 +77,28 @@ def facts_of(text: str) -> Facts:
     return Facts(each or tuple(lines[-1:]), "".join(f"\n {line} \n" for line in lines))
 
 
+def sentences_of(text: str) -> dict[str, str]:
+    """Return the facts of a topic file in order, each with the sentence that states it."""
+    each = facts_of(text).each
+    matter = read_front_matter(text)
+    found: dict[str, str] = {}
+    for part, folded, _ in _split_parts(matter.body):
+        found.setdefault(folded, part.strip())
+    return {fact: found.get(fact, str(matter.fields.get("description") or fact)) for fact in each}
+
+
 def _split_sentences(body: str) -> Iterator[tuple[str, bool]]:
     """Yield each folded sentence, and whether it counts as a fact."""
+    return ((folded, counts) for _, folded, counts in _split_parts(body))
+
+
+def _split_parts(body: str) -> Iterator[tuple[str, str, bool]]:
+    """Yield each sentence, its folded form, and whether it counts as a fact."""
     for line in body.splitlines():
         heading = _HEADING.match(line) is not None
         for part in _SENTENCE.split(line.lstrip(" #") if heading else _LINE_START.sub("", line, count=1)):
             if folded := folded_words(part):
-                yield folded, not heading or folded.count(" ") + 1 >= HEADING_WORDS
+                yield part, folded, not heading or count_words(part) >= HEADING_WORDS
 
 
 def folded_words(text: str) -> str:
@@ -78,9 +106,17 @@ def folded_words(text: str) -> str:
     return " ".join(_words(text))
 
 
+def count_words(text: str) -> int:
+    """Count all words of a text, fillers included; in scripts without spaces, its characters."""
+    return len(_TOKEN.findall(fold(text)))
+
+
 def _words(text: str) -> list[str]:
-    words = _TOKEN.findall(_JOINING_SIGNS.sub(" ", fold(text).replace("’", "'")))
-    return [word for word in words if word not in _JOINING] or words
+    folded = _JOINING_SIGNS.sub(" ", fold(text))
+    for pattern, same in _SAME:
+        folded = pattern.sub(same, folded)
+    words = _TOKEN.findall(folded)
+    return [word for word in words if word not in _JOINING and word not in _FILLERS] or words
 
 
 @lru_cache(maxsize=512)

@@ -20,6 +20,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from ...core.blocks import Wire
+from ...core.language import ON, WHY
 from ...core.terms import terms
 from ...core.wording import counted
 from ...fork.offline_run import run_so_far, tool_call
@@ -44,7 +45,7 @@ _ROW = re.compile(r"^\s*\d+\t", re.MULTILINE)
 _BULLET = re.compile(r"^- \d\d:\d\d (?P<words>\S.*)$", re.MULTILINE)
 # A sentence: up to its full stop, or to the end of its line.
 _SENTENCE = re.compile(r"[^\s.!?。！？][^\n]*?(?:[.!?](?=\s|$)|[。！？]|(?=\n|$))")
-_OF_THE_OLD = re.compile(r"^(?:\*\*Why:\*\*|Said on \d).*\n*", re.MULTILINE)
+_OF_THE_OLD = re.compile(rf"(?:{WHY.pattern}|{ON.pattern}).*\n*", re.MULTILINE)
 
 
 class DailyLog(NamedTuple):

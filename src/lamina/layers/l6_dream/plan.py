@@ -71,6 +71,7 @@ class DreamPlan(NamedTuple):
     changes: tuple[DreamChange, ...] = ()
     skipped: tuple[SkippedChange, ...] = ()
     listing: str | None = None
+    asked: tuple[str, ...] = ()  # the contradictions that this dream knows
 
     @property
     def done(self) -> tuple[DreamChange, ...]:
@@ -273,6 +274,7 @@ def without(plan: DreamPlan, refused: Mapping[str, str]) -> DreamPlan:
         tuple(change for change in plan.changes if change.file not in gone),
         (*plan.skipped, *(SkippedChange(file, why) for file, why in gone.items() if file in here)),
         plan.listing,
+        plan.asked,
     )
 
 

@@ -81,6 +81,7 @@ class DreamRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     skipped: tuple[SkippedChange, ...] = ()
     changes: tuple[ChangedFile, ...] = ()
     index: str = ""  # the index's digest before the dream; empty: there was no index
+    asked: tuple[str, ...] = ()  # contradictions that the user was asked about, now or before
     why: str = ""
     tokens: int = 0
     cost: float = 0.0

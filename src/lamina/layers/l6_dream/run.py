@@ -237,7 +237,13 @@ class _Dream:
             elif not abort.is_set():
                 self._progress.record = replace(self._progress.record, why=self._cut)
                 self._progress.record = apply_dream(
-                    self._gated, stage, self._progress.record, self._hold, now=time.time(), new=self._new
+                    self._gated,
+                    stage,
+                    self._progress.record,
+                    self._hold,
+                    now=time.time(),
+                    new=self._new,
+                    by_rules=self._order.handover.head["model"] == LOCAL,
                 )
                 status = self._progress.record.status
                 why = ENDED["killed"].why if status == "killed" else ""

@@ -51,7 +51,7 @@ from .gates import (
 from .own_prompt import file_tools, own_handover, own_tool_runner
 from .record import DreamRecord
 from .run import DreamOrder, DreamOutcome, PerformWith, run_dream
-from .trigger import DREAM, ENDING_SECONDS, DreamState, tell_once
+from .trigger import DREAM, ENDING_SECONDS, DreamState, stat_lock, tell_once
 
 PAUSED = f"Dreams are off for the rest of this session: they failed {MOST_FAILURES} times in a row."
 ON_DISK = "The dream failed because of a disk error: {why}. Memory is unchanged, and the next dream starts over."
@@ -89,18 +89,47 @@ def _shared_runner(c: Conversation) -> ToolRunner | None:
 
 def _find_gate(c: Conversation, lent: MemoryAccess) -> DreamStop | None:
     """Check the gates after the time gate, cheapest first."""
-    state, settings = c.layer_state(DreamState), c.settings
+    if (stop := _find_cheap_gate(c)) is not None:
+        return stop
+    c.layer_state(DreamState).looked_at = c.clock()
+    return _find_expensive_gate(c, lent)
+
+
+def _find_cheap_gate(c: Conversation) -> DreamStop | None:
+    state, settings, now = c.layer_state(DreamState), c.settings, c.clock()
     mode = settings.memory_mode["private"]
-    if (stop := find_stop(on=True, remote=settings.remote, lent=True, mode=mode, failures=state.failures)) is not None:
+    if (stop := find_stop(on=settings.dream, remote=settings.remote, lent=True, mode=mode, failures=state.failures)) is not None:
         return stop
-    now = c.clock()
-    since = seconds_between(state.looked_at, now) if state.looked_at else None
-    if (stop := check_throttle(since, minutes=settings.dream_scan_minutes)) is not None:
-        return stop
-    state.looked_at = now
+    # In assistant mode a new day has a new log to distil, however recent the last look is.
+    looked = state.looked_at if not (settings.assistant and _local_day(state.looked_at) != _local_day(now)) else ""
+    return check_throttle(seconds_between(looked, now) if looked else None, minutes=settings.dream_scan_minutes)
+
+
+def _local_day(moment: str) -> str:
+    return datetime.fromisoformat(moment).astimezone().date().isoformat() if moment else ""
+
+
+def _find_expensive_gate(c: Conversation, lent: MemoryAccess) -> DreamStop | None:
     if (stop := check_empty(lent.place.path) or _check_new(c, lent)) is not None:
         return stop
     return None if c.background.allows(DREAM) else DreamStop("budget", "today's budget for background work is used up")
+
+
+def find_next_stop(c: Conversation) -> DreamStop | None:
+    """Return why no dream would start at the end of this conversation's next turn; None if one would. Changes nothing."""
+    lent = c.host.memory
+    if lent is None or not lent.interactive:
+        return DreamStop("agent", "this is not an interactive chat with memory")
+    if c.background.running(DREAM) is not None:
+        return DreamStop("lock", "a dream of this session is running")
+    last, now_ns = stat_lock(lent), int(datetime.fromisoformat(c.clock()).timestamp() * 1e9)
+    last_ns = last.st_mtime_ns if last is not None else None
+    too_soon = check_time(last_ns, now_ns, hours=c.settings.dream_hours, daily=c.settings.assistant)
+    # That sessions were counted a moment ago is the reason only if nothing else is.
+    stop = _find_cheap_gate(c)
+    if stop is not None and stop.gate != "throttle":
+        return stop
+    return too_soon or _find_expensive_gate(c, lent) or stop
 
 
 def _check_new(c: Conversation, lent: MemoryAccess) -> DreamStop | None:

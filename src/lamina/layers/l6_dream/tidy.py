@@ -121,7 +121,7 @@ def _rank(one: _DatedPage, listed: set[str]) -> tuple[bool, int, date, str]:
 def _find_partners(ones: Sequence[_DatedPage]) -> dict[int, list[int]]:
     """Map each memory to the ones it may be merged with. Most have none."""
     beside = dict[int, list[int]]()
-    for one, other in _find_similar([one.topic for one in ones]):
+    for one, other in find_similar_pairs([one.topic for one in ones]):
         if _may_join(ones[one], ones[other]):
             beside.setdefault(one, []).append(other)
             beside.setdefault(other, []).append(one)
@@ -139,13 +139,13 @@ def _merge_into(one: _DatedPage, wholes: Mapping[int, Topic]) -> _MergedTopic | 
     """Merge the memory into the first one that can take over all of it. None: it stays."""
     for at, whole in wholes.items():
         if _agree(one.topic, whole):
-            joined = _merge(whole, one.topic)
+            joined = merge_topics(whole, one.topic)
             if _keeps_all(write_topic(joined), one):
                 return _MergedTopic(at, joined)
     return None
 
 
-def _find_similar(topics: Sequence[Topic]) -> list[tuple[int, int]]:
+def find_similar_pairs(topics: Sequence[Topic]) -> list[tuple[int, int]]:
     """Return similar pairs: by their words, by all their facts, or by their description."""
     pairs = [(pair.first, pair.second) for pair in find_near_pairs([topic.body for topic in topics])]
     pairs += [(pair.first, pair.second) for pair in find_near_pairs([f"{topic.description}\n{topic.body}" for topic in topics])]
@@ -209,7 +209,8 @@ def _contradict(fact: str, other: str) -> bool:
     return not (own <= theirs or own >= theirs) or negates(" ".join(own ^ theirs))
 
 
-def _merge(kept: Topic, other: Topic) -> Topic:
+def merge_topics(kept: Topic, other: Topic) -> Topic:
+    """Return the first memory with every sentence and all evidence of the second that it lacks."""
     body, evidence = kept.body.rstrip(), list(evidence_of(kept))
     for line in _missing_lines(_with_description(other, kept), body):
         gap = "\n" if _BULLET.match(line) and _BULLET.match(body.rsplit("\n", 1)[-1]) else "\n\n"

@@ -48,7 +48,7 @@ def _check(c: Conversation, lent: MemoryAccess) -> None:
         return
     from .gates import check_time
 
-    lock, now_ns = _stat_lock(lent), int(datetime.fromisoformat(c.clock()).timestamp() * 1e9)
+    lock, now_ns = stat_lock(lent), int(datetime.fromisoformat(c.clock()).timestamp() * 1e9)
     last_ns = lock.st_mtime_ns if lock is not None else None
     stop = check_time(last_ns, now_ns, hours=c.settings.dream_hours, daily=c.settings.assistant)
     if stop is not None:
@@ -59,7 +59,7 @@ def _check(c: Conversation, lent: MemoryAccess) -> None:
     after_turn(c, lent)
 
 
-def _stat_lock(lent: MemoryAccess) -> os.stat_result | None:
+def stat_lock(lent: MemoryAccess) -> os.stat_result | None:
     """The single stat: the mtime is the time of the last dream, and a size above zero means the lock is held. The lock itself handles
     unusual files when a dream begins."""
     try:
@@ -78,7 +78,7 @@ def tell_once(c: Conversation, stop: DreamStop) -> None:
 
 def recover_dreams(c: Conversation) -> None:
     """Recover from a crashed dream at the start of a session, and notify the user. Costs one stat if there is nothing to do."""
-    lock = _stat_lock(c.host.memory) if c.host.memory is not None else None
+    lock = stat_lock(c.host.memory) if c.host.memory is not None else None
     if lock is not None and lock.st_size > 0:
         with isolate(c, LAYER):
             from .run import recover_memory

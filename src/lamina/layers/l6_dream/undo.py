@@ -1,4 +1,4 @@
-"""Undoes a dream as a whole: on request, after a crash, and when applying it fails.
+"""Undoes a dream as a whole: on request, after a crash, and when applying it fails. On request it undoes one change of it.
 
 Owns what is restored, based on the dream's record and the copies in its `before/`. A file is restored byte for byte, with its timestamp,
 if it is still as the dream left it. That is the digest in the record, or in a journal line with the dream's id; the latter covers dreams
@@ -88,22 +88,51 @@ def _mark_undone(gated: GatedStore, record: DreamRecord, *, now: float) -> Dream
     return record
 
 
-def _restore(store: DirectoryStore, record: DreamRecord, *, why: ChangeReason) -> UndoneDream:
-    """Restore all files that are still as the dream left them, and their lines in the index."""
-    known = _dream_digests(store, record)
+def undo_change(gated: GatedStore, dream: str, file: str, *, now: float) -> UndoneDream:
+    """Undo the change that a dream made to one file. The other changes stay, and so does the dream's record.
+
+    A file that someone changed since then is left alone and named. The same call after a crash finishes the work.
+    """
+    gated.check("user")
+    root = gated.store.root
+    record = read_record(root, dream)
+    if record is None or record.status != "completed":
+        raise InputError(f"dream {dream}", "has no changes to undo", _LIST)
+    if all(change.file != file for change in record.changes):
+        raise InputError(file, f"was not changed by dream {dream}", _LIST)
+    lock = DreamLock(root)
+    hold = lock.acquire(lock.last_ns())
+    if isinstance(hold, NotWon) and any(one.phase in ("applying", "undoing") for one in read_records(root) if is_open(one)):
+        raise InputError(f"dream {dream}", "cannot be undone while another dream changes memories", "try again in a moment")
+    why = ChangeReason("user", f"undid the change of {file} by dream {dream}", dream=dream)
+    with hold if isinstance(hold, HeldDreamLock) else nullcontext():
+        done = _restore(gated.store, record, why=why, only=file)
+    for proposal in gated.inbox.waiting():
+        if proposal.why.dream == dream and proposal.file == file:
+            gated.inbox.reject(proposal.id)
+    return done
+
+
+def _restore(store: DirectoryStore, record: DreamRecord, *, why: ChangeReason, only: str | None = None) -> UndoneDream:
+    """Restore all files that are still as the dream left them, or one of them, and their lines in the index."""
+    known = dream_digests(store, record)
     wanted, lacking = list[FileToRestore](), list[SkippedChange]()
-    for change in record.changes:
+    for change in (one for one in record.changes if only in (None, one.file)):
         data = store.root.read_bytes(kept_copy(record, change.file), MOST_READ) if change.before else None
         if digest_of(data) == change.before:
             wanted.append(FileToRestore(change.file, data, known[change.file], change.mtime_ns))
         elif digest_of(store.root.read_bytes(change.file, MOST_READ)) != change.before:
             lacking.append(SkippedChange(change.file, FORGOTTEN))
-    done = restore_files(store, wanted, index=lambda now, back: _restored_index(store, record, now, back), why=why)
+
+    def index(now: str, back: Collection[str]) -> str | None:
+        return _restored_index(store, record, now, back) if only is None else _with_lines(store, now, back)
+
+    done = restore_files(store, wanted, index=index, why=why)
     left = (*(SkippedChange(file, SINCE) for file in done.left), *lacking)
     return UndoneDream(record, done.back, left)
 
 
-def _dream_digests(store: DirectoryStore, record: DreamRecord) -> dict[str, set[str]]:
+def dream_digests(store: DirectoryStore, record: DreamRecord) -> dict[str, set[str]]:
     """Map each file to the digests the dream gave it."""
     known = {change.file: set[str]() if change.after is None else {change.after} for change in record.changes}
     for line in store.history.lines():
@@ -120,7 +149,12 @@ def _restored_index(store: DirectoryStore, record: DreamRecord, now: str, back: 
         stay = [change.file for change in record.changes if change.file not in back]
         wanted = restore_index(index_text(data), now, back, stay, own)
         return None if data is None and not wanted.strip() and not store.topic_files.files() else wanted
-    # The index's copy was forgotten, so only make sure that every restored file has a line.
+    # The index's copy was forgotten.
+    return _with_lines(store, now, back)
+
+
+def _with_lines(store: DirectoryStore, now: str, back: Collection[str]) -> str:
+    """Return the index with a line for every restored file."""
     listed = {fold_name(entry.file) for entry in read_entries(now)}
     for file in back:
         if fold_name(file) not in listed and (topic := store.get(file)) is not None:

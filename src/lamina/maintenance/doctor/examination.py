@@ -36,7 +36,7 @@ from .topics import check_daily, check_topics
 DUPLICATES = frozenset({"identical", "same-body", "near-duplicate"})
 DEAD_POINTERS = frozenset({"dead-pointer", "leads-out"})
 STALE = frozenset({"stale-evidence", "relative-date"})
-CONTRADICTED = frozenset({"stale-evidence", "same-name"})
+CONTRADICTED = frozenset({"stale-evidence", "same-name", "contradiction"})
 
 
 class DoctorReport(msgspec.Struct, frozen=True):
@@ -160,8 +160,8 @@ class Pollution(msgspec.Struct, frozen=True):
 
     Counted from the findings of `examine`, so `lamina doctor` names each of them. A memory is stale if its evidence has changed
     or it uses a relative date. The text itself is not understood: a memory is contradicted if its evidence is gone or differs,
-    or if it shares its name with another, of which only the first is found. Two memories that contradict each other in words
-    are not counted. `topics` is the number of memories read. A memory may count in several figures, but only once in each.
+    if it shares its name with another, of which only the first is found, or if a newer memory says the same with another value
+    or a "not". `topics` is the number of memories read. A memory may count in several figures, but only once in each.
     """
 
     topics: int = 0

@@ -43,6 +43,8 @@ _ROWS: dict[str, tuple[Severity, str, str]] = {
     "identical": ("warning", "Duplicate memories", "Keep one; --fix moves the other to the trash."),
     "same-body": ("warning", "Same text, different description", "Keep the one with the better description."),
     "near-duplicate": ("info", "Nearly the same text", "Merge them if they mean the same."),
+    "contradiction": (
+        "info", "Memories that contradict each other", "Correct or remove the wrong one. A dream without a model asks about it."),
     "empty-body": ("info", "Memories without text", "Add a text, or remove the memory."),
     "oversize": ("warning", "Too long to be useful", "Shorten it, or split it into several memories."),
     "relative-date": ("warning", "Relative dates", "Replace it with the date."),

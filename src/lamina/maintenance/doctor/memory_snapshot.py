@@ -17,6 +17,7 @@ from ...disk.trees.rootdir import RootDir
 from ...disk.trees.scan import read_heads
 from ...disk.trees.survey import Survey, SurveyedEntry, files_of, survey
 from ...memory.store.contract import MOST_READ
+from ...memory.store.distinct import read_distinct
 from ...memory.store.index import INDEX, MOST_INDEX
 from ...memory.store.journal import digest_of
 from ...memory.store.journal_check import InboxContents, JournalContents, read_inbox, read_journal
@@ -63,6 +64,13 @@ class MemorySnapshot(NamedTuple):
     journal: JournalContents
     waiting: InboxContents
     now: float
+    distinct: frozenset[tuple[str, str]] = frozenset()  # pairs of memories that the user called no duplicates, by identity
+
+    def are_distinct(self, first: str, second: str) -> bool:
+        """Tell whether the user called the memories in two files no duplicates."""
+        last = self.journal.last
+        one, other = sorted((last[file].memory or file) if file in last else file for file in (first, second))
+        return (one, other) in self.distinct
 
     @property
     def topics(self) -> list[Topic]:
@@ -117,6 +125,7 @@ def read_memory(where: MemoryDirectory, *, now: float) -> MemorySnapshot | None:
             journal=read_journal(root),
             waiting=read_inbox(root),
             now=now,
+            distinct=read_distinct(root),
         )
 
 

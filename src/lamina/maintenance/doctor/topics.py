@@ -11,6 +11,7 @@ from ...core.errors import DiskError
 from ...disk.files import is_bookkeeping
 from ...disk.trees.rootdir import RootDir
 from ...disk.trees.survey import SurveyedEntry
+from ...layers.l6_dream.contradictions import find_contradictions
 from ...memory.store.contract import MOST_READ
 from ...memory.store.daily_logs import LOGS, PATTERN
 from ...memory.store.daily_logs import MOST_BYTES as MOST_LOG_BYTES
@@ -42,6 +43,8 @@ MOST_PATHS = 1_000
 SECRETS_CHARS = 64 << 10
 # Daily logs searched for secrets, newest first: about some months.
 MOST_LOGS_SEARCHED = 1 << 20
+# More than anyone decides at once.
+MOST_CONTRADICTIONS = 100
 # Memories between two progress updates, about a tenth of a second.
 _TOLD = 500
 
@@ -55,6 +58,7 @@ def check_topics(memory: MemorySnapshot, tell: Callable[[str], None]) -> Iterato
         yield from _secrets(memory, page.topic.file, page.text[:SECRETS_CHARS], with_line=True)
         yield from _dates(memory, page)
     yield from _doubles(memory)
+    yield from _contradictions(memory)
     yield from _evidence(memory)
 
 
@@ -160,7 +164,7 @@ def _doubles(memory: MemorySnapshot) -> Iterator[Finding]:
         yield from _each(memory, "same-name", group, paired, "have the same name")
     bare = set(paired)
     for pair in find_near_pairs([topic.body for topic in topics]):
-        if frozenset(pair[:2]) not in paired:
+        if frozenset(pair[:2]) not in paired and not memory.are_distinct(topics[pair.first].file, topics[pair.second].file):
             text = f"have nearly the same text ({pair.likeness:.0%} similar)"
             yield _same(memory, "near-duplicate", pair.first, pair.second, text)
             paired.add(frozenset(pair[:2]))
@@ -179,6 +183,13 @@ def _each(memory: MemorySnapshot, kind: str, group: Alike, paired: set[frozenset
 def _same(memory: MemorySnapshot, kind: str, first: int, second: int, text: str, fix: ToTrash | None = None) -> Finding:
     one, other = memory.pages[first].topic.file, memory.pages[second].topic.file
     return memory.finding(kind, f"{other} and {one} {text}.", other, fix=fix)
+
+
+def _contradictions(memory: MemorySnapshot) -> Iterator[Finding]:
+    found = find_contradictions(memory.topics, lambda old, new: memory.are_distinct(old.file, new.file))
+    for old, new in found[:MOST_CONTRADICTIONS]:
+        text = f'{old.topic.file} says "{old.text}", but {new.topic.file} says "{new.text}".'
+        yield memory.finding("contradiction", text, old.topic.file)
 
 
 # Evidence

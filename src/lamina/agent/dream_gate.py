@@ -1,0 +1,46 @@
+"""Why no dream would start by itself now: the gates of a session, asked without a conversation. Reads only."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from ..core.budget import limits_of, ran_out
+from ..core.settings import Settings
+from ..disk.home.ledger import UsageLedger
+from ..disk.paths.project import slug
+from ..disk.trees.rootdir import RootDir
+from ..layers.l6_dream.gates import DreamStop, check_empty, check_sessions, check_time, count_newer, find_stop, transcript_places
+from ..memory.store.daily_logs import days_to_distil
+
+
+def find_switch(settings: Settings) -> DreamStop | None:
+    """Return the setting that keeps dreams from starting, if any does."""
+    mode = settings.memory_mode["private"]
+    return find_stop(on=settings.dream, remote=settings.remote, lent=settings.memory, mode=mode)
+
+
+def find_gate(root: RootDir, *, cwd: Path, home: Path | None, settings: Settings, last_ns: int | None) -> DreamStop | None:
+    """Return why an interactive session would not start a dream at the end of its next turn. `last_ns` is when the last one ran."""
+    if (stop := find_switch(settings)) is not None:
+        return stop
+    now_ns = time.time_ns()
+    if (stop := check_time(last_ns, now_ns, hours=settings.dream_hours, daily=settings.assistant)) is not None:
+        return stop
+    if (stop := _lacking(root, cwd, home, settings, last_ns, now_ns)) is not None or home is None:
+        return stop
+    out = ran_out(UsageLedger(home).today(), limits_of(settings))
+    return DreamStop("budget", out.sentence()) if out is not None else None
+
+
+def _lacking(
+    root: RootDir, cwd: Path, home: Path | None, settings: Settings, last_ns: int | None, now_ns: int
+) -> DreamStop | None:
+    if (stop := check_empty(root.path)) is not None:
+        return stop
+    if settings.assistant:
+        due = days_to_distil(root, None if last_ns is None else last_ns / 1e9, now_ns / 1e9)
+        return None if due else DreamStop("nothing", "there is no daily log since the last dream")
+    own = home / "projects" / slug(cwd) if home is not None else None
+    wanted = settings.dream_sessions
+    return check_sessions(count_newer(transcript_places(root, own), last_ns, own=None, enough=wanted), wanted=wanted)
