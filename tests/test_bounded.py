@@ -23,6 +23,8 @@ LOOPS = {
     "core/effects.py:drive": "the flow's own end; each flow is in this list or has no such loop",
     "core/effects.py:drive_async": "the flow's own end",
     "cli/dream_actions.py:follow_dream": "the dream's own end, after 55 minutes at the latest; its process's; a person's Ctrl-C",
+    "cli/terminal/input_line.py:_watch": "the prompt that started it cancels it when it ends",
+    "cli/terminal/screen.py:_tick": "the progress line, whose end clears what it draws",
     "cli/terminal/questions.py:yes_or_no": "each pass waits for a person, whose Ctrl-D or y ends it",
     "cli/memory.py:_edited": "each pass waits for the user in an editor, who answers whether to edit again",
     "disk/temp_files.py:_rename": "a deadline",

@@ -21,6 +21,7 @@ from .running import PATIENCE
 # The terminal becomes the controlling one, as a real one is: closing it sends SIGHUP.
 START = "import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); from lamina.cli.main import main; main()"
 SEQUENCE = re.compile(r"\x1b\[[0-9;?>]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[=>78]")
+PROMPT = re.compile(r">[^\n>]*\n[\s\x08]*context [^\n]*background: ")
 ASKS_WHERE = b"\x1b[6n"
 
 
@@ -76,18 +77,21 @@ class Terminal:
 
     def expect(self, words: str) -> str:
         """Waits until these words are shown behind those expected before; what stands between is returned."""
-        with self._news:
-            found = self._news.wait_for(lambda: words in self.text[self._seen :] or not self._open, PATIENCE)
-            shown = self.text[self._seen :]
-            assert found, f"{words!r} did not appear in:\n{shown}"
-            assert words in shown, f"the terminal ended without {words!r}:\n{shown}"
-            end = shown.index(words) + len(words)
-            self._seen += end
-            return shown[:end]
+        return self.expect_match(re.compile(re.escape(words)))
 
     def prompt(self) -> str:
-        """Waits for the next prompt: the status line below it is drawn last."""
-        return self.expect("background: ")
+        """Waits for the next prompt with the status line below it. During a turn the progress line stands above the status line."""
+        return self.expect_match(PROMPT)
+
+    def expect_match(self, pattern: re.Pattern[str]) -> str:
+        with self._news:
+            ended = self._news.wait_for(lambda: pattern.search(self.text[self._seen :]) or not self._open, PATIENCE)
+            shown = self.text[self._seen :]
+            assert ended, f"{pattern.pattern!r} did not appear in:\n{shown}"
+            found = pattern.search(shown)
+            assert found, f"the terminal ended without {pattern.pattern!r}:\n{shown}"
+            self._seen += found.end()
+            return shown[: found.end()]
 
     def press(self, text: str) -> None:
         os.write(self._ours, text.encode())

@@ -255,6 +255,7 @@ def test_agents_at_work_are_listed_with_what_they_do_while_their_session_is_open
     assert misused(here("agents", "--all"))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.spec("A7")
 @pytest.mark.parametrize("kind", [None, "reviewer"])
 def test_an_agent_that_is_waited_for_is_listed_too_and_a_killed_session_is_not(
@@ -316,6 +317,6 @@ def test_a_message_from_the_command_line_lies_in_the_mailbox(tmp_path: Path) -> 
 def test_the_status_line_says_what_an_agent_is_doing() -> None:
     agent = AgentState(id="1a2b", type="fork", description="find the bug", background=True)
     jobs = ("notes", agent.name, "agent_summary")
-    assert describe_work(jobs, [agent]) == "notes, agent: find the bug"
-    assert describe_work(jobs, [replace(agent, summary="Reading add in calc.py")]) == "notes, agent: Reading add in calc.py"
-    assert describe_work((), [agent]) == ""
+    assert describe_work(jobs, [agent]) == ["notes", "agent: find the bug"]
+    assert describe_work(jobs, [replace(agent, summary="Reading add in calc.py")]) == ["notes", "agent: Reading add in calc.py"]
+    assert describe_work((), [agent]) == []

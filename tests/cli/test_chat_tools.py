@@ -102,7 +102,7 @@ def test_a_scripted_model_reads_and_edits_and_every_event_is_documented(keyed: M
 
 
 def test_the_documented_events_are_those_there_are(root: Path) -> None:
-    systems = {"system/init", "system/compact_boundary", "system/layer", "system/agent"}
+    systems = {f"system/{name}" for name in ("init", "compact_boundary", "layer", "agent", "api_retry")}
     assert set(documented(root)) == {*systems, "assistant", "user", "stream_event", "result"}
 
 
@@ -244,7 +244,9 @@ class Held:
 
 @pytest.mark.spec("Z4")
 @pytest.mark.skipif(os.name == "nt", reason="needs signals")
-@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+@pytest.mark.parametrize(
+    "name", ["SIGTERM", *(pytest.param(name, marks=pytest.mark.exhaustive) for name in ("SIGINT", "SIGHUP"))]
+)
 def test_a_signal_in_the_middle_of_a_turn_leaves_a_whole_transcript(keyed: MessagesServer, tmp_path: Path, name: str) -> None:
     held = Held(keyed)
     command = [*LAMINA, "-p", "hello", *MODEL, "--output-format", "json"]
@@ -292,6 +294,7 @@ def _wait_for(path: Path, process: subprocess.Popen[str]) -> None:
     raise AssertionError(f"{path} was not made")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(os.name == "nt", reason="needs a pipe that can be closed")
 def test_a_reader_that_goes_away_ends_the_turn_quietly(keyed: MessagesServer, work: Path) -> None:
     held = Held(keyed)

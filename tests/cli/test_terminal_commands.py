@@ -49,7 +49,7 @@ def test_what_is_removed_in_the_chat_can_be_restored(tmp_path: Path) -> None:
     with Memory.open(tmp_path) as memory:
         memory.save("deploys", type="project", description="Deploys happen on Tuesdays", body="With people on call.")
     with Terminal(cwd=tmp_path, columns=40) as chat:
-        chat.expect("mode ask")
+        assert "\nCtrl-D to leave" in chat.expect("mode ask")  # wrapped between words
         chat.say("/remove deploys")
         chat.expect("to the trash.")
         chat.expect("mode ask")

@@ -118,8 +118,10 @@ def test_control_characters_of_an_output_are_never_drawn(monkeypatch: pytest.Mon
     screen.below(["\x1b[2Jgone?", "a" * 500])
     screen.wait("it runs")
     assert sink.news.wait(PATIENCE)
+    drawing = next(thread for thread in threading.enumerate() if thread.name == "lamina-screen")
     screen.calm()
-    sink.gone = True  # the thread that draws ends
+    drawing.join(PATIENCE)
+    assert not drawing.is_alive()
     assert "gone?" in sink.written
     assert "\x1b[2J" not in sink.written
     assert all(len(line) < 200 for line in re.sub(r"\r?\x1b\[\d*[KJA]", "", sink.written).split("\n"))

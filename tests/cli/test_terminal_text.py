@@ -183,7 +183,7 @@ def test_a_command_is_shown_whole_before_it_is_asked_about() -> None:
 def test_what_is_not_shown_of_a_call_is_counted() -> None:
     long = preview_call("Bash", {"command": "x\n" * (MOST_COMMAND + 7)})
     assert long[-1].text == "… and 7 more lines not shown here"
-    assert preview_call("Bash", {"command": "x" * (LONGEST + 5)})[0].text.endswith("… and 5 more characters")
+    assert preview_call("Bash", {"command": "x" * (LONGEST + 5)})[0].text.endswith("… (+5)")
     written = preview_call("Write", {"content": "x\n" * (MOST_CHANGED + 2)})
     assert written[-1].text == "… and 2 more lines not shown here"
     assert (

@@ -60,3 +60,14 @@ def test_what_takes_long_says_what_it_is_at_and_leaves_no_trace(monkeypatch: pyt
         progress.show("reading session 1 of 2")
         progress.show("short")
     assert terminal.getvalue() == "\r\x1b[Kreading session 1 of 2 …\r\x1b[Kshort …\r\x1b[K"
+
+
+def test_a_line_that_stays_takes_the_place_of_the_progress_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr("sys.stderr", terminal := Terminal())
+    monkeypatch.setattr(room, "QUIET_SECONDS", 0.0)
+    with ProgressLine(" …") as progress:
+        progress.say("first")
+        progress.show("tidying")
+        progress.say("second")
+    assert terminal.getvalue() == "first\n\r\x1b[Ktidying …\r\x1b[Ksecond\n\r\x1b[K"

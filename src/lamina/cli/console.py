@@ -170,7 +170,7 @@ def fit(text: str, width: int, cut: str = "…") -> str:
 class ProgressLine:
     """A progress line on standard error, shown after one second: the current step, the time it has taken and how to stop it.
 
-    Shows the latest text, at most once every TICK. Nothing else may be printed inside the context manager. On a terminal the
+    Shows the latest text, at most once every TICK. Other lines inside the context manager are printed with `say`. On a terminal the
     line is cleared on exit. Elsewhere nothing is shown, unless `line_seconds` asks for a full line at that interval.
     """
 
@@ -196,9 +196,13 @@ class ProgressLine:
         line = f"{_CLEAR}{text}{self._ending}" if self._terminal else f"lamina: {text}\n"
         print(line, end="", file=sys.stderr, flush=True)
 
+    def say(self, text: str) -> None:
+        """Print a line that stays, in place of the progress line."""
+        print(f"{_CLEAR if self._drawn and self._terminal else ''}{text}", file=sys.stderr, flush=True)
+
 
 @contextmanager
-def waiting(what: str) -> Iterator[None]:
+def waiting(what: str) -> Iterator[ProgressLine]:
     """Show a progress line with the elapsed seconds while the block runs."""
     began, done = time.monotonic(), threading.Event()
 
@@ -210,7 +214,7 @@ def waiting(what: str) -> Iterator[None]:
         thread = threading.Thread(target=draw, name="lamina-waiting", daemon=True)
         thread.start()
         try:
-            yield
+            yield progress
         finally:
             done.set()
             thread.join()

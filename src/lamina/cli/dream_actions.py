@@ -8,6 +8,7 @@ recovered from here, just as the start of a session would do it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from threading import Event
 from time import monotonic, sleep
 
@@ -20,7 +21,7 @@ from ..disk.trees.rootdir import RootDir
 from ..layers.l6_dream.record import DreamRecord, read_record, read_records, request_kill
 from ..layers.l6_dream.run import DreamOutcome, recover_memory
 from ..session.provider import open_chosen_provider
-from .console import document, minute, notice, print_result, printable, sentence
+from .console import document, minute, notice, print_result, printable, sentence, waiting
 from .dream_status import (
     PUT_RIGHT,
     describe_outcome,
@@ -65,8 +66,8 @@ def run_now(source: MemorySource, model: str | None, *, as_json: bool) -> int:
         provider = StoppableProvider(open_chosen_provider(model, source.settings), stop)
         if provider.name == "offline" and is_model_unset(ChatOptions(source.cwd, model), source.settings):
             notice(OFFLINE)
-        with stop.turn(abort.set):
-            came = run_by_hand(provider, **source._asdict(), abort=abort, heard=DreamNarrator(_say))
+        with closing(provider), stop.turn(abort.set), waiting("Tidying up memory") as progress:
+            came = run_by_hand(provider, **source._asdict(), abort=abort, heard=DreamNarrator(progress.say))
     notice(*came.recovered, *came.notices)
     return _came(came, stop, as_json=as_json)
 
@@ -158,19 +159,21 @@ def undo(source: MemorySource, dream: str | None, *, as_json: bool) -> int:
 class DreamNarrator:
     """Prints each answer of a dream once, as it arrives."""
 
-    def __init__(self, say: Callable[[str], None]) -> None:
+    def __init__(self, say: Callable[[str], None], tell: Callable[[str], str] = str) -> None:
+        """`tell` translates what Lamina itself wrote."""
         self._say = say
+        self._tell = tell
         self._said = 0
         self._phase = "starting"
 
     def __call__(self, record: DreamRecord) -> None:
         for number, turn in enumerate(record.turns[self._said :], self._said + 1):
-            calls = f" ({counted(turn.calls, 'call')})" if turn.calls else ""
-            self._say(f"{number:>3}  {sentence(turn.text) or '…'}{calls}")
+            calls = f" ({self._tell(counted(turn.calls, 'call'))})" if turn.calls else ""
+            self._say(f"{number:>3}  {self._tell(sentence(turn.text)) or '…'}{calls}")
         self._said = max(self._said, len(record.turns))
         if record.phase != self._phase and record.status == "running":
             self._phase = record.phase
-            self._say(f"     {record.phase}")
+            self._say(f"     {self._tell(record.phase)}")
 
 
 def find_running_dream(root: RootDir) -> DreamRecord | None:

@@ -11,7 +11,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, assert_never
 from uuid import uuid4
 
@@ -76,6 +76,12 @@ class StdoutSink:
         os.dup2(nowhere, sys.__stdout__.fileno() if sys.__stdout__ is not None else nowhere)
         os.close(nowhere)
         self._stop.request(SIGPIPE if self.trouble or isinstance(error, BrokenPipeError) else SIGHUP)
+
+
+def describe_retry(event: Mapping[str, Any], tell: Callable[..., str] = str.format) -> str:
+    """Say why a call failed and when it is sent again."""
+    told = {"error": event["error"], "attempt": event["attempt"], "most": event["max_retries"]}
+    return tell("{error} Retry {attempt} of {most} in {seconds} s.", seconds=f"{event['seconds']:.1f}", **told)
 
 
 def price(model: str, usage: Usage) -> float | None:
@@ -183,6 +189,9 @@ class JsonOutput:
         elif event["type"] == "agent":
             told = {name: event[name] for name in ("id", "description", "background", "calls", "seconds", "summary")}
             self._event("system", subtype="agent", parent_tool_use_id=event["call"], **told)
+        elif event["type"] == "retry":
+            told = {name: event[name] for name in ("attempt", "max_retries", "error")}
+            self._event("system", subtype="api_retry", retry_delay_ms=round(event["seconds"] * 1000), **told)
         elif event["type"] not in OURS and self._partial:
             self._event("stream_event", event=event, parent_tool_use_id=None)
 

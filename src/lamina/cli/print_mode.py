@@ -6,12 +6,13 @@ ends, the transcript is complete and closed before the exit code is returned.
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import Aborted, InputError, LaminaError, SettingError
 from .console import notice
 from .options import find_home
-from .output import JsonOutput, StdoutSink, TextOutput, TurnTally, ending_of
+from .output import JsonOutput, StdoutSink, TextOutput, TurnTally, describe_retry, ending_of
 from .signals import StoppableProvider, StopRequest
 from .start import OFFLINE, ChatOptions, find_newest, is_model_unset, load_chat_settings, open_agent, open_provider_again
 
@@ -41,8 +42,10 @@ def answer(prompt: str, options: ChatOptions, *, form: str = "text", partial: bo
         def heard(event: dict[str, Any]) -> None:
             tally.heard(event)
             out.event(event)
+            if event["type"] == "retry":
+                notice(describe_retry(event))
 
-        with open_agent(options, settings, provider, home=home, resume=again, on_event=heard) as agent:
+        with closing(provider), open_agent(options, settings, provider, home=home, resume=again, on_event=heard) as agent:
             told = len(agent.session.notices)
             notice(*agent.session.notices)
             out.begin(agent)

@@ -145,6 +145,11 @@ class StoppableProvider:
         change: Callable[[str], Provider] | None = getattr(self._provider, "with_model", None)
         return StoppableProvider(change(model), self._stop) if change is not None else self
 
+    def close(self) -> None:
+        end: Callable[[], None] | None = getattr(self._provider, "close", None)
+        if end is not None:
+            end()
+
     def ask(
         self, request: Wire, *, purpose: str = "chat", on_event: OnEvent | None = None, abort: threading.Event | None = None
     ) -> Reply:

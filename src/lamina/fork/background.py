@@ -142,6 +142,12 @@ class Background:
             found = self._running.get(name)
         return found is None or found.ended.wait(seconds)
 
+    @property
+    def has_results(self) -> bool:
+        """Whether the result of a finished job waits to be drained."""
+        with self._own_lock():
+            return bool(self._landed)
+
     def drain(self) -> list[JobResult]:
         with self._own_lock():
             landed = list(self._landed)

@@ -105,8 +105,15 @@ def asking(ask: Ask, *, policy: RetryPolicy, luck: Callable[[], float], adapt: A
             pause = plan_retry(error, tries=tries, waited=waited, heard=heard, policy=policy, luck=luck())
             if pause is None:
                 raise
+            _tell(ask, tries, policy.max_retries, pause, error)
         waited += pause
         yield Sleep(pause)
+
+
+def _tell(ask: Ask, attempt: int, most: int, pause: float, error: ProviderError) -> None:
+    """Send the listener a `retry` event, so that the user knows why the answer takes long."""
+    if ask.on_event is not None:
+        ask.on_event({"type": "retry", "attempt": attempt, "max_retries": most, "seconds": pause, "error": str(error)})
 
 
 def ask_retrying(

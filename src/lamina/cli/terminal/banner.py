@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
+
 from ... import __version__
 from ...core.blocks import Text, ToolUse
 from ...core.view import Item
@@ -28,24 +30,28 @@ WELCOME = (
     "It needs no API key to try. With one (ANTHROPIC_API_KEY or OPENAI_API_KEY) a model answers and can edit files.",
     "`lamina --help` lists the other commands.",
 )
+HINTS = ("/help for commands", "Ctrl-C to stop", "Ctrl-D to leave")
 UNFINISHED = "The last turn was not finished. Use /retry to continue it."
 
 
 def greet(chat: Chat) -> None:
     screen, session = chat.screen, chat.agent.session
     dash = f" {screen.marks.dash} "
-    name, where = f"Lamina {__version__}", f"{shorten_home(session.cwd)}{dash}session {session.id[:SHORT_ID]}"
-    if len(f"{name}{dash}{chat.provider.model}{dash}{where}") < screen.width:
+    name, where = (
+        f"Lamina {__version__}",
+        f"{shorten_home(session.cwd)}{dash}{screen.text('session {id}', id=session.id[:SHORT_ID])}",
+    )
+    if cell_len(f"{name}{dash}{chat.provider.model}{dash}{where}") < screen.width:
         screen.painted((name, "bold"), (f"{dash}{chat.provider.model}{dash}{where}", "plain"))
     else:
         screen.painted((name, "bold"), (f"{dash}{chat.provider.model}", "plain"))
         screen.note(where)
-    screen.line(f"/help for commands{dash}Ctrl-C to stop{dash}Ctrl-D to leave", "dim")
+    screen.note(dash.join(map(screen.text, HINTS)), "dim")
     if chat.is_first:
-        screen.notes(WELCOME)
+        screen.notes(map(screen.text, WELCOME))
     chat.warn(describe_findings(chat.settings))
     if chat.provider.name == "offline" and is_model_unset(chat.options, chat.settings):
-        screen.note(OFFLINE, "yellow")
+        screen.say(OFFLINE, "yellow")
     chat.tell_notices()
     recap(chat)
 
@@ -56,7 +62,8 @@ def recap(chat: Chat) -> None:
     said = [_words(item) for item in items if item.role == "user" and item.kind == "said" and _words(item)]
     answers = [_words(item) for item in items if item.role == "assistant" and _words(item)]
     if said:
-        screen.line("Last messages of this session:", "dim")
+        chat.speak(said[-1])
+        screen.say("Last messages of this session:")
         screen.line(fit(f"> {' '.join(said[-1].split())}", screen.width - 1), "dim")
     if answers:
         lines = answers[-1].strip().split("\n")
@@ -64,7 +71,7 @@ def recap(chat: Chat) -> None:
             screen.line(screen.marks.cut, "dim")
         screen.line("\n".join(lines[-MOST_LINES:]), "dim")
     if is_unfinished(items):
-        screen.note(UNFINISHED, "yellow")
+        screen.say(UNFINISHED, "yellow")
 
 
 def is_unfinished(items: Sequence[Item]) -> bool:
@@ -77,7 +84,7 @@ def say_farewell(chat: Chat) -> None:
     """Print how to resume the session, unless it is empty."""
     session = chat.agent.session
     if session.path is not None and chat.has_spoken:
-        chat.screen.note(f"Run `lamina --resume {session.id[:SHORT_ID]}` to continue this session.", "dim")
+        chat.screen.say("Run `lamina --resume {id}` to continue this session.", id=session.id[:SHORT_ID])
 
 
 def shorten_home(path: Path) -> str:

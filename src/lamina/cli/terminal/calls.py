@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +22,8 @@ MOST_CHANGED = 30
 MOST_COMMAND = 200
 LONGEST = 2_000
 TITLE = 300
+# The call already names the file of the memory.
+_MEMORY = re.compile("(Saved|Updated|Removed) the memory ")
 # Lines that Lamina appends to a command's output.
 OURS = ("[exit code", "[The whole output is in")
 
@@ -92,6 +95,8 @@ def describe_result(name: str, given: object, content: object, facts: Mapping[st
             return f"{counted(facts['lines'], 'line')}{whole}"
         case "Write" if "lines" in facts:
             return f"{'new, ' if facts.get('created') else ''}{counted(facts['lines'], 'line')}"
+        case "Write" if done := _MEMORY.match(text):
+            return done[1].lower()
         case "Edit" if "line" in facts:
             return _changed(given, facts)
         case "Grep" if "lines" in facts:
@@ -161,7 +166,7 @@ def _bounded(text: str, most: int, sign: str, style: Style) -> Iterator[PreviewL
     if not text:
         return
     for line in lines[:most]:
-        more = f" … and {counted(len(line) - LONGEST, 'more character')}" if len(line) > LONGEST else ""
+        more = f" … (+{len(line) - LONGEST:,})" if len(line) > LONGEST else ""
         yield PreviewLine(f"{sign}{line[:LONGEST]}{more}", style)
     if len(lines) > most:
         yield PreviewLine(f"… and {counted(len(lines) - most, 'more line')} not shown here", "yellow")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from difflib import get_close_matches
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, get_args
 
 from ...core.errors import LaminaError, UsageError
@@ -23,6 +24,9 @@ from ..output import FREE
 from . import compact_command as compacting
 from . import memory_commands as memories
 from . import session_picker as sessions
+from .banner import is_unfinished
+from .texts import translate_line
+from .turn_display import Tell
 
 if TYPE_CHECKING:
     from .loop import Chat
@@ -78,8 +82,10 @@ def run(chat: Chat, name: str, rest: str) -> None:
     command = find(name)
     if command is None:
         near = begun_with(name) or get_close_matches(name, COMMANDS, 1, 0.5)
-        hint = f"Did you mean {' or '.join(f'/{each}' for each in near)}?" if near else "Use /help to list the commands."
-        chat.screen.note(f"Unknown command /{name}. {hint}", "red")
+        text = chat.screen.text
+        names = " or ".join(f"/{each}" for each in near)
+        hint = text("Did you mean {names}?", names=names) if near else text("Use /help to list the commands.")
+        chat.screen.say("Unknown command /{name}. {hint}", "red", name=name, hint=hint)
         return
     try:
         command.run(chat, rest)
@@ -91,15 +97,15 @@ def _help(chat: Chat, rest: str) -> None:
     names = {name: f"/{name} {command.takes}".rstrip() for name, command in COMMANDS.items()}
     column = max(map(len, names.values())) + 4
     for name, command in COMMANDS.items():
-        chat.screen.listed(names[name], "cyan", command.about, column)
-    chat.screen.notes(KEYS, "dim", indent="  ")
+        chat.screen.listed(names[name], "cyan", chat.screen.text(command.about), column)
+    chat.screen.notes(map(chat.screen.text, KEYS), "dim", indent="  ")
 
 
 def _context(chat: Chat, rest: str) -> None:
     with working(chat.agent.session) as c:
         report = report_on(c.log.view, c.count, c.limits, model=c.prompt.model, autocompact=c.autocompact, memo=c.memo)
         report = report._replace(spilled=find_spills(c.log))
-    for text, style in format_context(report, chat.screen.width):
+    for text, style in format_context(report, chat.screen.width, tell=partial(translate_line, chat.screen.language)):
         chat.screen.line(text, style or "plain")
 
 
@@ -109,33 +115,36 @@ def _cost(chat: Chat, rest: str) -> None:
     for name, cost in costs.items():
         price = "unknown price" if cost.usd is None else f"${cost.usd:,.4f}"
         told = f"{counted(cost.calls, 'call')}, {counted(cost.usage.total, 'token')}, {price}"
-        chat.screen.listed(name, "cyan", told, COST_COLUMN)
+        language = chat.screen.language
+        chat.screen.listed(translate_line(language, name), "cyan", translate_line(language, told), COST_COLUMN)
 
 
 def _clear(chat: Chat, rest: str) -> None:
     old, spoken = chat.agent.session.id, chat.has_spoken
     chat.reopen(None)
-    kept = f" Use /resume {old[:8]} to go back to the previous one." if spoken else ""
-    chat.screen.note(f"Started session {chat.agent.session.id}.{kept}", "dim")
+    text = chat.screen.text
+    kept = text(" Use /resume {id} to go back to the previous one.", id=old[:8]) if spoken else ""
+    chat.screen.note(text("Started session {id}.", id=chat.agent.session.id) + kept, "dim")
 
 
 def _model(chat: Chat, rest: str) -> None:
     if not rest:
-        chat.screen.note(f"Model: {chat.provider.model}. Use /model NAME to change it: anthropic:MODEL, openai:MODEL or offline.")
+        text = "Model: {model}. Use /model NAME to change it: anthropic:MODEL, openai:MODEL or offline."
+        chat.screen.say(text, "plain", model=chat.provider.model)
         return
     chat.use_model(rest)
-    chat.screen.note(f"Switched to {chat.provider.model}. Its first request cannot use the cache.", "dim")
+    chat.screen.say("Switched to {model}. Its first request cannot use the cache.", model=chat.provider.model)
 
 
 def _pin(chat: Chat, rest: str) -> None:
     with working(chat.agent.session) as c:
         if not rest:
             pins = [pin.text or f"message {pin.target}" for pin in c.log.view.pins.values()]
-            for text in pins or ["No pins. Use /pin TEXT to keep a text through every compaction."]:
+            for text in pins or [chat.screen.text("No pins. Use /pin TEXT to keep a text through every compaction.")]:
                 chat.screen.notes(text.splitlines(), indent="  ")
             return
     chat.agent.session.pin(rest)
-    chat.screen.note("Pinned. The text is kept word for word through every compaction.", "dim")
+    chat.screen.say("Pinned. The text is kept word for word through every compaction.")
 
 
 def _undo(chat: Chat, rest: str) -> None:
@@ -144,14 +153,15 @@ def _undo(chat: Chat, rest: str) -> None:
         decision = rest or compacting.newest_decision(c)
     if decision:
         undone = session.undo(decision)
-        chat.screen.note(f"Undid {undone.kind} {undone.id[:8]}. The model now sees about {session.tokens:,} tokens.", "dim")
+        text = "Undid {kind} {id}. The model now sees about {tokens} tokens."
+        chat.screen.say(text, kind=undone.kind, id=undone.id[:8], tokens=f"{session.tokens:,}")
         return
     try:
         turn = session.undo_turn()
     except UsageError:
-        chat.screen.note("Nothing to undo.", "dim")
+        chat.screen.say("Nothing to undo.")
         return
-    chat.screen.note(describe_turn(turn), "dim")
+    chat.screen.note(describe_turn(turn, chat.screen.text), "dim")
     if turn.memories:
         _undo_memories(chat, turn)
 
@@ -166,42 +176,51 @@ def _permissions(chat: Chat, rest: str) -> None:
     if rest:
         mode = read_mode(rest)
         if mode is None:
-            chat.screen.note(f"Unknown mode {rest!r}. Choose one of {', '.join(MODES)}.", "red")
+            chat.screen.say("Unknown mode {mode!r}. Choose one of {modes}.", "red", mode=rest, modes=", ".join(MODES))
             return
         chat.agent.mode = mode
-    chat.screen.note(f"Mode {chat.agent.mode}: {MODE_WORDS[chat.agent.mode]}.")
+    mode = chat.agent.mode
+    chat.screen.say("Mode {mode}: {words}.", "plain", mode=mode, words=chat.screen.text(MODE_WORDS[mode]))
     rules = chat.agent.rules
     for name, found in (("deny", rules.deny), ("ask", rules.ask), ("allow", rules.allow)):
         for rule in found:
             chat.screen.fold(f"{name:<6} {rule.text}", "plain", "  ", " " * 7)
     if not (rules.deny or rules.ask or rules.allow):
-        chat.screen.note("No rules yet. Answer a permission question with `a` to add one.", "dim", indent="  ")
+        chat.screen.note(chat.screen.text("No rules yet. Answer a permission question with `a` to add one."), "dim", indent="  ")
+
+
+def _retry(chat: Chat, rest: str) -> None:
+    if is_unfinished(chat.items()):
+        chat.turn(chat.agent.go_on)
+    else:
+        chat.screen.say("Nothing to continue: the last turn is finished.")
 
 
 def _exit(chat: Chat, rest: str) -> None:
     raise EOFError
 
 
-def describe_turn(turn: UndoneTurn) -> str:
+def describe_turn(turn: UndoneTurn, tell: Tell = str.format) -> str:
     words = shorten(" ".join(turn.words.split()), SHOWN_WORDS)
     calls = f", {counted(len(turn.calls), 'tool call')}" if turn.calls else ""
     answers = counted(turn.answers, "answer") if turn.answers else "no answer"
     # A turn that only wrote memories asks about those instead.
     wrote = [call for call in turn.calls if call in CHANGING]
-    stay = " Changed files stay changed." if len(wrote) > len(turn.memories) else ""
-    return f'Undid "{words}", {answers}{calls}.{stay}'
+    stay = tell(" Changed files stay changed.") if len(wrote) > len(turn.memories) else ""
+    numbers = {"n": turn.answers, "m": len(turn.calls)}
+    return tell('Undid "{words}", {answers}{calls}.', words=words, answers=answers, calls=calls, **numbers) + stay
 
 
 def _undo_memories(chat: Chat, turn: UndoneTurn) -> None:
     """Ask whether to take back what the turn changed in memory, and report the result."""
-    told = ", ".join(f"{change.name} ({change.did})" for change in turn.memories)
-    if not chat.questions.yes_or_no(f"The turn also changed memory: {told}. Undo that too?"):
-        chat.screen.note("Memory stays as it is. `lamina memory log` lists the changes.", "dim")
+    told = ", ".join(f"{change.name} ({translate_line(chat.screen.language, change.did)})" for change in turn.memories)
+    if not chat.questions.yes_or_no(chat.screen.text("The turn also changed memory: {changes}. Undo that too?", changes=told)):
+        chat.screen.say("Memory stays as it is. `lamina memory log` lists the changes.")
         return
     done = chat.agent.session.undo_memories(turn)
     if done.back:
-        chat.screen.note(f"Undid in memory: {', '.join(done.back)}.", "dim")
-    chat.screen.notes(done.left, "yellow")
+        chat.screen.say("Undid in memory: {names}.", names=", ".join(done.back))
+    chat.screen.reports(done.left, "yellow")
 
 
 COMMANDS: dict[str, ChatCommand] = {
@@ -222,7 +241,7 @@ COMMANDS: dict[str, ChatCommand] = {
     "dream": ChatCommand("tidy up memory now, or show, stop and undo dreams", _dream, DREAM_TAKES),
     "pin": ChatCommand("keep a text through every compaction, or list the pins", _pin, "[TEXT]"),
     "undo": ChatCommand("undo the last turn, or a compaction", _undo, "[ID]"),
-    "retry": ChatCommand("continue a turn that failed or was stopped", lambda chat, _: chat.turn(chat.agent.go_on)),
+    "retry": ChatCommand("continue a turn that failed or was stopped", _retry),
     "permissions": ChatCommand("show the permission mode and rules, or change the mode", _permissions, "[MODE]"),
     "exit": ChatCommand("leave the chat", _exit),
 }

@@ -29,19 +29,19 @@ WAYS = {"notes": "from the notes, without a model call", "ahead": "with a prepar
 def compact(chat: Chat, rest: str) -> None:
     """/compact [--preview] [INSTRUCTIONS]"""
     if rest.split(None, 1)[:1] == [PREVIEW]:
-        chat.screen.notes(describe_preview(chat.agent.session.preview_compaction(), chat.options.cwd))
+        chat.screen.reports(describe_preview(chat.agent.session.preview_compaction(), chat.options.cwd))
         return
-    chat.screen.wait(COMPACTING)
+    chat.screen.wait(chat.screen.text(COMPACTING))
     try:
         with suppress_echo(), chat.stop.turn(chat.agent.abort):
             done = chat.agent.compact(rest)
     except Aborted:
         chat.screen.calm()
-        chat.screen.note("Stopped. Nothing was compacted.", "yellow")
+        chat.screen.say("Stopped. Nothing was compacted.", "yellow")
         return
     finally:
         chat.screen.calm()
-    chat.screen.notes(describe_compaction(done, chat.options.cwd), "plain" if done.done else "yellow")
+    chat.screen.reports(describe_compaction(done, chat.options.cwd), "plain" if done.done else "yellow")
     chat.tell_notices()
 
 
@@ -96,22 +96,22 @@ def snip(chat: Chat, rest: str) -> None:
                 fit(f"{number:>5}  {clean(' '.join(turn.words.split()))}", chat.screen.width - 1, chat.screen.marks.cut)
             )
         none = "" if session.turns else "No turns in view. "
-        chat.screen.note(f"{none}Use /snip N or /snip N-M to hide turns from the model, /undo to bring them back.", "dim")
+        chat.screen.report(f"{none}Use /snip N or /snip N-M to hide turns from the model, /undo to bring them back.", "dim")
         return
     node = session.hide_messages(turns=rest)
-    chat.screen.note(f"Hidden. The model now sees about {session.tokens:,} tokens. Use /undo {node[:8]} to bring it back.")
+    chat.screen.report(f"Hidden. The model now sees about {session.tokens:,} tokens. Use /undo {node[:8]} to bring it back.")
 
 
 def expand(chat: Chat, rest: str) -> None:
     """/expand NODE [PAGE]"""
     node, _, number = rest.partition(" ")
     if not node:
-        chat.screen.note("Usage: /expand ID [PAGE]. The id is in the summary or the marker.")
+        chat.screen.report("Usage: /expand ID [PAGE]. The id is in the summary or the marker.")
         return
     page = chat.agent.session.expand(node, page_number=int(number) if number.strip().isdecimal() else 1)
     chat.screen.line(page.text)
     if page.pages > 1:
-        chat.screen.note(f"Page {page.number} of {page.pages}: /expand {node} {page.number % page.pages + 1}", "dim")
+        chat.screen.report(f"Page {page.number} of {page.pages}: /expand {node} {page.number % page.pages + 1}", "dim")
 
 
 def newest_decision(c: Conversation) -> str | None:

@@ -7,6 +7,7 @@ answer.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from prompt_toolkit import PromptSession
+from prompt_toolkit.application import run_in_terminal
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.filters import has_completions
@@ -42,6 +44,9 @@ _PLAIN = Style.from_dict({"bottom-toolbar": "noreverse"})
 # Directory entries read for completion, and the number offered.
 MOST_SEEN = 5_000
 MOST_OFFERED = 50
+
+# How often finished background work is looked for while the prompt is open.
+NEWS_SECONDS = 0.25
 
 _COMMAND = re.compile(r"/[a-z]*")
 _ARGUMENT = re.compile(r"/(?P<name>[a-z]+) +(?P<word>\S*)")
@@ -72,6 +77,8 @@ class PromptLine:
         next_mode: Callable[[], None],
         colours: bool,
         before: Callable[[], None],
+        has_news: Callable[[], bool],
+        tell_news: Callable[[], None],
     ) -> None:
         self._session: PromptSession[str] = PromptSession(
             history=history,
@@ -87,11 +94,24 @@ class PromptLine:
             reserve_space_for_menu=4,
         )
         self._before = before
+        self._has_news = has_news
+        self._tell_news = tell_news
 
     def read(self) -> str:
         """Read a message; raises EOFError or KeyboardInterrupt if the user wants to leave."""
         with end_input():
-            return self._session.prompt([("class:prompt", "> ")], pre_run=self._before)
+            return self._session.prompt([("class:prompt", "> ")], pre_run=self._begin)
+
+    def _begin(self) -> None:
+        self._session.app.create_background_task(self._watch())
+        self._before()
+
+    async def _watch(self) -> None:
+        """Show what happens in the background above the prompt, while the user types."""
+        while True:
+            if self._has_news():
+                await run_in_terminal(self._tell_news)
+            await asyncio.sleep(NEWS_SECONDS)
 
 
 class PlainLine:

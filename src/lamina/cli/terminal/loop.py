@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from ...agent.agent import Agent, TurnResult
+from ...conversation.isolate import take_job_results
 from ...core.errors import Aborted, LaminaError
 from ...core.view import Item
 from ...core.wording import counted
-from ...session.base import working
+from ...session.base import conversation_of, working
 from ...session.provider import open_chosen_provider
 from ..options import find_home
 from ..output import REFUSED, StdoutSink, TurnTally
@@ -34,8 +35,11 @@ from . import session_picker as sessions
 from .input_line import ChatCompleter, ChatHistory, PlainLine, PromptLine, suppress_echo
 from .questions import PermissionQuestions, Questions, settle_includes, settle_settings
 from .screen import Screen, Style
+from .texts import detect_language, translate_line
 from .turn_display import NO_WORK, TurnDisplay, describe_status, describe_work, fit_parts
 
+# Typed alone, these leave the chat, as in a shell.
+LEAVING = frozenset(("exit", "quit", ":q", "退出"))
 LEAVE = "Press Ctrl-C again, or Ctrl-D, to leave."
 CUT_OFF = "The answer was cut off at the output limit. Ask the model to continue."
 SDKS = ("anthropic", "openai")
@@ -79,6 +83,8 @@ class Chat:
             next_mode=self._next_mode,
             colours=self.screen.colours,
             before=self._preload,
+            has_news=lambda: conversation_of(self.agent.session).background.has_results,
+            tell_news=self._tell_news,
         )
 
     # Sessions
@@ -158,7 +164,8 @@ class Chat:
         """Close the agent, showing that background work is finishing and printing its last notices."""
         with suppress(LaminaError), working(agent.session) as conversation:
             if names := conversation.background.names:
-                self.screen.wait(f"finishing {', '.join(names)}")
+                work = ", ".join(translate_line(self.screen.language, name) for name in names)
+                self.screen.wait(self.screen.text("finishing {work}", work=work))
         try:
             agent.close()
         finally:
@@ -178,19 +185,28 @@ class Chat:
                 if warned or self.stop.leaving:
                     return
                 warned = True
-                self.screen.note(LEAVE, "dim")
+                self.screen.say(LEAVE)
 
     def _take(self, text: str) -> None:
         if not text.strip():
             return
+        if text.strip().casefold() in LEAVING:
+            raise EOFError
         called = commands.parse(text)
         if called is not None:
             commands.run(self, *called)
         else:
+            self.speak(text)
             self.turn(lambda: self.agent.run(text))
+
+    def speak(self, words: str) -> None:
+        """Use the language of the user's words from now on, where the terminal can show it."""
+        if self.screen.encoding.lower().startswith("utf"):
+            self.screen.language = detect_language(words, self.screen.language)
 
     def turn(self, say: Callable[[], TurnResult]) -> None:
         """Run one turn until it ends or the user stops it."""
+        self.screen.status = self._toolbar()
         self.display.begin()
         answer: TurnResult | None = None
         try:
@@ -207,19 +223,23 @@ class Chat:
         self._after(answer)
 
     def _after(self, answer: TurnResult | None) -> None:
-        self.screen.notes(answer.notices if answer is not None else (), "dim")
+        notices = answer.notices if answer is not None else ()
+        self.screen.reports(notices, "dim")
         self.tell_notices()
         if self.agent.session.status.write_error:
             self.fail(self.agent.session.status.write_error)
         match answer.ended if answer is not None else None:
             case "cut off":
-                self.screen.note(CUT_OFF, "yellow")
+                self.screen.say(CUT_OFF, "yellow")
             case "refused" if answer is not None:
-                self.screen.note(REFUSED if answer.rounds else answer.text, "yellow")
+                self.screen.note(self.screen.text(REFUSED) if answer.rounds else answer.text, "yellow")
             case "stopped" if answer is not None:
-                self.screen.note(f"A hook ended the turn: {answer.text}", "yellow")
+                self.screen.say("A hook ended the turn: {why}", "yellow", why=answer.text)
             case "rounds" if answer is not None:
-                if self.questions.yes_or_no(f"Not finished after {counted(answer.rounds, 'model call')}. Continue?"):
+                calls = counted(answer.rounds, "model call")
+                if self.questions.yes_or_no(
+                    self.screen.text("Not finished after {calls}. Continue?", calls=calls, n=answer.rounds)
+                ):
                     self.turn(self.agent.go_on)
             case _:
                 pass
@@ -229,7 +249,15 @@ class Chat:
 
     def _heard(self, event: dict[str, Any]) -> None:
         self.tally.heard(event)
+        if event["type"] in ("answer", "layer"):
+            self.screen.status = self._toolbar()
         self.display.event(event)
+
+    def _tell_news(self) -> None:
+        """Take over what background work has finished; its events are shown as they are recorded."""
+        with working(self.agent.session) as conversation:
+            take_job_results(conversation)
+        self.tell_notices()
 
     def tell_notices(self) -> None:
         """Show the session's new notices."""
@@ -238,7 +266,7 @@ class Chat:
         self._told = len(notices)
 
     def warn(self, texts: Iterable[str], style: Style = "yellow") -> None:
-        self.screen.notes((f"lamina: {text}" for text in texts), style)
+        self.screen.notes((f"lamina: {translate_line(self.screen.language, text)}" for text in texts), style)
 
     def fail(self, error: object) -> None:
         self.warn([str(error)], "red")
@@ -270,9 +298,12 @@ class Chat:
         session = agent.session
         dollars, beside = tally.dollars, session.status.side_cost.usd
         spent = dollars + beside if dollars is not None and beside is not None else dollars
-        resting = f"paused until tomorrow ({session.status.budget_exhausted})" if session.status.budget_exhausted else NO_WORK
-        work = describe_work(session.status.background_jobs, agent.agents.states if agent.agents is not None else ()) or resting
-        status = describe_status(session.window_state, tally.last, spent, tally.usage, agent.mode, work)
+        text, out = self.screen.text, session.status.budget_exhausted
+        resting = text("paused until tomorrow ({why})", why=out) if out else text(NO_WORK)
+        states = agent.agents.states if agent.agents is not None else ()
+        jobs = describe_work(session.status.background_jobs, states)
+        work = ", ".join(translate_line(self.screen.language, job) for job in jobs) or resting
+        status = describe_status(session.window_state, tally.last, spent, tally.usage, agent.mode, work, text)
         return fit_parts(status, self.screen.width, self.screen.marks.dash)
 
     def _preload(self) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ...core.records import Event, Record
 from ...session.base import working
+from .texts import translate_line
 
 if TYPE_CHECKING:
     from .loop import Chat
@@ -23,7 +24,7 @@ MOST_FOUND = 5
 def remember(chat: Chat, rest: str) -> None:
     """Ask the model to save a text. It chooses name and type, and the turn reports what was saved."""
     if not rest:
-        chat.screen.note("Usage: /remember TEXT", "red")
+        chat.screen.say("Usage: {usage}", "red", usage="/remember TEXT")
         return
     chat.turn(lambda: chat.agent.run(f"Remember: {rest}"))
 
@@ -33,11 +34,15 @@ def remove(chat: Chat, rest: str) -> None:
     with chat.memory_source.open() as memory:
         topic = memory.get(rest) if rest else None
         if topic is None:
-            what = f"Memory {rest!r} not found." if rest else "Usage: /remove NAME."
-            chat.screen.note(f"{what} Use /memory to list them.", "red")
+            asked = (
+                "Memory {name!r} not found. Use /memory to list them."
+                if rest
+                else "Usage: /remove NAME. Use /memory to list them."
+            )
+            chat.screen.say(asked, "red", name=rest)
             return
         memory.remove(topic.file)
-    chat.screen.note(f"Moved {topic.name!r} to the trash. `lamina memory restore {topic.name}` brings it back.", "dim")
+    chat.screen.say("Moved {name!r} to the trash. `lamina memory restore {name}` brings it back.", name=topic.name)
 
 
 def forget(chat: Chat, rest: str) -> None:
@@ -46,23 +51,25 @@ def forget(chat: Chat, rest: str) -> None:
     from ..forget import describe_report
 
     if not rest or chat.home is None:
-        chat.screen.note("Usage: /forget SUBJECT" if not rest else "No home directory found. Set LAMINA_HOME.", "red")
+        text = chat.screen.text
+        no_home = text("No home directory found. Set LAMINA_HOME.")
+        chat.screen.note(text("Usage: {usage}", usage="/forget SUBJECT") if not rest else no_home, "red")
         return
     job = ForgetJob(rest, str(chat.options.cwd), everywhere=False, anywhere=False)
     path = job_path(chat.home, job)
     with _waiting(chat, "searching the stored files"):
         job, planned = plan_job(chat.home, path, job, os.environ)
-    chat.screen.line(describe_report(planned, "would be removed"))
-    if not planned.done or not chat.questions.yes_or_no("Remove it permanently?"):
+    chat.screen.reports(describe_report(planned, "would be removed").splitlines())
+    if not planned.done or not chat.questions.yes_or_no(chat.screen.text("Remove it permanently?")):
         return
     with _waiting(chat, "removing it"):
         done = run_job(chat.home, path, job, planned, os.environ)
-    chat.screen.line(describe_report(done, "removed"))
+    chat.screen.reports(describe_report(done, "removed").splitlines())
 
 
 @contextmanager
 def _waiting(chat: Chat, what: str) -> Iterator[None]:
-    chat.screen.wait(what)
+    chat.screen.wait(chat.screen.text(what))
     try:
         yield
     finally:
@@ -75,7 +82,7 @@ def search(chat: Chat, rest: str) -> None:
     from ..search import result_lines
 
     if not rest:
-        chat.screen.note("Usage: /search QUERY", "red")
+        chat.screen.say("Usage: {usage}", "red", usage="/search QUERY")
         return
     told: list[str] = []
     with _waiting(chat, "searching"):
@@ -84,9 +91,9 @@ def search(chat: Chat, rest: str) -> None:
     words = query_words(rest)
     for number, one in enumerate(found, 1):
         for line in result_lines(number, one, words, context=False):
-            chat.screen.fold(line, "plain", "", "   ")
+            chat.screen.fold(translate_line(chat.screen.language, line), "plain", "", "   ")
     if not found:
-        chat.screen.note("Nothing found.", "dim")
+        chat.screen.say("Nothing found.")
 
 
 class RecalledMemory(NamedTuple):
@@ -115,15 +122,17 @@ def show_memory(chat: Chat, rest: str) -> None:
     with chat.memory_source.open() as memory:
         if rest:
             topic = memory.get(rest)
-            chat.screen.line(topic.body if topic is not None else f"Memory {rest!r} not found. Use /memory to list them.")
+            missing = "Memory {name!r} not found. Use /memory to list them."
+            chat.screen.line(topic.body if topic is not None else chat.screen.text(missing, name=rest))
             return
         found = memory.headers()
         for header in found:
             kind = f"[{header.type}] " if header.type else ""
             chat.screen.note(f"{header.name}: {kind}{header.description}", indent="  ")
         _brought(chat)
-        words = "" if found else "No memories here yet. "
-        chat.screen.note(f"{words}Use `lamina memory` to edit the memories in {memory.path}.", "dim")
+        if not found:
+            chat.screen.say("No memories here yet.")
+        chat.screen.say("Use `lamina memory` to edit the memories in {path}.", path=memory.path)
 
 
 def _brought(chat: Chat) -> None:
@@ -136,7 +145,7 @@ def _brought(chat: Chat) -> None:
         branch, view = set(c.log.tree.members), {item.uuid for item in c.log.view.items}
     brought = find_recalled(read_transcript(path), branch, view)
     if brought:
-        chat.screen.note("Recalled in this conversation:", "dim")
+        chat.screen.say("Recalled in this conversation:")
     for one in brought:
-        gone = "" if one.in_view else "; no longer in view"
+        gone = "" if one.in_view else f"; {chat.screen.text('no longer in view')}"
         chat.screen.note(f"{one.file.removesuffix('.md')} ({one.why}{gone})", indent="  ")

@@ -29,6 +29,7 @@ from ..start import find_project, read_approvals
 from .calls import describe_call, preview_call
 from .input_line import ask
 from .screen import Screen
+from .texts import translate_line
 
 YES = frozenset({"y", "yes"})
 ALWAYS = frozenset({"a", "always"})
@@ -61,7 +62,7 @@ class Questions:
                 return False
             if answer.lower() in YES:
                 return True
-            self._screen.line("Please answer y or n.", "dim")
+            self._screen.say("Please answer y or n.")
 
 
 class PermissionQuestions(Questions):
@@ -87,7 +88,7 @@ class PermissionQuestions(Questions):
                 case typed if typed in NO:
                     return DenialWithWords(rest.strip()) if rest.strip() else "no"
                 case typed if typed in YES | ALWAYS:
-                    self._screen.line(f"  {UNCLEAR if rest else NO_RULE}", "dim")
+                    self._screen.line(f"  {self._screen.text(UNCLEAR if rest else NO_RULE)}", "dim")
                 case _:
                     return DenialWithWords(answer)
         self._stop.request(self._stop.signal or signal.SIGINT)
@@ -100,17 +101,20 @@ class PermissionQuestions(Questions):
         what = call.name if call.name == "Bash" else describe_call(call.name, call.input, self._cwd)
         screen.painted((f"{screen.marks.asks} ", "yellow"), (what, "bold"))
         for shown in preview_call(call.name, call.input):
-            screen.fold(shown.text, shown.style, "    ", "    ")
-        screen.note(verdict.why, "dim", indent="  ")
+            # Yellow lines are about the call; the others are its text.
+            text = translate_line(screen.language, shown.text) if shown.style == "yellow" else shown.text
+            screen.fold(text, shown.style, "    ", "    ")
+        screen.report(verdict.why, "dim", indent="  ")
         if verdict.suggestion is not None:
-            screen.fold(f"a always allow: {verdict.suggestion}", "dim", "  ", "    ")
-        screen.note(f"y yes {screen.marks.dash} n no, or type what to do instead", "dim", indent="  ")
+            screen.fold(screen.text("a always allow: {rule}", rule=verdict.suggestion), "dim", "  ", "    ")
+        answers = map(screen.text, ("y yes", "n no, or type what to do instead"))
+        screen.note(f" {screen.marks.dash} ".join(answers), "dim", indent="  ")
 
     def _always(self, rule: str) -> PermissionAnswer:
         try:
-            self._screen.note(self._keep(rule), "dim", indent="  ")
+            self._screen.report(self._keep(rule), "dim", indent="  ")
         except LaminaError as error:
-            self._screen.note(f"The rule applies to this chat only: {error}", "yellow", indent="  ")
+            self._screen.report(f"The rule applies to this chat only: {error}", "yellow", indent="  ")
         return "always"
 
 
@@ -118,17 +122,17 @@ def settle_settings(screen: Screen, questions: Questions, home: Path | None, cwd
     lines = what_it_would_enable(cwd)
     if home is None or not lines or trusted(home, cwd):
         return
-    screen.line(f"Files in {cwd} want to set:", "yellow")
+    screen.line(screen.text("Files in {cwd} want to set:", cwd=cwd), "yellow")
     screen.line("\n".join(f"    {line}" for line in lines))
-    if not questions.yes_or_no("Do you trust them? Hooks are commands that run on your machine."):
+    if not questions.yes_or_no(screen.text("Do you trust them? Hooks are commands that run on your machine.")):
         return
     if what_it_would_enable(cwd) != lines:
-        screen.note("The files changed while you were asked, so they are ignored. Start again to review them.", "red")
+        screen.say("The files changed while you were asked, so they are ignored. Start again to review them.", "red")
         return
     try:
         trust(home, cwd)
     except DiskError as error:
-        screen.note(f"Your answer could not be saved, so the files are ignored: {error}", "red")
+        screen.say("Your answer could not be saved, so the files are ignored: {error}", "red", error=error)
 
 
 def settle_includes(screen: Screen, questions: Questions, home: Path | None, cwd: Path, settings: Settings) -> None:
@@ -144,13 +148,17 @@ def settle_includes(screen: Screen, questions: Questions, home: Path | None, cwd
         approved=approvals.answer,
     )
     for waiting in found.pending if problem is None else ():
-        named = f", included by {waiting.included_from}" if waiting.included_from is not None else ""
-        screen.note(f"{waiting.real_path} is outside the project{named}.", "yellow")
-        allowed = questions.yes_or_no("Send it to the model as part of the instructions?")
+        if waiting.included_from is None:
+            screen.say("{file} is outside the project.", "yellow", file=waiting.real_path)
+        else:
+            screen.say(
+                "{file} is outside the project, included by {by}.", "yellow", file=waiting.real_path, by=waiting.included_from
+            )
+        allowed = questions.yes_or_no(screen.text("Send it to the model as part of the instructions?"))
         try:
             record_approval(home, find_project(cwd), waiting.real_path, allowed=allowed)
         except DiskError as error:
-            screen.note(f"Your answer could not be saved: {error}", "red")
+            screen.say("Your answer could not be saved: {error}", "red", error=error)
 
 
 def describe_findings(settings: Settings) -> list[str]:

@@ -1,4 +1,4 @@
-"""Terminal output of the chat: streamed text, whole lines, and one temporary progress line.
+"""Terminal output of the chat: streamed text, whole lines, and while a turn runs a progress line above the status line.
 
 Owns the cursor. Invariants: text from messages and files is data, so its control sequences never reach the terminal; a whole
 line begins at the left edge; the progress line, and the lines below it, never wrap and are removed before anything else is
@@ -20,6 +20,7 @@ from rich.cells import cell_len
 
 from ..console import fit, printable
 from ..output import StdoutSink
+from .texts import Language, locale_language, translate, translate_line
 
 Style: TypeAlias = Literal["plain", "bold", "dim", "red", "green", "yellow", "cyan"]
 
@@ -31,6 +32,10 @@ TICK = 0.12
 # A shorter wait needs no progress line.
 PATIENCE = 0.3
 TAB = "    "
+# A word, or one wide character with the punctuation behind it, after an optional blank. A line must not start with that punctuation.
+_WIDE = "\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60"
+_MARKS = "，。、；：！？）」』】”"
+_PIECES = re.compile(rf"(\s*)([^\s{_WIDE}]+[{_MARKS}]*|[{_WIDE}][{_MARKS}]*)")
 # Lines of a running command's output shown below the progress line: enough to follow it while the rest stays in view.
 MOST_BELOW = 5
 # A narrower column would break a sentence at every second word.
@@ -54,14 +59,16 @@ class Screen:
         term = os.environ.get("TERM", "")
         self.moves = term not in ("", "dumb", "unknown") or os.name == "nt"
         self.colours = self.moves and not os.environ.get("NO_COLOR")
-        self.marks = ScreenMarks(sys.stdout.encoding)
+        self.encoding = sys.stdout.encoding or "ascii"
+        self.marks = ScreenMarks(self.encoding)
+        self.language: Language = locale_language(os.environ) if self.encoding.lower().startswith("utf") else "en"
+        self.status = ""  # the status line, below everything else while a turn runs
         self._at_left = True
         self._passing = ""  # text of the progress line; empty if there is none
         self._below: tuple[str, ...] = ()  # lines shown below it
         self._since = 0.0
         self._drawn = False
         self._ticker: threading.Thread | None = None
-        self._wake = threading.Event()
 
     @property
     def width(self) -> int:
@@ -74,6 +81,22 @@ class Screen:
     def styled(self, text: str, style: Style) -> str:
         code = _CODES.get(style)
         return f"\x1b[{code}m{text}\x1b[0m" if self.colours and code and text else text
+
+    def text(self, english: str, **values: object) -> str:
+        """Return one of the chat's own texts in the language of the conversation."""
+        return translate(self.language, english, **values)
+
+    def say(self, english: str, style: Style = "dim", **values: object) -> None:
+        """Write one of the chat's own texts in the language of the conversation."""
+        self.note(self.text(english, **values), style)
+
+    def report(self, line: str, style: Style = "plain", indent: str = "") -> None:
+        """Write a line that other code composed, in the language of the conversation if it is known."""
+        self.note(translate_line(self.language, line), style, indent)
+
+    def reports(self, lines: Iterable[str], style: Style = "plain", indent: str = "") -> None:
+        for line in lines:
+            self.report(line, style, indent)
 
     # Permanent output
 
@@ -143,7 +166,6 @@ class Screen:
             if self._ticker is None:
                 self._ticker = threading.Thread(target=self._tick, name="lamina-screen", daemon=True)
                 self._ticker.start()
-            self._wake.set()
 
     def below(self, lines: Sequence[str]) -> None:
         """Show the last of these lines below the progress line while it is visible."""
@@ -154,13 +176,15 @@ class Screen:
         with self._lock:
             self._hide()
             self._passing, self._below = "", ()
-            self._wake.clear()
 
     def _tick(self) -> None:
-        while not self.gone:
-            self._wake.wait()
+        """Draw until nothing runs."""
+        while True:
             with self._lock:
-                if self._passing and self._at_left and time.monotonic() - self._since >= PATIENCE:
+                if self.gone or not self._passing:
+                    self._ticker = None
+                    return
+                if self._at_left and time.monotonic() - self._since >= PATIENCE:
                     self._sink.write(self._drawing())
                     self._drawn = True
             time.sleep(TICK)
@@ -168,16 +192,17 @@ class Screen:
     def _drawing(self) -> str:
         """Return the progress line and the lines below it. The cursor ends on the first, so that one sequence clears them all."""
         width = self.width - 1
-        lines = [self._passing_line(), *(fit(f"  {clean(line)}", width, self.marks.cut) for line in self._below)]
+        below = [*(f"  {clean(line)}" for line in self._below), *([self.status] if self.status else ())]
+        lines = [self._passing_line(), *(fit(line, width, self.marks.cut) for line in below)]
         drawn = "\n".join(_CLEAR_LINE + self.styled(line, "dim") for line in lines) + "\x1b[J"
         return f"{drawn}\r\x1b[{len(lines) - 1}A" if len(lines) > 1 else drawn
 
     def _passing_line(self) -> str:
         seconds = time.monotonic() - self._since
         frame = self.marks.frames[int(seconds / TICK) % len(self.marks.frames)]
-        tail = f" {self.marks.dash} {seconds:.0f} s {self.marks.dash} Ctrl-C stops"
+        tail = f" {self.marks.dash} {seconds:.0f} s {self.marks.dash} {self.text('Ctrl-C stops')}"
         # Cut a long command, but keep the elapsed time and how to stop it.
-        what = fit(f"{frame} {self._passing}", max(self.width - 1 - len(tail), 2), self.marks.cut)
+        what = fit(f"{frame} {self._passing}", max(self.width - 1 - cell_len(tail), 2), self.marks.cut)
         return fit(what + tail, self.width - 1, self.marks.cut)
 
     def _hide(self) -> None:
@@ -192,13 +217,14 @@ def clean(text: str) -> str:
 
 
 def wrap_text(text: str, width: int, indent: str = "") -> list[str]:
-    """Wrap text between words to `width` columns; a longer word stays whole."""
+    """Wrap text between words, and between wide characters, to `width` columns; a longer word stays whole."""
     lines, line = list[str](), indent
-    for word in text.split():
-        if line != indent and cell_len(f"{line} {word}") > width:
+    for blank, piece in _PIECES.findall(text):
+        gap = " " if blank and line != indent else ""
+        if line != indent and cell_len(f"{line}{gap}{piece}") > width:
             lines.append(line)
-            line = indent
-        line = f"{line} {word}" if line != indent else f"{indent}{word}"
+            line, gap = indent, ""
+        line += gap + piece
     return [*lines, line]
 
 

@@ -31,14 +31,14 @@ def list_here(cwd: Path, *, but: Path | None = None) -> list[SourceSession]:
 def choose(screen: Screen, questions: Questions, found: list[SourceSession]) -> str | None:
     """Let the user pick a session and return its path; None if they pick none."""
     if not found:
-        screen.note("No other sessions in this directory.", "dim")
+        screen.say("No other sessions in this directory.")
         return None
     for number, info in enumerate(found, 1):
         whose = "" if info.origin == "lamina" else f" ({info.origin})"
         screen.line(
             fit(clean(f"{number:>3}  {info.id[:SHORT_ID]}  {minute(info.modified)[5:]}  {info.title}{whose}"), screen.width - 1)
         )
-    answer = questions.read("Number or id of the session (Enter for none): ")
+    answer = questions.read(screen.text("Number or id of the session (Enter for none): "))
     return resolve_choice(answer, found) if answer else None
 
 
@@ -57,10 +57,10 @@ def resume(chat: Chat, rest: str) -> None:
         return
     path = locate(resolve_choice(word, list_others(chat)), chat.options.cwd, edit=True)
     if path == chat.agent.session.path:
-        chat.screen.note("This session is already open.", "dim")
+        chat.screen.say("This session is already open.")
         return
     chat.reopen(path)
-    chat.screen.note(f"Resumed session {chat.agent.session.id}.", "dim")
+    chat.screen.say("Resumed session {id}.", id=chat.agent.session.id)
     chat.tell_notices()
     recap(chat)
 

@@ -1,4 +1,4 @@
-"""Display of a running turn: the streamed answer, one line per tool call, and a progress line.
+"""Display of a running turn: the answer as it streams in, one line per tool call, and a progress line.
 
 Calls may run in parallel; each gets its line when it finishes, so lines are never interleaved.
 """
@@ -9,7 +9,7 @@ import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from rich.cells import cell_len
 
@@ -19,42 +19,60 @@ from ...core.wording import counted
 from ...layers.l7_agents.report import AgentState
 from ...layers.l7_agents.summary import PURPOSE as SUMMARIES
 from ..console import fit
+from ..output import describe_retry
 from .calls import describe_call, describe_result
-from .screen import Screen, Style, clean
+from .markdown import MarkdownStream
+from .screen import MOST_BELOW, Screen, Style, clean, fold_text
+from .texts import translate_line
 
 THINKING = "thinking"
-ANSWERING = "waiting for the model"
+WAITING = "waiting for the model"
+ANSWERING = "answering"
+RETRYING = "waiting to try again"
 # Characters kept of a running command's output: more than its last lines can hold on a wide screen.
 TAIL = 4_000
 NO_WORK = "none"
+# Tools whose results are described by the chat; the result of another one is what the tool returned.
+COUNTED = frozenset({"Read", "Write", "Edit", "Grep", "Glob", "Agent"})
+# Returns one of the chat's texts in the language of the conversation.
+Tell: TypeAlias = Callable[..., str]
 _MARKS = re.compile(r"(`+|\*\*)")
 _FENCE = re.compile(r" {0,3}(```|~~~)")
 _HEADING = re.compile(r"#{1,6}\Z")
 
 
-def describe_event(name: str, data: Mapping[str, Any]) -> str | None:
+def describe_event(name: str, data: Mapping[str, Any], tell: Tell = str.format) -> str | None:
     match name:
         case "compaction" if data.get("trigger") == "auto":
-            before, after = data.get("tokens_before"), data.get("tokens_after")
-            return f"Compacted ({data.get('by')}): {before:,} to {after:,} tokens. Use /undo to revert it."
+            text = "Compacted ({by}): {before} to {after} tokens. Use /undo to revert it."
+            return tell(text, by=data.get("by"), **_sizes(data))
         case "collapse":
-            turns = counted(data.get("turns") or 0, "old turn")
-            return f"Folded {turns}: {data.get('tokens_before'):,} to {data.get('tokens_after'):,} tokens."
+            n = data.get("turns") or 0
+            return tell("Folded {turns}: {before} to {after} tokens.", turns=counted(n, "old turn"), n=n, **_sizes(data))
         case "clearing" if data.get("answers"):
-            return f"Shortened {counted(len(data['answers']), 'old answer')}, about {data.get('tokens_saved'):,} tokens."
+            n, saved = len(data["answers"]), f"{data.get('tokens_saved'):,}"
+            return tell("Shortened {answers}, about {saved} tokens.", answers=counted(n, "old answer"), n=n, saved=saved)
         case "clearing":
-            return f"Cleared {counted(len(data.get('ids') or ()), 'old result')}, about {data.get('tokens_saved'):,} tokens."
+            n, saved = len(data.get("ids") or ()), f"{data.get('tokens_saved'):,}"
+            return tell("Cleared {results}, about {saved} tokens.", results=counted(n, "old result"), n=n, saved=saved)
         case "recall" if data.get("files"):
-            return f"Recalled from memory: {', '.join(str(file).removesuffix('.md') for file in data['files'])}."
+            return tell(
+                "Recalled from memory: {names}.", names=", ".join(str(file).removesuffix(".md") for file in data["files"])
+            )
         case "extraction" if data.get("names"):
-            return f"Remembered: {', '.join(map(str, data['names']))}."
+            return tell("Remembered: {names}.", names=", ".join(map(str, data["names"])))
         case "agent_ended" if data.get("background"):
             why = f": {data['why']}" if data.get("why") else ""
-            return f"Background agent ({data.get('description')}): {data.get('status')}{why}."
+            status = f"{data.get('status')}{why}"
+            return tell("Background agent ({description}): {status}.", description=data.get("description"), status=status)
         case "compaction_failed" if data.get("trigger") == "auto":
-            return f"Not compacted: {str(data.get('why')).rstrip('.')}."
+            return tell("Not compacted: {why}.", why=str(data.get("why")).rstrip("."))
         case _:
             return None
+
+
+def _sizes(data: Mapping[str, Any]) -> dict[str, str]:
+    return {"before": f"{data.get('tokens_before'):,}", "after": f"{data.get('tokens_after'):,}"}
 
 
 class TurnDisplay:
@@ -70,14 +88,16 @@ class TurnDisplay:
         self._progress: dict[str, int] = {}  # number of calls made by running agents
         self._spoke = False  # whether the current answer has text yet
         self._held: list[str] = []  # messages held back while the answer streams in
-        self._flow = TextStream(screen.styled)
+        self._flow: MarkdownStream | TextStream = TextStream(screen.styled)
+        if screen.moves:
+            self._flow = MarkdownStream(screen.styled, colours=screen.colours, encoding=screen.encoding)
 
     def begin(self) -> None:
         self._close()
         self._running.clear()
         self._tails.clear()
         self._progress.clear()
-        self._screen.wait(ANSWERING)
+        self._screen.wait(self._screen.text(WAITING))
 
     def end(self) -> None:
         self._close()
@@ -87,6 +107,7 @@ class TurnDisplay:
     def _close(self) -> None:
         """Write the last word of the answer, then the messages held back while it streamed in."""
         if self._spoke:
+            self._screen.below(())
             self._screen.raw(self._flow.end(self._screen.width))
             self._spoke = False
         while self._held:
@@ -97,13 +118,13 @@ class TurnDisplay:
             case "message_start":
                 self._close()
             case "content_block_start" if event["content_block"].get("type") == "thinking":
-                self._screen.wait(THINKING)
+                self._screen.wait(self._screen.text(THINKING))
             case "content_block_delta":
                 self._delta(event["delta"])
             case "answer":
                 # The answer is complete or was cut off; its tool calls run next.
                 self._close()
-                self._screen.wait(ANSWERING)
+                self._screen.wait(self._screen.text(WAITING))
             case "tool_call":
                 with self._lock:
                     self._running[event["id"]] = (event["name"], event["input"])
@@ -114,6 +135,10 @@ class TurnDisplay:
                 self._result(event)
             case "agent":
                 self._agent(event)
+            case "retry":
+                self._close()
+                self._screen.note(describe_retry(event, self._screen.text), "yellow")
+                self._screen.wait(self._screen.text(RETRYING))
             case "layer":
                 self._layer(str(event["name"]), event["data"])
             case _:
@@ -127,10 +152,17 @@ class TurnDisplay:
             text = text.lstrip("\n")
             if not text:
                 return
-            self._screen.calm()
             self._screen.left()
             self._spoke = True
         self._screen.raw(self._flow.feed(clean(text), self._screen.width))
+        if isinstance(self._flow, MarkdownStream):
+            self._screen.below(self._unfinished(self._flow.unfinished))
+            self._screen.wait(self._screen.text(ANSWERING))
+
+    def _unfinished(self, text: str) -> list[str]:
+        """Return the last lines of a block that is still arriving."""
+        room = self._screen.width - 3
+        return [line for one in text[-room * MOST_BELOW :].split("\n") for line in fold_text(one, room) if line.strip()]
 
     def _output(self, event: dict[str, Any]) -> None:
         """Show the last lines of the command that printed most recently."""
@@ -150,23 +182,21 @@ class TurnDisplay:
 
     def _layer(self, name: str, data: Mapping[str, Any]) -> None:
         """Show layer events that changed the conversation; bookkeeping events are not shown."""
-        if (words := describe_event(name, data)) is not None:
+        if (words := describe_event(name, data, self._screen.text)) is not None:
             if self._spoke:
                 self._held.append(words)
                 return
-            self._screen.calm()
             self._screen.note(words, "dim")
-            self._screen.wait(self._what_runs())
 
     def _what_runs(self) -> str:
         with self._lock:
             running = list(self._running.values())
             calls = self._progress.get(next(iter(self._running), ""), 0)
         if not running:
-            return ANSWERING
-        far = f", {counted(calls, 'call')}" if calls else ""
-        more = f" and {len(running) - 1} more" if len(running) > 1 else ""
-        return describe_call(*running[0], self._cwd, self._home) + far + more
+            return self._screen.text(WAITING)
+        far = f", {translate_line(self._screen.language, counted(calls, 'call'))}" if calls else ""
+        call = describe_call(*running[0], self._cwd, self._home) + far
+        return self._screen.text("{call} and {n} more", call=call, n=len(running) - 1) if len(running) > 1 else call
 
     def _result(self, event: dict[str, Any]) -> None:
         with self._lock:
@@ -175,6 +205,8 @@ class TurnDisplay:
             self._progress.pop(event["id"], None)
         self._screen.below(())
         outcome = describe_result(name, given, event["content"], event["facts"], is_error=event["is_error"])
+        if event["is_error"] or name in COUNTED:
+            outcome = translate_line(self._screen.language, outcome)
         self.line(describe_call(name, given, self._cwd, self._home), outcome, is_error=event["is_error"])
         self._screen.wait(self._what_runs())
 
@@ -183,8 +215,8 @@ class TurnDisplay:
         screen, marks = self._screen, self._screen.marks
         room = screen.width - 4
         result = " ".join(clean(outcome).split())
-        shown = fit(clean(what), max(room - len(result) - 3, room * 2 // 3) if result else room, marks.cut)
-        result = fit(result, max(0, room - len(shown) - 3), marks.cut)
+        shown = fit(clean(what), max(room - cell_len(result) - 3, room * 2 // 3) if result else room, marks.cut)
+        result = fit(result, max(0, room - cell_len(shown) - 3), marks.cut)
         screen.painted(
             (f"{marks.failed if is_error else marks.done} ", "red" if is_error else "green"),
             (shown, "plain"),
@@ -192,14 +224,20 @@ class TurnDisplay:
         )
 
 
-def describe_work(jobs: Sequence[str], agents: Sequence[AgentState]) -> str:
-    """Describe background work; an agent is shown by its current activity, or else by its task."""
+def describe_work(jobs: Sequence[str], agents: Sequence[AgentState]) -> list[str]:
+    """Describe each background job; an agent is shown by its current activity, or else by its task."""
     doing = {agent.name: f"agent: {agent.summary or agent.description}" for agent in agents}
-    return ", ".join(doing.get(job, job) for job in jobs if job != SUMMARIES)
+    return [doing.get(job, job) for job in jobs if job != SUMMARIES]
 
 
 def describe_status(
-    window: WindowState, last: Usage | None, dollars: float | None, usage: Usage, mode: str, work: str = NO_WORK
+    window: WindowState,
+    last: Usage | None,
+    dollars: float | None,
+    usage: Usage,
+    mode: str,
+    work: str = NO_WORK,
+    tell: Tell = str.format,
 ) -> list[str]:
     """Return the parts of the status line, most important first: remaining context, cache hits, cost, mode, background work.
 
@@ -208,15 +246,15 @@ def describe_status(
     warning = " (nearly full)" if window.above_error else " (filling up)" if window.above_warning else ""
     if window.at_blocking:
         warning = " (full: /compact, /clear or /undo)"
-    cost = f"{usage.total:,} tokens"
+    cost = tell("{tokens} tokens", tokens=f"{usage.total:,}")
     if dollars is not None:
         cost = f"${dollars:.4f}" if dollars < 1 else f"${dollars:,.2f}"
     return [
-        f"context {window.percent_left:.0f}% left{warning}",
-        *([f"cache {last.cache_read / last.prompt:.0%}"] if last is not None and last.prompt else ()),
+        tell("context {percent}% left", percent=f"{window.percent_left:.0f}") + (tell(warning) if warning else ""),
+        *([tell("cache {rate}", rate=f"{last.cache_read / last.prompt:.0%}")] if last is not None and last.prompt else ()),
         cost,
-        f"mode {mode}",
-        f"background: {work}",
+        tell("mode {mode}", mode=mode),
+        tell("background: {work}", work=work),
     ]
 
 
@@ -225,10 +263,10 @@ def fit_parts(found: list[str], width: int, dash: str = "·") -> str:
     line = found[0]
     for part in found[1:]:
         longer = f"{line} {dash} {part}"
-        if len(longer) > width:
+        if cell_len(longer) > width:
             break
         line = longer
-    return line[:width]
+    return fit(line, width, "")
 
 
 class TextStream:

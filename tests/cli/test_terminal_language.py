@@ -1,0 +1,165 @@
+"""The chat's own texts follow the language of the conversation."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from pathlib import Path
+from string import Formatter
+
+import pytest
+from prompt_toolkit.utils import get_cwidth
+
+from lamina.cli.output import REFUSED
+from lamina.cli.start import OFFLINE
+from lamina.cli.terminal.banner import HINTS, UNFINISHED, WELCOME
+from lamina.cli.terminal.commands import COMMANDS, KEYS, MODE_WORDS
+from lamina.cli.terminal.line_templates import LINES
+from lamina.cli.terminal.loop import CUT_OFF, LEAVE
+from lamina.cli.terminal.screen import wrap_text
+from lamina.cli.terminal.texts import CHINESE, Language, detect_language, locale_language, translate, translate_line
+
+TELLERS = {"say", "text", "tell"}
+# Keys that the code passes by name, not as a literal.
+NAMED = {
+    *HINTS,
+    *WELCOME,
+    *KEYS,
+    *MODE_WORDS.values(),
+    *(command.about for command in COMMANDS.values()),
+    *(UNFINISHED, LEAVE, CUT_OFF, REFUSED, OFFLINE),
+}
+
+
+def fields(template: str) -> set[str]:
+    return {name for _, name, _, _ in Formatter().parse(template) if name}
+
+
+def literals(root: Path) -> set[str]:
+    """The texts in the chat's code that are passed to a teller, whose first argument may be a variable assigned from a literal."""
+    found: set[str] = set()
+    for path in [*(root / "src/lamina/cli/terminal").glob("*.py"), root / "src/lamina/cli/output.py"]:
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call):
+                name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+                if name in TELLERS and node.args and isinstance(node.args[0], ast.Constant):
+                    found.add(str(node.args[0].value))
+    return found
+
+
+def test_every_text_of_the_chat_has_a_translation_with_the_same_fields(root: Path) -> None:
+    missing = (literals(root) | NAMED) - set(CHINESE)
+    assert missing == set()
+    for english, chinese in CHINESE.items():
+        assert fields(chinese) - {"n", "m"} <= fields(english), english
+
+
+@pytest.mark.parametrize(
+    ("words", "language"),
+    [
+        ("记住：部署只在星期二", "zh"),
+        ("Remember it", "en"),
+        ("42", "zh"),
+        ("明日デプロイします", "en"),
+        ("用 pytest 跑 tests", "zh"),
+        ("run make test", "zh"),
+        ("read src/app.py", "zh"),
+        ("Run the tests, please. Then commit.", "en"),
+    ],
+)
+def test_the_language_is_that_of_the_last_message(words: str, language: Language) -> None:
+    assert detect_language(words, "zh") == language
+
+
+def test_before_the_first_message_the_locale_decides() -> None:
+    assert locale_language({"LANG": "zh_CN.UTF-8"}) == "zh"
+    assert locale_language({"LC_ALL": "C", "LANG": "zh_CN.UTF-8"}) == "en"
+    assert translate("zh", "Remembered: {names}.", names="a") == "已记住：a。"
+    assert translate("zh", "no such text") == "no such text"
+
+
+def test_chinese_is_wrapped_between_characters_and_no_line_begins_with_punctuation() -> None:
+    lines = wrap_text("部署只在星期二进行，因为 Friday 没有人值班。", 12, "  ")
+    assert lines == ["  部署只在星", "  期二进行，", "  因为", "  Friday 没", "  有人值班。"]
+    assert all(get_cwidth(line) <= 12 for line in lines)
+
+
+def test_every_template_of_a_line_still_has_its_words_in_the_code(root: Path) -> None:
+    texts = root / "src/lamina/cli/terminal/line_templates.py"
+    trees = (ast.parse(path.read_text("utf-8")) for path in (root / "src/lamina").rglob("*.py") if path != texts)
+    constants = (node.value for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Constant))
+    written = "\n".join(value for value in constants if isinstance(value, str))
+    for english, chinese in LINES.items():
+        pieces = re.split(r"\{\w+\}|\[[a-z |]+\]", english)
+        sentences = (one.strip(" ,.;:()'") for piece in pieces for one in re.split(r"(?<=\.) |; ", piece))
+        assert [one for one in sentences if one and one not in written] == [], english
+        assert fields(chinese) <= fields(english), english
+
+
+@pytest.mark.parametrize(
+    ("line", "chinese"),
+    [
+        ("Saved memory: deploy-day", "已保存记忆：deploy-day"),
+        ("Write changes /tmp/a.py, which is outside the project.", "Write 会改动项目之外的 /tmp/a.py。"),
+        ("Changing .env needs confirmation: it contains settings and keys.", "改动 .env 需要确认：其中有设置和密钥。"),
+        ("1 line in 1 file", "1 个文件中的 1 行"),
+        ("3 calls, 1,234 tokens, unknown price", "3 次调用，1,234 个词元，价格未知"),
+        ("1 call, 9 tokens, $0.0100", "1 次调用，9 个词元，$0.0100"),
+        ("exit code 2: 3 files", "退出码 2：3 files"),
+        ("Nothing was compacted: there is nothing to summarise yet.", "没有压缩：还没有可以总结的内容。"),
+        (
+            "Dream completed: merged 2 (a, b), repaired the index. Use /dream undo to revert it.",
+            "整理完成：合并 2 条（a, b），修复了索引。用 /dream undo 撤销。",
+        ),
+        (
+            "Automatic memory is off for the rest of this session: it failed 3 times in a row. Last reason: boom",
+            "本次会话不再自动记忆：已连续失败 3 次。最后的原因：boom",
+        ),
+        ("If the summary is not smaller, /compact changes nothing.", "如果摘要不更短，/compact 不做任何改动。"),
+        ("  1  merged (a, b) and more", "  1  merged (a, b) and more"),
+        ("Nobody knows this line, 3 of 4.", "Nobody knows this line, 3 of 4."),
+        ("nobody: knows this; at all.", "nobody: knows this; at all."),
+        ("turns: 'x' is not a number or a range; use a form like 2 or 2-4.", "轮次：'x' 不是序号或范围；请写成 2 或 2-4。"),
+        ("Updated memory: a. A secret was removed (assigned secret).", "已更新记忆：a。其中的密钥已去掉（赋值的密钥）。"),
+        ("merged 7 (a, b and 2 more)", "合并 7 条（a, b 和另外 2 个）"),
+        (
+            "Not restored in full: a (it is an image), b (it no longer exists).",
+            "没有完整恢复：a（是图片），b（已不存在）。",
+        ),
+    ],
+)
+def test_a_line_that_other_code_composed_is_translated_by_its_template(line: str, chinese: str) -> None:
+    assert translate_line("zh", line) == chinese
+    assert translate_line("en", line) == line
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+def test_a_chinese_conversation_gets_chinese_notices(tmp_path: Path) -> None:
+    from .at_terminal import Terminal
+
+    with Terminal(cwd=tmp_path) as terminal:
+        terminal.prompt()
+        terminal.say("记住：部署只在星期二进行")
+        terminal.expect("已保存记忆：")
+        terminal.expect("后台：")
+        terminal.say("/remove nothing")
+        terminal.expect("没有找到记忆 'nothing'。")
+        terminal.expect("后台：")
+        terminal.say("/compact --preview")
+        terminal.expect("会")
+        terminal.expect("后台：")
+        terminal.say("/cost")
+        terminal.expect("次调用")
+        terminal.expect("后台：")
+        terminal.say("run touch 新.txt")
+        terminal.expect("这个命令可能不只是读取。")
+        terminal.expect("\n  >")  # what is typed before the question reads is dropped on purpose
+        terminal.say("n")
+        terminal.expect("用户拒绝")
+        terminal.expect("后台：")
+        terminal.say("And now in English?")
+        terminal.prompt()
+        terminal.press("\x04")
+        terminal.expect("Run `lamina --resume ")
+        assert terminal.wait() == 0
