@@ -69,7 +69,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as top:
         transcript = Path(top) / ".claude" / "projects" / "-p" / "s.jsonl"
         transcript.parent.mkdir(parents=True)
-        transcript.write_text("")
+        said = {
+            "type": "user",
+            "uuid": "u",
+            "message": {"role": "user", "content": "I prefer short commit messages from now on."},
+        }
+        transcript.write_text(json.dumps(said) + "\n")
         (Path(top) / ".claude" / "settings.json").write_text('{"autoMemoryEnabled": false}')
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("ANTHROPIC_", "OPENAI_", "CLAUDE"))}
         environ = {**kept, "HOME": top, "LAMINA_HOME": f"{top}/.lamina", "PYTHONPYCACHEPREFIX": f"{top}/compiled"}

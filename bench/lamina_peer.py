@@ -2,6 +2,7 @@
 
     make("classic"), make("lean"), make("classic,notes=off"): a policy's name, then switches of Settings
     make("balanced,automatic=on"): behind a provider whose cache needs no marks, as Chat Completions
+    make("balanced,binds=off"): with a model that does not bind its thinking, so results are shown once; the default model does
 
 The harness plays a recorded session: `append` takes what was said, `prepare` gives the request that would leave now, `render` puts
 it into the harness's own blocks. Calls beside the conversation (summaries, notes) are answered here: a summary with the harness's own
@@ -21,6 +22,7 @@ import common
 import lamina
 from lamina.core.cache import BREAK_HEADER, ONCE_HEADER
 from lamina.core.errors import NothingToSend, WindowFull
+from lamina.core.fence import escape
 from lamina.core.reply import Reply, read_response
 from lamina.core.settings import Settings
 from lamina.providers import Capabilities
@@ -40,8 +42,9 @@ class Answering:
     name, model = "anthropic", "claude-sonnet-4-5"
     can_call = True
 
-    def __init__(self, *, automatic: bool = False) -> None:
-        self.capabilities = Capabilities("chat") if automatic else Capabilities("messages", cache_marks=True, thinking=True)
+    def __init__(self, *, automatic: bool = False, binds: bool = True) -> None:
+        marked = Capabilities("messages", cache_marks=True, thinking=True, binds_thinking=binds)
+        self.capabilities = Capabilities("chat") if automatic else marked
         self.calls: list[Any] = []
         self._offline = offline()
         self._summaries = 0
@@ -79,6 +82,7 @@ class LaminaPeer(common.Adapter):  # type: ignore[misc]  # the harness has no ty
         self.policy = policy
         self.switches = {name: value == "on" for name, _, value in (switch.partition("=") for switch in switches)}
         self.automatic = self.switches.pop("automatic", False)
+        self.binds = self.switches.pop("binds", True)
         self.name = f"lamina {variant or 'classic'}"
         self.note = "lamina.Session, transcript written, calls beside it answered by fixed text"
         self.stopped = False
@@ -86,7 +90,7 @@ class LaminaPeer(common.Adapter):  # type: ignore[misc]  # the harness has no ty
     def start(self, system: str, tools: list[dict[str, Any]], limit_tokens: int | None, workdir: str) -> None:
         if limit_tokens is None:
             self.switches |= {"auto_compact": False}
-        self.provider = Answering(automatic=self.automatic)
+        self.provider = Answering(automatic=self.automatic, binds=self.binds)
         self.session = lamina.Session(
             self.provider,
             instructions=False,
@@ -101,6 +105,7 @@ class LaminaPeer(common.Adapter):  # type: ignore[misc]  # the harness has no ty
         )
         self.number = 0
         self.before: list[Any] = []  # the blocks of the request before
+        self.shown: set[tuple[str, str]] = set()  # the key and text of each block of the last request
         self.unannounced = 0
 
     def convert(self, message: dict[str, Any], usage: dict[str, int] | None) -> dict[str, Any]:
@@ -155,7 +160,12 @@ class LaminaPeer(common.Adapter):  # type: ignore[misc]  # the harness has no ty
         # The prefix that the next request repeats ends before the first result that is shown once.
         once = next((at for at, block in enumerate(blocks) if block[1] and block[1] == headers.get(ONCE_HEADER)), None)
         self.before = blocks[:once]
+        self.shown = {(block[1], block[2]) for block in blocks}
         return blocks
+
+    def keeps(self, key: str, text: str) -> bool:
+        """A result with a tag of the prompt's own in it is sent whole, but for the first character of the tag."""
+        return bool(key) and "<" in text and (key, escape(text)) in self.shown
 
     def take_summary_calls(self) -> list[Any]:
         calls, self.provider.calls = self.provider.calls, []

@@ -13,7 +13,8 @@ import pytest
 import uvicorn
 from mcp.client.streamable_http import streamable_http_client
 
-from lamina.mcp.http import LoopbackOnly, _listen, application
+from lamina.disk.loopback import listen
+from lamina.mcp.http import LoopbackOnly, application
 from lamina.mcp.project import MOST_CHANGES, ServedProject
 from mcp import Client
 
@@ -22,7 +23,7 @@ TOKEN = "a-token-for-this-test"
 
 @pytest.fixture
 def address(tmp_path: Path) -> Iterator[str]:
-    listener = _listen(0)
+    listener = listen(0)
     server = uvicorn.Server(uvicorn.Config(application(ServedProject(tmp_path), TOKEN), log_level="error", lifespan="on"))
     thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listener])))
     thread.start()
@@ -58,9 +59,9 @@ def test_without_the_token_from_another_site_or_too_large_it_is_refused(address:
 
 
 def test_a_port_that_is_taken_is_replaced_by_a_free_one() -> None:
-    first = _listen(0)
+    first = listen(0)
     taken = first.getsockname()[1]
-    second = _listen(taken)
+    second = listen(taken)
     assert second.getsockname()[1] != taken
     first.close()
     second.close()

@@ -65,6 +65,10 @@ def test_a_client_saves_finds_changes_and_removes_a_memory(project: Path) -> Non
         whole = await call(client, "memory_read", name="deploy-day")
         assert "We deploy on Fridays." in whole
         assert "over MCP" in whole
+        with lamina.Memory.open(project) as memory:
+            topic = memory.get("deploy-day")
+        assert topic is not None
+        assert topic.fields["origin"] == "mcp over MCP"
         assert [resource.uri for resource in (await client.list_resources()).resources] == ["lamina://memory/deploy-day"]
         [read] = (await client.read_resource("lamina://memory/deploy-day")).contents
         assert "Fridays" in getattr(read, "text", "")
@@ -106,6 +110,17 @@ def test_bad_input_gets_one_sentence_and_the_server_goes_on(project: Path) -> No
         assert {answer[:60] for answer in answers[60:]} == {
             "error: memory_save: Memory accepts 60 changes per minute from a client"[:60]
         }
+
+    talk(project, run)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.spec("U4")
+def test_100_megabytes_are_refused_and_the_server_goes_on(project: Path) -> None:
+    async def run(client: Client) -> None:
+        large = {"name": "large", "type": "project", "description": "d", "body": "x" * 100_000_000}
+        assert (await call(client, "memory_save", **large)).startswith("error: memory_save: body is too long")
+        assert await call(client, "memory_list") == "No memories yet."
 
     talk(project, run)
 

@@ -7,7 +7,9 @@ Their answer is the JSON of a hook, or `{}` for no answer.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
+from importlib import import_module
 from threading import Thread
 from typing import Any
 
@@ -22,13 +24,15 @@ PROMPT, RESULT, STOP = "hook_prompt", "hook_result", "hook_stop"
 HOOK_TOOLS = (PROMPT, RESULT, STOP)
 
 
-def load_ahead() -> None:
-    """Load what the first prompt needs, in a thread, while the client is still setting up."""
+# What the first prompt and the first result need, and what the end of the first turn needs.
+AT_START = ("lamina.mcp.hook_recall", "lamina.mcp.hook_results")
+AFTER_PROMPT = ("lamina.mcp.hook_review", "lamina.layers.l5_extract.offline")
 
-    def load() -> None:
-        from . import hook_recall, hook_results  # noqa: F401
 
-    Thread(target=load, name="lamina-load", daemon=True).start()
+def load_ahead(modules: tuple[str, ...]) -> None:
+    """Load modules in a thread, while the client is busy with something else."""
+    if not all(module in sys.modules for module in modules):
+        Thread(target=lambda: list(map(import_module, modules)), name="lamina-load", daemon=True).start()
 
 
 def answer_hook(project: ServedProject, tool: str, arguments: Mapping[str, Any]) -> str:
@@ -52,6 +56,7 @@ def _prompt(project: ServedProject, given: HookInput) -> str:
     from .hook_recall import recall_for_prompt
 
     text = recall_for_prompt(project, given, MOST_CHARS)
+    load_ahead(AFTER_PROMPT)
     return hook_answer("UserPromptSubmit", additionalContext=text) if text else NOTHING
 
 

@@ -8,20 +8,17 @@ from __future__ import annotations
 
 import hmac
 import secrets
-import socket
 from collections.abc import Callable
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import uvicorn
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ..core.errors import UsageError
+from ..disk import loopback
 from .project import ServedProject
 from .server import LaminaServer, ToolSet
 
-LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 PATH = "/mcp"
 DEFAULT_PORT = 7_411
 
@@ -40,10 +37,10 @@ class LoopbackOnly:
         await self._app(scope, receive, send)
 
     def _refusal(self, headers: dict[bytes, bytes]) -> PlainTextResponse | None:
-        if _host(headers.get(b"host", b"")) not in LOOPBACK:
+        if not loopback.is_local_host(headers.get(b"host", b"")):
             return PlainTextResponse("Only requests to this machine are answered.", 403)
         origin = headers.get(b"origin")
-        if origin is not None and urlsplit(origin.decode("latin-1")).hostname not in LOOPBACK:
+        if origin is not None and not loopback.is_local_origin(origin):
             return PlainTextResponse("Requests of other sites are refused.", 403)
         given = headers.get(b"authorization", b"").decode("latin-1")
         if not hmac.compare_digest(given.encode(), f"Bearer {self._token}".encode()):
@@ -59,28 +56,9 @@ def application(project: ServedProject, token: str, tool_set: ToolSet = "lamina"
 def serve_http(cwd: Path, *, port: int, token: str | None, tool_set: ToolSet, tell: Callable[[str], None]) -> None:
     """Serve on 127.0.0.1 until interrupted. `tell` gets the address and, if it was made here, the token."""
     secret = token or secrets.token_urlsafe(32)
-    listener = _listen(port)
+    listener = loopback.listen(port)
     tell(f"http://127.0.0.1:{listener.getsockname()[1]}{PATH}")
     if token is None:
         tell(f"Authorization: Bearer {secret}")
     config = uvicorn.Config(application(ServedProject(cwd), secret, tool_set), log_level="warning", lifespan="on")
     uvicorn.Server(config).run(sockets=[listener])
-
-
-def _listen(port: int) -> socket.socket:
-    """Listen on loopback. If the port is taken, another one is used, and the address that is told names it."""
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    for wanted in (port, 0):
-        try:
-            listener.bind(("127.0.0.1", wanted))
-        except OSError:
-            continue
-        listener.listen(128)
-        return listener
-    listener.close()
-    raise UsageError("No port on 127.0.0.1 could be opened.")
-
-
-def _host(given: bytes) -> str | None:
-    return urlsplit(f"//{given.decode('latin-1')}").hostname

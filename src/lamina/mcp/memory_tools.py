@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from ..core.blocks import Wire
 from ..core.errors import InputError, LaminaError
 from ..core.fence import escape, fence
@@ -104,7 +106,7 @@ class MemoryTools:
     def _write(self, memory: Memory, name: str, given: Wire, evidence: tuple[str, ...] = ()) -> str:
         self._project.count_change()
         fields: dict[str, Any] = {field: given[field] for field in ("type", "description", "body")}
-        done = save_for_client(memory, Draft(name, **fields, evidence=evidence), self._why())
+        done = save_for_client(memory, Draft(name, **fields, evidence=evidence, origin=origin_for(self._client)), self._why())
         if isinstance(done, Proposed):
             return f"The change waits for the user's approval. Tell them: lamina inbox accept {done.id}"
         return _outcome(done)
@@ -130,15 +132,13 @@ class MemoryTools:
         )
 
     def _why(self) -> ChangeReason:
-        return ChangeReason("agent", f"saved by {self._client} over MCP")
+        return ChangeReason("agent", f"saved by {origin_for(self._client)}")
 
 
 def save_for_client(memory: Memory, draft: Draft, why: ChangeReason) -> Saved | Proposed:
     """Save a client's memory. One about the user waits for approval: a call does not show whether the user said it."""
     if draft.type not in PERSONAL:
-        return memory.save(
-            draft.name, type=draft.type, description=draft.description, body=draft.body, evidence=draft.evidence, why=why
-        )
+        return memory.store().save(msgspec.structs.replace(draft, evidence=memory.pin(draft.evidence)), why=why)
     gated = memory.store()
     gated.check(why.who)
     return gated.inbox.propose_save(draft, why=why)
@@ -158,6 +158,11 @@ def shown(topic: Topic, age: float, *, whole: bool = False) -> str:
     more = "" if len(part) == len(body) else "\n(Cut here. memory_read shows the rest.)"
     head = f"{topic.name} ({topic.type or 'no type'}, saved {age_text(age)}): {topic.description}"
     return f"{escape(head)}\n{fence('recalled-memory', part)}{more}"
+
+
+def origin_for(client: str) -> str:
+    """Return what the file of a memory says about where it comes from."""
+    return f"{client} over MCP"
 
 
 def printable_name(client: str) -> str:

@@ -30,7 +30,7 @@ from ..memory.store.contract import ChangeReason, Proposed
 from ..memory.store.draft import Draft
 from ..memory.store.topic import PERSONAL, Kind, Topic
 from ..tools.tool import Builtin, Context, ToolOutput, failure
-from .memory_tools import printable_name, save_for_client
+from .memory_tools import origin_for, printable_name, save_for_client
 from .project import ServedProject
 
 # One call creates or deletes at most this many; each is a write with its journal.
@@ -53,7 +53,8 @@ class Entity(NamedTuple):
 class ReferenceTools:
     def __init__(self, project: ServedProject, client: str) -> None:
         self._project = project
-        self._why = ChangeReason("agent", f"saved by {printable_name(client)} over MCP")
+        self._origin = origin_for(printable_name(client))
+        self._why = ChangeReason("agent", f"saved by {self._origin}")
 
     def tools(self) -> tuple[Builtin, ...]:
         entity = _object({"name": _TEXT, "entityType": _TEXT, "observations": _TEXTS})
@@ -155,7 +156,7 @@ class ReferenceTools:
         body = listed([*map(escape_observation, entity.observations), *map(relation_item, entity.relations)])
         about = make_description("\n".join(entity.observations[:1])) or entity.name
         name = entity.topic.file if entity.topic is not None else entity.name
-        draft = Draft(name, _type(entity), f"{entity.kind}: {about}", body or f"- {entity.kind}")
+        draft = Draft(name, _type(entity), f"{entity.kind}: {about}", body or f"- {entity.kind}", origin=self._origin)
         done = save_for_client(memory, draft, self._why)
         if isinstance(done, Proposed):
             raise InputError(entity.name, "the change waits for the user's approval", f"they run `lamina inbox accept {done.id}`")

@@ -68,9 +68,9 @@ class LaminaServer:
 
     async def _list_tools(self, ctx: ServerRequestContext[Any], _: object) -> types.ListToolsResult:
         if self._project.agent is not None:
-            from .hook_tools import load_ahead
+            from .hook_tools import AT_START, load_ahead
 
-            load_ahead()
+            load_ahead(AT_START)
         return types.ListToolsResult(tools=[_defined(tool) for tool in self.tools()])
 
     async def _call_tool(self, ctx: ServerRequestContext[Any], params: types.CallToolRequestParams) -> types.CallToolResult:

@@ -70,7 +70,8 @@ def uninstall(environ: Mapping[str, str], *, dry_run: bool = False) -> AgentRepo
     }
     changes = [change_file(top / file, plan, "", dry_run=dry_run, environ=environ) for file, plan in plans.items()]
     data = top.parents[1] / "plugins" / "data" / "lamina-skills-dir"
-    remove_empty([top / "hooks", top / ".claude-plugin", top, top.parent, data], dry_run=dry_run)
+    home = top.parents[1]
+    remove_empty([top / "hooks", top / ".claude-plugin", top, top.parent, data, *data.parents[:2], home], dry_run=dry_run)
     gone = {change.path for change in changes if change.action != "kept"}
     changes += [FileChange(str(file), "kept", "yours") for file in _files(top) if str(file) not in gone]
     return AgentReport(NAME, tuple(changes), tuple(_spills(top.parents[1])), dry_run)

@@ -68,8 +68,8 @@ def uninstall(environ: Mapping[str, str], *, dry_run: bool = False) -> AgentRepo
     for name, plan in plans.items():
         change_file(home / name, plan, "", dry_run=True, environ=environ)
     changes = [change_file(home / name, plan, "", dry_run=dry_run, environ=environ) for name, plan in plans.items()]
-    remove_empty([home], dry_run=dry_run)
     found = tuple(change for change in changes if change.action != "unchanged")
+    remove_empty([home] if found else [], dry_run=dry_run)
     return AgentReport(NAME, found, () if found else ("Lamina is not installed in Codex.",), dry_run)
 
 

@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from ...core.errors import DiskError, InputError, ReadOnly
 from ...disk.settings_files import user_home
+from ...disk.temp_files import is_temp
 from ...disk.user_files import FileContent, read_whole, remove, remove_empty_directory, replace
 
 # A configuration of this size is none.
@@ -55,7 +56,9 @@ def change_file(path: Path, plan: Plan, about: str, *, dry_run: bool, environ: M
             if not dry_run:
                 _write(path, found, new, roots)
         except ReadOnly as error:
-            raise InputError(error.path, "is not writable", "check its permissions") from None
+            refused = Path(error.path)
+            where = refused.parent if is_temp(refused.name) else refused
+            raise InputError(str(where), "is not writable", "check its permissions") from None
         except DiskError:
             if attempt == _ATTEMPTS - 1 or _current(path) == found:
                 raise
