@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..maintenance.transfer.formats import FORMATS, Format
+from ..maintenance.transfer.formats import FORMATS, WRITTEN_FORMATS, Format, WrittenFormat
 from . import options
-from .console import capped, notice, print_result, sentence
+from .console import capped, notice, print_result, sentence, waiting
 
 if TYPE_CHECKING:
     from ..maintenance.transfer.import_export import TransferReport
@@ -28,37 +28,43 @@ MOST_SHOWN = 100
 @click.command("import")
 @click.argument("source", type=click.Path(path_type=Path))
 @click.option("--format", "format", type=click.Choice(FORMATS), help="Format of the source. Default: detected from its content.")
+@click.option("--project", help="The project to import, if the source has several. Default: the one named like this directory.")
 @click.option("--dry-run", is_flag=True, help="Show what would be imported and change nothing.")
 @click.option("--replace", is_flag=True, help="Overwrite existing memories that have the same name but differ.")
 @options.cwd()
 @options.as_json
 @options.only_for_user
-def import_command(source: Path, format: Format | None, dry_run: bool, replace: bool, cwd: Path, as_json: bool) -> None:
+def import_command(
+    source: Path, format: Format | None, project: str | None, dry_run: bool, replace: bool, cwd: Path, as_json: bool
+) -> None:
     """Import memories from SOURCE, a file or directory of another program."""
     from ..maintenance.transfer.import_export import import_into
+    from ..maintenance.transfer.project_choice import ProjectChoice
     from ..memory.store.contract import ChangeReason
+    from ..memory.store.scopes import project_root
 
     why = ChangeReason(who="user", why=f"imported from {source}")
-    with _opened(cwd, writing=True) as store:
-        report = import_into(store, source, format=format, dry_run=dry_run, replace=replace, why=why)
+    choice = ProjectChoice(project, project_root(cwd).name)
+    with _opened(cwd, writing=True) as store, waiting("Importing the memories"):
+        report = import_into(store, source, format=format, dry_run=dry_run, replace=replace, choice=choice, why=why)
     _print_report(report, as_json=as_json, what="Memories")
 
 
 @click.command("export")
 @click.argument("target", type=click.Path(path_type=Path))
-@click.option("--format", "format", type=click.Choice(FORMATS), required=True, help="Format to write.")
+@click.option("--format", "format", type=click.Choice(WRITTEN_FORMATS), required=True, help="Format to write.")
 @click.option("--dry-run", is_flag=True, help="Show what would be written and change nothing.")
 @click.option("--replace", is_flag=True, help="Overwrite existing files that differ.")
 @options.cwd()
 @options.as_json
-def export_command(target: Path, format: Format, dry_run: bool, replace: bool, cwd: Path, as_json: bool) -> None:
+def export_command(target: Path, format: WrittenFormat, dry_run: bool, replace: bool, cwd: Path, as_json: bool) -> None:
     """Write all memories to TARGET in the format of another program.
 
     TARGET is a directory for claude-code and codex, and a file for the other formats.
     """
     from ..maintenance.transfer.import_export import export_from
 
-    with _opened(cwd, writing=False) as store:
+    with _opened(cwd, writing=False) as store, waiting("Writing the memories"):
         report = export_from(store, target, format, replace=replace, dry_run=dry_run)
     _print_report(report, as_json=as_json, what="Files")
 

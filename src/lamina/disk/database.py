@@ -1,6 +1,6 @@
-"""Opens SQLite files that only cache what other files say, so that losing one loses nothing.
+"""Opens SQLite files: our own, which only cache what other files say, so that losing one loses nothing; other programs' for reading.
 
-Owns the file's mode (0600), its version and its replacement. A file that is damaged, of another version or not a database is
+Owns our file's mode (0600), its version and its replacement. A file that is damaged, of another version or not a database is
 removed and made anew; where nothing can be written, the database lives in memory. A crash at any line leaves the last committed
 transaction. Two processes may use a file at once: writers wait for each other.
 """
@@ -33,6 +33,14 @@ def open_database(path: Path | None, schema: str, version: int) -> sqlite3.Conne
                 with suppress(DiskError):
                     remove_database(path)
     return _prepared(sqlite3.connect(":memory:", isolation_level=None), schema, version)
+
+
+def open_foreign(path: Path) -> sqlite3.Connection:
+    """Open another program's database for reading. Without a write-ahead log nobody is writing, and no file appears next to it."""
+    options = "mode=ro" if os.path.exists(f"{path}-wal") else "mode=ro&immutable=1"
+    found = sqlite3.connect(f"{path.resolve().as_uri()}?{options}", uri=True, timeout=WAIT, isolation_level=None)
+    found.execute("PRAGMA query_only=ON")
+    return found
 
 
 def remove_database(path: Path) -> bool:

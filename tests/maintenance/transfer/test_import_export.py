@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from lamina.core.errors import DiskError, InputError, LaminaError, PathRefused
-from lamina.maintenance.transfer.formats import FORMATS, MOST_BYTES, MOST_FILE_BYTES, Format
+from lamina.maintenance.transfer.formats import MOST_BYTES, MOST_FILE_BYTES, WRITTEN_FORMATS, WrittenFormat
 from lamina.maintenance.transfer.import_export import MOST_PROBLEMS, export_from, import_into
 from lamina.memory.store.contract import ChangeReason, Proposed, Saved
 from lamina.memory.store.directory import DirectoryStore
@@ -19,7 +19,7 @@ from lamina.memory.store.in_memory import InMemoryStore
 from lamina.memory.store.topic import Topic
 
 WHY = ChangeReason(who="user", why="imported")
-TARGETS: dict[Format, str] = {
+TARGETS: dict[WrittenFormat, str] = {
     "claude-code": "memory",
     "codex": "memories",
     "agents-md": "AGENTS.md",
@@ -56,8 +56,8 @@ def told(found: InMemoryStore | DirectoryStore) -> list[tuple[str, str, str | No
 
 
 @pytest.mark.spec("B13")
-@pytest.mark.parametrize("format", FORMATS)
-def test_an_export_comes_back_into_an_empty_store(store: DirectoryStore, tmp_path: Path, format: Format) -> None:
+@pytest.mark.parametrize("format", WRITTEN_FORMATS)
+def test_an_export_comes_back_into_an_empty_store(store: DirectoryStore, tmp_path: Path, format: WrittenFormat) -> None:
     target = tmp_path / "out" / TARGETS[format]
     report = export_from(store, target, format)
     assert {item.outcome for item in report.items} == {"created"}
@@ -74,8 +74,8 @@ def test_an_export_comes_back_into_an_empty_store(store: DirectoryStore, tmp_pat
 
 
 @pytest.mark.spec("B13")
-@pytest.mark.parametrize("format", FORMATS)
-def test_what_was_imported_goes_out_as_it_came(tmp_path: Path, store: DirectoryStore, format: Format) -> None:
+@pytest.mark.parametrize("format", WRITTEN_FORMATS)
+def test_what_was_imported_goes_out_as_it_came(tmp_path: Path, store: DirectoryStore, format: WrittenFormat) -> None:
     first, second = tmp_path / "1" / TARGETS[format], tmp_path / "2" / TARGETS[format]
     export_from(store, first, format)
     other = InMemoryStore()
@@ -156,7 +156,7 @@ def test_a_store_that_asks_first_is_reported_so(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("format", ["claude-code", "codex", "mcp-memory", "mem0"])
 def test_a_file_that_is_there_with_other_content_is_kept_until_replacing_is_asked_for(
-    store: DirectoryStore, tmp_path: Path, format: Format
+    store: DirectoryStore, tmp_path: Path, format: WrittenFormat
 ) -> None:
     target = tmp_path / "out" / TARGETS[format]
     export_from(store, target, format)
@@ -207,7 +207,7 @@ def test_an_export_does_not_leave_its_target_through_a_link(store: DirectoryStor
 @pytest.mark.parametrize(
     ("format", "made"), [("mem0", "directory"), ("codex", "file"), ("claude-code", "file"), ("agents-md", "directory")]
 )
-def test_a_target_of_the_wrong_kind_is_refused(store: DirectoryStore, tmp_path: Path, format: Format, made: str) -> None:
+def test_a_target_of_the_wrong_kind_is_refused(store: DirectoryStore, tmp_path: Path, format: WrittenFormat, made: str) -> None:
     target = tmp_path / "target"
     target.mkdir() if made == "directory" else target.write_text("x")
     with pytest.raises(InputError, match=f"is a {made}"):
@@ -229,7 +229,7 @@ def test_without_memories_nothing_is_written(tmp_path: Path) -> None:
 # Hostile sources
 
 
-def refused(source: Path, format: Format | None = None) -> str:
+def refused(source: Path, format: WrittenFormat | None = None) -> str:
     store = InMemoryStore()
     with pytest.raises(LaminaError) as caught:
         import_into(store, source, format=format, why=WHY)
@@ -260,7 +260,7 @@ def test_a_source_of_a_gigabyte_is_refused_unread(tmp_path: Path) -> None:
     ],
 )
 def test_a_source_that_is_broken_is_refused_in_one_sentence(
-    tmp_path: Path, data: bytes, format: Format | None, sentence: str
+    tmp_path: Path, data: bytes, format: WrittenFormat | None, sentence: str
 ) -> None:
     (tmp_path / "source").write_bytes(data)
     assert refused(tmp_path / "source", format) == sentence
@@ -323,6 +323,7 @@ def test_names_that_climb_stay_inside_the_store(store: DirectoryStore, tmp_path:
     assert all(file.suffix == ".md" for file in store.root.path.iterdir() if not file.name.startswith("."))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.spec("B13", "B3")
 def test_ten_thousand_memories_are_read_and_more_are_refused(tmp_path: Path) -> None:
     rows = [{"id": str(number), "memory": f"Fact number {number}"} for number in range(10_001)]
@@ -333,6 +334,7 @@ def test_ten_thousand_memories_are_read_and_more_are_refused(tmp_path: Path) -> 
     assert refused(tmp_path / "m.json") == "SOURCE: contains 10,001 memories, and the limit is 10,000; import it in parts."
 
 
+@pytest.mark.exhaustive
 def test_thousands_of_memories_of_one_name_get_a_number_each(tmp_path: Path) -> None:
     rows = [{"id": str(number), "memory": "Same words here\n" + str(number)} for number in range(3_000)]
     (tmp_path / "m.json").write_bytes(msgspec.json.encode(rows))

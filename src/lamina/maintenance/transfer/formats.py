@@ -1,4 +1,4 @@
-"""The supported formats, and how the format of a source (a file or a directory of text files) is detected.
+"""The supported formats, and how the format of a source (a file, a directory of text files or a database) is detected.
 
 Owns the closed set of formats and what is opened in a source. Invariants: detection depends only on the content and the name;
 if two formats match, the more specific one wins, and if none does, the error lists the formats. Any source takes bounded
@@ -20,44 +20,55 @@ from ...disk.faults import reporting
 from ...disk.files import read_head
 from ...disk.trees.rootdir import RootDir
 from ...disk.user_files import open_regular
-from . import mcp_memory, mem0
+from . import basic_memory, claude_mem, mcp_memory, mem0
 from .agents_md import read_agents_md
 from .claude_code import read_claude_code
 from .codex import HANDBOOK, is_codex, read_codex
 from .portable_topic import Imported, document
+from .project_choice import ANY_PROJECT, ProjectChoice
 
-Format: TypeAlias = Literal["claude-code", "codex", "agents-md", "mcp-memory", "mem0"]
-FORMATS: tuple[Format, ...] = get_args(Format)
+WrittenFormat: TypeAlias = Literal["claude-code", "codex", "agents-md", "mcp-memory", "mem0"]
+Format: TypeAlias = WrittenFormat | Literal["basic-memory", "claude-mem"]
+WRITTEN_FORMATS: tuple[WrittenFormat, ...] = get_args(WrittenFormat)
+# The formats that can be read; the last two are not written.
+FORMATS: tuple[Format, ...] = (*WRITTEN_FORMATS, "basic-memory", "claude-mem")
 
 # Ten times the size of ten thousand ordinary memories.
 MOST_BYTES = 64 << 20
 # A larger file is not a memory: the store's own limit is a quarter of this.
 MOST_FILE_BYTES = 1 << 20
 MOST_FILES = 20_000
-# Codex keeps its notes three levels deep.
-DEEPEST = 5
+# Codex keeps its notes three levels deep; folders of notes are rarely deeper than this.
+DEEPEST = 8
 SUFFIXES = (".md",)
 
 
 class MemorySource(NamedTuple):
-    """The text files of a source: relative path → text, or the single file under its name."""
+    """The text files of a source: relative path → text, or the single file under its name. A database has rows instead."""
 
     name: str
     files: Mapping[str, str]
     times: Mapping[str, float]
     is_directory: bool
+    rows: claude_mem.ClaudeMemRows | None = None
 
     @property
     def text(self) -> str:
         return next(iter(self.files.values()), "")
 
 
-def read_source(path: Path) -> tuple[MemorySource, list[str]]:
-    """Return the source and a message for each skipped file; InputError or DiskError if it cannot be read."""
+def read_source(path: Path, choice: ProjectChoice = ANY_PROJECT) -> tuple[MemorySource, list[str]]:
+    """Return the source and a message for each skipped file; InputError or DiskError if it cannot be read.
+
+    `choice` chooses among the projects of a program that keeps them all in one place.
+    """
     name = os.fspath(path)
     if "\0" in name:
         raise InputError(ascii(name), "is not a valid path")
     real = Path(os.path.realpath(path))
+    if (database := claude_mem.database_at(real)) is not None:
+        return MemorySource(name, {}, {}, False, claude_mem.read_rows(database, choice)), []
+    real = basic_memory.notes_at(real, choice) or real
     if real.is_dir():
         return _directory(real, name)
     fd = open_regular(real)
@@ -114,14 +125,24 @@ def _walk(root: RootDir, rel: str, depth: int) -> Iterator[tuple[str, int, float
 
 def detect(source: MemorySource) -> Format:
     """Return the format of the source; InputError if none matches."""
-    if source.is_directory:
-        notes = any(file.endswith(".md") for file in source.files)
-        found: Format | None = "codex" if is_codex(source.files) else "claude-code" if notes else None
+    found: Format | None
+    if source.rows is not None:
+        found = "claude-mem"
+    elif source.is_directory:
+        found = _of_directory(source.files)
     else:
         found = _of_file(source)
     if found is None:
         raise InputError(source.name, "is in an unknown format", f"choose one with --format ({', '.join(FORMATS)})")
     return found
+
+
+def _of_directory(files: Mapping[str, str]) -> Format | None:
+    if is_codex(files):
+        return "codex"
+    if any(map(basic_memory.is_note, files.values())):
+        return "basic-memory"
+    return "claude-code" if any(file.endswith(".md") for file in files) else None
 
 
 def _of_file(source: MemorySource) -> Format | None:
@@ -134,6 +155,8 @@ def _of_file(source: MemorySource) -> Format | None:
         return "mem0" if mem0.looks_like(whole) else None
     if is_codex({HANDBOOK: text}):
         return "codex"
+    if basic_memory.is_note(source.text):
+        return "basic-memory"
     if read_front_matter(source.text).fields.keys() & {"name", "description", "type", "metadata"}:
         return "claude-code"
     name = Path(source.name).name.casefold()
@@ -153,6 +176,12 @@ def read(source: MemorySource, format: Format) -> Imported:
             return mcp_memory.read_mcp_memory(_one(source, "memory.jsonl"))
         case "mem0":
             return mem0.read_mem0(_one(source, "its JSON file"))
+        case "basic-memory":
+            return basic_memory.read_basic_memory(source.files, times=source.times)
+        case "claude-mem":
+            if source.rows is None:
+                raise InputError(source.name, "is not a claude-mem database", "pass ~/.claude-mem or its claude-mem.db")
+            return claude_mem.read_claude_mem(source.rows)
         case _:
             assert_never(format)
 

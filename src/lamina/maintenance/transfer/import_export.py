@@ -27,11 +27,12 @@ from ...memory.store.topic import name_key
 from .agents_md import write_agents_md
 from .claude_code import merged_index, write_claude_code
 from .codex import write_codex
-from .formats import MOST_BYTES, Format, MemorySource, detect, read, read_source
+from .formats import MOST_BYTES, Format, MemorySource, WrittenFormat, detect, read, read_source
 from .mcp_memory import write_mcp_memory
 from .mem0 import write_mem0
 from .plan import IMPORTED, MOST_TOPICS, Outcome, TransferItem, plan, to_portable
 from .portable_topic import Imported, PortableTopic
+from .project_choice import ANY_PROJECT, ProjectChoice
 
 # Problems listed in a report; the rest is counted.
 MOST_PROBLEMS = 50
@@ -60,10 +61,11 @@ def import_into(
     format: Format | None = None,
     dry_run: bool = False,
     replace: bool = False,
+    choice: ProjectChoice = ANY_PROJECT,
     why: ChangeReason,
 ) -> TransferReport:
     """Import every memory of `source` into the store; InputError if the source is not in the given format."""
-    found, skipped = read_source(source)
+    found, skipped = read_source(source, choice)
     kind = format if format is not None else detect(found)
     # Keyed by name, since a save finds existing memories by name.
     there = {name_key(topic.name): topic for topic in store.topics()}
@@ -113,7 +115,7 @@ class FileWrite(NamedTuple):
 
 
 def export_from(
-    store: MemoryStore, target: Path, format: Format, *, replace: bool = False, dry_run: bool = False
+    store: MemoryStore, target: Path, format: WrittenFormat, *, replace: bool = False, dry_run: bool = False
 ) -> TransferReport:
     """Export every memory of the store to `target`: a directory for claude-code and codex, a file for the other formats."""
     if "\0" in os.fspath(target):
@@ -134,7 +136,7 @@ def export_from(
     return TransferReport(format, os.fspath(target), dry_run, items, cut)
 
 
-def _writes(topics: Sequence[PortableTopic], target: Path, format: Format, replace: bool) -> list[FileWrite]:
+def _writes(topics: Sequence[PortableTopic], target: Path, format: WrittenFormat, replace: bool) -> list[FileWrite]:
     match format:
         case "claude-code":
             return _in_directory(write_claude_code([_ended(topic) for topic in topics]), target, replace)

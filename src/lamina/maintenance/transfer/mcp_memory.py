@@ -112,6 +112,12 @@ def _entity(topic: PortableTopic) -> tuple[dict[str, Any], list[Relation]]:
     return row | ({"lamina": extras} if extras else {}), [*related, *hidden]
 
 
+def as_saved_by_server(topic: PortableTopic) -> PortableTopic:
+    """Return a memory as it reads back after the server has saved the file, which drops the key `lamina`."""
+    row, related = _entity(topic)
+    return _topic({key: value for key, value in row.items() if key != "lamina"}, related)
+
+
 def _hidden(value: object) -> list[Relation]:
     """Return relations that cannot be written as list items, from their field; empty if the field is not ours."""
     found = list[Relation]()

@@ -17,7 +17,18 @@ from ...core.errors import InputError
 from ...memory.store.draft import CleanDraft, Draft, clean_draft
 from ...memory.store.topic import NAME_CHARS, ORIGIN, Topic, evidence_of, name_key, one_line, origin_of, short_digest
 from .formats import Format
-from .portable_topic import Imported, PortableTopic, document, format_date, in_comment, parse_date, without_date, without_field
+from .mcp_memory import as_saved_by_server
+from .portable_topic import (
+    Imported,
+    PortableTopic,
+    document,
+    format_date,
+    in_comment,
+    make_description,
+    parse_date,
+    without_date,
+    without_field,
+)
 
 Outcome: TypeAlias = Literal["created", "replaced", "unchanged", "conflict", "refused", "proposed"]
 
@@ -74,19 +85,23 @@ def plan(imported: Imported, there: Mapping[str, Topic], *, origin: Format, repl
         except InputError as error:
             items.append(TransferItem(one_line(topic.name, NAME_CHARS), "refused", error.problem))
         else:
-            items.append(_decided(wish, there.get(name_key(wish.draft.name)), replace))
+            items.append(_decided(wish, there.get(name_key(wish.draft.name)), origin, replace))
     return ImportPlan(tuple(items), tuple(problems))
 
 
-def _decided(wish: CleanDraft, old: Topic | None, replace: bool) -> TransferItem:
+def _decided(wish: CleanDraft, old: Topic | None, origin: Format, replace: bool) -> TransferItem:
     draft = wish.draft
     if old is None:
         return TransferItem(draft.name, "created", wish=wish)
+    # The source has no description, so the reader took a line of the text.
+    if origin == "basic-memory" or draft.description == make_description(draft.body):
+        draft = msgspec.structs.replace(draft, description=old.description)
+        wish = wish._replace(draft=draft)
     # A save without a type or evidence keeps the existing ones.
     same = {
         "type": draft.type in (None, old.type),
         "description": draft.description == old.description,
-        "body": says_the_same(draft.body, old.body),
+        "body": says_the_same(draft.body, old.body) or (origin == "mcp-memory" and draft.body == _from_server(old)),
         "evidence": not draft.evidence or draft.evidence == evidence_of(old),
     }
     differs = [name for name, kept in same.items() if not kept]
@@ -141,13 +156,23 @@ def with_footer(topic: PortableTopic, origin: Format) -> tuple[str, str | None]:
     return f"{body}\n<!-- lamina:import {in_comment(data)} -->\n", left_out
 
 
+def _from_server(old: Topic) -> str:
+    """Return the body of a memory as it reads back once it was exported and the MCP memory server has saved its file."""
+    body = with_footer(as_saved_by_server(to_portable(old)), "mcp-memory")[0]
+    return body if not body or body.endswith("\n") else f"{body}\n"
+
+
 def says_the_same(body: str, now: str) -> bool:
-    """Return whether an imported body equals the existing one; an import comment with only a date makes no difference."""
+    """Return whether an imported body equals the existing one. The date in an import comment makes no difference."""
+    text, fields = _without_footer(body)
+    old_text, old_fields = _without_footer(now)
+    return text == old_text and fields == old_fields
+
+
+def _without_footer(body: str) -> tuple[str, Any]:
     found = _FOOTER.search(body)
-    if body == now or found is None:
-        return body == now
-    data = _data(found["data"])
-    return data is not None and "fields" not in data and body[: found.start()] == now
+    data = _data(found["data"]) if found else None
+    return (body, None) if found is None or data is None else (body[: found.start()], data.get("fields"))
 
 
 def to_portable(topic: Topic) -> PortableTopic:
