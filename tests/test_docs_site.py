@@ -22,7 +22,7 @@ def check(root: Path, page: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("page", ["commands", "errors", pytest.param("week", marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("page", ["commands", *(pytest.param(page, marks=pytest.mark.exhaustive) for page in ("errors", "week"))])
 def test_a_generated_page_is_current(page: str) -> None:
     done = check(ROOT, page)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -57,3 +57,13 @@ def test_the_site_loads_nothing_from_another_host() -> None:
 def test_every_public_name_is_in_the_reference() -> None:
     shown = set(re.findall(r"^::: lamina\.(\w+)$", (ROOT / "docs" / "api.md").read_text("utf-8"), re.MULTILINE))
     assert shown - {"testing"} == {*lamina.__all__} - {"LaminaError", "__version__"}
+
+
+@pytest.mark.spec("V1")
+def test_each_view_of_the_page_has_its_pictures_and_they_are_small() -> None:
+    pictures = ROOT / "docs" / "images" / "ui"
+    views = {path.name.split("-")[0] for path in pictures.iterdir()}
+    assert views >= {"overview", "sessions", "session", "request", "memories", "dreams", "search", "replay", "settings"}
+    made = {f"{view}-{width}-{theme}.png" for view in views for width in (1_400, 360) for theme in ("light", "dark")}
+    assert {path.name for path in pictures.iterdir()} == made
+    assert [path.name for path in pictures.iterdir() if path.stat().st_size > 60_000] == []

@@ -21,7 +21,7 @@ import lamina
 
 # A library user adds these to an agent of theirs: the list grows only with a decision.
 BASE = {"click", "msgspec", "prompt-toolkit", "pyyaml", "rich"}
-EXTRAS = {"anthropic", "openai", "dense", "flags", "mcp", "all", "test", "docs", "dev"}
+EXTRAS = {"anthropic", "openai", "dense", "flags", "mcp", "web", "all", "test", "docs", "dev"}
 
 # Where the name to import is not the name to install.
 IMPORTED_AS = {

@@ -31,6 +31,7 @@ GROUPS = {
         "chat": "Start an interactive chat, or answer one prompt with -p.",
     },
     "Look": {
+        "ui": "Show memories, sessions, what filled the window and what it cost, in the browser.",
         "search": "Search memories and sessions of Lamina, Claude Code, Codex and pi for QUERY, best match first.",
         "sessions": "List, show, search, edit and clean up recorded sessions.",
         "context": "Show what fills the context window of a session, or with --turn the content of one request.",
@@ -68,6 +69,7 @@ MODULES = {
     "hook": ".mcp.hook_command",
     "import": "portable",
     "mcp": ".mcp.command",
+    "ui": ".web.command",
     "uninstall": "install",
 }
 

@@ -1,7 +1,7 @@
-"""Adds a permission rule to the local settings of a working tree, when the user answers "always". Lamina changes nothing else
-there.
+"""Changes settings files for the user: adds a permission rule to the local settings of a working tree, when the user answers
+"always", and sets one value of the user's own file, when the user chose it on the page.
 
-Owns the edit. Invariants: the rest of the file is preserved, including unknown keys and their order; a file that is not valid
+Owns the edits. Invariants: the rest of the file is preserved, including unknown keys and their order; a file that is not valid
 JSON is left alone, with an error that names the line. No link is followed, so a repository cannot redirect the write.
 
 A crash at any line leaves the old file or the new one. A crash between the local file and the record of trust leaves a rule that
@@ -20,11 +20,13 @@ from ..core.errors import SettingError
 from ..core.settings import Permissions
 from .home.trust import enabled, trust, trusted
 from .locks.lock_file import guard
-from .settings_files import LOCAL_PATH, MOST_BYTES
+from .settings_files import FILE_NAME, LOCAL_PATH, MOST_BYTES
 from .trees.rootdir import RootDir
+from .user_files import read_whole, replace
 
 # In the home directory, not in the working tree, where it would be one more file to explain.
 _GUARD = ".local-settings.lock"
+_USER_GUARD = ".user-settings.lock"
 
 
 def add_local_rule(home: str | os.PathLike[str], cwd: str | os.PathLike[str], rule: str) -> bool:
@@ -46,6 +48,55 @@ def add_local_rule(home: str | os.PathLike[str], cwd: str | os.PathLike[str], ru
         trust(home, cwd)
         return True
     return trusted(home, cwd)
+
+
+def set_user_setting(home: str | os.PathLike[str], key: str, value: object, *, expected: object) -> None:
+    """Set a key such as `lamina.notes.firstAt` in the user's settings file; None removes it.
+
+    Raises ChangedSetting if the file has another value than `expected`, where None means that the key is not in the file.
+    """
+    path = Path(home) / FILE_NAME
+    with guard(Path(home) / _USER_GUARD):
+        before = read_whole(path, MOST_BYTES)
+        old = before.data if before is not None else b""
+        data = _object(old, str(path))
+        *groups, last = key.split(".")
+        inner = data
+        for name in groups:
+            inner = inner.setdefault(name, {})
+            if not isinstance(inner, dict):
+                raise SettingError(key, str(path), f"{name} is not an object", "fix the file, then try again")
+        if inner.get(last) != expected:
+            raise ChangedSetting(key, str(path), inner.get(last))
+        if value is None:
+            inner.pop(last, None)
+        else:
+            inner[last] = value
+        target = os.path.realpath(path) if os.path.islink(path) else None
+        roots = (path.parent,) if target is None else (os.path.dirname(target),)
+        replace(path, _text(data, old, str(path)), expect=before and before.version, roots=roots)
+
+
+def user_document(home: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the content of the user's settings file. Raises SettingError if it cannot be changed as it is."""
+    path = Path(home) / FILE_NAME
+    before = read_whole(path, MOST_BYTES)
+    return _object(before.data if before is not None else None, str(path))
+
+
+def value_in(document: object, key: str) -> object:
+    """Return what a settings file has under a key; None if it has nothing there."""
+    for name in key.split("."):
+        document = document.get(name) if isinstance(document, dict) else None
+    return document
+
+
+class ChangedSetting(SettingError):
+    """The file has another value than the one that was shown."""
+
+    def __init__(self, key: str, path: str, found: object) -> None:
+        super().__init__(key, path, "was changed in the meantime", "look at it again before you change it")
+        self.found = found
 
 
 def _only_added(before: dict[str, Any], after: dict[str, Any], rule: str) -> bool:

@@ -71,12 +71,12 @@ def git_status(cwd: Path, *, environ: Mapping[str, str], seconds: float = SECOND
     if repository is None:
         return None
     head = head_of(repository)
-    git = _program(environ, repository)
+    git = find_git(environ, repository)
     answers = _ask(git, repository, head, environ, seconds) if git is not None else {}
     return "\n".join(_report(head, default_branch(repository), answers))
 
 
-def _program(environ: Mapping[str, str], repository: GitRepository) -> str | None:
+def find_git(environ: Mapping[str, str], repository: GitRepository) -> str | None:
     """Find git on the user's PATH, never inside the working tree."""
     directories = [directory for directory in environ.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(directory)]
     outside = [directory for directory in directories if not Path(os.path.realpath(directory)).is_relative_to(repository.top)]
@@ -96,14 +96,14 @@ def _ask(git: str, repository: GitRepository, head: GitHead, environ: Mapping[st
     settings = [word for name, value in comparison_settings(repository).items() for word in ("-c", f"{name}={value}")]
     line = [git, "--no-pager", *settings]
     with _copied_index(repository) as index:
-        given = {**_environment(repository, environ), "GIT_INDEX_FILE": str(index)}
+        given = {**git_variables(repository, environ), "GIT_INDEX_FILE": str(index)}
         if index == repository.git / "index":
             line += [
                 "-c",
                 "diff.autoRefreshIndex=false",
             ]  # no copy could be made: better to list a file too many than to write the index
-        started = {name: _start([*line, *command], repository.top, given, seconds) for name, command in commands.items()}
-        return {name: _answer(running) for name, running in started.items()}
+        started = {name: start_git([*line, *command], repository.top, given, seconds) for name, command in commands.items()}
+        return {name: read_answer(running) for name, running in started.items()}
 
 
 @contextmanager
@@ -125,7 +125,7 @@ def _copied_index(repository: GitRepository) -> Iterator[Path]:
         yield spool.path
 
 
-def _environment(repository: GitRepository, environ: Mapping[str, str]) -> dict[str, str]:
+def git_variables(repository: GitRepository, environ: Mapping[str, str]) -> dict[str, str]:
     return {
         **git_environ(environ, EMPTY_REPOSITORY),
         # Git looks for the user's excludes file here, as it does in the home directory.
@@ -138,7 +138,7 @@ def _environment(repository: GitRepository, environ: Mapping[str, str]) -> dict[
     }
 
 
-def _start(command: Sequence[str], top: Path, environ: Mapping[str, str], seconds: float) -> GitProcess | None:
+def start_git(command: Sequence[str], top: Path, environ: Mapping[str, str], seconds: float) -> GitProcess | None:
     try:
         process = subprocess.Popen(
             command,
@@ -157,22 +157,27 @@ def _start(command: Sequence[str], top: Path, environ: Mapping[str, str], second
     return GitProcess(process, deadline)
 
 
-def _answer(running: GitProcess | None) -> GitAnswer:
+def read_answer(running: GitProcess | None) -> GitAnswer:
     if running is None:
         return GitAnswer((), False)
+    data, ended_well = read_output(running, MOST_OUTPUT)
+    fields = data[:MOST_OUTPUT].decode("utf-8", "replace").split("\0")
+    # The part after the last NUL is empty or a truncated field.
+    return GitAnswer(tuple(fields[:-1]), ended_well)
+
+
+def read_output(running: GitProcess, most: int) -> tuple[bytes, bool]:
+    """Return what git prints and whether it ended well. Output of more than `most` bytes is cut after one more, and git is stopped."""
     process, deadline = running
     try:
         assert process.stdout is not None
         with process.stdout as pipe:
-            data = pipe.read(MOST_OUTPUT + 1)
-        if len(data) > MOST_OUTPUT:
+            data = pipe.read(most + 1)
+        if len(data) > most:
             signal_group(process)
-        code = process.wait()
+        return data, process.wait() == 0
     finally:
         deadline.cancel()
-    fields = data[:MOST_OUTPUT].decode("utf-8", "replace").split("\0")
-    # The part after the last NUL is empty or a truncated field.
-    return GitAnswer(tuple(fields[:-1]), code == 0)
 
 
 def _report(head: GitHead, main: str | None, answers: Mapping[str, GitAnswer]) -> list[str]:

@@ -270,6 +270,7 @@ LINES: dict[str, str] = {
     # /forget
     "No matches found.": "没有找到。",
     "Nothing was removed.": "没有删除任何内容。",
+    "Would be removed: {counts}.": "将删除：{counts}。",
     "Removed: {counts}.": "已删除：{counts}。",
     "{n} in {kind}": "{kind}中 {n} 处",
     "{kind}: {path} ({n} place[s])": "{kind}：{path}（{n} 处）",

@@ -50,6 +50,7 @@ class Kind(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     join: Callable[[T, T], T] = lambda higher, lower: higher
     least: Callable[[Any, Any], T] = _unordered  # the more restrictive of two: the most an untrusted working tree may set
     show: Callable[[T], object] = lambda value: value
+    options: tuple[str, ...] = ()  # all accepted values, if a form can list them
 
     def read(self, raw: object) -> ReadValue[T]:
         return self.reader(raw, self.says)
@@ -167,7 +168,10 @@ def free_text(longest: int = LONGEST_TEXT) -> Kind[str]:
 
 
 def one_of(*options: str) -> Kind[str]:
-    return one_value("one of " + ", ".join(options), lambda raw: raw if isinstance(raw, str) and raw in options else None)
+    def accept(raw: Any) -> str | None:
+        return raw if isinstance(raw, str) and raw in options else None
+
+    return one_value("one of " + ", ".join(options), accept, options=options)
 
 
 def _address(form: str) -> Callable[[Any], str | None]:

@@ -1,0 +1,194 @@
+"""The page in a real browser over a large home: first view, clicks, memory, CPU when idle, and how fast a running session is followed.
+
+    python bench/page.py [--sessions 2000] [--bytes 200000] [--memories 10000] [--requests 5000] [--keep DIR]
+
+Makes the home (bench/source_home.py), a session with many requests (tests/web/made_home.py) and memories, and starts `lamina ui`
+in its own process, once without an index and once with one. Needs playwright and a Chromium; LAMINA_TEST_BROWSER names another.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from playwright.sync_api import Page, sync_playwright
+
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
+
+from source_home import make  # noqa: E402
+from tests.web.conftest import ARGUMENTS, find_browser  # noqa: E402
+from tests.web.made_home import long_session, window_session  # noqa: E402
+
+LONG = "10000000-0000-4000-8000-000000000001"
+RUNNING = "20000000-0000-4000-8000-000000000002"
+IDLE_SECONDS = 10
+
+
+def memories(person: Path, count: int) -> None:
+    """Memories of twenty projects, as Lamina keeps them."""
+    for number in range(count):
+        directory = person / ".lamina/projects" / f"-work-project-{number % 20}" / "memory"
+        directory.mkdir(parents=True, exist_ok=True)
+        text = f"The service {number} listens on port {8_000 + number % 1_000}."
+        head = f"---\nname: port-{number}\ndescription: {text}\ntype: project\n---\n"
+        (directory / f"project_port_{number}.md").write_text(f"{head}{text}\n", "utf-8")
+
+
+def fill(person: Path, arguments: argparse.Namespace) -> None:
+    make(person, arguments.sessions, arguments.bytes)
+    memories(person, arguments.memories)
+    project = person / ".claude/projects/-work-shop-api"
+    long_session(project / f"{LONG}.jsonl", "/work/shop-api", arguments.requests).write()
+    window_session(project / f"{RUNNING}.jsonl", "/work/shop-api").write()
+
+
+def start(person: Path) -> tuple[subprocess.Popen[str], str, float]:
+    environ = {**os.environ, "HOME": str(person), "LAMINA_HOME": str(person / ".lamina")}
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "PI_CODING_AGENT_DIR"):
+        environ.pop(name, None)
+    began = time.perf_counter()
+    command = [sys.executable, "-c", "from lamina.cli.main import main; main()", "ui", "--json", "--port", "7499"]
+    server = subprocess.Popen(command, env=environ, cwd=person, stdout=subprocess.PIPE, text=True)
+    assert server.stdout is not None
+    return server, str(json.loads(server.stdout.readline())["url"]), began
+
+
+def memory_mb(pid: int) -> float:
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmHWM"):
+            return int(line.split()[1]) / 1_000
+    return 0.0
+
+
+def cpu_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def show(name: str, value: float, unit: str, most: float | None = None, used: float | None = None) -> None:
+    limit = f"   (at most {most:g})" if most is not None else ""
+    busy = f"   server CPU {used:.0f} ms" if used is not None else ""
+    print(f"{name:58}{value:>10.1f} {unit}{limit}{busy}", flush=True)
+
+
+def step(server: int, name: str, act: Callable[[], object], most: float | None = None) -> None:
+    """Show how long an act takes, and how long the server works for it: on a busy machine the second is what counts."""
+    before, began = cpu_seconds(server), time.perf_counter()
+    act()
+    show(name, 1_000 * (time.perf_counter() - began), "ms", most, 1_000 * (cpu_seconds(server) - before))
+
+
+def clicks(server: int, page: Page, base: str, memories: bool) -> None:
+    long = f"{base}/sessions/claude-code/{LONG}"
+    page.goto(f"{base}/sessions")
+    step(server, "sessions list, again", lambda: page.goto(f"{base}/sessions"), 200)
+    step(server, "sessions list, filtered", lambda: page.goto(f"{base}/sessions?q=redis&sort=dearest"), 200)
+
+    def opened() -> None:
+        page.goto(long, wait_until="commit")
+        page.locator("#chart path.area").first.wait_for()
+
+    step(server, "the long session, first time, chart drawn", opened)
+    step(server, "the long session, again, chart drawn", opened)
+    page.locator("#blocks:not([aria-busy])").wait_for(timeout=60_000)
+
+    def selected() -> None:
+        page.keyboard.press("ArrowLeft")
+        page.locator(f'#req[data-number="{int(page.url.rpartition("=")[2])}"]').wait_for()
+
+    step(server, "select a request: its panel", selected, 200)
+    step(server, "... and its blocks", lambda: page.locator("#blocks:not([aria-busy])").wait_for(timeout=60_000))
+
+    def turn() -> None:
+        page.click("#d3 > summary")
+        page.locator("#d3 .ev .call").first.wait_for()
+
+    step(server, "open a turn", turn, 200)
+    if memories:
+        page.goto(f"{base}/memories")
+        step(server, "memories, again", lambda: page.goto(f"{base}/memories"), 200)
+
+
+def live(page: Page, base: str, person: Path) -> None:
+    path = person / ".claude/projects/-work-shop-api" / f"{RUNNING}.jsonl"
+    session = window_session(path, "/work/shop-api")
+    session.write()
+    page.goto(f"{base}/sessions/claude-code/{RUNNING}?r=9999")
+    page.locator("#chart path.area").first.wait_for()
+    page.locator("html[data-live]").wait_for(state="attached")
+    page.wait_for_timeout(1_500)
+    waits = []
+    for number in range(5):
+        known, count = len(session.rows), int(page.locator(".scrub").get_attribute("max") or 0)
+        session.user(f"And step {number}?")
+        session.answer({"type": "text", "text": "Done."})
+        with open(path, "a", encoding="utf-8") as file:
+            file.write("".join(json.dumps(row) + "\n" for row in session.rows[known:]))
+        began = time.perf_counter()
+        page.locator(f'.scrub[max="{count + 1}"]').wait_for(state="attached")
+        waits.append(1_000 * (time.perf_counter() - began))
+    show("a running session is followed after (worst of 5)", max(waits), "ms", 1_000)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name, default in (("sessions", 2_000), ("bytes", 200_000), ("memories", 10_000), ("requests", 5_000)):
+        parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--keep", type=Path)
+    arguments = parser.parse_args()
+    path = find_browser()
+    if path is None:
+        sys.exit("No browser found. Install chromium, or set LAMINA_TEST_BROWSER to one.")
+    person = arguments.keep or Path(tempfile.mkdtemp(prefix="lamina-page-"))
+    try:
+        if not (person / ".claude").exists():
+            fill(person, arguments)
+        shutil.rmtree(person / ".lamina/cache", ignore_errors=True)
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+            for name in ("no index", "an index"):
+                page = browser.new_context(viewport={"width": 1_400, "height": 1_000}).new_page()
+                server, link, began = start(person)
+                page.goto(link)
+                show(
+                    f"first view with {name}, from the start of the command",
+                    1_000 * (time.perf_counter() - began),
+                    "ms",
+                    1_500,
+                    1_000 * cpu_seconds(server.pid),
+                )
+                base = link.partition("/?")[0]
+                if name == "no index":
+                    page.goto(f"{base}/sessions")
+                    while page.locator(".meta [role=status]").count():
+                        page.wait_for_timeout(500)
+                        page.goto(f"{base}/sessions")
+                    show("... until all sessions are read", time.perf_counter() - began, "s")
+                else:
+                    clicks(server.pid, page, base, memories=page.request.get(f"{base}/memories").ok)
+                    live(page, base, person)
+                    page.goto("about:blank")
+                    time.sleep(2)
+                    before = cpu_seconds(server.pid)
+                    time.sleep(IDLE_SECONDS)
+                    show("CPU without a page, of a second", (cpu_seconds(server.pid) - before) / IDLE_SECONDS * 1_000, "ms", 1)
+                    show("peak memory of the server", memory_mb(server.pid), "MB", 250)
+                server.terminate()
+                server.wait()
+                page.context.close()
+            browser.close()
+    finally:
+        if arguments.keep is None:
+            shutil.rmtree(person, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,44 @@
+"""Earlier versions of a file in a git repository, found by their content. The repository is as little trusted as in git_status.py.
+
+Bounded: the last MOST_VERSIONS commits that changed the file, one deadline for each command, and no version larger than asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from .git_status import SECONDS, find_git, find_repository, git_variables, head_of, read_answer, read_output, start_git
+
+MOST_VERSIONS = 40
+
+
+class FileVersion(NamedTuple):
+    commit: str
+    time: float
+    data: bytes
+
+
+def find_version(file: Path, is_wanted: Callable[[bytes], bool], *, environ: Mapping[str, str], most: int) -> FileVersion | None:
+    """Return the newest version of a file that is wanted; None if no commit of the current branch has it."""
+    repository = find_repository(file.parent)
+    head = head_of(repository).commit if repository is not None else None
+    git = find_git(environ, repository) if repository is not None else None
+    if repository is None or head is None or git is None:
+        return None
+    try:
+        path = (file.parent.resolve() / file.name).relative_to(repository.top).as_posix()
+    except (OSError, ValueError):
+        return None
+    variables, line = git_variables(repository, environ), [git, "--no-pager", "--literal-pathspecs"]
+    log = ("log", "-z", f"--max-count={MOST_VERSIONS}", "--no-show-signature", "--format=%H %ct", head, "--", path)
+    for row in read_answer(start_git([*line, *log], repository.top, variables, SECONDS)).fields:
+        commit, _, seconds = row.partition(" ")
+        running = start_git([*line, "cat-file", "blob", f"{commit}:{path}"], repository.top, variables, SECONDS)
+        if running is None:
+            return None
+        data, ended_well = read_output(running, most)
+        if ended_well and len(data) <= most and is_wanted(data):
+            return FileVersion(commit, float(seconds or 0), data)
+    return None

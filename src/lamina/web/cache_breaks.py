@@ -1,0 +1,172 @@
+"""The cache breaks of a period: by cause, with the tokens that were written again, their cost and the worst one.
+
+The causes stand in no index: each session with breaks is read as a whole, in a thread, once for each version of its file. Views show what
+is known so far, and how many sessions are still to be read.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from collections.abc import Iterable
+from contextlib import suppress
+
+import msgspec
+
+from ..core.errors import LaminaError
+from ..sources.money import local_day
+from ..sources.scan import half_hour
+from ..sources.sessions import SourceSession, read
+from .html import Html, bdi, tag
+from .numbers import money, tokens
+from .period import Period
+from .session_index import Listing
+from .session_list import address
+from .site import Site
+from .words import Words
+
+NOTE = "breaks"
+# Seconds before the first session is read: the view that asks comes first.
+PATIENCE = 1.0
+
+
+class CacheBreak(msgspec.Struct, frozen=True, array_like=True):
+    time: str
+    kind: str
+    title: str
+    tokens: int
+    usd: float
+    request: int
+
+
+class BreakCauses:
+    """The cache breaks of sessions, as far as they are known."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._lock = threading.Lock()
+        self._known: dict[str, tuple[tuple[int, float], list[CacheBreak]]] = {}
+        self._due: dict[str, SourceSession] = {}
+        self._running = False
+
+    def of(self, sessions: Iterable[SourceSession]) -> tuple[list[tuple[SourceSession, CacheBreak]], int]:
+        """Return the breaks of these sessions that are known, and how many sessions are still to be read."""
+        found, missing = list[tuple[SourceSession, CacheBreak]](), list[SourceSession]()
+        for session in sessions:
+            stamp, breaks = self._known.get(session.path, (None, ()))
+            found += [(session, one) for one in breaks]
+            if stamp != _stamp(session):
+                missing.append(session)
+        with self._lock:
+            self._due = {session.path: session for session in missing}
+            if missing and not self._running:
+                self._running = True
+                threading.Thread(target=self._read_due, name="lamina-breaks", daemon=True).start()
+        return found, len(missing)
+
+    @property
+    def state(self) -> list[int]:
+        """The state that the event stream watches."""
+        return [len(self._known), len(self._due)]
+
+    def _read_due(self) -> None:
+        self._site.closing.wait(PATIENCE)
+        while (session := self._next()) is not None:
+            breaks: list[CacheBreak] = []
+            with suppress(OSError, LaminaError, RuntimeError):  # gone, damaged, or the server stops
+                breaks = self._stored(session)
+            with self._lock:
+                self._known[session.path] = (_stamp(session), breaks)
+                self._due.pop(session.path, None)
+
+    def _next(self) -> SourceSession | None:
+        with self._lock:
+            found = None if self._site.closing.is_set() else next(iter(self._due.values()), None)
+            self._running = found is not None
+            return found
+
+    def _stored(self, session: SourceSession) -> list[CacheBreak]:
+        """Return the breaks from the index, or from the session's records."""
+        stamp = str(_stamp(session))
+        held = self._site.index.use(lambda index: index.note(session.path, NOTE, stamp))
+        if held is None:
+            held = msgspec.json.encode(self._read(session))
+            made = held
+            self._site.index.use(lambda index: index.keep_note(session.path, NOTE, stamp, made))
+        return msgspec.json.decode(held, type=list[CacheBreak])
+
+    def _read(self, session: SourceSession) -> list[CacheBreak]:
+        from ..session.window_series import window_series
+
+        series = window_series(read(session), self._site.settings, origin=session.origin)
+        return [
+            CacheBreak(
+                one.time,
+                one.kind,
+                one.title,
+                one.written_again,
+                (one.balance.cost_written_again_usd if one.balance is not None else None) or 0.0,
+                one.request,
+            )
+            for one in series.decisions
+            if one.written_again
+        ]
+
+
+def _stamp(session: SourceSession) -> tuple[int, float]:
+    return session.size, session.modified
+
+
+class _Cause(msgspec.Struct):
+    times: int = 0
+    tokens: int = 0
+    usd: float = 0.0
+    worst: int = 0
+    link: str = ""
+
+
+def panel(words: Words, asked: Period, listing: Listing, known: BreakCauses) -> Html:
+    every = [one for top in asked.sessions(listing.top) for one in (top, *top.subagents) if one.path in listing.broken]
+    found, missing = known.of(every)
+    causes = _causes(words, asked, found)
+    times, again = sum(one.times for one in causes.values()), sum(one.tokens for one in causes.values())
+    told = words("overview.broke", n=times, tokens=tokens(again)) if times else words("overview.no_breaks")
+    status = tag("p", {"class": "soft small", "role": "status"}, words("overview.reading_breaks", n=missing)) if missing else None
+    head = tag("header", None, tag("h2", None, words("overview.breaks")))
+    shown = tag("p", None, told) if times or not missing else None
+    table = tag("div", {"class": "scroll"}, _table(words, causes)) if causes else None
+    body = "body reading" if missing and not causes else "body"  # keeps the place of the table
+    return tag("section", {"class": "panel", "id": "causes"}, head, tag("div", {"class": body}, shown, table, status))
+
+
+def _causes(words: Words, asked: Period, found: Iterable[tuple[SourceSession, CacheBreak]]) -> dict[str, _Cause]:
+    """Return the breaks of the period by cause, those with the most tokens first."""
+    causes: dict[str, _Cause] = defaultdict(_Cause)
+    seen: set[CacheBreak] = set()  # a copied transcript has the breaks of the original
+    for session, one in found:
+        if one in seen or local_day(half_hour(one.time)) not in asked.days:
+            continue
+        seen.add(one)
+        cause = causes[words.told(one.title) if one.kind == "break" else words(f"overview.cause_{one.kind}")]
+        cause.times, cause.tokens, cause.usd = cause.times + 1, cause.tokens + one.tokens, cause.usd + one.usd
+        if one.tokens > cause.worst:
+            cause.worst, cause.link = one.tokens, f"{address(session)}?r={one.request}"
+    return dict(sorted(causes.items(), key=lambda pair: -pair[1].tokens))
+
+
+def _table(words: Words, causes: dict[str, _Cause]) -> Html:
+    rows = [
+        tag(
+            "tr",
+            None,
+            tag("td", None, bdi(title)),
+            tag("td", None, words("overview.times", n=one.times)),
+            tag("td", None, tokens(one.tokens)),
+            tag("td", None, money(one.usd)),
+            tag("td", None, tag("a", {"href": one.link}, words("overview.worst"))),
+        )
+        for title, one in causes.items()
+    ]
+    heads = ("overview.cause", "overview.how_often", "overview.again", "overview.cost")
+    head = tag("thead", None, tag("tr", None, [tag("th", None, words(one)) for one in heads], tag("th")))
+    return tag("table", {"class": "data"}, head, tag("tbody", None, rows))

@@ -1,0 +1,253 @@
+"""Dreams and background work: what ran, what it cost and changed, what runs now and when the next dream is due."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ..core.budget import LedgerLine, Spent, limits_of, spent_in
+from ..disk.home.ledger import day_of, read_ledger_day
+from ..layers.l6_dream.record import DreamRecord, DreamTurn
+from .dream_data import PlaceDreams, dream_state, find_next, list_dreams
+from .html import Child, Html, bdi, cut, join, tag
+from .memory_forms import STYLES, button, change_form
+from .memory_list import place_name
+from .memory_places import Place
+from .numbers import ago, clock, money, money_or_unknown, tokens
+from .page import page, view_head
+from .site import Site
+from .words import Words, words_for
+
+START, STOP = (f"/changes/dreams/{name}" for name in ("start", "stop"))
+MOST_TURNS_SHOWN = 30
+MOST_CALLS_SHOWN = 100
+# The purposes of background calls that have a name on the page.
+PURPOSES = ("extraction", "dream", "notes", "select", "summary", "agent", "agent_summary")
+
+
+def routes(site: Site) -> list[Route]:
+    site.watches["dreams"] = lambda _: dream_state(site.memories)
+
+    def dreams(request: Request) -> Response:
+        return _dreams(site, request)
+
+    return [Route("/dreams", dreams)]
+
+
+def address(place: Place, record: DreamRecord) -> str:
+    return f"/dreams/{quote(place.id, safe='')}/{record.id}"
+
+
+def _dreams(site: Site, request: Request) -> Response:
+    watch = site.look("dreams:", "memories:")
+    words, found = words_for(request), list_dreams(site.memories)
+    lines = read_ledger_day(site.home, day_of(site.clock())) if site.home is not None else []
+    body = join(
+        (
+            view_head(words("dreams.title"), tag("p", {"class": "meta"}, words("dreams.about")), right=_start_form(site, words)),
+            [running_panel(site, words, one) for one in found if one.running is not None],
+            _background(site, words, lines),
+            _listed(site, words, found),
+            _next(site, words),
+            _calls(words, lines),
+        )
+    )
+    data = {
+        "dreams": [dream_json(one.place, record) for one in found for record in one.records],
+        "running": [one.place.id for one in found if one.running is not None and one.alive],
+        "background": [{"purpose": line.purpose, "model": line.model, "usd": line.usd, "time": line.time} for line in lines],
+    }
+    title = words("dreams.title")
+    return page(site, request, title=title, active="dreams", body=body, data=data, styles=STYLES, watch=watch)
+
+
+def _startable(site: Site) -> list[Place]:
+    """Return the projects that have a memory and are known, so that a dream can run."""
+    own = (place for place in site.places.all() if place.own and place.agent is None and place.project is not None)
+    return [place for place in own if place.path.is_dir()]
+
+
+def _start_form(site: Site, words: Words) -> Html | None:
+    places = _startable(site)
+    if site.read_only or not places:
+        return None
+    here = site.places.here()
+    options = [tag("option", {"value": one.id, "selected": one == here}, place_name(one)) for one in places]
+    return change_form(
+        START,
+        {},
+        tag("select", {"name": "place", "class": "pick", "aria-label": words("memories.project")}, options),
+        button(words("dreams.start"), {"class": "btn main", "id": "start"}),
+        attributes={"class": "btns"},
+    )
+
+
+def running_panel(site: Site, words: Words, one: PlaceDreams) -> Html:
+    """Return a dream that runs: phase, answers and cost so far, and how to stop it."""
+    record = one.running
+    assert record is not None
+    stop = None
+    if not site.read_only:
+        fields = {"place": one.place.id, "dream": record.id}
+        stop = change_form(STOP, fields, button(words("dreams.stop"), {"class": "btn sm", "data-hotkey": "x", "id": "stop"}))
+    turns = [answer(words, turn, 240) for turn in record.turns[-MOST_TURNS_SHOWN:]]
+    state = words(f"dreams.phase_{record.phase}") if one.alive else words("dreams.died")
+    return tag(
+        "section",
+        {"class": "panel ba", "aria-live": "polite"},
+        tag(
+            "header",
+            None,
+            tag("span", {"class": "live"}, words("dreams.running")),
+            tag("h2", None, bdi(place_name(one.place))),
+            tag("span", {"class": "soft small"}, state, " · ", ago(words, record.started, site.clock())),
+            tag("span", {"class": "soft small"}, words("dreams.answers", n=len(record.turns)), " · ", money(record.cost)),
+            tag("span", {"class": "sp"}),
+            stop,
+        ),
+        tag("ol", {"class": "turnlist"}, turns) if turns else None,
+    )
+
+
+def answer(words: Words, turn: DreamTurn, most: int) -> Html:
+    """Return an answer of a dream; one without words tells how many tools it called."""
+    return tag("li", None, bdi(cut(turn.text, most)) if turn.text.strip() else words("dreams.turn_calls", n=turn.calls))
+
+
+def _background(site: Site, words: Words, lines: list[LedgerLine]) -> Html:
+    """Return what background work cost today, by purpose, beside the budget."""
+    limits, spent = limits_of(site.settings), spent_in(lines)
+    purposes: dict[str, list[LedgerLine]] = {}
+    for line in lines:
+        purposes.setdefault(line.purpose, []).append(line)
+    cells: list[Child] = [
+        figure(words("dreams.today"), _cost(words, spent), words("dreams.of_day", usd=money(limits.dollars))),
+        figure(words("dreams.calls"), f"{spent.calls:,}", words("dreams.of", of=f"{limits.calls:,}")),
+        figure(words("dreams.tokens"), tokens(spent.tokens), words("dreams.of", of=tokens(limits.tokens))),
+    ]
+    for purpose, within in sorted(purposes.items(), key=lambda item: -len(item[1]))[:4]:
+        cells.append(figure(_purpose(words, purpose), _cost(words, spent_in(within)), words("dreams.times", n=len(within))))
+    return tag("div", {"class": "steps"}, cells)
+
+
+def _cost(words: Words, spent: Spent) -> str:
+    return words("overview.unpriced", n=spent.unpriced) if spent.unpriced else money(spent.usd)
+
+
+def _purpose(words: Words, purpose: str) -> str:
+    return words(f"dreams.purpose_{purpose}") if purpose in PURPOSES else purpose
+
+
+def _calls(words: Words, lines: list[LedgerLine]) -> Html | None:
+    """Return today's background calls, newest first."""
+    if not lines:
+        return None
+    rows = [
+        tag(
+            "tr",
+            None,
+            tag("td", None, clock(words, line.time, seconds=True)),
+            tag("td", None, bdi(_purpose(words, line.purpose))),
+            tag("td", None, bdi(line.model)),
+            tag("td", None, tokens(line.input + line.cache_read + line.cache_write)),
+            tag("td", None, tokens(line.output)),
+            tag("td", None, words("dreams.call_failed") if line.failed else money_or_unknown(words, line.usd)),
+        )
+        for line in sorted(lines, key=lambda line: -line.time)[:MOST_CALLS_SHOWN]
+    ]
+    heads = (
+        "dreams.call_time",
+        "dreams.call_purpose",
+        "dreams.call_model",
+        "dreams.call_input",
+        "overview.output",
+        "overview.cost",
+    )
+    head = tag("thead", None, tag("tr", None, [tag("th", None, words(one)) for one in heads]))
+    table = tag("table", {"class": "data"}, head, tag("tbody", None, rows))
+    summary = tag("summary", {"class": "pad"}, words("dreams.calls_of_today", n=len(lines)))
+    return tag("details", {"class": "panel", "id": "calls"}, summary, tag("div", {"class": "body scroll"}, table))
+
+
+def figure(label: str, value: str, more: Child = "") -> Html:
+    unit = (" ", tag("span", {"class": "soft small"}, more)) if more else None
+    return tag("div", None, tag("div", {"class": "l"}, bdi(label)), tag("b", None, value), unit)
+
+
+def _listed(site: Site, words: Words, found: list[PlaceDreams]) -> Html:
+    rows = [(one.place, record) for one in found for record in one.records if record is not one.running]
+    rows.sort(key=lambda row: -row[1].started)
+    if not rows:
+        return _none(site, words)
+    waiting = {proposal.id for _, proposal in site.memories.waiting([one.place for one in found])}
+    items = [tag("li", None, _row(site, words, place, record, waiting)) for place, record in rows]
+    return tag("div", {"class": "panel"}, tag("ul", {"class": "list"}, items))
+
+
+def _none(site: Site, words: Words) -> Html:
+    """Return what leads to a first dream: it needs memories, and then it is started above."""
+    new = tag("p", None, tag("a", {"class": "btn main", "href": "/memories/new"}, words("memories.new")))
+    if _startable(site):
+        return tag("div", {"class": "empty"}, tag("p", None, words("dreams.none")))
+    return tag("div", {"class": "empty"}, tag("p", None, words("dreams.none_to_tidy")), None if site.read_only else new)
+
+
+def _next(site: Site, words: Words) -> Html | None:
+    """Return when the next dream of each project is due, or why it is not."""
+    rows = []
+    for place in _startable(site):
+        stop = find_next(site.memories, place, site.home)
+        told = words("dreams.due") if stop is None else words("dreams.not_due", why=words.told(stop.why))
+        rows.append(tag("li", None, tag("b", None, bdi(place_name(place))), ": ", bdi(told)))
+    return join((tag("h2", {"class": "day"}, words("dreams.next")), tag("ul", {"class": "entries"}, rows))) if rows else None
+
+
+def _row(site: Site, words: Words, place: Place, record: DreamRecord, waiting: set[str]) -> Html:
+    return tag(
+        "a",
+        {"class": "drow", "href": address(place, record)},
+        tag("b", None, bdi(place_name(place))),
+        tag("span", {"class": f"soft st-{record.status}"}, words(f"dreams.status_{record.status}")),
+        tag("span", {"class": "what"}, bdi(_changes(words, record, waiting))),
+        tag("span", {"class": "soft num"}, money(record.cost)),
+        tag("span", {"class": "soft"}, ago(words, record.started, site.clock())),
+    )
+
+
+def _changes(words: Words, record: DreamRecord, waiting: set[str]) -> str:
+    """Return what a dream changed. `waiting` are the proposals that wait now, of whatever dream."""
+    new = {change.file for change in record.changes if not change.before}
+    counts = (
+        ("merged", len(record.merged)),
+        ("added", sum(file in new for file in record.files)),
+        ("changed", sum(one.file in record.files and one.file not in new and one.after != "" for one in record.changes)),
+        ("removed", len(record.removed)),
+        ("waiting", pending := sum(id in waiting for id in record.waiting)),
+        ("decided", len(record.waiting) - pending),
+    )
+    told = [words(f"dreams.{name}", n=count) for name, count in counts if count]
+    return ", ".join(told) or cut(record.why, 120) or words("dreams.nothing")
+
+
+def dream_json(place: Place, record: DreamRecord) -> dict[str, Any]:
+    return {
+        "id": record.id,
+        "url": address(place, record),
+        "project": place.id,
+        "status": record.status,
+        "phase": record.phase,
+        "by": record.by,
+        "started": record.started,
+        "ended": record.ended,
+        "files": record.files,
+        "merged": record.merged,
+        "removed": record.removed,
+        "waiting": record.waiting,
+        "tokens": record.tokens,
+        "cost_usd": record.cost,
+        "why": record.why,
+    }

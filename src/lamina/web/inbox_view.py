@@ -1,0 +1,277 @@
+"""The inbox: proposed changes of memory, each with its reason, the message it came from and the difference; accept, edit or refuse.
+
+A decision goes through the same modes and journal as `lamina inbox`. Invariants: a form carries the digest of the proposal that it
+shows; an undo restores the memory byte for byte, and the proposal waits again. The last decisions are
+kept on disk (memory/store/decided.py), so they can be undone after a restart too: the trash lists them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.routing import Route
+
+from ..core.errors import InputError
+from ..memory.memory import Memory
+from ..memory.recall.library import ScopeName
+from ..memory.store.contract import ChangeReason, Saved
+from ..memory.store.decided import Decision, drop_decision, keep_decision
+from ..memory.store.modes import Proposal
+from ..memory.store.topic import read_topic
+from .changes import Done, Fields, Undo, change_route, digest
+from .diff import diff_unified, whole_text
+from .html import Child, Html, bdi, cut, join, tag
+from .memory_changes import bound, kind_of, look_again, plain
+from .memory_forms import button, change_form, editor_fields
+from .memory_list import author_name, place_name
+from .memory_places import Place
+from .numbers import ago
+from .page import query
+from .quotes import message_link
+from .site import Site
+from .words import Words
+
+ACCEPT, EDIT, REFUSE, BACK = (f"/changes/inbox/{name}" for name in ("accept", "edit", "refuse", "back"))
+MOST_SHOWN = 50
+
+
+def routes(site: Site) -> list[Route]:
+    runs = {ACCEPT: _accept, EDIT: _edit, REFUSE: _refuse, BACK: _back}
+    return [change_route(site, path, bound(site, run)) for path, run in runs.items()]
+
+
+def token(proposal: Proposal) -> str:
+    """Return what a form carries: the id and the digest of a proposal, which may be renewed under the same id."""
+    return f"{proposal.id}:{digest(msgspec.json.encode(proposal))}"
+
+
+def _asked(site: Site, words: Words, asked: str) -> tuple[Place, Proposal]:
+    id = asked.partition(":")[0]
+    found = next((one for one in site.memories.waiting() if one[1].id == id), None)
+    if found is None:
+        raise InputError("inbox", words("inbox.decided"))
+    if token(found[1]) != asked:
+        raise look_again(words, words("inbox.renewed"), "/memories")
+    return found
+
+
+# Decisions
+
+
+def _accept(site: Site, words: Words, fields: Fields) -> Done:
+    decided = list[Proposal]()
+    for asked in fields.get("ids", "").split():
+        try:
+            place, proposal = _asked(site, words, asked)
+            with site.places.open(place) as memory:
+                done = memory.accept(proposal.id)
+                _keep(site, memory, proposal, done.topic.file if isinstance(done, Saved) else proposal.file)
+        except InputError as error:
+            if decided:
+                raise InputError(words("inbox.accepted_some", n=len(decided)), str(error)) from None
+            raise
+        decided.append(proposal)
+    return _done(words, "inbox.accepted", decided)
+
+
+def _edit(site: Site, words: Words, fields: Fields) -> Done:
+    """Save the user's own text in place of the proposal."""
+    place, proposal = _asked(site, words, fields.get("ids", ""))
+    with site.places.open(place) as memory:
+        done = memory.save(
+            proposal.name,
+            type=kind_of(fields),
+            description=fields.get("description", ""),
+            body=plain(fields.get("body", "")),
+            evidence=proposal.evidence,
+            scope=_scope(proposal),
+            why=ChangeReason("user", "accepted with changes on the page", proposal.why.session, proposal.why.message),
+            base=proposal.base,
+        )
+        assert isinstance(done, Saved)  # a user's own memory never waits
+        memory.reject(proposal.id)
+        _keep(site, memory, proposal, done.topic.file.removeprefix("team/"))
+    return _done(words, "inbox.accepted", [proposal], "/memories")
+
+
+def _refuse(site: Site, words: Words, fields: Fields) -> Done:
+    decided = list[Proposal]()
+    for asked in fields.get("ids", "").split():
+        place, proposal = _asked(site, words, asked)
+        with site.places.open(place) as memory:
+            memory.reject(proposal.id)
+            _keep(site, memory, proposal, None)
+        decided.append(proposal)
+    return _done(words, "inbox.refused", decided)
+
+
+def _scope(proposal: Proposal) -> ScopeName:
+    return "team" if proposal.scope == "team" else "private"
+
+
+def _keep(site: Site, memory: Memory, proposal: Proposal, file: str | None) -> None:
+    """Keep a decision for its undo. `file` is the memory that was changed, None for a refusal."""
+    where = f"team/{file}" if file is not None and proposal.scope == "team" else file or ""
+    after = memory.digest(where) if file is not None else ""
+    decision = Decision(proposal, file is not None, where, after, site.clock())
+    keep_decision(memory.store(_scope(proposal)).store.root, decision)
+
+
+def _done(words: Words, key: str, decided: list[Proposal], location: str = "") -> Done:
+    name = decided[0].name if decided else ""
+    return Done(words(key, n=len(decided), name=name), Undo(BACK, {"ids": " ".join(one.id for one in decided)}), location)
+
+
+def _back(site: Site, words: Words, fields: Fields) -> Done:
+    """Restore the memories as they were before the decisions, and let the proposals wait again."""
+    ids = fields.get("ids", "").split()
+    kept = {decision.proposal.id: (place, decision) for place, decision in site.memories.decided()}
+    for one in reversed(ids):
+        if one not in kept:
+            raise InputError("undo", words("inbox.too_late"))
+        _take_back(site, *kept[one])
+    return Done(words("inbox.waits_again", n=len(ids)))
+
+
+def _take_back(site: Site, place: Place, decision: Decision) -> None:
+    proposal, file = decision.proposal, decision.file
+    why = ChangeReason("user", "undid a decision on the page")
+    with site.places.open(place) as memory:
+        if decision.accepted and proposal.base:
+            memory.restore(file, _version(memory, file, proposal.base), why=why, base=decision.after)
+        elif decision.accepted:
+            memory.remove(file, why=why, base=decision.after)
+        gated = memory.store(_scope(proposal))
+        gated.inbox.put_back(proposal)
+        drop_decision(gated.store.root, proposal.id)
+
+
+def _version(memory: Memory, file: str, base: str) -> str:
+    found = next((one.id for one in memory.log(file) if one.digest == base), None)
+    if found is None:
+        raise InputError(file, "has no earlier version any more")
+    return found
+
+
+# What is shown
+
+
+def inbox_panel(site: Site, words: Words, request: Request, chosen: Place | None) -> Html | None:
+    """Return what waits for the user, above the memories; None if nothing does."""
+    waiting = site.memories.waiting([chosen] if chosen is not None else None)
+    if not waiting:
+        return None
+    every = " ".join(token(proposal) for _, proposal in waiting)
+    all_ = None
+    if len(waiting) > 1 and not site.read_only:
+        all_ = change_form(
+            ACCEPT, {"ids": every}, button(words("inbox.accept_all"), {"class": "btn sm quiet", "id": "accept-all"})
+        )
+    editing = request.query_params.get("proposal", "")
+    return tag(
+        "section",
+        {"class": "panel inbox", "aria-labelledby": "inbox-title", "data-live": "own" if editing else None},
+        tag(
+            "header",
+            None,
+            tag("h2", {"id": "inbox-title"}, words("inbox.title")),
+            tag("span", {"class": "soft small"}, words("inbox.count", n=len(waiting))),
+            tag("span", {"class": "sp"}),
+            all_,
+        ),
+        [_row(site, words, request, place, proposal, editing == proposal.id) for place, proposal in waiting[:MOST_SHOWN]],
+    )
+
+
+def _row(site: Site, words: Words, request: Request, place: Place, proposal: Proposal, editing: bool) -> Html:
+    verb = "remove" if proposal.action == "remove" else "change" if proposal.base else "new"
+    head: list[Child] = [
+        tag("b", None, bdi(cut(proposal.name, 120))),
+        " ",
+        tag("span", {"class": "soft"}, _origin(site, words, place, proposal, verb)),
+    ]
+    inner = _difference(proposal)
+    if editing and not site.read_only:
+        inner = change_form(
+            EDIT,
+            {"ids": token(proposal)},
+            editor_fields(words, proposal.type or "", proposal.description, proposal.body),
+            tag(
+                "div",
+                {"class": "btns"},
+                button(words("inbox.accept_edited"), {"class": "btn main"}),
+                tag("a", {"class": "btn", "href": f"/memories{query(request, proposal=None)}"}, words("memories.cancel")),
+            ),
+            attributes={"class": "editor"},
+        )
+    return tag(
+        "div",
+        {
+            "class": "prop",
+            "data-decide": True,
+            "data-row": True,
+            "tabindex": "-1",
+            "id": f"proposal-{proposal.id}",
+            "data-conflict": True,
+        },
+        tag("p", None, head),
+        None if editing or site.read_only else _buttons(words, request, proposal, verb),
+        tag("div", {"class": "shown"}, inner),
+    )
+
+
+def _difference(proposal: Proposal) -> Html | None:
+    """Return what would change. Of a whole memory, its description and text are shown."""
+    if proposal.action == "remove":
+        gone = "\n".join(line[1:] for line in proposal.diff.splitlines()[2:] if line.startswith("-"))
+        topic = read_topic(proposal.file, gone, 0)
+        return whole_text(f"{topic.description}\n{topic.body}", added=False)
+    if not proposal.base:
+        return whole_text(f"{proposal.description}\n{proposal.body}", added=True)
+    return diff_unified(proposal.diff)
+
+
+def _origin(site: Site, words: Words, place: Place, proposal: Proposal, verb: str) -> Html:
+    """Return who proposed what, from which message and why."""
+    why = proposal.why
+    link = message_link(site, words, why.session, why.message)
+    dream = tag("a", {"href": f"/dreams/{place.id}/{why.dream}"}, words("memories.the_dream")) if why.dream else None
+    parts: list[Child] = [words(f"inbox.{verb}", who=author_name(words, why.who)), " · ", bdi(place_name(place))]
+    parts += [(" · ", one) for one in (link, dream) if one is not None]
+    parts += [" · ", ago(words, proposal.time, site.clock())]
+    parts += [": ", bdi(cut(words.told(why.why), 240))] if why.why else []
+    return join(parts)
+
+
+def _buttons(words: Words, request: Request, proposal: Proposal, verb: str) -> Html:
+    fields, name = {"ids": token(proposal)}, cut(proposal.name, 60)
+    accept: dict[str, Any] = {"class": "btn sm main", "data-hotkey": "a", "aria-label": words("inbox.accept_named", name=name)}
+    refuse: dict[str, Any] = {"class": "btn sm", "data-hotkey": "x", "aria-label": words("inbox.refuse_named", name=name)}
+    href = f"/memories{query(request, proposal=proposal.id)}#proposal-{proposal.id}"
+    edit: dict[str, Any] = {"class": "btn sm", "href": href, "aria-label": words("inbox.edit_named", name=name)}
+    return tag(
+        "div",
+        {"class": "btns"},
+        change_form(ACCEPT, fields, button(words("inbox.accept"), accept)),
+        tag("a", edit, words("memories.edit")) if verb != "remove" else None,
+        change_form(REFUSE, fields, button(words("inbox.keep" if verb == "remove" else "inbox.refuse"), refuse)),
+    )
+
+
+def proposal_json(place: Place, proposal: Proposal) -> dict[str, Any]:
+    why = proposal.why
+    return {
+        "id": proposal.id,
+        "token": token(proposal),
+        "project": place.id,
+        "name": proposal.name,
+        "action": proposal.action,
+        "time": proposal.time,
+        "who": why.who,
+        "why": why.why,
+        "session": why.session,
+        "message": why.message,
+        "diff": proposal.diff,
+    }

@@ -1,0 +1,251 @@
+"""Changes to memories, each through the same modes, guard and journal as on the command line, and each with its undo.
+
+Invariants: a form carries the digest of the file that it shows. If the file is another one by now, both versions are shown and
+nothing is overwritten; the store compares once more under its guard. The user is the author of every change made here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from starlette.routing import Route
+
+from ..core.errors import InputError
+from ..memory.memory import Memory
+from ..memory.store.contract import ChangeReason, Saved
+from ..memory.store.evidence import anchor_text, read_anchor
+from ..memory.store.topic import KINDS, Kind, Topic, evidence_of
+from .changes import Conflict, Done, Fields, Run, Undo, change_route
+from .html import Html, bdi, tag
+from .memory_forms import button, change_form, editor_fields
+from .memory_list import address
+from .memory_places import Place
+from .numbers import ago
+from .site import Site
+from .words import Words, words_for
+
+EDIT, REMOVE, RESTORE, NEW, CHECK = (f"/changes/memories/{name}" for name in ("edit", "remove", "restore", "new", "check"))
+ON_PAGE = "on the page"
+# The view of pairs: undoing a removal that was made there leads back to the other pairs.
+DUPLICATES = "/memories/duplicates"
+
+
+def routes(site: Site) -> list[Route]:
+    runs = {EDIT: _edit, REMOVE: _remove, RESTORE: _restore, NEW: _new, CHECK: _check}
+    return [change_route(site, path, bound(site, run)) for path, run in runs.items()]
+
+
+def bound(site: Site, run: Callable[[Site, Words, Fields], Done]) -> Run:
+    """Return a change of this page, in the language of its request."""
+    return lambda request, fields: run(site, words_for(request), fields)
+
+
+def user(why: str) -> ChangeReason:
+    return ChangeReason("user", why)
+
+
+def place_of(site: Site, words: Words, fields: Fields) -> Place:
+    place = site.places.find(fields.get("place", ""))
+    if place is None:
+        raise InputError("project", words("memories.no_place"))
+    if not place.own:
+        raise InputError(place.name, words("memories.not_ours"))
+    return place
+
+
+@contextmanager
+def _shown(site: Site, words: Words, fields: Fields) -> Iterator[tuple[Place, Memory, Topic]]:
+    """Open the memory that a form shows. Raises Conflict if it was renamed, removed or changed meanwhile."""
+    place, file = place_of(site, words, fields), fields.get("file", "")
+    with site.places.open(place) as memory:
+        topic = memory.get(file)
+        if topic is None or topic.file != file:
+            raise _moved(site, words, place, memory, fields)
+        if memory.digest(file) != fields.get("digest", ""):
+            raise _changed(site, words, place, memory, topic, fields)
+        yield place, memory, topic
+
+
+def _edit(site: Site, words: Words, fields: Fields) -> Done:
+    with _shown(site, words, fields) as (place, memory, topic):
+        saved = _saved(words, memory, topic, fields, fields["digest"])
+        return _done(
+            words("memories.saved", name=saved.name), memory, place, saved.file, fields.get("back", ""), saved, topic.file
+        )
+
+
+def _saved(words: Words, memory: Memory, topic: Topic, fields: Fields, base: str) -> Topic:
+    done = memory.save(
+        topic.name,
+        type=kind_of(fields),
+        description=fields.get("description", ""),
+        body=plain(fields.get("body", "")),
+        scope="team" if topic.file.startswith("team/") else "private",
+        why=user(f"edited {ON_PAGE}"),
+        base=base,
+    )
+    if not isinstance(done, Saved):
+        raise InputError(topic.name, words("memories.became_proposal"))
+    return done.topic
+
+
+def kind_of(fields: Fields) -> Kind | None:
+    return next((kind for kind in KINDS if kind == fields.get("type")), None)
+
+
+def plain(text: str) -> str:
+    """Browsers send a form's line breaks as CR LF."""
+    return text.replace("\r\n", "\n")
+
+
+def _done(message: str, memory: Memory, place: Place, file: str, back: str, topic: Topic, was: str) -> Done:
+    """Return the answer to a change of a memory, with the restore of the version before it."""
+    log = memory.log(file)
+    before = log[0].before if log else ""
+    if log and log[0].action == "rename" and len(log) > 1:
+        before = log[1].before
+    version = next((one.id for one in log if one.digest == before and before), "")
+    fields = {"place": place.id, "file": file, "version": version, "digest": memory.digest(file), "back": back}
+    undo = Undo(RESTORE, fields) if version else None
+    location = back if back.startswith("/memories") and file == was else address(place, file)
+    return Done(message, undo, location)
+
+
+def _new(site: Site, words: Words, fields: Fields) -> Done:
+    place = place_of(site, words, fields)
+    with site.places.open(place, create=True) as memory:
+        if (there := memory.get(fields.get("name", ""))) is not None:
+            raise InputError(there.name, words("memories.exists"))
+        done = memory.save(
+            fields.get("name", ""),
+            type=kind_of(fields),
+            description=fields.get("description", ""),
+            body=plain(fields.get("body", "")),
+            why=user(f"written {ON_PAGE}"),
+            base="",
+        )
+        assert isinstance(done, Saved)  # a user's own memory never waits
+        file = done.topic.file
+        undo = Undo(REMOVE, {"place": place.id, "file": file, "digest": memory.digest(file), "back": "/memories"})
+        return Done(words("memories.saved", name=done.topic.name), undo, address(place, file))
+
+
+def _remove(site: Site, words: Words, fields: Fields) -> Done:
+    with _shown(site, words, fields) as (place, memory, topic):
+        digest = fields["digest"]
+        memory.remove(topic.file, why=user(f"removed {ON_PAGE}"), base=digest)
+        version = next((one.id for one in memory.log(topic.file) if one.digest == digest), "")
+    back = fields.get("back", "")
+    undo = Undo(RESTORE, {"place": place.id, "file": topic.file, "version": version, "digest": "", "back": back})
+    return Done(words("memories.removed", name=topic.name), undo, back if back.startswith("/memories") else "/memories")
+
+
+def _restore(site: Site, words: Words, fields: Fields) -> Done:
+    """Restore a version, or a removed memory. The form carries the digest of the present file, empty for a removed memory."""
+    place, file, digest = place_of(site, words, fields), fields.get("file", ""), fields.get("digest", "")
+    with site.places.open(place) as memory:
+        there = memory.get(file)
+        if digest and (there is None or there.file != file):
+            raise _moved(site, words, place, memory, {})
+        if there is not None and there.file == file and memory.digest(file) != digest:
+            raise _changed(site, words, place, memory, there, None)
+        topic = memory.restore(file, fields.get("version") or None, why=user(f"restored {ON_PAGE}"), base=digest)
+        message = words("memories.restored", name=topic.name)
+        if not digest:
+            removal = {"place": place.id, "file": topic.file, "digest": memory.digest(topic.file), "back": "/memories"}
+            back = fields.get("back", "")
+            return Done(message, Undo(REMOVE, removal), back if back == DUPLICATES else address(place, topic.file))
+        return _done(message, memory, place, topic.file, fields.get("back", ""), topic, file)
+
+
+def _check(site: Site, words: Words, fields: Fields) -> Done:
+    """Pin the evidence of a memory to its files as they are now: the user looked at them."""
+    with _shown(site, words, fields) as (place, memory, topic):
+        anchors = [read_anchor(entry) for entry in evidence_of(topic)]
+        entries = [anchor_text(one._replace(digest="")) for one in anchors if one is not None]
+        done = memory.save(
+            topic.name,
+            type=topic.type,
+            description=topic.description,
+            body=topic.body,
+            evidence=entries,
+            scope="team" if topic.file.startswith("team/") else "private",
+            why=user(f"checked the evidence {ON_PAGE}"),
+            base=fields["digest"],
+        )
+        assert isinstance(done, Saved)
+        return _done(
+            words("memories.checked", name=topic.name), memory, place, topic.file, fields.get("back", ""), done.topic, topic.file
+        )
+
+
+# Conflicts
+
+
+def look_again(words: Words, sentence: str, href: str) -> Conflict:
+    """Return the conflict of a form whose subject is another one now, with a link to the present one."""
+    link = tag("a", {"class": "btn sm", "href": href}, words("memories.look_again"))
+    return Conflict(words("change.conflict"), tag("p", {"class": "notice"}, sentence, " ", link))
+
+
+def _changed(site: Site, words: Words, place: Place, memory: Memory, topic: Topic, fields: Fields | None) -> Conflict:
+    """Return both versions: the file as it is now, and the user's text with a form that saves it over that one."""
+    log = memory.log(topic.file)
+    who = words("memories.by_outside") if not log or log[0].why is None else words(f"memories.by_{log[0].why.who}")
+    when = ago(words, log[0].time, site.clock()) if log else None
+    theirs = tag(
+        "div",
+        None,
+        tag("h3", None, words("memories.theirs")),
+        tag(
+            "p", None, tag("b", None, bdi(topic.name)), " ", tag("span", {"class": "soft"}, who, (" · ", when) if when else None)
+        ),
+        tag("p", None, bdi(topic.description)),
+        tag("pre", {"class": "version"}, bdi(topic.body)),
+        tag("a", {"class": "btn", "href": address(place, topic.file)}, words("memories.keep_theirs")),
+    )
+    return Conflict(words("change.conflict"), _both(words, theirs, place, topic.file, memory.digest(topic.file), fields))
+
+
+def _moved(site: Site, words: Words, place: Place, memory: Memory, fields: Fields) -> Conflict:
+    """Return the conflict for a memory that was renamed or removed meanwhile."""
+    file = fields.get("file", "")
+    log = memory.log(file) if file else []
+    now = memory.get(log[0].file) if log and log[0].digest else None
+    if now is None:  # a file renamed by hand has the same content
+        same = (one.file for one in memory.headers() if memory.digest(one.file) == fields.get("digest"))
+        now = memory.get(next(same, ""))
+    if now is not None:
+        link = tag("a", {"class": "btn", "href": address(place, now.file)}, words("memories.open_it"))
+        told = words("memories.was_renamed", name=now.name)
+        theirs = tag("div", None, tag("h3", None, words("memories.theirs")), tag("p", None, bdi(told)), link)
+        return Conflict(told, _both(words, theirs, place, now.file, memory.digest(now.file), fields))
+    link = tag("a", {"class": "btn", "href": "/memories/trash"}, words("memories.trash"))
+    theirs = tag("div", None, tag("h3", None, words("memories.theirs")), tag("p", None, words("memories.was_removed")), link)
+    return Conflict(words("memories.was_removed"), _both(words, theirs, place, "", "", fields, log[0].name if log else ""))
+
+
+def _both(words: Words, theirs: Html, place: Place, file: str, digest: str, fields: Fields | None, was: str = "") -> Html:
+    """Return both versions. Without a file, mine becomes a new memory with the name that it had."""
+    mine = None
+    if fields and "body" in fields:
+        wanted: dict[str, Any] = {"place": place.id, "file": file, "digest": digest}
+        field = tag("input", {"name": "name", "value": was, "required": True, "dir": "auto"})
+        name = None if file else tag("label", None, words("memories.name"), field)
+        mine = tag(
+            "div",
+            None,
+            tag("h3", None, words("memories.mine")),
+            change_form(
+                EDIT if file else NEW,
+                wanted,
+                name,
+                editor_fields(words, fields.get("type", ""), fields.get("description", ""), plain(fields["body"])),
+                tag("div", {"class": "btns"}, button(words("memories.keep_mine"), {"class": "btn main", "id": "edit"})),
+                attributes={"class": "editor"},
+            ),
+        )
+    told = tag("p", {"class": "notice", "role": "alert"}, words("change.conflict"))
+    return tag("div", {"class": "pad"}, told, tag("div", {"class": "both"}, theirs, mine))

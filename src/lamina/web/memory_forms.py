@@ -1,0 +1,115 @@
+"""The forms of memories, and the page for a new one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ..memory.store.topic import KINDS
+from .changes import Fields
+from .html import Attribute, Child, Html, join, tag
+from .memory_list import place_name
+from .page import page
+from .site import Site
+from .words import Words, words_for
+
+STYLES = ("memories.css",)
+SCRIPTS = ("memories.js",)
+
+
+def routes(site: Site) -> list[Route]:
+    def new(request: Request) -> Response:
+        return _new(site, request)
+
+    return [Route("/memories/new", new)]
+
+
+def memory_page(
+    site: Site, request: Request, *, title: str, body: Html, data: Any, watch: Mapping[str, str] | None = None
+) -> Response:
+    return page(
+        site,
+        request,
+        title=title,
+        active="memories",
+        body=body,
+        data=data,
+        scripts=SCRIPTS,
+        styles=STYLES,
+        watch=watch if watch is not None else site.look("memories:"),
+    )
+
+
+def change_form(url: str, fields: Fields, *children: Child, attributes: dict[str, Attribute] | None = None) -> Html:
+    """Return a form that frame.js sends with the secret."""
+    hidden = [tag("input", {"type": "hidden", "name": name, "value": value}) for name, value in fields.items()]
+    return tag("form", {"data-change": True, "action": url, "method": "post", **(attributes or {})}, hidden, children)
+
+
+def button(label: str, attributes: dict[str, Attribute]) -> Html:
+    return tag("button", {"type": "submit", **attributes}, label)
+
+
+def editor_fields(words: Words, kind: str, description: str, body: str) -> Html:
+    """Return the fields that an edit, a new memory and a proposal share."""
+    kinds = (*(() if kind else ("",)), *KINDS)
+    options = [tag("option", {"value": one, "selected": one == kind}, words(f"memories.type_{one or 'none'}")) for one in kinds]
+    return join(
+        (
+            tag("label", None, words("memories.type"), tag("select", {"name": "type", "class": "pick"}, options)),
+            tag(
+                "label",
+                None,
+                words("memories.description"),
+                tag("input", {"name": "description", "value": description, "dir": "auto"}),
+            ),
+            tag(
+                "label",
+                None,
+                words("memories.text"),
+                # The first line break of a text area is dropped by browsers.
+                tag("textarea", {"name": "body", "rows": 12, "dir": "auto", "spellcheck": "false"}, "\n", body),
+            ),
+        )
+    )
+
+
+def _new(site: Site, request: Request) -> Response:
+    words, index = words_for(request), site.memories
+    places = [place for place in index.places.all() if place.own]
+    here = index.places.here()
+    chosen = request.query_params.get("project") or (here.id if here is not None else "")
+    options = [tag("option", {"value": place.id, "selected": place.id == chosen}, place_name(place)) for place in places]
+    title = words("memories.new_title")
+    form = change_form(
+        "/changes/memories/new",
+        {},
+        tag("label", None, words("memories.project"), tag("select", {"name": "place", "class": "pick"}, options)),
+        tag(
+            "label",
+            None,
+            words("memories.name"),
+            tag("input", {"name": "name", "required": True, "dir": "auto", "autofocus": True}),
+        ),
+        editor_fields(words, "project", "", ""),
+        tag(
+            "div",
+            {"class": "btns"},
+            button(words("memories.save"), {"class": "btn main"}),
+            tag("a", {"class": "btn", "href": "/memories"}, words("memories.cancel")),
+        ),
+        attributes={"class": "editor"},
+    )
+    off = tag("p", None, words("frame.read_only")) if site.read_only else None
+    body = tag(
+        "div",
+        {"class": "narrow", "data-live": "own", "data-conflict": True},
+        tag("p", {"class": "crumb"}, tag("a", {"href": "/memories"}, words("memories.title"))),
+        tag("h1", None, title),
+        off or form,
+    )
+    return memory_page(site, request, title=title, body=body, data={"projects": [place.id for place in places]})

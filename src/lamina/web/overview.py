@@ -1,0 +1,292 @@
+"""The overview: one sentence of figures, money by day and model, what waits, what runs, cache breaks, the newest memories."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Mapping
+from datetime import datetime
+from urllib.parse import urlencode
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ..conversation.window.model_window import window_of
+from ..core.budget import Spent
+from ..disk.home.ledger import read_ledger_day
+from ..providers.models import table
+from ..replay.html import ENGLISH, ReportWords, recorded_bill, saving_words
+from ..replay.savings import saving
+from ..replay.variants import LAMINA
+from ..sources.money import DayMoney
+from ..sources.places import NAMES
+from ..sources.sessions import SourceSession, newest_memories
+from . import cache_breaks
+from .changes import Done, Fields, change_route
+from .html import Child, Html, bdi, cut, join, tag
+from .memory_list import address_of
+from .money_panel import money_panel, sum_days
+from .numbers import ago, at_least, money, share, tokens
+from .numbers import day as date_words
+from .page import page
+from .period import DAYS, Period
+from .replay_jobs import SAVING
+from .session_index import Listing
+from .session_list import address, cost_of, is_running, project_name, session_row, title_of
+from .site import Site
+from .words import Words, words_for
+
+SHOWN = 6
+
+
+def routes(site: Site) -> list[Route]:
+    causes = cache_breaks.BreakCauses(site)
+    site.watches["breaks"] = lambda _: causes.state
+
+    def overview(request: Request) -> Response:
+        watch = site.look("sessions:", f"replay:{SAVING}", "breaks:")
+        listing = site.sessions()
+        with site.index.held():
+            return _overview(site, request, listing, causes, watch)
+
+    def save(request: Request, fields: Fields) -> Done:
+        return _start_saving(site, words_for(request), fields)
+
+    return [Route("/", overview), change_route(site, "/overview/saving", save)]
+
+
+def _overview(
+    site: Site, request: Request, listing: Listing, causes: cache_breaks.BreakCauses, watch: Mapping[str, str]
+) -> Response:
+    words, asked, paid = words_for(request), Period.of(site, request), listing.money
+    every = [one for one in paid if asked.days[0] <= one.day <= asked.days[-1]]
+    rows = [one for one in every if not asked.project or one.project == asked.project]
+    newest = max((one.day for one in paid if asked.project in ("", one.project)), default="") if not rows else ""
+    sessions = asked.sessions(listing.top)
+    running = [one for one in listing.top if is_running(one, site.clock())][:SHOWN]
+    reading = words("overview.reading", n=listing.of, done=f"{listing.done:,}")
+    body = join(
+        (
+            _head(words, asked, rows, sessions, reading=listing.of > 0),
+            _offer(words, asked, newest) if newest and not listing.of else None,
+            tag("p", {"class": "notice", "role": "status"}, reading) if listing.of else None,
+            _filters(words, asked, {one.project for one in every if one.project}),
+            tag(
+                "div",
+                {"class": "over"},
+                tag(
+                    "div",
+                    None,
+                    money_panel(words, asked, rows),
+                    cache_breaks.panel(words, asked, listing, causes),
+                    _saving(site, words, asked) if not asked.until else None,
+                    _layers(site, words, asked),
+                ),
+                tag("div", None, _waits(site, words), _runs(site, words, running), _newest(site, words)),
+            ),
+        )
+    )
+    data = {
+        "days": [msgspec.to_builtins(one) for one in rows],
+        "sessions": len(sessions),
+        "waiting": site.counts(),
+        "running": [session_row(one) for one in running],
+        "reading": listing.of,
+        "prices_of": table().date,
+    }
+    title, scripts = words("overview.title"), ("chart.js", "overview.js")
+    return page(site, request, title=title, active="overview", body=body, data=data, scripts=scripts, watch=watch)
+
+
+def _head(words: Words, asked: Period, rows: list[DayMoney], sessions: list[SourceSession], *, reading: bool) -> Html:
+    usd, usage, unpriced = sum_days(rows)
+    period, short = asked.name(words), sum(one.short_outputs > 0 for one in sessions)
+    nothing = words("overview.nothing_yet" if reading else "overview.nothing", period=period)
+    bill = at_least(words, usd, short=short > 0)
+    line = words("overview.figures", period=period, n=len(sessions), usd=bill, share=share(usage.cache_read, usage.prompt))
+    notes = [
+        words("overview.list_price", date=table().date),
+        words("overview.unpriced", n=unpriced) if unpriced else None,
+        words("overview.short_outputs", n=short) if short else None,
+    ]
+    return tag(
+        "div",
+        {"class": "head"},
+        tag(
+            "div",
+            None,
+            tag("h1", None, words("overview.title")),
+            tag("p", {"class": "lead"}, line if rows else nothing),
+            tag("p", {"class": "meta"}, [tag("span", None, note) for note in notes if note]),
+        ),
+    )
+
+
+def _offer(words: Words, asked: Period, newest: str) -> Html:
+    """Lead from an empty period to the newest one with costs."""
+    chosen = {"days": len(asked.days), "until": newest} | ({"project": asked.project} if asked.project else {})
+    label = words("overview.newest_period", day=date_words(words, datetime.fromisoformat(newest)))
+    return tag("p", None, tag("a", {"class": "btn", "id": "newest", "href": f"/?{urlencode(chosen)}"}, label))
+
+
+def _filters(words: Words, asked: Period, projects: set[str]) -> Html:
+    places = sorted(projects | ({asked.project} - {""}), key=lambda path: (os.path.basename(path).casefold(), path))
+    named = [("", words("sessions.any_project")), *((path, f"{os.path.basename(path)}  {path}") for path in places)]
+    spans = [(value, asked._replace(days=asked.days[:1] * count).name(words)) for value, count in DAYS.items()]
+    return tag(
+        "form",
+        {"class": "bar2", "data-auto": True, "action": "/"},
+        tag("input", {"type": "hidden", "name": "until", "value": asked.until}) if asked.until else None,
+        _select(words("overview.period"), "days", spans, str(len(asked.days))),
+        _select(words("sessions.project"), "project", named, asked.project),
+        tag("button", {"class": "btn noscript"}, words("sessions.apply")),
+    )
+
+
+def _select(label: str, name: str, options: list[tuple[str, str]], chosen: str) -> Html:
+    made = [tag("option", {"value": value, "selected": value == chosen}, text) for value, text in options]
+    return tag("select", {"name": name, "id": f"pick-{name}", "aria-label": label, "class": "pick"}, made)
+
+
+def _saving(site: Site, words: Words, asked: Period) -> Html:
+    """The saving of the settings in force: the recorded bill minus the replayed one, over the sessions played so far."""
+    job = site.replays.get(SAVING)
+    report = job.report if job is not None else None
+    lines: list[Child] = [tag("p", {"class": "soft"}, words("saving.what"))]
+    if job is not None and report is not None and report.sessions:
+        texts, saved = ReportWords({key: words(f"report.{key}") for key in ENGLISH}), saving(report.played, LAMINA)
+        sentence = words("replay.no_usage")
+        if saved is not None:
+            change, amounts, spread = saving_words(saved, texts)
+            sentence = words("saving.sentence", change=change, amounts=amounts, spread=spread)
+        policy = words("saving.policy", policy=job.policies[0], calls=f"{report.calls:,}")
+        bill = recorded_bill(report, texts)
+        lines = [
+            tag("p", {"id": "saved"}, sentence),
+            tag("p", {"class": "soft small"}, bill) if bill else None,
+            tag("p", {"class": "soft small"}, policy),
+        ]
+    if job is not None:
+        text = words("replay.played", n=len(job.files), done=f"{job.done:,}")
+        place = os.path.basename(job.project) or words("sessions.any_project")
+        lines.append(tag("p", {"class": "soft small"}, words("overview.last_days", n=job.days), " · ", bdi(place)))
+        lines.append(tag("p", {"class": "small", "role": "status"}, text))
+        lines.append(
+            tag("progress", {"value": job.done, "max": len(job.files) or 1, "aria-label": text}) if job.running else None
+        )
+    label = words("saving.again") if job is not None else words("saving.start")
+    hidden = {"days": str(len(asked.days)), "project": asked.project}
+    form = tag(
+        "form",
+        {"data-change": True, "action": "/overview/saving", "method": "post"},
+        [tag("input", {"type": "hidden", "name": name, "value": value}) for name, value in hidden.items()],
+        tag("button", {"class": "btn", "id": "save"}, label),
+    )
+    shown = None if site.read_only or (job is not None and job.running) else form
+    head = tag("header", None, tag("h2", None, words("saving.title")))
+    return tag("section", {"class": "panel"}, head, tag("div", {"class": "body"}, lines, shown))
+
+
+def _layers(site: Site, words: Words, asked: Period) -> Html | None:
+    """The background calls of Lamina's layers: extraction, dreams, notes and the others, by purpose."""
+    spent: dict[str, Spent] = defaultdict(Spent)
+    home = site.home
+    for line in [line for day in asked.days for line in read_ledger_day(home, day)] if home is not None else ():
+        spent[line.purpose] = spent[line.purpose].with_line(line)
+    if not spent:
+        return None
+    rows = [
+        tag(
+            "tr",
+            None,
+            tag("td", None, bdi(purpose)),
+            tag("td", None, tokens(one.calls)),
+            tag("td", None, tokens(one.usage.cache_read)),
+            tag("td", None, tokens(one.usage.input_tokens + one.usage.cache_write)),
+            tag("td", None, tokens(one.usage.output_tokens)),
+            tag("td", None, words("overview.unpriced", n=one.unpriced) if one.unpriced else money(one.usd)),
+        )
+        for purpose, one in sorted(spent.items(), key=lambda pair: (-pair[1].usd, -pair[1].calls))
+    ]
+    heads = ("overview.layer", "overview.calls", "overview.read", "overview.written", "overview.output", "overview.cost")
+    head = tag("thead", None, tag("tr", None, [tag("th", None, words(one)) for one in heads]))
+    whole = tag("table", {"class": "data"}, head, tag("tbody", None, rows))
+    title = tag("header", None, tag("h2", None, words("overview.layers")))
+    return tag("section", {"class": "panel"}, title, tag("div", {"class": "body scroll"}, whole))
+
+
+def _start_saving(site: Site, words: Words, fields: Fields) -> Done:
+    count = DAYS.get(fields.get("days", ""), 7)
+    since = site.clock() - count * 86_400
+    chosen = [one for one in site.sessions().top if one.last_active >= since and fields.get("project", "") in ("", one.project)]
+    site.replays.start_saving([one.path for one in chosen], days=count, project=fields.get("project", ""))
+    return Done(words("replay.started", n=len(chosen)))
+
+
+def _waits(site: Site, words: Words) -> Html:
+    rows = [
+        tag(
+            "li",
+            None,
+            tag("a", {"class": "row", "href": f"/{view}"}, words("overview.waiting", n=count, view=words(f"nav.{view}"))),
+        )
+        for view, count in site.counts().items()
+        if count
+    ]
+    head = tag("header", None, tag("h2", None, words("overview.waits")))
+    content = tag("ul", {"class": "list"}, rows) if rows else tag("div", {"class": "body soft"}, words("overview.nothing_waits"))
+    return tag("section", {"class": "panel"}, head, content)
+
+
+def _runs(site: Site, words: Words, running: list[SourceSession]) -> Html:
+    rows = [_run(site, words, one) for one in running]
+    head = tag("header", None, tag("h2", None, words("overview.runs")))
+    content = tag("ul", {"class": "list"}, rows) if rows else tag("div", {"class": "body soft"}, words("overview.nothing_runs"))
+    return tag("section", {"class": "panel"}, head, content)
+
+
+def _run(site: Site, words: Words, session: SourceSession) -> Html:
+    line = [project_name(session), NAMES[session.origin], cost_of(words, session)]
+    bar = None
+    sent, model = session.newest
+    if sent:
+        window, _ = window_of(model, site.settings, session.fullest)
+        label = words("overview.full", tokens=tokens(sent), window=tokens(window))
+        bar = (
+            tag("progress", {"value": min(sent, window), "max": window, "aria-label": label}),
+            tag("span", {"class": "soft small"}, label),
+        )
+    return tag(
+        "li",
+        None,
+        tag(
+            "a",
+            {"class": "row", "href": address(session)},
+            tag("b", None, bdi(cut(title_of(words, session), 120))),
+            tag("span", {"class": "soft small"}, bdi(" · ".join(part for part in line if part))),
+            bar,
+        ),
+    )
+
+
+def _newest(site: Site, words: Words) -> Html:
+    found = newest_memories(site.settings, SHOWN, environ=site.environ)
+    rows = [
+        tag(
+            "li",
+            None,
+            tag(
+                "a",
+                {"class": "row", "href": address_of(site.memories, one.path) or f"/memories?{urlencode({'q': one.name})}"},
+                tag("b", None, bdi(cut(one.name, 120))),
+                tag("span", {"class": "soft small"}, bdi(cut(one.description or one.body, 160))),
+                tag("span", {"class": "soft small"}, NAMES[one.origin], " · ", ago(words, one.modified, site.clock())),
+            ),
+        )
+        for one in found
+    ]
+    head = tag("header", None, tag("h2", None, words("overview.newest")))
+    content = tag("ul", {"class": "list"}, rows) if rows else tag("div", {"class": "body soft"}, words("overview.no_memories"))
+    return tag("section", {"class": "panel"}, head, content)

@@ -1,0 +1,237 @@
+"""The frame of every view: head, navigation, search box, theme, language, keyboard help; or the view's data as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from .html import Attribute, Child, Html, join, tag
+from .words import COOKIE, LANGUAGES, Words, words_for
+
+if TYPE_CHECKING:
+    from .site import Site
+
+# The views in the order of the navigation, with the key that opens each after `g`.
+VIEWS = {
+    "overview": ("/", "o"),
+    "sessions": ("/sessions", "s"),
+    "memories": ("/memories", "m"),
+    "dreams": ("/dreams", "d"),
+    "replay": ("/replay", "r"),
+    "settings": ("/settings", ","),
+}
+KEYS = (
+    (("/",), "keys.search"),
+    (("g", "o s m d r ,"), "keys.go"),
+    (("←", "→"), "keys.requests"),
+    (("[", "]"), "keys.decisions"),
+    (("Home", "End"), "keys.ends"),
+    (("j", "k"), "keys.rows"),
+    (("Enter", "o"), "keys.open"),
+    (("e", "a", "x", "u"), "keys.edit"),
+    (("0", "+", "-"), "keys.zoom"),
+    (("?",), "keys.help"),
+)
+MOON = "M13.500 9.500A6 6 0 0 1 6.500 2.500a6 6 0 1 0 7 7Z"
+# Fills for what was sent and stands in no record; the chart and the strips refer to them.
+HATCH = tag(
+    "svg",
+    {"class": "sr", "aria-hidden": "true"},
+    [
+        tag(
+            "pattern",
+            {"id": name, "width": 5, "height": 5, "patternUnits": "userSpaceOnUse", "patternTransform": "rotate(45)"},
+            tag("rect", {"width": 5, "height": 5, "class": "k-system"}) if name == "hatch-head" else None,
+            tag("rect", {"width": 1.2, "height": 5, "class": "hatch-light" if name == "hatch-head" else "hatch-dark"}),
+        )
+        for name in ("hatch", "hatch-head")
+    ],
+)
+LOGO = ("M2 15h16v3H2z", "M2 11h13v3H2z", "M2 7h9v3H2z", "M2 3h5v3H2z")
+
+
+def page(
+    site: Site,
+    request: Request,
+    *,
+    title: str,
+    active: str,
+    body: Html,
+    data: Any = None,
+    scripts: tuple[str, ...] = (),
+    styles: tuple[str, ...] = (),
+    watch: Mapping[str, str] | None = None,
+    status: int = 200,
+) -> Response:
+    """Return a view as a page, or with `?format=json` its data. `watch` is what the event stream follows, from Site.look."""
+    if wants_json(request):
+        return json_response(data, status)
+    words = words_for(request)
+    attributes: dict[str, Attribute] = {"data-view": active}
+    if watch:
+        attributes |= {"data-watch": " ".join(watch), "data-seen": " ".join(watch.values())}
+    attributes["data-words"] = msgspec.json.encode(words.for_scripts()).decode()
+    notice = tag("p", {"class": "notice", "role": "note"}, words("frame.read_only")) if site.read_only else None
+    content = tag("main", {"id": "main", "tabindex": "-1"}, notice, body)
+    scriptless = tag("noscript", None, tag("p", {"class": "notice"}, words("frame.no_scripts")))
+    parts = (_top(site, request, words, active), scriptless, content, _status(), _keys(words), HATCH)
+    answer = HTMLResponse(_document(words, title, join(parts), scripts, attributes, site.secret, styles), status)
+    if request.query_params.get("lang") in LANGUAGES:
+        answer.set_cookie(COOKIE, words.lang, max_age=365 * 86_400, samesite="strict", httponly=True, path="/")
+    return answer
+
+
+def wants_json(request: Request) -> bool:
+    return request.query_params.get("format") == "json"
+
+
+def json_response(data: Any, status: int = 200) -> Response:
+    return Response(msgspec.json.encode(data, enc_hook=str), status, media_type="application/json")
+
+
+def fragment(body: Html, status: int = 200) -> Response:
+    """Return a part of a page that a script puts into it."""
+    return HTMLResponse(_encodable(body), status)
+
+
+def plain_page(words: Words, title: str, sentence: str, *, status: int, back: str | None = None) -> Response:
+    """Return a page with one sentence, for visitors without a cookie and for addresses that do not exist."""
+    link = tag("p", None, tag("a", {"href": back}, words("frame.back"))) if back is not None else None
+    body = tag("main", {"id": "main"}, tag("h1", None, title), tag("p", None, sentence), link)
+    return HTMLResponse(_document(words, title, body, (), {}, None), status)
+
+
+def problem(site: Site, request: Request, title: str, sentence: str, *, status: int, back: str = "/sessions") -> Response:
+    """Return one sentence about what went wrong, in the frame, with a way back."""
+    words = words_for(request)
+    link = tag("p", None, tag("a", {"href": back, "class": "btn"}, words(_back_key(back))))
+    body = tag("div", {"class": "empty"}, tag("h1", None, title), tag("p", None, sentence), link)
+    return page(site, request, title=title, active="", body=body, data={"error": sentence}, status=status)
+
+
+def view_head(title: Child, *below: Child, crumb: Child = None, right: Child = None) -> Html:
+    """Return the head of a view: the way back above its title, facts below it, and its buttons at the right."""
+    path = tag("p", {"class": "crumb"}, crumb) if crumb is not None else None
+    return tag("div", {"class": "head"}, tag("div", None, path, tag("h1", None, title), below), right)
+
+
+def _back_key(address: str) -> str:
+    """Return the words of a way back: the list that is named, or for a longer address the page before."""
+    view = address[1:].partition("?")[0]
+    return "frame.back" if view == "sessions" else f"frame.back_{view}" if view in VIEWS else "frame.back_one"
+
+
+def icon(*paths: str, box: int = 16) -> Html:
+    """Return a line drawing in the colour of the text."""
+    drawn = [tag("path", {"d": path}) for path in paths]
+    return tag("svg", {"viewBox": f"0 0 {box} {box}", "aria-hidden": "true", "class": "icon"}, drawn)
+
+
+def query(request: Request, **changes: str | None) -> str:
+    """Return the request's query with some parameters changed, for links that keep the others."""
+    from urllib.parse import urlencode
+
+    kept = {key: value for key, value in request.query_params.items() if key not in ("token", "format", "lang")}
+    given = {key: value for key, value in {**kept, **changes}.items() if value}
+    return f"?{urlencode(given)}" if given else ""
+
+
+def search_box(words: Words, *, name: str = "q", value: str = "", label: str | None = None, key: str | None = None) -> Html:
+    field: dict[str, Attribute] = {"type": "search", "name": name, "value": value or None, "autocomplete": "off"}
+    field |= {"placeholder": label or words("nav.search"), "aria-label": label or words("nav.search")}
+    hint = tag("kbd", {"aria-hidden": "true"}, key) if key else None
+    return tag(
+        "label", {"class": "find"}, icon("M11 7a4 4 0 1 1-8 0 4 4 0 0 1 8 0M10.500 10.500l3.500 3.500"), tag("input", field), hint
+    )
+
+
+def _document(
+    words: Words,
+    title: str,
+    body: Html,
+    scripts: tuple[str, ...],
+    attributes: dict[str, Attribute],
+    secret: str | None,
+    styles: tuple[str, ...] = (),
+) -> str:
+    head = [
+        tag("meta", {"charset": "utf-8"}),
+        tag("meta", {"name": "viewport", "content": "width=device-width,initial-scale=1"}),
+        tag("meta", {"name": "lamina-secret", "content": secret}) if secret else None,
+        tag("title", None, f"{title} · Lamina"),
+        tag("link", {"rel": "icon", "href": "data:,"}),
+        [tag("link", {"rel": "stylesheet", "href": f"/static/{name}"}) for name in ("lamina.css", *styles)],
+        tag("script", {"src": "/static/theme.js"}),
+        [tag("script", {"src": f"/static/{name}", "defer": True}) for name in ("frame.js", *scripts)] if secret else None,
+    ]
+    language = "zh-CN" if words.lang == "zh" else "en"
+    whole = tag("html", {"lang": language}, tag("head", None, head), tag("body", attributes, body))
+    return _encodable(f"<!doctype html>\n{whole}\n")
+
+
+def _encodable(text: str) -> str:
+    """Replace lone surrogates, which a damaged file may hold and UTF-8 may not."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _top(site: Site, request: Request, words: Words, active: str) -> Html:
+    logo = tag("svg", {"viewBox": "0 0 20 20", "aria-hidden": "true"}, [tag("path", {"d": path}) for path in LOGO])
+    counts = site.counts()
+    links = []
+    for name, (address, key) in VIEWS.items():
+        waiting = counts.get(name, 0)
+        label = words("nav.waiting", n=waiting)
+        badge = tag("span", {"class": "count", "aria-label": label}, f"{waiting:,}") if waiting else None
+        current = "page" if name == active else None
+        attributes: dict[str, Attribute] = {"href": address, "aria-current": current, "data-key": key}
+        links.append(tag("a", attributes, words(f"nav.{name}"), " ", badge))
+    other = LANGUAGES[1 - LANGUAGES.index(words.lang)]
+    asked = request.query_params.get("q", "") if active == "search" else ""
+    return tag(
+        "header",
+        {"class": "top"},
+        tag("a", {"class": "skip", "href": "#main"}, words("nav.skip")),
+        tag("a", {"class": "brand", "href": "/"}, logo, "Lamina"),
+        tag("nav", {"aria-label": words("nav.main")}, links),
+        tag("form", {"action": "/search", "role": "search", "class": "search"}, search_box(words, value=asked, key="/")),
+        tag(
+            "a",
+            {"class": "lang", "href": query(request, lang=other), "aria-label": words("nav.language_label"), "lang": other},
+            words("nav.language"),
+        ),
+        tag(
+            "button",
+            {"class": "theme", "type": "button", "aria-label": words("nav.theme")},
+            icon(MOON),
+        ),
+    )
+
+
+def _status() -> Html:
+    """The line that tells what a change did; frame.js fills it."""
+    return tag("div", {"class": "undo", "id": "status", "role": "status", "hidden": True})
+
+
+def _keys(words: Words) -> Html:
+    rows = [
+        tag("tr", None, tag("td", None, [(tag("kbd", None, key), " ") for key in keys]), tag("td", None, words(meaning)))
+        for keys, meaning in KEYS
+    ]
+    label = words("keys.switch")
+    state: dict[str, Attribute] = {"role": "switch", "aria-checked": "true", "aria-label": label}
+    switch = tag(
+        "span", {"class": "check"}, tag("button", {"type": "button", "class": "switch", "id": "keys-switch"} | state), label
+    )
+    close = tag("form", {"method": "dialog"}, tag("button", {"class": "btn sm main"}, words("frame.close")))
+    head = tag("h2", {"id": "keys-title"}, words("nav.keys"))
+    return tag(
+        "dialog",
+        {"id": "keys", "aria-labelledby": "keys-title"},
+        head,
+        tag("table", None, tag("tbody", None, rows)),
+        tag("div", {"class": "btns"}, switch, close),
+    )

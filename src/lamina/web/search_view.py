@@ -1,0 +1,183 @@
+"""Search over memories and sessions of all agents, ranked in one list. Each result opens at its place.
+
+A home that is searched for the first time is read in the background; the view says how far it is and shows what is known.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ..core.terms import highlights
+from ..sources.catalogue import day_words
+from ..sources.places import NAMES
+from ..sources.query import NO_WORDS, SearchResult, search, search_index
+from .conversation import PAGE as TURNS_PAGE
+from .html import Child, Html, bdi, join, tag
+from .memory_list import address_of
+from .numbers import ago
+from .page import page, search_box, view_head
+from .site import Site
+from .words import Words, words_for
+
+RESULTS = 30
+SHOWN_CHARS, BEFORE_CHARS = 320, 120
+# Characters of a query; a longer one is a document, and the address would not hold it.
+MOST_QUERY = 2_000
+# Signs of markdown that would stand between the words of a result.
+MARKUP = re.compile(r"\*\*|`+|(?<!\S)#{1,6}(?=\s)")
+
+
+def routes(site: Site) -> list[Route]:
+    def found(request: Request) -> Response:
+        return _search(site, request)
+
+    return [Route("/search", found)]
+
+
+def _search(site: Site, request: Request) -> Response:
+    words, asked = words_for(request), request.query_params
+    query, exact = asked.get("q", "").strip()[:MOST_QUERY], asked.get("exact") == "1"
+    unread: list[str] = []
+    results: list[SearchResult] = []
+    looked = site.look("sessions:")
+    reading = site.sessions().of
+    if query and not reading:
+        results = _found(site, query, unread, exact=exact, here=asked.get("here") == "1")
+    body = join(
+        (
+            _head(words, query, results, exact=exact),
+            _form(words, query, exact=exact, here=asked.get("here") == "1", read_only=site.read_only),
+            tag("p", {"class": "notice", "role": "status"}, words("search.reading", n=reading)) if reading else None,
+            [tag("p", {"class": "notice"}, bdi(line)) for line in dict.fromkeys(unread) if line != NO_WORDS],
+            _results(site, words, query, results, exact=exact) if query and not reading else None,
+        )
+    )
+    data = {"query": query, "results": [_row(site, one) for one in results], "unread": unread, "reading": reading}
+    watch = looked if reading else None
+    return page(site, request, title=words("search.title"), active="search", body=body, data=data, watch=watch)
+
+
+def _found(site: Site, query: str, unread: list[str], *, exact: bool, here: bool) -> list[SearchResult]:
+    settings, environ = site.settings, site.environ
+    if exact and not site.read_only:
+        return search(
+            query, site.cwd, RESULTS, exact=True, everywhere=not here, settings=settings, environ=environ, notices=unread
+        )
+    where = site.cwd if here else None
+    return site.index.use(lambda index: search_index(index, query, where, RESULTS, settings, environ, unread))
+
+
+def _row(site: Site, found: SearchResult) -> dict[str, Any]:
+    return {name: getattr(found, name) for name in found.__struct_fields__} | {"url": address(site, found)}
+
+
+def address(site: Site, found: SearchResult) -> str:
+    """Return where a result opens: a message at its turn, a memory on its page, a section of a larger file in the list."""
+    if found.kind == "memory":
+        return address_of(site.memories, found.path) or f"/memories?{urlencode({'q': found.title})}"
+    start = f"/sessions/{found.origin}/{quote(found.session_id, safe='')}"
+    number = (max(1, found.turn) - 1) // TURNS_PAGE + 1
+    return f"{start}{f'?turns={number}' if number > 1 else ''}#t{found.turn}"
+
+
+def highlighted(text: str, query: str, *, exact: bool, most: int = SHOWN_CHARS) -> Html:
+    """Return the part of a text that has most of the query's words, with the words marked."""
+    line = " ".join((text if exact else MARKUP.sub("", text[: 200 * most]))[: 200 * most].split())
+    starts = [start for start, _ in _ranges(line, query, exact)]
+    best = max(starts, key=lambda start: (sum(start <= at < start + most for at in starts), -start), default=0)
+    begin = max(0, min(best - 30, len(line) - most))
+    if begin:
+        begin = line.find(" ", begin, best) + 1 or begin
+    shown = line[begin : begin + most]
+    children: list[Child] = ["…" if begin else None]
+    at = 0
+    for start, end in _ranges(shown, query, exact):
+        children += [shown[at:start], tag("mark", None, shown[start:end])]
+        at = end
+    return tag("bdi", None, *children, shown[at:], "…" if begin + most < len(line) else None)
+
+
+def _ranges(text: str, query: str, exact: bool) -> list[tuple[int, int]]:
+    if not exact:
+        return highlights(text, query)
+    literal = re.compile(re.escape(" ".join(query.split())), re.IGNORECASE)
+    return [match.span() for match in literal.finditer(text)]
+
+
+def _head(words: Words, query: str, results: list[SearchResult], *, exact: bool) -> Html:
+    order = ("search.count_exact", "search.newest") if exact else ("search.count", "search.best")
+    text = words(order[len(results) >= RESULTS], n=len(results))
+    count = tag("p", {"class": "meta", "role": "status"}, text) if results else None
+    title = words("search.title_for", query=query) if query else words("search.title")
+    return view_head(bdi(title), count)
+
+
+def _form(words: Words, query: str, *, exact: bool, here: bool, read_only: bool) -> Html:
+    def check(name: str, label: str, chosen: bool) -> Html:
+        return tag(
+            "label", {"class": "check"}, tag("input", {"type": "checkbox", "name": name, "value": "1", "checked": chosen}), label
+        )
+
+    return tag(
+        "form",
+        {"class": "bar2", "data-auto": True, "action": "/search", "role": "search"},
+        search_box(words, value=query),
+        check("exact", words("search.exact"), exact) if not read_only else None,
+        check("here", words("search.here"), here) if not read_only else None,
+        tag("button", {"class": "btn"}, words("search.go")),
+    )
+
+
+def _results(site: Site, words: Words, query: str, results: list[SearchResult], *, exact: bool) -> Html:
+    if not results:
+        key = "search.none_here" if site.read_only or exact else "search.none"
+        return tag("div", {"class": "empty"}, tag("p", None, words(key, query=query)))
+    rows = [_result(site, words, one, query, exact=exact) for one in results]
+    return tag("div", {"class": "panel"}, tag("ol", {"class": "list found"}, rows))
+
+
+def _result(site: Site, words: Words, found: SearchResult, query: str, *, exact: bool) -> Html:
+    return tag(
+        "li",
+        None,
+        tag(
+            "a",
+            {"class": "result", "href": address(site, found), "data-row": True},
+            tag(
+                "span",
+                {"class": "meta"},
+                tag("b", None, highlighted(found.title, query, exact=exact) if found.title else words("sessions.no_title")),
+                tag("span", None, words(f"search.by_{found.speaker}")),
+                tag("span", None, NAMES[found.origin]),
+                ago(words, found.time, site.clock()) if found.time else None,
+            ),
+            tag("span", {"class": "txt"}, highlighted(_body(found), query, exact=exact)),
+            _why(words, found, query, exact=exact),
+        ),
+    )
+
+
+def _body(found: SearchResult) -> str:
+    """Return the text of a result. The text of a memory begins with its name, which is the title of the row."""
+    return found.text.removeprefix(found.title) if found.kind == "memory" else found.text
+
+
+def _why(words: Words, found: SearchResult, query: str, *, exact: bool) -> Html:
+    """Return which words of the query match. A message is also found by the one before it, and by its day."""
+    for key, text in (
+        ("search.why", found.text),
+        ("search.why_title", found.title if found.kind == "memory" else ""),
+        ("search.why_before", found.before),
+        ("search.why_day", day_words(found.time)),
+    ):
+        shared = list(dict.fromkeys(text[start:end].casefold() for start, end in _ranges(text, query, exact)))
+        if shared:
+            quoted = (" – ", highlighted(text, query, exact=exact, most=BEFORE_CHARS)) if key == "search.why_before" else None
+            return tag("span", {"class": "soft small"}, words(key, words=", ".join(shared[:8])), quoted)
+    return tag("span", {"class": "soft small"}, words("search.why_around"))

@@ -1,0 +1,148 @@
+"""The application of the page, and the socket it listens on. While no page is open, the process waits for a connection and does nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import threading
+from collections.abc import AsyncIterator, Callable
+from importlib import import_module
+from pathlib import Path
+
+import uvicorn
+from anyio import to_thread
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Mount, Route, Router
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from ..core.errors import LaminaError
+from ..disk import loopback
+from ..replay.html import style
+from .page import problem
+from .safety import Guard, Keys
+from .site import Site
+from .words import words_for
+
+# New objects between two collections. A session that is shown holds many records without cycles, and each full collection walks over them.
+COLLECT_AFTER = 20_000
+# Seconds between two looks whether the server was told to stop.
+TICK = 0.5
+STATIC = Path(__file__).parent / "static"
+# Each has `routes(site)`. The first view of the page loads only the modules of FIRST. The order decides which route answers an address
+# that two of them match.
+FIRST = ("overview", "session_list")
+LATER = (
+    "live",
+    "session_view",
+    "memory_changes",
+    "inbox_view",
+    "duplicates_view",
+    "forget_view",
+    "quotes",
+    "memory_trash",
+    "memory_forms",
+    "evidence_view",
+    "memory_view",
+    "dream_list",
+    "dream_view",
+    "dream_changes",
+    "search_view",
+    "settings_view",
+    "replay_view",
+)
+
+
+def application(site: Site, keys: Keys) -> ASGIApp:
+    """Return the whole page behind its guard."""
+
+    def not_found(request: Request, error: Exception) -> Response:
+        words = words_for(request)
+        status = error.status_code if isinstance(error, HTTPException) else 404
+        return problem(site, request, words("frame.not_found_title"), words("frame.not_found"), status=status)
+
+    def failed(request: Request, error: Exception) -> Response:
+        words = words_for(request)
+        sentence = words("frame.failed", reason=str(error) or type(error).__name__)
+        return problem(site, request, words("frame.failed_title"), sentence, status=500)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        yield
+        site.close()
+
+    app = Starlette(
+        routes=[
+            *_routes(site, FIRST),
+            Route("/static/report.css", _report_sheet),
+            Mount("/static", StaticFiles(directory=STATIC)),
+            Mount("/", LaterViews(site)),
+        ],
+        exception_handlers={HTTPException: not_found, LaminaError: failed, OSError: failed, Exception: failed},
+        lifespan=lifespan,
+        middleware=[Middleware(GZipMiddleware, minimum_size=4_000, compresslevel=3)],
+    )
+    return Guard(app, keys)
+
+
+def _routes(site: Site, views: tuple[str, ...]) -> list[Route]:
+    return [route for name in views for route in import_module(f"{__package__}.{name}").routes(site)]
+
+
+def _report_sheet(request: Request) -> Response:
+    return Response(style(), media_type="text/css")
+
+
+class LaterViews:
+    """The views behind the first one. Their modules are loaded by the first address that needs one, which is the event stream."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._lock = threading.Lock()
+        self._router: Router | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        router = self._router if self._router is not None else await to_thread.run_sync(self._loaded)
+        await router(scope, receive, send)
+
+    def _loaded(self) -> Router:
+        with self._lock:
+            if self._router is None:
+                self._router = Router(_routes(self._site, LATER))
+            return self._router
+
+
+def serve(
+    *, cwd: Path, port: int, read_only: bool, tell: Callable[[str], None], opened: Callable[[str], None] = lambda link: None
+) -> None:
+    """Serve until interrupted. `opened` gets the first link, `tell` each one that replaces a used link."""
+    gc.set_threshold(COLLECT_AFTER)
+    listener = loopback.listen(port)
+    keys = Keys(listener.getsockname()[1], tell)
+    site = Site(cwd=cwd, read_only=read_only, secret=keys.secret)
+    opened(keys.link)
+    server_of(site, keys).run(sockets=[listener])
+
+
+class QuietServer(uvicorn.Server):
+    """Looks twice a second whether to stop, instead of ten times: a page that nobody uses costs no CPU."""
+
+    async def main_loop(self) -> None:
+        while not self.should_exit:
+            await asyncio.sleep(TICK)
+
+
+def server_of(site: Site, keys: Keys) -> uvicorn.Server:
+    app = application(site, keys)
+    config = uvicorn.Config(
+        app, log_level="warning", lifespan="on", timeout_graceful_shutdown=3, server_header=False, date_header=False
+    )
+    server = QuietServer(config)
+    site.stopping = lambda: server.should_exit
+    return server

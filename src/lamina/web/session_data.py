@@ -1,0 +1,184 @@
+"""A session as its views need it: the window over time, the texts of its turns, its records. It follows the file as that changes."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from starlette.requests import Request
+
+from ..core.blocks import Text, Thinking, ToolResult, ToolUse
+from ..core.errors import DiskError
+from ..core.records import Message, Record
+from ..core.settings import Settings
+from ..disk.transcripts.jsonl import Health, decode_object, raw_lines
+from ..session.followed_session import FollowedSession
+from ..session.request_blocks import SessionRequests
+from ..session.window_series import KINDS, Series, TurnRow
+from ..sources.sessions import SourceSession, read
+from .numbers import moment
+from .site import Site, stamp_of
+
+# Microdollars: whole numbers are shorter than decimals in JSON.
+MICRO = 1_000_000
+# Sessions whose windows are held: those that are open in tabs.
+MOST_OPEN = 4
+
+
+class OpenSession:
+    """A session that is shown. Its window and its turns follow the file; its records are read when a view needs all of them."""
+
+    def __init__(self, site: Site, session: SourceSession, settings: Settings) -> None:
+        self.session = session
+        self.settings = settings
+        self._site = site
+        self._lock = threading.Lock()
+        self._followed = FollowedSession(session.path, settings, origin=session.origin)
+        self.series = self._followed.series()
+
+    def update(self) -> None:
+        """Read what was appended. Raises OSError or DiskError if the file is gone."""
+        with self._lock:
+            if self._followed.update():
+                self.series = self._followed.series()
+
+    def turn(self, number: int) -> list[Record]:
+        """Return the records of a turn, in the order of the file."""
+        with self._lock:
+            return self._followed.turn(number)
+
+    @property
+    def records(self) -> list[Record]:
+        path = self.session.path
+        return self._site.kept("records", path, lambda: list(read(path)))
+
+    @property
+    def requests(self) -> SessionRequests:
+        series = self.series
+        # The file may have grown since the series was made, so its stamp does not tell which series was used.
+        name = f"requests:{len(series.requests)}"
+        return self._site.kept(name, self.session.path, lambda: SessionRequests(self.records, series))
+
+
+class Gone(Exception):
+    """The session's file is no longer on disk."""
+
+
+class OpenSessions:
+    """The sessions shown last. Each is read once; later looks cost what was appended."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._lock = threading.Lock()
+        self._held: OrderedDict[str, OpenSession] = OrderedDict()
+
+    def find(self, request: Request) -> OpenSession:
+        """Return the session of an address. Raises Gone."""
+        session = self._site.session(request.path_params["source"], request.path_params["id"])
+        if session is None:
+            raise Gone
+        opened = self._open(session)
+        try:
+            opened.update()
+        except (OSError, DiskError):
+            raise Gone from None
+        return opened
+
+    def _open(self, session: SourceSession) -> OpenSession:
+        settings = self._site.settings
+        with self._lock:
+            held = self._held.get(session.path)
+            if held is None or held.settings is not settings:
+                held = self._held[session.path] = OpenSession(self._site, session, settings)
+            held.session = session
+            self._held.move_to_end(session.path)
+            while len(self._held) > MOST_OPEN:
+                self._held.popitem(last=False)
+            return held
+
+
+def watch(site: Site, key: str) -> Any:
+    """Return the state of a session's file for the event stream; None once it is gone."""
+    origin, _, id = key.partition("/")
+    session = site.session(origin, id)
+    if session is None:
+        return None
+    try:
+        return list(stamp_of(session.path))
+    except OSError:
+        site.index.current(wait=0)  # another file may have taken the address, such as one that was moved
+        return None
+
+
+def columns(series: Series, first: int = 1) -> dict[str, Any]:
+    """Return the requests from number `first` on as columns, which are short in JSON. Kinds that never occur are left out."""
+    points = series.requests[first - 1 :]
+    start = _since(series.requests[0].time, 0) if series.requests else 0
+    used = [at for at in range(len(KINDS)) if any(point.kinds[at] for point in points)]
+    return {
+        "first": first,
+        "count": len(series.requests),
+        "window": series.window,
+        "threshold": series.threshold,
+        "turn": [point.turn for point in points],
+        "start": start,
+        "time": [_since(point.time, start) for point in points],
+        "tokens": [point.tokens for point in points],
+        "kinds": {KINDS[at]: [point.kinds[at] for point in points] for at in used},
+        "read": [point.read for point in points],
+        "usd": [
+            [None if value is None else round(value * MICRO) for value in (point.usd_read, point.usd_written, point.usd_output)]
+            for point in points
+        ],
+        "pause": [round((point.seconds_since_previous or 0) / 60) for point in points],
+    }
+
+
+def _since(time: str, start: int) -> int:
+    """Return the seconds since a start, 0 for a time that cannot be read."""
+    at = moment(time)
+    return round(at.timestamp()) - start if at is not None else 0
+
+
+def matching_turns(opened: OpenSession, wanted: str, *, errors: bool) -> list[TurnRow]:
+    """Return the turns that contain all words of a filter in a message, a tool call or a result."""
+    terms = wanted.casefold().split()
+    rows = [turn for turn in opened.series.turns if turn.errors or not errors]
+    if not terms:
+        return rows
+    found = []
+    for row in rows:
+        missing = set(terms)
+        for record in opened.turn(row.number):
+            if isinstance(record, Message):
+                missing -= {term for text in _texts(record) for term in missing if term in text}
+        if not missing:
+            found.append(row)
+    return found
+
+
+def _texts(record: Message) -> Iterator[str]:
+    for block in record.blocks:
+        match block:
+            case Text(text=text):
+                yield text.casefold()
+            case Thinking(thinking=text):
+                yield text.casefold()
+            case ToolUse(name=name, input=given):
+                yield f"{name} {given}".casefold()
+            case ToolResult():
+                yield block.text.casefold()
+            case _:
+                pass
+
+
+def raw_record(path: str, uuid: str) -> dict[str, Any] | None:
+    """Return a record as it stands in the file."""
+    needle = f'"{uuid}"'.encode()
+    for _, line in raw_lines(Path(path), 0, Health()):
+        if needle in line and (row := decode_object(line)) is not None and uuid in (row.get("uuid"), row.get("id")):
+            return row
+    return None

@@ -1,0 +1,174 @@
+"""The list of all sessions for the page: brought up to date in one thread, so that no view waits for a home that is read the first time.
+
+Invariants: `current` answers within WAIT seconds with what is known so far; nothing runs while nobody asks; reading files waits while a
+view is made (`held`). When the page is read-only, the index lives in memory and no file is written.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from ..core.settings import Settings
+from ..sources.catalogue import Catalogue, IndexedFile, with_catalogue
+from ..sources.money import DayMoney, PaidSession, sum_money, without_copies
+from ..sources.places import SourceFile, session_files
+from ..sources.scan import Costs
+from ..sources.sessions import SourceSession, fold_subagents, homes_of, read_session
+
+T = TypeVar("T")
+# Seconds a view waits for the first list, and for one that is brought up to date: the event stream brings what comes later.
+WAIT = 0.5
+WAIT_AGAIN = 0.1
+# Seconds a list counts as new.
+FRESH = 1.0
+# Seconds until the first look at a list that is still being made, and between two later ones.
+FIRST_PUBLISH = 0.2
+PUBLISH = 1.0
+# Seconds that reading files waits for a view.
+HOLD = 1.0
+
+
+class Listing(NamedTuple):
+    """The sessions known so far, newest first. `of` is how many files are being read, 0 when all were."""
+
+    sessions: tuple[SourceSession, ...] = ()
+    unread: tuple[str, ...] = ()
+    done: int = 0
+    of: int = 0
+    by_address: Mapping[tuple[str, str], SourceSession] = {}
+    top: tuple[SourceSession, ...] = ()  # those that a user started, each with its subagents
+    money: tuple[DayMoney, ...] = ()
+    broken: frozenset[str] = frozenset()  # paths of the sessions whose cache broke, or that were compacted
+
+
+class _Known(NamedTuple):
+    """A session and its costs, read from the index once for each stamp of the file."""
+
+    stamp: tuple[str, int, int]
+    session: SourceSession
+    costs: Costs
+
+
+class SessionIndex:
+    def __init__(
+        self, home: Path | None, settings: Callable[[], Settings], environ: Mapping[str, str], *, in_memory: bool
+    ) -> None:
+        self._home = home
+        self._settings = settings
+        self._environ = environ
+        self._in_memory = in_memory
+        self._held: Catalogue | None = None
+        self._lock = threading.Lock()
+        # One thread: an index in memory belongs to the thread that opened it.
+        self._worker = ThreadPoolExecutor(1, "lamina-index")
+        self._finished = threading.Event()  # a list can be shown: the whole, or its beginning
+        self._views = 0  # that are being made
+        self._no_view = threading.Condition(self._lock)
+        self._finished_at = float("-inf")
+        self._running = False
+        self._followed: tuple[list[SourceFile], list[str]] = ([], [])  # as of the last list
+        self._known: dict[int, _Known] = {}
+        self._copies: dict[object, Costs] = {}
+        self.listing = Listing()
+
+    def current(self, wait: float | None = None) -> Listing:
+        """Return the sessions, after at most `wait` seconds."""
+        with self._lock:
+            if not self._running and time.monotonic() - self._finished_at > FRESH:
+                self._running = True
+                self._finished.clear()
+                self._worker.submit(self._refresh)
+        self._finished.wait(wait if wait is not None else WAIT_AGAIN if self.listing.sessions else WAIT)
+        return self.listing
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Let a view be made first: reading files in another thread would slow it down."""
+        with self._lock:
+            self._views += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._views -= 1
+                self._no_view.notify_all()
+
+    def use(self, work: Callable[[Catalogue], T]) -> T:
+        """Return what `work` makes of the index, in the thread that owns it."""
+        return self._worker.submit(self._with, work).result()
+
+    def close(self) -> None:
+        self._worker.shutdown(wait=False, cancel_futures=True)
+
+    def _refresh(self) -> None:
+        try:
+            unread: list[str] = []
+            files = [*session_files(homes_of(self._settings(), self._environ), unread)]
+            if (files, unread) != self._followed:
+                self._with(lambda catalogue: self._follow(catalogue, files, unread))
+                self._followed = (files, unread)
+        finally:
+            with self._lock:
+                self._running = False
+                self._finished_at = time.monotonic()
+                self._finished.set()
+
+    def _with(self, work: Callable[[Catalogue], T]) -> T:
+        if not self._in_memory:
+            return with_catalogue(self._home, work)
+        self._held = self._held or Catalogue(None)
+        return work(self._held)
+
+    def _follow(self, catalogue: Catalogue, files: list[SourceFile], unread: list[str]) -> None:
+        due = time.monotonic() + FIRST_PUBLISH
+
+        def tell(done: int, of: int) -> None:
+            nonlocal due
+            self._wait_for_views()
+            if not done:
+                self._publish(
+                    catalogue.rows("session"), unread, done, of
+                )  # a view that cannot wait longer says how many are read
+            elif time.monotonic() > due:
+                self._publish(catalogue.rows("session"), unread, done, of)
+                due = time.monotonic() + PUBLISH
+                self._finished.set()
+
+        catalogue.pause = self._wait_for_views
+        self._publish(catalogue.follow("session", files, tell), unread, 0, 0)
+
+    def _wait_for_views(self) -> None:
+        with self._lock:
+            self._no_view.wait_for(lambda: not self._views, HOLD)
+
+    def _publish(self, rows: list[IndexedFile], unread: list[str], done: int, of: int) -> None:
+        known = {row.id: self._known_of(row) for row in rows}
+        if known == self._known and (tuple(unread), done, of) == self.listing[1:4]:
+            return
+        self._known = known
+        paid = [PaidSession(row, known[row.id].session, known[row.id].costs) for row in rows]
+        found = [session for _, session, _ in known.values() if session.messages or session.tokens]
+        found.sort(key=lambda session: (-session.last_active, session.path))
+        by_address: dict[tuple[str, str], SourceSession] = {}
+        for session in found:
+            by_address.setdefault((session.origin, session.id), session)
+        money = sum_money(paid, without_copies(paid, self._copies))
+        broken = frozenset(
+            one.session.path
+            for one in paid
+            if one.session.compactions or any(paid.breaks for by in one.costs.values() for paid in by.values())
+        )
+        top = sorted(fold_subagents(found), key=lambda session: (-session.last_active, session.path))
+        self.listing = Listing(tuple(found), tuple(unread), done, of, by_address, tuple(top), tuple(money), broken)
+
+    def _known_of(self, row: IndexedFile) -> _Known:
+        stamp, before = (row.path, row.size, row.mtime_ns), self._known.get(row.id)
+        if before is not None and before.stamp == stamp:
+            return before
+        return _Known(stamp, *read_session(row))

@@ -1,0 +1,282 @@
+"""The list of sessions of all agents: filters, sorting and pages live in the address."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from itertools import groupby
+from typing import Any
+from urllib.parse import quote
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ..sources.places import NAMES
+from ..sources.sessions import SourceSession
+from .html import Html, bdi, cut, join, tag
+from .numbers import ago, at_least, day, moment, tokens
+from .page import icon, page, query, search_box
+from .session_index import Listing
+from .site import Site
+from .words import Words, words_for
+
+PAGE = 100
+# Windows that fullness is a share of.
+WINDOW, LONG_WINDOW = 200_000, 1_000_000
+COMPACTED = "M8 2v4M5.500 4 8 6.500 10.500 4M8 14v-4M5.500 12 8 9.500 10.500 12M2.500 8h11"
+TITLE_CHARS = 160
+# A session with a line of at most this many seconds ago counts as running.
+RUNNING = 120.0
+SORTS = {
+    "newest": lambda one: (-one.last_active,),
+    "dearest": lambda one: (-(one.cost_usd or 0.0),),
+    "longest": lambda one: (-one.messages,),
+    "fullest": lambda one: (-one.fullest,),
+}
+
+
+def routes(site: Site) -> list[Route]:
+    def sessions(request: Request) -> Response:
+        return _sessions(site, request)
+
+    return [Route("/sessions", sessions)]
+
+
+def address(session: SourceSession) -> str:
+    """Return the address of a session's view; the id is the file's own."""
+    return f"/sessions/{session.origin}/{quote(session.id, safe='')}"
+
+
+def title_of(words: Words, session: SourceSession) -> str:
+    return session.title or words("sessions.no_title")
+
+
+def project_name(session: SourceSession) -> str:
+    return os.path.basename(session.project.rstrip("/")) or session.project
+
+
+def is_running(session: SourceSession, now: float) -> bool:
+    return now - session.last_active < RUNNING
+
+
+def cost_of(words: Words, session: SourceSession) -> str:
+    """Return the cost of a session; "≥" if its transcript holds only the beginning of some outputs."""
+    return at_least(words, session.cost_usd, short=session.short_outputs > 0)
+
+
+def session_row(session: SourceSession) -> dict[str, Any]:
+    """Return a session as `?format=json` shows it."""
+    return {
+        "source": session.origin,
+        "id": session.id,
+        "url": address(session),
+        "title": session.title,
+        "project": session.project,
+        "started": session.started,
+        "ended": session.ended,
+        "modified": session.modified,
+        "messages": session.messages,
+        "tokens": session.tokens,
+        "fullest": session.fullest,
+        "cost_usd": session.cost_usd,
+        "cost_is_at_least": session.short_outputs > 0,
+        "compactions": session.compactions,
+        "subagents": [one.id for one in session.subagents],
+    }
+
+
+def _sessions(site: Site, request: Request) -> Response:
+    watch = site.look("sessions:")
+    words, listing = words_for(request), site.sessions()
+    every = listing.top
+    found = filtered(request, every)
+    number = max(1, _int(request.query_params.get("page")))
+    shown = found[(number - 1) * PAGE : number * PAGE]
+    body = join(
+        (
+            _head(words, listing, len(found)),
+            _filters(words, request, every) if every else None,
+            _unread(words, listing),
+            _rows(words, request, shown, site.clock()) if shown else _nothing(site, words, listing, bool(every)),
+            _pages(words, request, number, len(found)),
+        )
+    )
+    data = {"sessions": [session_row(one) for one in shown], "count": len(found), "reading": listing.of, "unread": listing.unread}
+    title = words("sessions.title")
+    return page(site, request, title=title, active="sessions", body=body, data=data, watch=watch)
+
+
+def filtered(request: Request, every: Sequence[SourceSession]) -> list[SourceSession]:
+    """Return the sessions that the address asks for, in its order."""
+    asked = request.query_params
+    found = list(every)
+    if wanted := asked.get("q", "").casefold().split():
+        found = [one for one in found if all(word in f"{one.title} {one.id} {one.project}".casefold() for word in wanted)]
+    if project := asked.get("project"):
+        found = [one for one in found if one.project == project]
+    if source := asked.get("source"):
+        found = [one for one in found if one.origin == source]
+    sort = asked.get("sort", "")
+    return sorted(found, key=SORTS[sort]) if sort in SORTS else found
+
+
+def _head(words: Words, listing: Listing, count: int) -> Html:
+    reading = words("sessions.reading", n=listing.of, done=f"{listing.done:,}") if listing.of else None
+    return tag(
+        "div",
+        {"class": "head"},
+        tag(
+            "div",
+            None,
+            tag("h1", None, words("sessions.title")),
+            tag(
+                "p",
+                {"class": "meta"},
+                tag("span", None, words("sessions.count", n=count)),
+                tag("span", {"role": "status"}, reading) if reading else None,
+                tag("span", None, words("sessions.at_list_price")),
+            ),
+        ),
+    )
+
+
+def _filters(words: Words, request: Request, every: Sequence[SourceSession]) -> Html:
+    asked = request.query_params
+    projects = sorted({one.project for one in every if one.project}, key=lambda path: (os.path.basename(path).casefold(), path))
+    sources = [origin for origin in NAMES if any(one.origin == origin for one in every)]
+    return tag(
+        "form",
+        {"class": "bar2", "data-auto": True},
+        search_box(words, value=asked.get("q", ""), label=words("sessions.filter")),
+        _select(
+            words("sessions.project"),
+            "project",
+            [("", words("sessions.any_project")), *((path, f"{os.path.basename(path)}  {path}") for path in projects)],
+            asked.get("project", ""),
+        ),
+        _select(
+            words("sessions.source"),
+            "source",
+            [("", words("sessions.any_source")), *((origin, NAMES[origin]) for origin in sources)],
+            asked.get("source", ""),
+        ),
+        _select(words("sessions.sort"), "sort", [(name, words(f"sessions.{name}")) for name in SORTS], asked.get("sort", "")),
+        tag("button", {"class": "btn noscript"}, words("sessions.apply")),
+    )
+
+
+def _select(label: str, name: str, options: list[tuple[str, str]], chosen: str) -> Html:
+    made = [tag("option", {"value": value, "selected": value == chosen}, text) for value, text in options]
+    return tag("select", {"name": name, "aria-label": label, "class": "pick"}, made)
+
+
+def _unread(words: Words, listing: Listing) -> Html | None:
+    if not listing.unread:
+        return None
+    lines = [tag("li", None, bdi(line)) for line in listing.unread]
+    return tag("div", {"class": "notice warn"}, words("sessions.unread"), tag("ul", None, lines))
+
+
+def _nothing(site: Site, words: Words, listing: Listing, some: bool) -> Html | None:
+    if listing.of:
+        return None
+    if some:
+        link = tag("a", {"href": "/sessions", "class": "btn"}, words("sessions.all"))
+        return tag("div", {"class": "empty"}, tag("p", None, words("sessions.no_match")), tag("p", None, link))
+    places = ", ".join(str(home) for home in site.homes.values())
+    return tag("div", {"class": "empty"}, tag("p", None, words("sessions.none", places=places)))
+
+
+def _rows(words: Words, request: Request, shown: list[SourceSession], now: float) -> Html:
+    if request.query_params.get("sort", "newest") != "newest":
+        return tag("div", {"class": "panel"}, tag("ul", {"class": "list"}, [_row(words, one, now) for one in shown]))
+    groups = [
+        (
+            tag("h2", {"class": "day"}, _day(words, now, date)),
+            tag("div", {"class": "panel"}, tag("ul", {"class": "list"}, [_row(words, one, now) for one in within])),
+        )
+        for date, within in groupby(shown, key=lambda one: _date(one.last_active))
+    ]
+    return join(groups)
+
+
+def _row(words: Words, session: SourceSession, now: float) -> Html:
+    running = is_running(session, now)
+    marks = [
+        tag("span", {"class": "live"}, words("sessions.running")) if running else None,
+        _mark(
+            COMPACTED,
+            words("sessions.compactions", n=session.compactions),
+        )
+        if session.compactions
+        else None,
+        tag("span", None, words("sessions.subagents", n=len(session.subagents))) if session.subagents else None,
+    ]
+    return tag(
+        "li",
+        None,
+        tag(
+            "a",
+            {"class": "srow", "href": address(session), "id": f"s-{session.origin}-{session.id}"},
+            tag("span", {"class": "what"}, tag("b", None, bdi(cut(title_of(words, session), TITLE_CHARS)))),
+            tag("span", {"class": "marks"}, marks),
+            tag(
+                "span",
+                {"class": "soft proj", "title": session.project},
+                bdi(project_name(session) or words("sessions.no_project")),
+            ),
+            tag("span", {"class": "soft src"}, NAMES[session.origin]),
+            tag("span", {"class": "soft when"}, ago(words, session.last_active, now)),
+            _fullness(words, session),
+            tag("span", {"class": "soft num"}, words("sessions.messages", n=session.messages)),
+            tag("span", {"class": "num cost"}, cost_of(words, session)),
+        ),
+    )
+
+
+def _fullness(words: Words, session: SourceSession) -> Html:
+    """A thin bar: the fullest request as a share of the usual window, or of the long one."""
+    window = WINDOW if session.fullest <= WINDOW else LONG_WINDOW
+    label = words("sessions.fullest_request", tokens=tokens(session.fullest)) if session.fullest else words("sessions.no_counts")
+    bar = tag("rect", {"class": "full", "width": f"{min(100.0, 100 * session.fullest / window):.1f}", "height": 5})
+    picture = tag(
+        "svg", {"class": "bar", "viewBox": "0 0 100 5", "preserveAspectRatio": "none", "role": "img", "aria-label": label}, bar
+    )
+    return tag("span", {"class": "fullness", "title": label}, picture)
+
+
+def _mark(path: str, label: str) -> Html:
+    return tag("span", {"class": "m", "title": label}, icon(path), tag("span", {"class": "sr"}, label))
+
+
+def _pages(words: Words, request: Request, number: int, count: int) -> Html | None:
+    if count <= PAGE:
+        return None
+    before = query(request, page=str(number - 1)) if number > 1 else None
+    after = query(request, page=str(number + 1)) if number * PAGE < count else None
+    links = [
+        tag("a", {"class": "btn", "href": before, "rel": "prev"}, words("sessions.previous")) if before else None,
+        tag("span", {"class": "soft"}, f"{number} / {-(-count // PAGE)}"),
+        tag("a", {"class": "btn", "href": after, "rel": "next"}, words("sessions.next")) if after else None,
+    ]
+    return tag("nav", {"class": "pages", "aria-label": words("sessions.pages")}, links)
+
+
+def _date(modified: float) -> datetime | None:
+    at = moment(modified)
+    return at.replace(hour=0, minute=0, second=0, microsecond=0) if at is not None else None
+
+
+def _day(words: Words, now: float, date: datetime | None) -> str:
+    today = _date(now)
+    if date is None or today is None:
+        return words("time.unknown")
+    if date.date() == today.date():
+        return words("time.today")
+    return words("time.yesterday") if date.date() == (today - timedelta(days=1)).date() else day(words, date)
+
+
+def _int(text: str | None) -> int:
+    return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) < 9 else 0

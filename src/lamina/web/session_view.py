@@ -1,0 +1,413 @@
+"""The session view: figures, the window over time, the selected request, the conversation; and the data that the chart draws."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlencode
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ..providers.models import known as is_known
+from ..session.window_series import KINDS, RequestPoint, Series
+from ..sources.places import NAMES
+from ..sources.sessions import SourceSession
+from . import conversation, request_view
+from .html import Child, Html, bdi, cut, join, tag
+from .numbers import absolute, clock, length, moment, money, money_or_unknown, share, tokens
+from .page import fragment, json_response, page, problem, view_head
+from .session_data import Gone, OpenSession, OpenSessions, columns, watch
+from .session_list import TITLE_CHARS, address, is_running, project_name, session_row, title_of
+from .site import Site
+from .words import Words, words_for
+
+# Subagents that are linked, and characters of their titles.
+MOST_SUBAGENTS = 8
+LINK_CHARS = 40
+# Line drawings of the decisions.
+ICONS = {
+    "clear": "M3 5h10M6 5V3h4v2M5 5l.6 8h4.8L11 5",
+    "compact": "M8 2v4M5.500 4 8 6.500 10.500 4M8 14v-4M5.500 12 8 9.500 10.500 12M2.500 8h11",
+    "collapse": "M3 4h10M5 8h6M3 12h10",
+    "spill": "M8 2.500v7M5 7l3 3 3-3M3 13h10",
+    "undo": "M6 4 3 7l3 3M3 7h6.500a3 3 0 0 1 0 6H7",
+    "model": "M3 6h9l-2.500-2.500M13 10H4l2.500 2.500",
+    "break": "M8 2.500 4.500 9H8l-1 4.500L11.500 7H8Z",
+    "unrecorded": "M6 6.200a2 2 0 1 1 2.700 1.900c-.5.2-.7.600-.7 1.200M8 12v.1",
+}
+
+
+def routes(site: Site) -> list[Route]:
+    site.watches["session"] = lambda key: watch(site, key)
+    sessions = OpenSessions(site)
+    base = "/sessions/{source}/{id}"
+    views: dict[str, Callable[[Site, Request, OpenSession], Response]] = {
+        base: _session,
+        f"{base}/series": _series,
+        f"{base}/table": _table,
+        f"{base}/turns/{{number:int}}": conversation.turn,
+        f"{base}/texts/{{record}}/{{index:int}}": conversation.text,
+        f"{base}/records/{{record}}": conversation.record,
+        f"{base}/requests/{{number:int}}": request_view.whole,
+        f"{base}/requests/{{number:int}}/panel": request_view.panel,
+        f"{base}/requests/{{number:int}}/blocks": request_view.blocks,
+    }
+    return [Route(path, _opened(site, sessions, view)) for path, view in views.items()]
+
+
+def _opened(
+    site: Site, sessions: OpenSessions, view: Callable[[Site, Request, OpenSession], Response]
+) -> Callable[[Request], Response]:
+    def answer(request: Request) -> Response:
+        source, id = request.path_params["source"], request.path_params["id"]
+        request.state.watch = site.look(f"session:{source}/{id}")
+        try:
+            return view(site, request, sessions.find(request))
+        except Gone:
+            words = words_for(request)
+            key = "session.reading" if site.index.listing.of else "session.gone"
+            return problem(site, request, words("frame.not_found_title"), words(key), status=404)
+
+    return answer
+
+
+def _session(site: Site, request: Request, opened: OpenSession) -> Response:
+    words, session, series = words_for(request), opened.session, opened.series
+    chosen = _chosen(request, series)
+    body = tag(
+        "div",
+        {"data-live": "own", "data-session": address(session), "data-request": chosen or None, "id": "session"},
+        _head(words, site, opened),
+        _figures(words, series),
+        _warnings(words, series, _subagents(site, opened)),
+        tag(
+            "div",
+            {"class": "work"},
+            tag("div", {"class": "left"}, _chart(words, opened), conversation.panel(words, request, opened)),
+            request_view.panel_of(words, opened, chosen) if chosen else None,
+        ),
+    )
+    return page(
+        site,
+        request,
+        title=cut(title_of(words, session), 80),
+        active="sessions",
+        body=body,
+        data=session_row(session) | {"series": series, "kinds": KINDS},
+        scripts=("chart.js", "session.js"),
+        watch=request.state.watch,
+    )
+
+
+def _chosen(request: Request, series: Series) -> int:
+    """Return the number of the selected request: the one asked for, else the dearest decision's, else the last."""
+    count = len(series.requests)
+    asked = request.query_params.get("r", "")
+    if asked.isascii() and asked.isdigit() and len(asked) < 9:
+        return max(1, min(int(asked), count)) if count else 0
+    costly = [one for one in series.decisions if one.balance is not None and one.balance.total_usd is not None]
+    if costly:
+        return min(costly, key=lambda one: one.balance.total_usd or 0.0 if one.balance else 0.0).request
+    return count
+
+
+def _series(site: Site, request: Request, opened: OpenSession) -> Response:
+    """The data of the chart, from a request on."""
+    words, series = words_for(request), opened.series
+    asked = request.query_params.get("from", "1")
+    first = int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 9 else 1
+    if not 1 <= first <= len(series.requests) + 1:
+        first = 1
+    return json_response(columns(series, first) | _chart_words(words, opened))
+
+
+def _chart_words(words: Words, opened: OpenSession) -> dict[str, Any]:
+    series = opened.series
+    limit = words("session.limit", by=series.threshold_owner, n=series.threshold) if series.threshold else ""
+    return {
+        "names": {kind: words(f"kind.{kind}") for kind in KINDS},
+        "limit": limit,
+        "summary": words(
+            "session.chart_summary", n=len(series.requests), most=tokens(_fullest(series).tokens if series.requests else 0)
+        ),
+        "decisions": [
+            {
+                "request": one.request,
+                "kind": one.kind,
+                "label": request_view.decision_label(words, one),
+                "icon": ICONS[one.kind],
+                "unsure": not one.by,
+            }
+            for one in series.decisions
+            if one.kind != "spill" or one.tokens_before != one.tokens_after
+        ],
+    }
+
+
+def _head(words: Words, site: Site, opened: OpenSession) -> Html:
+    session, series = opened.session, opened.series
+    crumb = _crumb(words, session, site.session(session.origin, session.parent) if session.parent else None)
+    facts = [NAMES[session.origin], series.model, *_period(words, session.started, series, session.modified)]
+    foreign = tag("span", {"class": "ro"}, tag("i"), words("session.foreign")) if session.origin != "lamina" else None
+    running = tag("span", {"class": "live"}, words("sessions.running")) if is_running(session, site.clock()) else None
+    replay = tag("a", {"class": "btn main", "href": f"/replay?session={session.origin}/{session.id}"}, words("session.replay"))
+    told = [tag("span", None, bdi(fact)) for fact in facts if fact]
+    copy = tag("button", {"class": "btn script", "type": "button", "data-copy": ""}, words("session.copy"))
+    return view_head(
+        bdi(cut(title_of(words, session), TITLE_CHARS)),
+        tag("div", {"class": "meta", "id": "meta"}, told, running, foreign),
+        crumb=crumb,
+        right=tag("div", {"class": "btns"}, copy, replay),
+    )
+
+
+def _crumb(words: Words, session: SourceSession, parent: SourceSession | None) -> Html:
+    """The way back: the list, the project, and for a subagent the session that started it."""
+    steps = [tag("a", {"href": "/sessions"}, words("nav.sessions"))]
+    if session.project:
+        steps.append(tag("a", {"href": f"/sessions?{urlencode({'project': session.project})}"}, bdi(project_name(session))))
+    if parent is not None:
+        steps.append(_linked(words, parent))
+    return join([(" / " if at else None, step) for at, step in enumerate(steps)])
+
+
+def _linked(words: Words, session: SourceSession) -> Html:
+    return tag("a", {"href": address(session)}, bdi(cut(title_of(words, session), LINK_CHARS)))
+
+
+def _period(words: Words, started: str, series: Series, modified: float) -> list[str]:
+    """Return when the session began and ended. The header of a copied session is newer than its first request."""
+    times = [at for one in (started, *(point.time for point in series.requests)) if (at := moment(one)) is not None]
+    if not times:
+        return [absolute(words, modified)]
+    begin, end = min(times), max(times)
+    if end == begin:
+        return [absolute(words, begin.timestamp())]
+    until = f"{end:%H:%M}" if begin.date() == end.date() else absolute(words, end.timestamp())[:-3]
+    return [
+        words("session.period", begin=absolute(words, begin.timestamp())[:-3], end=until),
+        length(words, (end - begin).total_seconds()),
+    ]
+
+
+def _subagents(site: Site, opened: OpenSession) -> list[SourceSession]:
+    """Return the subagents with separate files. The list adds their costs to those of the session."""
+    session = opened.session
+    return [one for one in site.index.listing.sessions if one.parent == session.id] if session.origin != "lamina" else []
+
+
+def _warnings(words: Words, series: Series, subagents: list[SourceSession]) -> Html | None:
+    lines: list[Child] = []
+    if series.skipped_lines:
+        lines.append(words("session.damaged", n=series.skipped_lines))
+    if series.estimated and series.requests:
+        lines.append(words("session.estimated"))
+    if series.short_outputs:
+        lines.append(words("session.short_outputs", n=series.short_outputs))
+    if series.beside:
+        lines.append(words("session.beside", n=series.beside, usd=money_or_unknown(words, series.beside_usd)))
+    if subagents:
+        costs = [one.cost_usd for one in subagents]
+        usd = None if None in costs else sum(cost or 0.0 for cost in costs)
+        links = [(" ", _linked(words, one)) for one in subagents[:MOST_SUBAGENTS]]
+        more = f" +{len(subagents) - MOST_SUBAGENTS:,}" if len(subagents) > MOST_SUBAGENTS else None
+        lines.append(join((words("session.subagents", n=len(subagents), usd=money_or_unknown(words, usd)), links, more)))
+    return tag("div", {"class": "notice", "role": "note"}, [tag("p", None, line) for line in lines]) if lines else None
+
+
+def _figures(words: Words, series: Series) -> Html:
+    requests = series.requests
+    if not requests:
+        return tag("div", {"class": "empty", "id": "figs"}, tag("p", None, words("session.no_requests")))
+    sent = sum(point.tokens for point in requests)
+    read = sum(point.read for point in requests)
+    fullest = _fullest(series)
+    known = series.window_source != "default" or is_known(series.model) is not None
+    peak = words(
+        "session.fullest_known", share=share(fullest.tokens, series.window), window=tokens(series.window), at=fullest.number
+    )
+    again = sum(one.written_again for one in series.decisions)
+    cost = [one.balance.cost_written_again_usd for one in series.decisions if one.balance is not None]
+    paid = "" if None in cost or not cost else words("session.again_usd", usd=money(sum(value or 0.0 for value in cost)))
+    return tag(
+        "dl",
+        {"class": "figs", "id": "figs"},
+        _cost_figure(words, series),
+        _figure(
+            words("session.requests"),
+            f"{len(requests):,}",
+            words("session.in_turns", n=len(series.turns)),
+            words("session.average", tokens=tokens(sent / len(requests))),
+        ),
+        _figure(
+            words("session.fullest"),
+            tokens(fullest.tokens),
+            words("session.tokens_unit"),
+            peak if known else words("session.fullest_unknown", at=fullest.number),
+        ),
+        _figure(
+            words("session.from_cache"),
+            f"{100 * read / sent:.1f}%" if sent else "–",
+            "",
+            words("session.again", tokens=tokens(again)) + paid if again else words("session.nothing_again"),
+        ),
+        _figure(
+            words("session.happened"),
+            f"{len(series.decisions):,}",
+            words("session.decisions", n=len(series.decisions)),
+            _told(words, series),
+        ),
+    )
+
+
+def _figure(name: str, value: str, unit: str, text: str, extra: Html | None = None) -> Html:
+    small = (" ", tag("small", None, unit)) if unit else None
+    return tag("div", None, tag("dt", None, name), tag("dd", None, value, small), extra, tag("dd", {"class": "p"}, text))
+
+
+def _cost_figure(words: Words, series: Series) -> Html:
+    requests, short = series.requests, series.short_outputs > 0
+    unknown = sum(point.usd is None for point in requests)
+    parts = {
+        "read": sum(point.usd_read or 0.0 for point in requests),
+        "written": sum(point.usd_written or 0.0 for point in requests),
+        "output": sum(point.usd_output or 0.0 for point in requests),
+    }
+    total = sum(parts.values())
+    if unknown == len(requests):
+        return _figure(words("session.cost"), words("money.unknown"), "", words("session.unpriced", n=unknown))
+    bar = tag(
+        "svg",
+        {
+            "class": "split",
+            "viewBox": "0 0 1000 6",
+            "preserveAspectRatio": "none",
+            "role": "img",
+            "aria-label": words("session.split"),
+        },
+        _split(parts, total),
+    )
+    keys = [
+        tag(
+            "span",
+            None,
+            tag("i", {"class": f"dot c-{name}"}),
+            words(f"session.{name}", usd=_at_least(usd, short and name == "output")),
+        )
+        for name, usd in parts.items()
+    ]
+    more = tag("span", None, words("session.unpriced", n=unknown)) if unknown else None
+    value = _at_least(total, short or unknown > 0)
+    return tag(
+        "div",
+        None,
+        tag("dt", None, words("session.cost")),
+        tag("dd", None, value),
+        tag("dd", {"class": "p"}, bar, tag("span", {"class": "key"}, keys, more)),
+    )
+
+
+def _at_least(usd: float, partial: bool) -> str:
+    return f"≥ {money(usd)}" if partial else money(usd)
+
+
+def _split(parts: dict[str, float], total: float) -> list[Html]:
+    drawn, left = [], 0.0
+    for name, usd in parts.items():
+        width = 1000 * usd / total if total else 0.0
+        drawn.append(tag("rect", {"class": f"c-{name}", "x": f"{left:.1f}", "width": f"{max(0.0, width - 3):.1f}", "height": 6}))
+        left += width
+    return drawn
+
+
+def _fullest(series: Series) -> RequestPoint:
+    return max(series.requests, key=lambda point: point.tokens)
+
+
+def _told(words: Words, series: Series) -> str:
+    """Say in a sentence or two what the decisions did."""
+    told = []
+    clearings = [one for one in series.decisions if one.kind in ("clear", "spill", "collapse") and one.balance is not None]
+    totals = [one.balance.total_usd for one in clearings if one.balance is not None and one.balance.total_usd is not None]
+    if totals:
+        balance = sum(totals)
+        key = "session.clearings_lost" if balance < 0 else "session.clearings_saved"
+        told.append(words(key, n=len(totals), usd=money(abs(balance))))
+    for kind in ("compact", "model", "break", "unrecorded"):
+        if count := sum(one.kind == kind for one in series.decisions):
+            told.append(words(f"session.count_{kind}", n=count))
+    return " ".join(told) or words("session.nothing_happened")
+
+
+def _chart(words: Words, opened: OpenSession) -> Html:
+    base = address(opened.session)
+    modes = [
+        tag(
+            "button",
+            {"type": "button", "data-axis": axis, "aria-pressed": "true" if axis == "request" else "false"},
+            words(f"session.by_{axis}"),
+        )
+        for axis in ("request", "time")
+    ]
+    header = tag(
+        "header",
+        None,
+        tag("h2", {"id": "hw"}, words("session.window")),
+        tag("span", {"class": "sp"}),
+        tag("div", {"class": "seg script", "role": "group", "aria-label": words("session.axis")}, modes),
+        tag("a", {"class": "btn sm quiet", "href": f"{base}/table", "id": "as-table"}, words("session.as_table")),
+    )
+    hint = tag(
+        "span",
+        {"class": "hint"},
+        [(tag("kbd", None, key), " ") for key in ("←", "→")],
+        f"{words('session.key_request')} ",
+        [(tag("kbd", None, key), " ") for key in ("[", "]")],
+        words("session.key_decision"),
+    )
+    source = words("session.caption_estimated" if opened.series.estimated else "session.caption")
+    return tag(
+        "section",
+        {"class": "panel", "aria-labelledby": "hw"},
+        header,
+        tag("figure", {"class": "chart", "id": "chart", "data-series": f"{base}/series"}),
+        tag("div", {"id": "table", "hidden": True, "class": "body scroll"}),
+        tag("p", {"class": "cap"}, tag("span", None, source), hint),
+    )
+
+
+def _table(site: Site, request: Request, opened: OpenSession) -> Response:
+    """The numbers of the chart as a table."""
+    words, series = words_for(request), opened.series
+    used = [at for at in range(len(KINDS)) if any(point.kinds[at] for point in series.requests)]
+    titles = [
+        words("session.col_request"),
+        words("session.col_time"),
+        words("session.col_tokens"),
+        words("session.from_cache"),
+        words("session.cost"),
+    ]
+    head = [tag("th", {"scope": "col"}, title) for title in (*titles, *(words(f"kind.{KINDS[at]}") for at in used))]
+    base = address(opened.session)
+    rows = [
+        tag(
+            "tr",
+            None,
+            tag("th", {"scope": "row"}, tag("a", {"href": f"{base}?r={point.number}"}, point.number)),
+            tag("td", None, clock(words, point.time, seconds=True)),
+            tag("td", {"class": "num"}, tokens(point.tokens)),
+            tag("td", {"class": "num"}, share(point.read, point.tokens)),
+            tag("td", {"class": "num"}, money_or_unknown(words, point.usd)),
+            [tag("td", {"class": "num"}, tokens(point.kinds[at])) for at in used],
+        )
+        for point in series.requests
+    ]
+    table = tag("table", {"class": "data"}, tag("thead", None, tag("tr", None, head)), tag("tbody", None, rows))
+    if request.headers.get("x-lamina-part"):
+        return fragment(table)
+    title = words("session.window")
+    crumb = tag("p", {"class": "crumb"}, tag("a", {"href": base}, bdi(cut(title_of(words, opened.session), TITLE_CHARS))))
+    body = join((crumb, tag("h1", None, title), tag("div", {"class": "panel scroll body"}, table)))
+    return page(site, request, title=title, active="sessions", body=body, data=series.requests)

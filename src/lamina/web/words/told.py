@@ -1,0 +1,227 @@
+"""The Chinese form of sentences that lower packages write in English: why a block is in a request, what a decision did, and the
+rows and remarks of a replay.
+
+Each pattern matches a whole sentence. A number, name or path in it is taken over; what stands in braces has a Chinese form of its own.
+"""
+
+from __future__ import annotations
+
+import re
+
+# A row of a replay, such as `lean without notes`.
+_ROW = r"(\w+(?: without \w+)?)"
+_ENDS = r"(\d[\d,]*) (minute|hour)s?"
+
+PATTERNS = tuple(
+    (re.compile(english), chinese)
+    for english, chinese in (
+        # Labels of blocks
+        (r"call of (.+)", r"调用 \1"),
+        (r"result of (?!a call)(.+)", r"\1 的结果"),
+        # Why a block is in a request
+        (r"replaces the messages removed by compaction (\w*)", r"代替压缩 \1 移除的消息"),
+        (r"replaces the messages removed by compaction (\w*) \((.+)\)", r"代替压缩 \1 移除的消息（\2）"),
+        (r"replaces (\d[\d,]*) records?", r"代替 \1 条记录"),
+        (r"context added to the conversation \((.+)\)", r"加入对话的上下文（\1）"),
+        (r"written by the model; shortened \((\w+)\) by (\w+)", r"由模型写出；已由 \2 缩短（{\1}）"),
+        (r"cleared \((\w+)\) by (\w+)", r"已由 \2 清除（{\1}）"),
+        (
+            r"shown whole once; later requests show a preview, and the full text is in (.+)",
+            r"完整显示一次；以后的请求显示预览，全文在 \1",
+        ),
+        (r"preview of a result that was shown once; the full text is in (.+)", r"曾显示一次的结果的预览；全文在 \1"),
+        (r"preview of a large result; the full text is in (.+)", r"较大结果的预览；全文在 \1"),
+        (r"(.+), recalled \((.+)\)", r"\1，被回忆（\2）"),
+        # Why no dream starts by itself
+        (r"only ([\d.]+) of ([\d.]+) hours? since the last dream", r"距上次整理只有 \1 小时，需要 \2 小时"),
+        (r"only (\d+) of (\d+) sessions? since the last dream", r"上次整理之后只有 \1 个会话，需要 \2 个"),
+        (r"(\d+) failures in a row", r"连续失败 \1 次"),
+        # Why a dream proposes a change
+        (r"merged into (.+)", r"已合并到 \1"),
+        # What became of evidence
+        (r"(\S+) has changed", r"\1 已更改"),
+        (r"(\S+) no longer exists", r"\1 已不存在"),
+        (r"(\S+) is no longer in (\S+)", r"\2 中已没有 \1"),
+        (r"(\S+) can't be checked: the project directory does not exist", r"无法核对 \1：项目目录不存在"),
+        # Titles of decisions
+        (r"Cleared (\d[\d,]*) results?", r"清除了 \1 个结果"),
+        (r"Shortened (\d[\d,]*) messages?", r"缩短了 \1 条消息"),
+        (r"Collapsed (\d[\d,]*) records?", r"折叠了 \1 条记录"),
+        (r"Summarised (\d[\d,]*) records?", r"概括了 \1 条记录"),
+        (r"Stored (\d[\d,]*) results? in files", r"把 \1 个结果转存到文件"),
+        (r"Model changed to (\S+)", r"模型换为 \1"),
+        (r"Cache break: (\S+)", r"缓存中断：{\1}"),
+        (rf"Cache expired after {_ENDS}", r"缓存在 \1 {\2}后过期"),
+        (r"(\d[\d,]*) tokens? came without a record", r"\1 个词元没有记录地出现"),
+        (r"(\d[\d,]*) tokens? left without a record", r"\1 个词元没有记录地消失"),
+        # Details of decisions
+        (r"Before: (\S+)\.", r"之前：\1。"),
+        (r"Reason: (\w+)\.", r"原因：{\1}。"),
+        (r"Reason: (\w+), (\w+)\.", r"原因：{\1}、{\2}。"),
+        (r"Automatic\. (.+)\.", r"自动。\1。"),
+        (r"Asked for by the user\. (.+)\.", r"由用户要求。\1。"),
+        (r"Decision (\w+) no longer applies\.", r"决定 \1 不再生效。"),
+        (r"(\d[\d,]*) bytes; the window shows a preview\.", r"\1 字节；窗口中显示预览。"),
+        (
+            r"The request has (\d[\d,]*) tokens? more than its records explain\. No record says why\.",
+            r"请求比记录多 \1 个词元，没有记录说明原因。",
+        ),
+        (
+            r"The request has (\d[\d,]*) tokens? less than its records explain\. No record says why\.",
+            r"请求比记录少 \1 个词元，没有记录说明原因。",
+        ),
+        (
+            r"(\d[\d,]*) tokens? of the previous request were not read from the cache\. No record says why\.",
+            r"前一个请求的 \1 个词元没有从缓存读取，没有记录说明原因。",
+        ),
+        (
+            r"(\d[\d,]*) tokens? of the previous request were not read from the cache\. "
+            rf"The entry lives {_ENDS}, and the pause was {_ENDS}\.",
+            r"前一个请求的 \1 个词元没有从缓存读取。条目保留 \2 {\3}，停顿了 \4 {\5}。",
+        ),
+        # Rows and remarks of a replay
+        (r"(\w+) without (\w+)", r"{\1}，关闭{\2}"),
+        (rf"{_ROW} \(not all finished\)", r"{\1}（未全部完成）"),
+        (
+            r"(\d[\d,]*) sessions? without reported usage, not counted in the row recorded\.",
+            r"\1 个会话没有用量记录，未计入“录制”一行。",
+        ),
+        (
+            rf"{_ROW}: (\d[\d,]*) cache breaks? within five minutes without a cause in the transcript cost (\S+); "
+            r"this is taken out of the row, since no policy can prevent it\.",
+            r"{\1}：\2 次五分钟之内、会话记录中没有原因的缓存中断花费 \3；任何策略都无法避免，因此不计入该行。",
+        ),
+        (
+            rf"{_ROW}: the calls for (\d[\d,]*) summar\w+ are not in the transcripts and estimated at (\S+)\.",
+            r"{\1}：\2 次摘要调用不在会话记录中，估计为 \3。",
+        ),
+        (
+            rf"{_ROW}: (\d[\d,]*) of (\d[\d,]*) requests? exceeded the context window\.",
+            r"{\1}：\3 个请求中有 \2 个超出上下文窗口。",
+        ),
+        (
+            rf"{_ROW}: (\d[\d,]*) of (\d[\d,]*) requests? exceeded the context window, so a provider would reject them\.",
+            r"{\1}：\3 个请求中有 \2 个超出上下文窗口，服务商会拒绝。",
+        ),
+        (rf"{_ROW}: (\d[\d,]*) layer failures?\.", r"{\1}：层失败 \2 次。"),
+        (
+            rf"{_ROW}: (.+) ended early because the window was full; (\d[\d,]*) calls? not replayed\. "
+            r"The session is not in the row's sum\.",
+            r"{\1}：窗口已满，\2 提前结束；\3 次调用未重放。该会话不计入该行的总和。",
+        ),
+        (rf"{_ROW}: memory added (\d[\d,]*) tokens? \(index and recall\)\.", r"{\1}：记忆增加 \2 个词元（索引和回忆）。"),
+        (
+            rf"{_ROW} and (\d[\d,]*) other rows?: memory added (\d[\d,]*) tokens? \(index and recall\)\.",
+            r"{\1}和另外 \2 行：记忆增加 \3 个词元（索引和回忆）。",
+        ),
+        (
+            r"Some models have unknown prices: the cost lacks up to (\d[\d,]*) calls?\.",
+            r"部分模型价格未知：费用最多缺少 \1 次调用。",
+        ),
+        (
+            r"(.+) skipped: (\d[\d,]*) tokens of its first request are not in the file\.",
+            r"跳过 \1：首个请求中有 \2 个词元不在文件里。",
+        ),
+        (r"(.+): the same requests replayed cost (\S+) more\. (.+)", r"\1：重放相同的请求，费用多 \2。{\3}"),
+        (r"(.+): the same requests replayed cost (\S+) less\. (.+)", r"\1：重放相同的请求，费用少 \2。{\3}"),
+        (
+            r"Before request (\d[\d,]*), about (\d[\d,]*) tokens left the prompt, which the transcript does not record\.",
+            r"请求 \1 之前约有 \2 个词元离开提示，会话记录中没有。",
+        ),
+        (
+            r"Request (\d[\d,]*) read (\d[\d,]*) tokens less from the cache than the one before had left there\.",
+            r"请求 \1 从缓存读取的词元比前一个请求留下的少 \2 个。",
+        ),
+        (
+            r"Request (\d[\d,]*) has about (\d[\d,]*) tokens that are not in the transcript\.",
+            r"请求 \1 约有 \2 个词元不在会话记录中。",
+        ),
+        (r"(.+) skipped: (.+)", r"跳过 \1：\2"),
+        (
+            r"(.+): (\d[\d,]*) lines? could not be read and (?:was|were) skipped \((.+)\)\. All other records are loaded\.",
+            r"\1：\2 行无法读取，已跳过（\3）。其余记录均已读取。",
+        ),
+    )
+)
+
+WHOLE = {
+    "said": "消息",
+    "answer": "回答",
+    "thinking": "思考",
+    "redacted_thinking": "加密的思考",
+    "put in": "补入",
+    "tool": "工具",
+    "system": "系统提示",
+    "memory": "记忆",
+    "summary": "摘要",
+    "image": "图片",
+    "document": "文档",
+    "meta": "由程序插入",
+    "not recorded": "没有记录",
+    "a tool the model may call": "模型可以调用的工具",
+    "the system prompt": "系统提示",
+    "inserted so that the API accepts the conversation": "为使 API 接受对话而插入",
+    "replaces a range of messages": "代替一段消息",
+    "inserted by a program": "由程序插入",
+    "written by the user": "由用户写出",
+    "written by the model": "由模型写出",
+    "placeholder for a missing result": "缺失结果的占位",
+    "result of a call in the view": "窗口中一次调用的结果",
+    "system prompt and tools; the transcript does not hold them": "系统提示和工具；会话记录中没有",
+    "context that the agent inserted; no record holds it": "代理插入的上下文；没有记录",
+    "recorded": "录制",
+    "append": "只追加",
+    "lamina": "Lamina",
+    "compaction": "压缩",
+    "clearing": "清理",
+    "spill": "转存",
+    "snip": "剪短",
+    "collapse": "折叠",
+    "undo": "撤销",
+    "branch": "分支",
+    "tools": "工具变化",
+    "model": "模型变化",
+    "options": "选项变化",
+    "repair": "修复",
+    "unexplained": "原因不明",
+    "already covered by another memory": "其他记忆已包含其内容",
+    "dreaming is off": "整理已关闭",
+    "private memory is read-only": "个人记忆为只读",
+    "the last dream was today": "今天已经整理过",
+    "there is no daily log since the last dream": "上次整理之后没有日志",
+    "there are no memories yet": "还没有记忆",
+    "today's budget for background work is used up": "今天的后台预算已用完",
+    "It is too short to be counted exactly.": "会话太短，无法精确计算。",
+    "Compaction": "压缩",
+    "Went back": "返回",
+    "Undid a decision": "撤销了一个决定",
+    "Cache break": "缓存中断",
+    "Automatic.": "自动。",
+    "Asked for by the user.": "由用户要求。",
+    "Announced before the request.": "在请求之前已告知。",
+    "The conversation continued from an earlier message.": "对话从较早的消息继续。",
+}
+
+# Words inside a sentence: triggers of a clearing, and units of time.
+PARTS = {
+    "results": "大结果存盘",
+    "notes": "笔记",
+    "auto": "自动",
+    "size": "大小",
+    "idle": "停顿",
+    "cold": "缓存已过期",
+    "repeated": "重复",
+    "manual": "手动",
+    "minute": "分钟",
+    "hour": "小时",
+}
+
+
+def in_chinese(sentence: str) -> str:
+    """Return the Chinese form of a sentence; one without a form stays as it is."""
+    if sentence in WHOLE:
+        return WHOLE[sentence]
+    for english, chinese in PATTERNS:
+        if (found := english.fullmatch(sentence)) is not None:
+            return re.sub(r"\{([^{}]+)\}", lambda part: PARTS.get(part[1]) or in_chinese(part[1]), found.expand(chinese))
+    return sentence

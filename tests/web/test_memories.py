@@ -1,0 +1,343 @@
+"""Memories on the page: what is listed, each change with its undo, conflicts, and what a read-only page refuses."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import httpx2
+import pytest
+from playwright.sync_api import expect
+
+from lamina.core.reach import RUN_BY_MODEL
+from lamina.disk.paths.project import slug
+from lamina.memory.store.contract import ChangeReason
+
+from .conftest import Watched
+from .made_memories import make_memories, open_memory, project_of
+from .serving import Served, environ_of, serving
+
+STAGING = "deploys-to-staging.md"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    make_memories(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def served(home: Path) -> Iterator[Served]:
+    with serving(home) as page:
+        yield page
+
+
+def get(served: Served, path: str) -> httpx2.Response:
+    return httpx2.get(served.base + path, cookies=served.cookies())
+
+
+def data(served: Served, path: str) -> Any:
+    return get(served, f"{path}{'&' if '?' in path else '?'}format=json").json()
+
+
+def post(served: Served, path: str, **fields: str) -> httpx2.Response:
+    headers = {"X-Lamina-Secret": served.keys.secret}
+    return httpx2.post(served.base + path, json=fields, headers=headers, cookies=served.cookies())
+
+
+def undo(served: Served, answer: httpx2.Response) -> httpx2.Response:
+    assert answer.status_code == 200, answer.text
+    asked = answer.json()["undo"]
+    return post(served, asked["url"], **asked["fields"])
+
+
+def place(home: Path, name: str = "shop-api") -> str:
+    return slug(project_of(home, name))
+
+
+def address(home: Path, file: str = STAGING) -> str:
+    return f"/memories/{quote(place(home), safe='')}/{file}"
+
+
+def raw(home: Path, file: str = STAGING) -> str:
+    path = home / ".lamina" / "projects" / place(home) / "memory" / file
+    return path.read_text("utf-8") if path.exists() else ""
+
+
+@pytest.mark.spec("V3")
+def test_all_scopes_stand_in_one_list_with_author_evidence_and_why_a_search_found_them(served: Served, home: Path) -> None:
+    listed = data(served, "/memories")
+    assert listed["count"] == 8
+    assert {one["origin"] for one in listed["memories"]} == {"lamina", "claude-code"}
+    page = get(served, "/memories").text
+    for words in ("Terraform state", "stale", "no evidence named", "Claude Code", "never recalled"):
+        assert words in page, words
+    assert data(served, f"/memories?project={place(home)}&type=feedback")["count"] == 1
+    assert data(served, "/memories?by=extraction")["count"] == 2
+    states = {state: data(served, f"/memories?evidence={state}")["count"] for state in ("fresh", "stale", "unverifiable", "none")}
+    assert states == {"fresh": 1, "stale": 1, "unverifiable": 0, "none": 6}
+    assert "<bdi>stale</bdi><span>1</span>" in page
+    assert '<code class="mono">make deploy-staging</code>' in page, "code in a description is shown as code"
+    found = data(served, "/memories?q=where+does+staging+run")
+    assert found["memories"][0]["name"] == "Deploys to staging"
+    shown = get(served, "/memories?q=where+does+staging+run").text
+    assert "<mark>Staging</mark>" in shown
+    assert "<bdi>staging</bdi></b> in the title" in shown
+    assert "Lowered, because its evidence is stale." in shown
+    assert "No memory matches" in get(served, "/memories?q=zzzz").text
+
+
+def test_stale_evidence_shows_what_changed_since_the_version_that_the_memory_relied_on(served: Served, home: Path) -> None:
+    url, shop = f"{address(home)}/changed-evidence", project_of(home)
+    shown = get(served, url).text
+    assert "No commit holds the version" in shown
+    assert "eu-west-1" in shown
+    new = (shop / "Makefile").read_text("utf-8")
+    git = ["git", "-C", str(shop), "-c", "user.name=t", "-c", "user.email=t@example.org"]
+    for text in (new.replace(" --region eu-west-1", ""), new):
+        (shop / "Makefile").write_text(text, "utf-8")
+        for words in (["init", "-q"], ["add", "Makefile"], ["commit", "-qm", "x"]):
+            subprocess.run([*git, *words], check=True, capture_output=True)
+    shown = get(served, url).text
+    assert "since commit" in shown
+    assert '<div class="d"><bdi>\t./deploy staging</bdi></div>' in shown
+    assert "<mark> --region eu-west-1</mark>" in shown
+    (shop / "Makefile").unlink()
+    assert '<div class="d">' in get(served, url).text
+    assert "Show what changed" in get(served, address(home)).text
+    assert get(served, f"{address(home, 'none.md')}/changed-evidence").status_code == 404
+
+
+def test_a_memory_tells_how_often_sessions_recalled_it_and_when_last(home: Path) -> None:
+    path = home / ".lamina" / "projects" / place(home) / "memory" / STAGING
+    row = {"type": "attachment", "uuid": "t1", "parentUuid": None, "sessionId": "s", "timestamp": "2026-11-09T10:00:00.000Z"}
+    row["attachment"] = {"type": "relevant_memories", "memories": [{"path": str(path), "content": "x"}]}  # type: ignore[assignment]
+    words = {"type": "user", "uuid": "u", "timestamp": "2026-11-09T10:00:00.000Z", "message": {"role": "user", "content": "hi"}}
+    session = home / ".claude" / "projects" / place(home) / "s.jsonl"
+    session.write_text("".join(json.dumps(one) + "\n" for one in (words, row, row)), "utf-8")
+    with serving(home) as served:
+        deadline = time.monotonic() + 20
+        while not (found := data(served, address(home)))["recalled"] and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert found["recalled"] == 2
+        assert "recalled 2 times, last <time" in get(served, address(home)).text
+        assert all(one["file"] != STAGING for one in data(served, "/memories?use=never")["memories"])
+
+
+@pytest.mark.spec("V3", "V6")
+def test_an_edit_is_journalled_and_its_undo_restores_the_file_byte_for_byte(served: Served, home: Path) -> None:
+    before, one = raw(home), data(served, address(home))
+    fields = {"place": place(home), "file": STAGING, "digest": one["digest"], "type": "project"}
+    done = post(served, "/changes/memories/edit", **fields, description="Staging is in eu-west-1", body="Staging moved.\r\n")
+    assert done.json()["message"] == "Saved “Deploys to staging”."
+    assert "Staging moved.\n" in raw(home)
+    history = data(served, address(home))["history"]
+    assert (history[0]["who"], history[0]["why"]) == ("user", "edited on the page")
+    assert "evidence" in raw(home), "what the form does not show stays"
+    assert undo(served, done).json()["message"] == "Restored “Deploys to staging”."
+    assert raw(home) == before
+
+
+@pytest.mark.spec("V3", "V6")
+def test_a_removal_goes_to_the_trash_and_a_new_memory_away_again(served: Served, home: Path) -> None:
+    before, one = raw(home), data(served, address(home))
+    gone = post(served, "/changes/memories/remove", place=place(home), file=STAGING, digest=one["digest"])
+    assert not raw(home)
+    assert "Restore it from the trash" in get(served, address(home)).text
+    assert [row["name"] for row in data(served, "/memories/trash")["trash"]] == ["Deploys to staging"]
+    undo(served, gone)
+    assert raw(home) == before
+    made = post(served, "/changes/memories/new", place=place(home), name="New one", type="user", description="d", body="b")
+    assert raw(home, "new-one.md")
+    twice = post(served, "/changes/memories/new", place=place(home), name="New one", type="user", description="d", body="other")
+    assert (twice.status_code, "is already a memory" in twice.json()["message"]) == (400, True)
+    undo(served, made)
+    assert not raw(home, "new-one.md")
+
+
+def test_stale_evidence_is_checked_by_the_user_and_an_older_version_comes_back(served: Served, home: Path) -> None:
+    one = data(served, address(home))
+    assert one["evidence"]["state"] == "stale"
+    done = post(served, "/changes/memories/check", place=place(home), file=STAGING, digest=one["digest"])
+    now = data(served, address(home))
+    assert now["evidence"]["state"] == "fresh"
+    undo(served, done)
+    assert data(served, address(home))["evidence"]["state"] == "stale"
+    fields = {"place": place(home), "file": STAGING, "version": now["history"][0]["id"]}
+    wrong = post(served, "/changes/memories/restore", **fields, digest="0" * 64)
+    assert wrong.status_code == 409
+    again = post(served, "/changes/memories/restore", **fields, digest=data(served, address(home))["digest"])
+    assert data(served, address(home))["evidence"]["state"] == "fresh"
+    undo(served, again)
+    assert data(served, address(home))["evidence"]["state"] == "stale"
+
+
+def test_a_home_that_vanishes_is_not_made_anew_by_a_change(served: Served, home: Path) -> None:
+    fields = {"place": place(home), "file": STAGING, "digest": data(served, address(home))["digest"], "type": "project"}
+    (home / ".lamina").rename(home / "elsewhere")
+    told = post(served, "/changes/memories/edit", **fields, description="d", body="My text.")
+    assert (told.status_code, "no longer exists, so nothing was changed" in told.json()["message"]) == (400, True)
+    assert get(served, address(home)).status_code == 404
+    assert get(served, "/memories").status_code == 200
+    assert not (home / ".lamina" / "projects").exists()
+    shutil.copytree(home / "elsewhere", home / ".lamina", dirs_exist_ok=True)  # a list of sessions may be there again
+    assert post(served, "/changes/memories/edit", **fields, description="d", body="My text.").status_code == 200
+
+
+@pytest.mark.spec("V6")
+def test_the_second_of_two_tabs_is_told_and_both_versions_are_shown(served: Served, home: Path) -> None:
+    fields = {"place": place(home), "file": STAGING, "digest": data(served, address(home))["digest"], "type": "project"}
+    post(served, "/changes/memories/edit", **fields, description="first", body="The first tab.")
+    second = post(served, "/changes/memories/edit", **fields, description="second", body="The second tab.")
+    assert second.status_code == 409
+    for version in ("The first tab.", "The second tab."):
+        assert version in second.json()["html"]
+    assert "The first tab." in raw(home)
+    for change in ("remove", "check"):
+        assert post(served, f"/changes/memories/{change}", **fields).status_code == 409
+    assert "The first tab." in raw(home)
+
+
+@pytest.mark.spec("V6")
+def test_a_memory_renamed_or_removed_meanwhile_is_followed_and_no_text_is_lost(served: Served, home: Path) -> None:
+    fields = {"place": place(home), "file": STAGING, "digest": data(served, address(home))["digest"], "type": "project"}
+    with open_memory(home) as memory:
+        store = memory.store("private")
+        text = raw(home).replace("name: Deploys to staging", "name: Staging deploys")
+        store.put(STAGING, text, expected=raw(home).encode(), why=ChangeReason("user"))
+    told = post(served, "/changes/memories/edit", **fields, description="d", body="My text.")
+    assert told.status_code == 409
+    assert "renamed to “Staging deploys”" in told.json()["message"]
+    assert "My text." in told.json()["html"]
+    moved = get(served, address(home))
+    assert (moved.status_code, moved.headers["location"].partition("?")[0]) == (303, address(home, "staging-deploys.md"))
+    with open_memory(home) as memory:
+        memory.remove("staging-deploys.md")
+    fields["file"] = "staging-deploys.md"
+    told = post(served, "/changes/memories/edit", **fields, description="d", body="My text.")
+    assert (told.status_code, "removed meanwhile" in told.json()["message"]) == (409, True)
+    assert "My text." in told.json()["html"]
+    assert 'value="Staging deploys"' in told.json()["html"]
+
+
+@pytest.mark.spec("V6")
+def test_a_memory_whose_file_was_renamed_by_hand_is_found_by_its_content(served: Served, home: Path) -> None:
+    one = data(served, address(home))
+    Path(one["path"]).rename(Path(one["path"]).with_name("moved.md"))
+    fields = {"place": place(home), "file": STAGING, "digest": one["digest"], "type": "project", "description": "d"}
+    told = post(served, "/changes/memories/edit", **fields, body="My text.")
+    assert told.status_code == 409
+    assert "renamed to “Deploys to staging”" in told.json()["message"]
+    assert address(home, "moved.md") in told.json()["html"]
+    assert "My text." in told.json()["html"]
+
+
+@pytest.mark.spec("V6")
+def test_memories_of_other_agents_and_a_read_only_page_change_nothing(home: Path) -> None:
+    foreign = f"claude-code.{place(home)}"
+    with serving(home) as page:
+        one = data(page, f"/memories/{foreign}/testing.md")
+        assert one["body"].strip() == "Run make test."
+        assert "Lamina only reads it" in get(page, f"/memories/{foreign}/testing.md").text
+        for change in ("edit", "remove", "restore", "new", "check"):
+            told = post(page, f"/changes/memories/{change}", place=foreign, file="testing.md", digest=one["digest"], name="x")
+            assert (told.status_code, "another agent keeps" in told.json()["message"]) == (400, True), change
+    before = sorted((path, path.stat().st_mtime_ns) for path in home.rglob("*"))
+    with serving(home, read_only=True) as page:
+        digest = data(page, address(home))["digest"]
+        for path in ("/memories", "/memories?q=staging", "/memories/trash", "/memories/new", address(home)):
+            assert get(page, path).status_code == 200
+            assert "data-change" not in get(page, path).text
+        assert post(page, "/changes/memories/remove", place=place(home), file=STAGING, digest=digest).status_code == 403
+    assert sorted((path, path.stat().st_mtime_ns) for path in home.rglob("*")) == before
+
+
+@pytest.mark.spec("V6")
+def test_a_page_that_a_model_started_changes_nothing(home: Path) -> None:
+    with serving(home, environ={**environ_of(home), RUN_BY_MODEL: "1"}) as page:
+        told = post(page, "/changes/memories/remove", place=place(home), file=STAGING, digest=data(page, address(home))["digest"])
+    assert (told.status_code, "a model started this page" in told.json()["message"]) == (403, True)
+    assert raw(home)
+
+
+@pytest.mark.spec("V6")
+def test_a_hostile_memory_is_shown_as_text(served: Served, home: Path) -> None:
+    directory = home / ".lamina" / "projects" / place(home) / "memory"
+    nasty = "<script>alert(1)</script> \u202e reversed"
+    (directory / "nasty.md").write_text(
+        f"---\nname: {nasty}\ndescription: {nasty}\ntype: project\n---\n\n**{nasty}** `{nasty}`\n"
+    )
+    (directory / "long.md").write_text("---\nname: Long\ndescription: one line\ntype: project\n---\n\n" + "x" * 10_000_000)
+    page = get(served, "/memories/" + place(home) + "/nasty.md").text
+    assert "<script>alert" not in page
+    assert "<bdi><b>&lt;script&gt;" in page
+    long = get(served, "/memories/" + place(home) + "/long.md")
+    assert len(long.text) < 100_000
+    assert "Show the other" in long.text
+
+
+def test_the_keyboard_alone_searches_opens_edits_and_undoes(served: Served, home: Path, watched: Watched) -> None:
+    page = watched.page()
+    page.goto(served.link.replace("/?", "/memories?"))
+    page.keyboard.press("j")
+    expect(page.locator(".card").first).to_be_focused()
+    page.focus("#memory-search input[type=search]")
+    page.keyboard.type("staging run")
+    expect(page.locator(".card")).to_have_count(2)
+    assert "q=staging+run" in page.url
+    page.keyboard.press("Escape")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#memory-title")
+    page.keyboard.press("e")
+    page.wait_for_selector("textarea[name=body]")
+    page.fill("textarea[name=body]", "Staging moved to eu-west-1.")
+    page.focus("form.editor button")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#undo")
+    assert "Staging moved to eu-west-1." in raw(home)
+    page.wait_for_selector(".hist .diff")
+    page.keyboard.press("u")
+    expect(page.locator("#status")).to_contain_text("Restored")
+    assert "us-east-1" in raw(home)
+    page.wait_for_selector("#remove")
+    page.focus("#remove")
+    page.keyboard.press("Enter")
+    expect(page.locator("#status")).to_contain_text("Moved")
+    assert not raw(home)
+    page.keyboard.press("u")
+    page.wait_for_selector("#memory-title")
+    assert "us-east-1" in raw(home)
+
+
+def test_the_page_of_a_second_tab_shows_both_versions_and_keeps_mine(served: Served, home: Path, watched: Watched) -> None:
+    page = watched.page()
+    page.goto(served.link.replace("/?", f"{address(home)}?edit=1&"))
+    page.fill("textarea[name=body]", "My version.")
+    with open_memory(home) as memory:
+        memory.save("Deploys to staging", type="project", description="theirs", body="Their version.")
+    page.click("form.editor button")
+    page.wait_for_selector(".both .version")
+    assert "Their version." in (page.text_content(".both .version") or "")
+    watched.problems = [problem for problem in watched.problems if "409" not in problem]
+    page.click(".both form button")
+    page.wait_for_selector("#undo")
+    assert "My version." in raw(home)
+    page.wait_for_selector("#remove")
+    with open_memory(home) as memory:
+        memory.save("Deploys to staging", type="project", description="theirs", body="Their second version.")
+    expect(page.locator(".text")).to_contain_text("Their second version.")
+
+
+def test_an_empty_list_of_memories_leads_to_the_first_one(tmp_path: Path) -> None:
+    for read_only in (False, True):
+        with serving(tmp_path, read_only=read_only) as page:
+            shown = get(page, "/memories").text
+            assert "Nothing remembered yet." in shown
+            assert ('href="/memories/new">' in shown.partition("Nothing remembered yet.")[2]) is not read_only

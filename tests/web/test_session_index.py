@@ -1,0 +1,62 @@
+"""The page's list of sessions while a home is read for the first time, and what the first view loads."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from lamina import Settings
+from lamina.web import session_index
+from lamina.web.session_index import Listing, SessionIndex
+
+from .made_home import ASKED, small_session
+from .serving import environ_of
+
+HEAVY = ("lamina.turn", "lamina.replay.play", "lamina.agent.agent", "lamina.maintenance.forget", "sse_starlette")
+
+
+@pytest.mark.spec("V1")
+def test_a_home_is_read_newest_first_in_steps_that_wait_while_a_view_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session_index, "FIRST_PUBLISH", 0.0)
+    monkeypatch.setattr(session_index, "PUBLISH", 0.0)
+    monkeypatch.setattr(session_index, "HOLD", 60.0)
+    for number in range(4):
+        path = tmp_path / ".claude" / "projects" / "-p" / f"{number}.jsonl"
+        small_session(path, "/p", ASKED[number], datetime(2026, 3, 1 + number, tzinfo=UTC), number).write()
+    index = SessionIndex(tmp_path / ".lamina", Settings, environ_of(tmp_path), in_memory=True)
+    seen = list[Listing]()
+    publish = index._publish
+
+    def noted(*given: object) -> None:
+        publish(*given)  # type: ignore[arg-type]
+        seen.append(index.listing)
+
+    monkeypatch.setattr(index, "_publish", noted)
+    with index.held():
+        assert index.current(wait=0.1).sessions == ()
+    until = time.monotonic() + 30
+    while (not seen or seen[-1].of) and time.monotonic() < until:
+        index.current(wait=0.1)
+    index.close()
+    assert (seen[0].sessions, seen[0].done, seen[0].of) == ((), 0, 4), "before the first file is read"
+    firsts = [one for one in seen if len(one.sessions) == 1]
+    assert [one.title for one in firsts[0].sessions] == [ASKED[3][: len(firsts[0].sessions[0].title)]]
+    assert (firsts[0].done, firsts[0].of) == (1, 4)
+    assert (len(seen[-1].top), seen[-1].of) == (4, 0)
+    assert sum(one.usd for one in seen[-1].money) == pytest.approx(sum(one.cost_usd or 0 for one in seen[-1].top))
+    assert [one.last_active for one in seen[-1].top] == sorted((one.last_active for one in seen[-1].top), reverse=True)
+
+
+def test_the_first_view_does_not_load_what_only_later_views_need() -> None:
+    program = (
+        f"import sys; from lamina.web import server, overview, session_list; print([n for n in {HEAVY} if n in sys.modules])"
+    )
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert found.stdout == "[]\n"
