@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import pty
 import resource
 import statistics
 import subprocess
@@ -26,7 +27,12 @@ CASES = {
     "a session in memory, one request": (
         "import lamina\nwith lamina.Session(in_memory=True) as s:\n    s.add_user('hello')\n    s.before_call()"
     ),
+    "the same, without memory and instruction files": (
+        "import lamina\nwith lamina.Session(in_memory=True, memory=False, instructions=False) as s:\n"
+        "    s.add_user('hello')\n    s.before_call()"
+    ),
     "lamina --help": "import sys\nsys.argv = ['lamina', '--help']\nfrom lamina.cli.main import main\nmain()",
+    "lamina, up to its first prompt": "import sys\nsys.argv = ['lamina']\nfrom lamina.cli.main import main\nmain()",
     "lamina memory list": "import sys\nsys.argv = ['lamina', 'memory', 'list']\nfrom lamina.cli.main import main\nmain()",
     "lamina -p hello, offline": (
         "import sys\nsys.argv = ['lamina', '-p', 'hello', '--model', 'offline']\nfrom lamina.cli.main import main\nmain()"
@@ -37,16 +43,21 @@ SAVE = "import lamina\nwith lamina.Memory.open('.') as memory:\n    memory.save(
 
 
 def cpu_ms(code: str, environ: dict[str, str]) -> float:
+    ours, theirs = pty.openpty()
+    os.write(ours, b"/exit\n")  # for the chat: it reads this at its first prompt
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(
         [sys.executable, "-c", code],
         check=True,
-        stdout=subprocess.DEVNULL,
+        stdin=theirs,
+        stdout=theirs,
         stderr=subprocess.DEVNULL,
         env=environ,
         cwd=environ["HOME"],
     )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    os.close(theirs)
+    os.close(ours)
     return (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1000
 
 
@@ -55,7 +66,14 @@ def installed(directory: str) -> dict[str, str]:
     environ = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     path = os.pathsep.join(os.path.abspath(part) for part in environ.get("PYTHONPATH", "").split(os.pathsep) if part)
     byte_code = os.path.join(directory, "byte-code")
-    return {**environ, "HOME": directory, "LAMINA_HOME": directory, "PYTHONPATH": path, "PYTHONPYCACHEPREFIX": byte_code}
+    return {
+        **environ,
+        "HOME": directory,
+        "LAMINA_HOME": directory,
+        "PYTHONPATH": path,
+        "PYTHONPYCACHEPREFIX": byte_code,
+        "TERM": "dumb",
+    }
 
 
 def in_turns(runs: int, environ: dict[str, str]) -> dict[str, list[float]]:
