@@ -150,6 +150,14 @@ def test_more_breaks_than_decisions_is_a_violation(wire: Wire) -> None:
     assert "2 announced breaks, but the layers made only 1 decision" in wire.violations()[0].sentence
 
 
+def test_the_fork_of_a_decision_may_announce_its_break_too(wire: Wire) -> None:
+    wire.state.announcements.follow_decisions(lambda: 1)
+    wire.send("a", "b")
+    wire.send("a without images", fork="summary-1", announced="compaction")
+    wire.send("the summary", announced="compaction")
+    assert wire.violations() == []
+
+
 def test_two_breaks_for_one_decision_is_a_violation(wire: Wire) -> None:
     wire.send("a")
     wire.send("b", announced="clearing;decision=d1")

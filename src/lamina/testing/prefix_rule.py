@@ -35,7 +35,8 @@ class Violation(NamedTuple):
 def check_prefixes(requests: Iterable[Received], *, decisions: int | None = None) -> list[Violation]:
     """Return all violations, in the order of the requests.
 
-    `decisions` is the number of decisions that the layers made. More announced breaks than decisions is a violation too.
+    `decisions` is the number of decisions that the layers made. More announced breaks of conversations than decisions is a violation
+    too. Breaks of forks do not count: the fork that writes a summary belongs to the decision that the conversation announces next.
     """
     last: dict[tuple[str, str], Received] = {}
     main: dict[str, list[Received]] = {}
@@ -109,10 +110,10 @@ def _forked(parents: Sequence[Received], first: Received) -> Iterator[Violation]
 
 
 def _too_many(announced: Sequence[tuple[Received, Announced]], decisions: int | None) -> Iterator[Violation]:
-    if decisions is not None and len(announced) > decisions:
-        last = announced[-1][0]
-        breaks, made = counted(len(announced), "announced break"), counted(decisions, "decision")
-        yield _violation(last, f"brings the total to {breaks}, but the layers made only {made}")
+    own = [received for received, _ in announced if not received.fork]
+    if decisions is not None and len(own) > decisions:
+        breaks, made = counted(len(own), "announced break"), counted(decisions, "decision")
+        yield _violation(own[-1], f"brings the total to {breaks}, but the layers made only {made}")
     seen: dict[str, int] = {}
     for received, record in announced:
         if record.decision and record.decision in seen:
