@@ -26,6 +26,7 @@ OTHER: dict[str, Any] = {
     "cleanupPeriodDays": 1,
     "lamina.provider": "openai:x",
     "model": "x",
+    "lamina.billing": "subscription",
     "lamina.recallSelector": "model",
     "lamina.recallVectors": "static",
     "lamina.embeddingsUrl": "https://x.example",

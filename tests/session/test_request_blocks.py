@@ -73,6 +73,7 @@ def test_a_block_knows_since_when_it_is_there_and_what_carrying_it_cost() -> Non
     results = [block for block in made.blocks if block.kind == "files"]
     assert [block.entered_at for block in results] == [2, 3, 4]
     costs = [block.carried_usd or 0.0 for block in results]
+    assert [block.carried_units for block in results] == pytest.approx([cost / 5e-6 for cost in costs])
     assert costs[0] > costs[1] > costs[2]
     # Written once at 6.25 dollars a million, and for each request since then read at 0.50.
     assert costs[2] == pytest.approx(results[2].tokens * 6.25e-6, rel=0.1)

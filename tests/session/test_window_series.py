@@ -155,6 +155,11 @@ def test_a_clearing_is_judged_by_what_it_cost_and_saved() -> None:
     assert saved == pytest.approx(3 * made.balance.tokens_fewer * 0.5e-6)
     assert cost == pytest.approx(made.written_again * 5.75e-6)
     assert made.balance.breaks_even_after_requests == -(-cost // (made.balance.tokens_fewer * 0.5e-6))
+    units = made.balance.units
+    assert [units.cost_written_again, units.saved, units.total] == pytest.approx(
+        [one / 5e-6 for one in (cost, saved, saved - cost)]
+    )
+    assert units.breaks_even_after_requests == made.balance.breaks_even_after_requests
     check(found)
 
 
@@ -187,6 +192,7 @@ def test_an_unknown_price_gives_no_dollars() -> None:
     assert made.balance is not None
     assert (made.balance.saved_usd, made.balance.total_usd, made.balance.breaks_even_after_requests) == (None, None, None)
     assert made.balance.tokens_fewer
+    assert made.balance.units.saved > 0, "units need no price"
     assert found.requests[-1].usd is None
     assert found.turns[-1].usd is None
 
@@ -237,6 +243,7 @@ def test_decisions_of_lamina_name_their_layer() -> None:
     compaction = only(found, "compact").balance
     assert compaction is not None
     assert compaction.call_usd == 0.25
+    assert compaction.units.call == 10 + 5 * 5
     check(found)
 
 

@@ -13,3 +13,10 @@ def plural(number: int, one: str, many: str = "") -> str:
 def counted(number: int, one: str, many: str = "") -> str:
     """Return the number with its noun: `1 call`, `2 calls`, `1,000 memories`."""
     return f"{number:,} {plural(number, one, many)}"
+
+
+def short_count(count: int) -> str:
+    """Return a count in few characters: 830, 12k, 1.2M."""
+    if count >= 999_500:
+        return f"{count / 1e6:.1f}M"
+    return f"{round(count / 1_000)}k" if count >= 1_000 else str(count)

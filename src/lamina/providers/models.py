@@ -136,7 +136,7 @@ def cost(model: str, usage: Usage) -> Cost:
 
 
 class CostParts(NamedTuple):
-    """The dollars of one call: cache reads, everything else that was sent, and output."""
+    """The cost of calls in dollars or units: cache reads, everything else that was sent, and output."""
 
     read: float
     written: float

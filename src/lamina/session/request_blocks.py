@@ -24,9 +24,10 @@ from ..core.records import Message, Record
 from ..core.settings import Settings
 from ..core.usage import Usage
 from ..core.wording import counted
+from ..providers.amounts import unit_parts
 from ..sources.places import Origin
 from ..sources.scan import is_injected
-from .window_decisions import RequestPoint, token_price
+from .window_decisions import RequestPoint, token_price, units_of_write
 from .window_kinds import AT, SUMMARY_KINDS, group_of, kind_of_attachment
 from .window_series import Series, window_series
 
@@ -59,6 +60,7 @@ class RequestBlock(msgspec.Struct, frozen=True):
     words: str  # the beginning of its text
     entered_at: int  # the first request that had its record
     carried_usd: float | None  # what sending it has cost so far; None: a price is unknown
+    carried_units: float  # the same in units
     file: str = ""  # the file that it shows
     older_copy: bool = False  # a later block of this request shows the same file
 
@@ -100,7 +102,7 @@ class SessionRequests:
         self.series = series
         self._explainer = Explainer(records, step=max(LEAST_STEP, -(-len(series.requests) // MOST_STATES)))
         self._entered, self._files = _entered(records), _files(records)
-        self._prices = CarriedPrices(series.requests)
+        self._prices, self._units = CarriedPrices(series.requests), CarriedUnits(series.requests)
 
     def blocks(self, number: int, against: int | None = None) -> RequestBlocks:
         """Return a request and what changed since `against`, which is the request before unless another one is given."""
@@ -146,6 +148,7 @@ class SessionRequests:
                     words=piece.words,
                     entered_at=start,
                     carried_usd=piece.tokens * price if price is not None else None,
+                    carried_units=piece.tokens * (self._units.between(start, explained.turn) or 0.0),
                     file=shown[at],
                     older_copy=bool(shown[at]) and last[shown[at]] != at,
                 )
@@ -211,9 +214,11 @@ class CarriedPrices:
     """
 
     def __init__(self, points: Sequence[RequestPoint]) -> None:
-        self._write = [token_price(point.model, point.tokens, "hour" if point.hour else "write") for point in points]
+        self._write = [self._price(point) for point in points]
         pairs = [*zip(points, self._write, strict=True)]
-        self._old = [*accumulate((0.0 if write is None else _price_of_old(point, write) for point, write in pairs), initial=0.0)]
+        self._old = [
+            *accumulate((0.0 if write is None else self._price_of_old(point, write) for point, write in pairs), initial=0.0)
+        ]
         self._unknown = [*accumulate((write is None for write in self._write), initial=0)]
 
     def between(self, first: int, last: int) -> float | None:
@@ -223,11 +228,27 @@ class CarriedPrices:
             return None
         return write + self._old[last] - self._old[first]
 
+    def _price_of_old(self, point: RequestPoint, write: float) -> float:
+        new = min(point.added, point.tokens)
+        return max(0.0, self._paid(point) - new * write) / max(1, point.tokens - new)
 
-def _price_of_old(point: RequestPoint, write: float) -> float:
-    new = min(point.added, point.tokens)
-    paid = (point.usd_read or 0.0) + (point.usd_written or 0.0)
-    return max(0.0, paid - new * write) / max(1, point.tokens - new)
+    def _price(self, point: RequestPoint) -> float | None:
+        """Return what writing a token costs."""
+        return token_price(point.model, point.tokens, "hour" if point.written_1h else "write")
+
+    def _paid(self, point: RequestPoint) -> float:
+        """Return what the input of a request cost."""
+        return (point.usd_read or 0.0) + (point.usd_written or 0.0)
+
+
+class CarriedUnits(CarriedPrices):
+    """The same in units."""
+
+    def _price(self, point: RequestPoint) -> float | None:
+        return units_of_write(point)
+
+    def _paid(self, point: RequestPoint) -> float:
+        return sum(unit_parts(point.usage)[:2])
 
 
 def kind_of_piece(piece: Piece) -> str:

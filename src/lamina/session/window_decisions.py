@@ -22,7 +22,8 @@ from ..core.session_stats import BYTES_PER_TOKEN, SideCost
 from ..core.usage import Usage
 from ..core.wording import counted
 from ..prompt.break_causes import SHARE, TOKENS, TTL_SECONDS
-from ..providers.models import cost_parts
+from ..providers.amounts import units_of
+from ..providers.models import UNITS_READ, UNITS_WRITE, UNITS_WRITE_1H, cost_parts
 from ..sources.places import NAMES, Origin
 from ..sources.scan import FREE
 
@@ -60,13 +61,27 @@ class RequestPoint(msgspec.Struct, frozen=True):
     usd_output: float | None
     seconds_since_previous: float | None
     added: int = 0  # estimated tokens of the content that is new since the previous request
-    hour: bool = False  # the cache entry lives an hour instead of five minutes
+    written_1h: int = 0  # the part of `written` that lives an hour instead of five minutes
     went_back: bool = False  # the conversation continued from an earlier message
 
     @property
     def usd(self) -> float | None:
         parts = (self.usd_read, self.usd_written, self.usd_output)
         return None if None in parts else sum(part or 0.0 for part in parts)
+
+    @property
+    def usage(self) -> Usage:
+        return Usage(self.fresh, self.read, self.written, self.written_1h, self.output)
+
+
+class UnitBalance(msgspec.Struct, frozen=True):
+    """A balance in units, whose ratios are the same for every model."""
+
+    cost_written_again: float
+    saved: float
+    call: float  # 0: not recorded
+    total: float  # saved minus costs
+    breaks_even_after_requests: int | None
 
 
 class Balance(msgspec.Struct, frozen=True):
@@ -76,6 +91,7 @@ class Balance(msgspec.Struct, frozen=True):
     saved_usd: float | None
     total_usd: float | None  # saved minus costs
     breaks_even_after_requests: int | None  # None: never, or the price is unknown
+    units: UnitBalance
     call_usd: float | None = None  # the call that wrote the summary; None: not recorded
 
 
@@ -177,7 +193,7 @@ def _lost(before: RequestPoint, point: RequestPoint) -> int:
 
 
 def _cause(before: RequestPoint, point: RequestPoint, lost: int) -> tuple[str, str]:
-    idle, lives = point.seconds_since_previous or 0.0, TTL_SECONDS["1h" if before.hour else "5m"]
+    idle, lives = point.seconds_since_previous or 0.0, TTL_SECONDS["1h" if before.written_1h else "5m"]
     missed = f"{counted(lost, 'token')} of the previous request were not read from the cache."
     if idle >= lives:
         pause = _minutes(idle)
@@ -268,20 +284,35 @@ def _with_balance(made: Decision, points: Sequence[RequestPoint], ends: list[int
     else:
         fewer = max(0, before.tokens + point.added - point.tokens)
     calls = [SideCost.of_event(one.data) for one in records if isinstance(one, Event) and one.name == "fork"]
-    call = sum(calls, SideCost()).usd if calls and made.kind == "compact" else None
+    call = sum(calls, SideCost()) if calls and made.kind == "compact" else None
     return msgspec.structs.replace(made, balance=balance_of(point, made.written_again, fewer, end - made.request, call))
 
 
-def balance_of(point: RequestPoint, again: int, fewer: int, requests: int, call_usd: float | None) -> Balance:
+def balance_of(point: RequestPoint, again: int, fewer: int, requests: int, call: SideCost | None) -> Balance:
     """Return the balance at the prices of a request. Without the decision, the tokens would have been read from the cache."""
-    model, prompt = point.model, point.tokens
-    read, write = token_price(model, prompt, "read"), token_price(model, prompt, "hour" if point.hour else "write")
+    model, prompt, call_usd = point.model, point.tokens, call.usd if call is not None else None
+    units = UnitBalance(
+        *_balance(again, fewer, requests, UNITS_READ, units_of_write(point), units_of(call.usage) if call else 0.0)
+    )
+    read, write = token_price(model, prompt, "read"), token_price(model, prompt, "hour" if point.written_1h else "write")
     if read is None or write is None:
-        return Balance(None, fewer, requests, None, None, None, call_usd)
+        return Balance(None, fewer, requests, None, None, None, units, call_usd)
+    cost, saved, _, total, even = _balance(again, fewer, requests, read, write, call_usd or 0.0)
+    return Balance(cost, fewer, requests, saved, total, even, units, call_usd)
+
+
+def _balance(
+    again: int, fewer: int, requests: int, read: float, write: float, call: float
+) -> tuple[float, float, float, float, int | None]:
+    """Return the cost of writing again, the saving, the call, the total, and after how many requests it pays, at these prices."""
     cost = again * max(0.0, write - read)
-    saved, paid = fewer * read * requests, cost + (call_usd or 0.0)
-    even = math.ceil(paid / (fewer * read)) if fewer and read else None
-    return Balance(cost, fewer, requests, saved, saved - paid, even, call_usd)
+    saved, paid = fewer * read * requests, cost + call
+    return cost, saved, call, saved - paid, math.ceil(paid / (fewer * read)) if fewer and read else None
+
+
+def units_of_write(point: RequestPoint) -> float:
+    """Return the units of one token that a request writes to the cache."""
+    return UNITS_WRITE_1H if point.written_1h else UNITS_WRITE
 
 
 def token_price(model: str, prompt: int, part: Literal["read", "write", "hour"]) -> float | None:

@@ -59,6 +59,7 @@ class Series(msgspec.Struct, frozen=True):
     estimated: bool  # no request has a reported count
     beside: int = 0  # requests of subagents in the same file, which are not among `requests`
     beside_usd: float | None = 0.0  # None: a price is unknown
+    beside_usage: Usage = Usage()
     short_outputs: int = 0  # answers whose reported output is far less than their text: the agent noted only its beginning
 
 
@@ -210,6 +211,7 @@ class WindowFold:
             estimated=not any(point.reported for point in points),
             beside=len(self._beside),
             beside_usd=_sum_costs(price_of(model, usage) for model, usage in self._beside.values()),
+            beside_usage=sum((usage for _, usage in self._beside.values()), Usage()),
             short_outputs=sum(request.short_output for request in self._requests),
         )
 
@@ -243,7 +245,7 @@ def _point(number: int, request: _Request, parts: list[int], before: RequestPoin
         usd_output=usd.output if usd is not None else None,
         seconds_since_previous=_seconds(before.time, request.time) if before is not None else None,
         added=request.added,
-        hour=usage.cache_write_1h > 0,
+        written_1h=usage.cache_write_1h,
         went_back=request.went_back,
     )
 

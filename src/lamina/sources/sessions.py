@@ -201,6 +201,7 @@ def _with_subagents(session: SourceSession, children: list[SourceSession]) -> So
         session,
         tokens=sum(one.tokens for one in paid),
         cost_usd=None if None in costs else sum(cost or 0.0 for cost in costs),
+        usage=sum((one.usage for one in paid), Usage()),
         short_outputs=sum(one.short_outputs for one in paid),
         subagents=tuple(children),
     )

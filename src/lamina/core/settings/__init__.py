@@ -10,10 +10,12 @@ from .collection_kinds import Hooks, Mode, Permissions, Scope
 from .kinds import Secret
 from .levels import Document, Finding
 from .resolution import Settings, resolve
-from .table import SETTINGS, Resolved, Setting, Source, find
+from .table import BILLINGS, SETTINGS, Billing, Resolved, Setting, Source, find
 
 __all__ = [
+    "BILLINGS",
     "SETTINGS",
+    "Billing",
     "Document",
     "Finding",
     "Hooks",

@@ -82,6 +82,8 @@ SMALLEST_COMPACT_WINDOW = 20_000
 LONGEST_DAYS = 36_500
 MODEL_NAME = free_text(200)
 DURABILITY = one_of("full", "process")
+Billing: TypeAlias = Literal["list", "subscription"]
+BILLINGS: tuple[Billing, ...] = ("list", "subscription")
 
 
 class Resolved(msgspec.Struct, frozen=True):
@@ -306,6 +308,13 @@ class Table:
         2_000_000, whole(short=True), "Maximum background tokens per day; a cached token counts as a tenth.", "B9", "less"
     )
     budget_dollars = Setting(2.0, real(), "Maximum background cost per day in US dollars.", "B9", "less")
+    billing: Setting[Billing] = Setting(
+        "list",
+        one_of(*BILLINGS),
+        "How amounts are shown: in dollars at list price (list), or in tokens and shares if you pay a flat subscription (subscription).",
+        "V4",
+        "trusted",
+    )
     extra_guidelines = unset(free_text(), "Text added to the memory instructions.", "F4", "trusted")
     instructions = switch(
         True, "Send instruction files, git status and the date at the start of a session.", "I4", "less", remote=True

@@ -17,6 +17,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from ...core.errors import DiskError
+from ...core.usage import Usage
 from ...disk.temp_files import Durability
 from ...disk.trees.rootdir import RootDir
 from ...memory.store.topic import INDEX
@@ -84,6 +85,7 @@ class DreamRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     asked: tuple[str, ...] = ()  # contradictions that the user was asked about, now or before
     why: str = ""
     tokens: int = 0
+    usage: Usage = Usage()  # the same by price class; empty in records of older versions
     cost: float = 0.0
 
 

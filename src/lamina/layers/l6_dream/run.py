@@ -81,7 +81,7 @@ class DreamProgress:
         spent = cost(reply.model or model, self._usage)
         turn = DreamTurn(one_line(redact(reply.text[: 10 * TURN_CHARS]).text, TURN_CHARS), len(reply.tool_uses))
         turns = (*self.record.turns, turn)[-MOST_TURNS:]
-        self._keep(replace(self.record, turns=turns, tokens=self._usage.total, cost=spent.usd or 0.0))
+        self._keep(replace(self.record, turns=turns, tokens=self._usage.total, usage=self._usage, cost=spent.usd or 0.0))
 
     def touched(self, files: Collection[str]) -> None:
         """Record the files of the copy changed so far, after the calls have run. The first one sets the phase "updating"."""

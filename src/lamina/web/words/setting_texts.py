@@ -48,6 +48,7 @@ CHINESE: dict[str, str] = {
     "lamina.budgetCalls": "每天后台调用的最多次数。",
     "lamina.budgetTokens": "每天后台使用的最多词元；缓存的词元按十分之一计算。",
     "lamina.budgetDollars": "每天后台任务的最高费用（美元）。",
+    "lamina.billing": "用量的显示方式：按标价以美元显示（list），或以词元和比例显示，适合付固定订阅费的用户（subscription）。",
     "lamina.extraGuidelines": "附加到记忆说明的文字。",
     "lamina.instructions": "会话开始时发送说明文件、git 状态和日期。",
     "claudeMdExcludes": "要跳过的说明文件的通配模式。",
