@@ -106,6 +106,11 @@ def test_every_template_of_a_line_still_has_its_words_in_the_code(root: Path) ->
         ("1 line in 1 file", "1 个文件中的 1 行"),
         ("3 calls, 1,234 tokens, unknown price", "3 次调用，1,234 个词元，价格未知"),
         ("1 call, 9 tokens, $0.0100", "1 次调用，9 个词元，$0.0100"),
+        (
+            "2 calls, 1 token read from the cache, 2,000 tokens written, 3 tokens uncached, 4 tokens output",
+            "2 次调用，从缓存读取 1 个词元，写入 2,000 个词元，未缓存 3 个词元，输出 4 个词元",
+        ),
+        ("0 calls, no tokens", "0 次调用，没有词元"),
         ("exit code 2: 3 files", "退出码 2：3 files"),
         ("Nothing was compacted: there is nothing to summarise yet.", "没有压缩：还没有可以总结的内容。"),
         (

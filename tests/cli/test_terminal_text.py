@@ -203,6 +203,11 @@ def test_the_status_line_says_what_is_left_what_was_cached_and_what_it_cost() ->
     assert status == ["context 100% left", "cache 75%", "$0.0123", "mode ask", "background: none"]
     unknown = describe_status(FRESH, None, None, Usage(input_tokens=1200, output_tokens=34), "all", work="1 dream")
     assert unknown == ["context 100% left", "1,234 tokens", "mode all", "background: 1 dream"]
+    used = Usage(input_tokens=7, cache_read=1_250_000, cache_write=31_000, output_tokens=950)
+    assert (
+        describe_status(FRESH, None, 0.5, used, "ask", billing="subscription")[1]
+        == "1.2M read, 31k written, 7 uncached, 950 output"
+    )
 
 
 @pytest.mark.spec("T7")

@@ -67,3 +67,5 @@ def test_the_sentence_names_what_ran_out_and_where_it_is_set() -> None:
     assert "lamina.budgetTokens" in tokens.sentence()
     assert "$1.20 of $1.00" in dollars.sentence()
     assert "lamina.budgetDollars" in dollars.sentence()
+    assert "$" not in dollars.sentence("subscription")
+    assert tokens.sentence("subscription") == tokens.sentence()

@@ -67,6 +67,9 @@ TOLD = (
     "no policy can prevent it.",
     *(
         "recorded: the calls for 2 summaries are not in the transcripts and estimated at $0.21.",
+        "recorded: the calls for 1 summary are not in the transcripts and estimated.",
+        "recorded: 2 cache breaks within five minutes without a cause in the transcript; this is taken out of the row, since no policy "
+        "can prevent it.",
         "append without notes: 6 of 260 requests exceeded the context window.",
         "append: 6 of 260 requests exceeded the context window, so a provider would reject them.",
         "recorded: 1 layer failure.",

@@ -30,7 +30,7 @@ def find_gate(root: RootDir, *, cwd: Path, home: Path | None, settings: Settings
     if (stop := _lacking(root, cwd, home, settings, last_ns, now_ns)) is not None or home is None:
         return stop
     out = ran_out(UsageLedger(home).today(), limits_of(settings))
-    return DreamStop("budget", out.sentence()) if out is not None else None
+    return DreamStop("budget", out.sentence(settings.billing)) if out is not None else None
 
 
 def _lacking(

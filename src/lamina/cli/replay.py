@@ -16,6 +16,7 @@ from .console import ProgressLine, capped, color, notice, print_result, print_ta
 from .signals import StopRequest
 
 if TYPE_CHECKING:
+    from ..core.settings import Billing
     from ..disk.user_files import FileVersion
     from ..replay.comparison import ComparisonModel
     from ..replay.report import ReplayReport
@@ -87,6 +88,7 @@ def replay_command(
     Sessions are transcripts of Lamina, Claude Code, Codex or pi, given by file, directory or id. They are not changed, and without
     --ask no model is called.
     """
+    from ..disk.home.loading import settings_in_force
     from ..replay.request_table import requests_json
     from ..replay.run import options_in, replay, transcripts
     from ..replay.variants import variants
@@ -115,13 +117,14 @@ def replay_command(
     if wanted.comparison_model is not None and wanted.comparison_model.trouble is not None:
         notice(wanted.comparison_model.trouble)
     listed = {"requests": requests_json(report)} if requests else {}
+    billing = settings_in_force(cwd).billing
     if not as_json:
         if requests:
-            _print_requests(report)
-        _print_figures(report)
-    print_result(report.to_json() | listed, (), as_json=as_json)
+            _print_requests(report, billing)
+        _print_figures(report, billing)
+    print_result(report.to_json() | listed | {"billing": billing}, (), as_json=as_json)
     if page is not None:  # last, so that the figures are printed even if the page cannot be written
-        _write(page, report, requests=requests)
+        _write(page, report, requests=requests, billing=billing)
         if not as_json:
             click.echo(f"Wrote the report to {sentence(str(page))}.")
 
@@ -169,27 +172,28 @@ def _why_none(named: Sequence[Path], files: Sequence[Path], report: ReplayReport
     return f"none of the {len(files):,} files is a recorded session"
 
 
-def _print_figures(report: ReplayReport) -> None:
+def _print_figures(report: ReplayReport, billing: Billing) -> None:
     from ..core.wording import counted
-    from ..replay.table import COLUMNS, cells, headlines, remarks
+    from ..replay.table import cells, columns, headlines, remarks
 
-    for line in headlines(report):
+    for line in headlines(report, billing):
         click.secho(line, bold=True, color=color())
     click.echo()
-    shown = [at for at, name in enumerate(COLUMNS) if name not in _left_out()]
-    rows = [cells(report, name) for name in report.figures]
-    print_table([COLUMNS[at] for at in shown], [[row[at] for at in shown] for row in rows], right=COLUMNS[1:])
+    heads, left_out = columns(billing), _left_out(billing)
+    shown = [at for at, name in enumerate(heads) if name not in left_out]
+    rows = [cells(report, name, billing) for name in report.figures]
+    print_table([heads[at] for at in shown], [[row[at] for at in shown] for row in rows], right=heads[1:])
     click.echo(f"\n{counted(report.sessions, 'session')}, {counted(report.calls, 'call')}.")
-    for remark in remarks(report):
+    for remark in remarks(report, billing):
         click.echo(remark)
     told = [*report.skipped, *report.damaged]
     notice(*capped(told, MOST_SENTENCES, "and {} more; --json lists them all."))
 
 
-def _print_requests(report: ReplayReport) -> None:
+def _print_requests(report: ReplayReport, billing: Billing) -> None:
     from ..replay.request_table import request_tables
 
-    tables = request_tables(report)
+    tables = request_tables(report, billing)
     shown = len({table.session.name for table in tables})
     if shown < report.sessions:
         click.echo(f"Requests of the {shown:,} dearest of {report.sessions:,} sessions.\n")
@@ -199,19 +203,20 @@ def _print_requests(report: ReplayReport) -> None:
         click.echo(f"{table.total()}\n")
 
 
-def _left_out() -> tuple[str, ...]:
+def _left_out(billing: Billing) -> tuple[str, ...]:
     """Return the columns to leave out on a narrow terminal; cost and fidelity always stay."""
     room = terminal_width() or NARROW
-    less = ("written", "side calls", "clearings", "breaks", "peak", "files kept", "regrets") if room < NARROW else ()
+    tokens = ("written",) if billing == "list" else ("read", "written", "uncached", "output")
+    less = (*tokens, "side calls", "clearings", "breaks", "peak", "files kept", "regrets") if room < NARROW else ()
     return (*less, "cached", "input units", "compactions") if room < NARROWER else less
 
 
-def _write(path: Path, report: ReplayReport, *, requests: bool) -> None:
+def _write(path: Path, report: ReplayReport, *, requests: bool, billing: Billing) -> None:
     from ..disk.user_files import replace
     from ..replay.html import page
 
     # File names need not be valid UTF-8.
-    made = page(report, "Replay", requests=requests).encode("utf-8", "replace")
+    made = page(report, "Replay", requests=requests, billing=billing).encode("utf-8", "replace")
     replace(path, made, expect=_page_before(path), roots=(path.parent,))
 
 

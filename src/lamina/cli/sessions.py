@@ -51,14 +51,19 @@ def list_command(everywhere: bool, source: str, limit: int, cwd: Path, as_json: 
     found = find_sessions(None if everywhere else cwd, source, unread)[:limit]
     notice(*unread)
     if found and not as_json:
-        header = ["id", "when", "size", "cost", "from", *(["directory"] if everywhere else []), "about"]
+        from ..disk.home.loading import settings_in_force
+        from ..providers.amounts import Amount
+        from .amounts import HEADS, cell
+
+        billing = settings_in_force(cwd).billing
+        header = ["id", "when", "size", HEADS[billing], "from", *(["directory"] if everywhere else []), "about"]
         rows = [
-            [short, minute(info.modified), _size(info.size), _cost(info), info.origin]
+            [short, minute(info.modified), _size(info.size), cell(Amount(info.usage, info.cost_usd), billing, 2), info.origin]
             + ([info.project] if everywhere else [])
             + [info.title]
             for short, info in zip(short_ids(found), found, strict=True)
         ]
-        print_table(header, rows, right=("size", "cost"))
+        print_table(header, rows, right=("size", HEADS[billing]))
         return
     where = "." if everywhere else f" in {cwd}. Use --all to list the sessions of all directories."
     print_result([_info(info) for info in found], (), as_json=as_json, none=f"No sessions found{where}")
@@ -312,10 +317,6 @@ def _info(info: SourceSession) -> dict[str, Any]:
         "compactions": info.compactions,
         "parent": info.parent or None,
     }
-
-
-def _cost(info: SourceSession) -> str:
-    return f"${info.cost_usd:,.2f}" if info.cost_usd is not None else "?"
 
 
 def _size(size: int) -> str:

@@ -14,10 +14,14 @@ from .. import sources
 from ..core.budget import LedgerLine, Limits, Spent, left, limits_of, ran_out, spent_in
 from ..core.errors import InputError
 from ..core.session_stats import AGENT_PURPOSES
-from ..core.wording import counted
+from ..core.settings import Billing
+from ..core.usage import Usage
+from ..core.wording import counted, short_count
 from ..disk.home.ledger import day_of, list_ledger_days, read_ledger_day
 from ..disk.home.loading import settings_in_force
+from ..providers.amounts import Amount
 from . import completion, options
+from .amounts import HEADS, cell, tokens_apart
 from .console import print_result, print_table, terminal_width, waiting
 from .output import FREE, price
 from .sessions import SOURCES
@@ -73,10 +77,10 @@ def stats_command(
         if not (found.turns or found.calls):
             problem = f"{session} has no readable messages"
             raise InputError("session", problem, "run `lamina sessions list` to see the sessions")
-        policy = _policy(cwd)
+        policy, billing = _policy(cwd), settings_in_force(cwd).billing
         print_result(
-            {"session_id": path.stem, **to_json(found), "policy": policy},
-            [*format_figures(found), _policy_line(policy)],
+            {"session_id": path.stem, **to_json(found), "policy": policy, "billing": billing},
+            [*format_figures(found, billing), _policy_line(policy)],
             as_json=as_json,
         )
         return
@@ -94,15 +98,16 @@ def stats_command(
         | {"total_cost_usd": session_cost(info, figures)}
         for info, figures in rows
     ]
-    policy = _policy(cwd)
+    policy, billing = _policy(cwd), settings_in_force(cwd).billing
     told = {"sessions": shown, "total": to_json(total), "memory": memory.to_json(), "dreams": summarise(dreams), "policy": policy}
+    told["billing"] = billing
     if not as_json:
-        _print_sessions(rows)
+        _print_sessions(rows, billing)
         click.echo(f"\nTotal of {len(rows)} sessions:" if len(rows) > 1 else "")
     last = describe_last(dreams)
     lines = [
-        *format_figures(total),
-        *_known_costs(rows, total),
+        *format_figures(total, billing),
+        *(_known_costs(rows, total) if billing == "list" else ()),
         _policy_line(policy),
         *memory.lines(),
         *([last] if last is not None else ()),
@@ -190,30 +195,29 @@ def side_json(figures: SessionStats, cost: SideCost) -> dict[str, Any]:
     return {"calls": cost.calls, "usage": cost.usage.wire(), "cost_usd": price_side(figures, cost)}
 
 
-def format_side(figures: SessionStats, *, agents: bool) -> list[str]:
+def format_side(figures: SessionStats, billing: Billing, *, agents: bool) -> list[str]:
     side = figures.side_total(agents=agents)
     if not side.calls:
         return []
     counts = {name: one.calls for name, one in sorted(figures.side.items()) if (name in AGENT_PURPOSES) == agents}
     calls = ", ".join(counted(count, _AGENTS[name]) if name in _AGENTS else f"{count} {name}" for name, count in counts.items())
-    tokens = f"{counted(side.usage.prompt, 'input token')}, {counted(side.usage.output_tokens, 'output token')}"
-    return [f"  {'agents' if agents else 'background calls'}: {calls}; {tokens}, {_dollars(price_side(figures, side))}"]
+    sent = f"{counted(side.usage.prompt, 'input token')}, {counted(side.usage.output_tokens, 'output token')}"
+    used = f"{sent}, {_dollars(price_side(figures, side))}" if billing == "list" else tokens_apart(side.usage)
+    return [f"  {'agents' if agents else 'background calls'}: {calls}; {used}"]
 
 
 def _dollars(usd: float | None) -> str:
     return f"${usd:.4f}" if usd is not None else "cost unknown"
 
 
-def format_figures(figures: SessionStats) -> list[str]:
-    total, money = figures.total, _dollars(figures.usd)
+def format_figures(figures: SessionStats, billing: Billing = "list") -> list[str]:
     done = f"{counted(figures.turns, 'turn')}, {counted(figures.calls, 'call')}"
-    shown = [
-        f"  {done}: {counted(total.prompt, 'input token')} ({figures.hit_ratio:.1%} from the cache), "
-        f"{counted(total.output_tokens, 'output token')}, {money}",
-    ]
-    shown += [*format_side(figures, agents=True), *format_side(figures, agents=False)]
-    if figures.side:
+    shown = [f"  {done}: {_used(figures, billing)}"]
+    shown += [*format_side(figures, billing, agents=True), *format_side(figures, billing, agents=False)]
+    if figures.side and billing == "list":
         shown.append(f"  total cost: {_dollars(price_all(figures))}")
+    elif figures.side:
+        shown.append(f"  in all: {tokens_apart(_usage(figures))}")
     did = [
         *(f"{counted(count, 'compaction')} by {how}" for how, count in sorted(figures.compactions.items())),
         *_some(figures.compactions_by_price, "of them", "before the window was full, because it paid", many="of them"),
@@ -248,25 +252,36 @@ def format_figures(figures: SessionStats) -> list[str]:
     return [*shown, f"  problems: {', '.join(trouble)}"] if trouble else shown
 
 
+def _used(figures: SessionStats, billing: Billing) -> str:
+    total, cached = figures.total, f"{figures.hit_ratio:.1%} from the cache"
+    if billing == "subscription":
+        return f"{tokens_apart(total)} ({cached})"
+    return f"{counted(total.prompt, 'input token')} ({cached}), {counted(total.output_tokens, 'output token')}, {_dollars(figures.usd)}"
+
+
+def _usage(figures: SessionStats) -> Usage:
+    return figures.total + figures.side_total().usage
+
+
 def _some(count: int, noun: str, rest: str = "", many: str = "") -> list[str]:
     return [f"{counted(count, noun, many)} {rest}".rstrip()] if count else []
 
 
-def _print_sessions(rows: list[tuple[SourceSession, SessionStats]]) -> None:
+def _print_sessions(rows: list[tuple[SourceSession, SessionStats]], billing: Billing) -> None:
     width = terminal_width()
     # A narrow terminal keeps the cost and the title.
-    left_out = ("turns", "compactions") if width is not None and width < NARROW else ()
+    left_out = ("turns", "compactions", "read", "written", "uncached", "output") if width is not None and width < NARROW else ()
     shown = []
     ids = short_ids([info for info, _ in rows])
     for short, (info, figures) in zip(ids, rows[:MOST_ROWS], strict=False):
-        usd = session_cost(info, figures)
+        amount = Amount(_usage(figures), session_cost(info, figures))
         cells = {
             "id": short,
             "turns": str(figures.turns),
             "calls": str(figures.calls),
-            "tokens sent": f"{figures.total.prompt:,}",
+            **_columns(figures, billing),
             "cached": f"{figures.hit_ratio:.0%}",
-            "cost": f"${usd:.4f}" if usd is not None else "?",
+            HEADS[billing]: cell(amount, billing),
             "from": info.origin,
             "compactions": str(sum(figures.compactions.values())),
             "about": info.title,
@@ -278,12 +293,22 @@ def _print_sessions(rows: list[tuple[SourceSession, SessionStats]]) -> None:
         click.echo(f"and {len(rows) - MOST_ROWS} more")
 
 
+def _columns(figures: SessionStats, billing: Billing) -> dict[str, str]:
+    """Return the tokens of a session: those it sent, or each price class under a subscription."""
+    if billing == "list":
+        return {"tokens sent": f"{figures.total.prompt:,}"}
+    used = _usage(figures)
+    counts = {"read": used.cache_read, "written": used.cache_write, "uncached": used.input_tokens, "output": used.output_tokens}
+    return {name: short_count(count) for name, count in counts.items()}
+
+
 def print_ledger(where: Path, days: float | None, *, as_json: bool) -> None:
     """Print how much of its budget background work has used, by purpose and project.
 
     The table covers today, or the last `days` days; the remaining budget is always today's.
     """
-    now, limits = time.time(), limits_of(settings_in_force(where))
+    now, settings = time.time(), settings_in_force(where)
+    limits = limits_of(settings)
     today, since = day_of(now), day_of(now - (days or 0) * 86_400)
     lines = [
         (day, line)
@@ -295,7 +320,7 @@ def print_ledger(where: Path, days: float | None, *, as_json: bool) -> None:
     spent = spent_in(line for day, line in lines if day == today)
     out, rows = ran_out(spent, limits), group_lines(lines)
     if rows and not as_json:
-        _print_ledger_table(rows, days is not None)
+        _print_ledger_table(rows, days is not None, settings.billing)
     told = {
         "day": today,
         "used": spent_json(spent),
@@ -303,8 +328,9 @@ def print_ledger(where: Path, days: float | None, *, as_json: bool) -> None:
         "left": left(spent, limits),
         "ran_out": out.what if out else None,
         "rows": [dict(zip(KEYS, key, strict=True)) | spent_json(one) for key, one in rows],
+        "billing": settings.billing,
     }
-    print_result(told, summarise_budget(spent, limits), as_json=as_json)
+    print_result(told, summarise_budget(spent, limits, settings.billing), as_json=as_json)
 
 
 def group_lines(lines: list[tuple[str, LedgerLine]]) -> list[LedgerRow]:
@@ -328,10 +354,11 @@ def spent_json(spent: Spent) -> dict[str, Any]:
     }
 
 
-def _print_ledger_table(rows: list[LedgerRow], by_day: bool) -> None:
-    header = [*(["day"] if by_day else []), "purpose", "calls", "tokens", "cost", "project"]
+def _print_ledger_table(rows: list[LedgerRow], by_day: bool, billing: Billing) -> None:
+    cost = ["cost"] if billing == "list" else []
+    header = [*(["day"] if by_day else []), "purpose", "calls", "tokens", *cost, "project"]
     cells = [
-        [*([day] if by_day else []), purpose, str(spent.calls), f"{spent.tokens:,}", _money(spent), project]
+        [*([day] if by_day else []), purpose, str(spent.calls), f"{spent.tokens:,}", *([_money(spent)] if cost else []), project]
         for (day, purpose, project), spent in rows
     ]
     print_table(header, cells, right=("calls", "tokens", "cost"))
@@ -345,10 +372,12 @@ def _money(spent: Spent) -> str:
     return f"${spent.usd:.4f}" + ("+?" if spent.unpriced else "")
 
 
-def summarise_budget(spent: Spent, limits: Limits) -> list[str]:
+def summarise_budget(spent: Spent, limits: Limits, billing: Billing = "list") -> list[str]:
+    cost = f"${spent.usd:.4f} of ${limits.dollars:.2f}"
+    if billing == "subscription":
+        cost = f"{spent.usd / limits.dollars if limits.dollars else 1:.0%} of the limit of its cost (lamina.budgetDollars)"
     lines = [
-        f"Background work today: {spent.calls:,} of {limits.calls:,} calls, {spent.tokens:,} of {limits.tokens:,} tokens, "
-        f"${spent.usd:.4f} of ${limits.dollars:.2f}."
+        f"Background work today: {spent.calls:,} of {limits.calls:,} calls, {spent.tokens:,} of {limits.tokens:,} tokens, {cost}."
     ]
     if spent.usage.cache_read:
         lines.append(f"  {counted(spent.usage.cache_read, 'token')} read from the cache; each counts as a tenth.")
@@ -357,5 +386,5 @@ def summarise_budget(spent: Spent, limits: Limits) -> list[str]:
     if spent.failed:
         lines.append(f"  {counted(spent.failed, 'call')} failed.")
     if (out := ran_out(spent, limits)) is not None:
-        lines.append(out.sentence())
+        lines.append(out.sentence(billing))
     return lines

@@ -188,7 +188,7 @@ class Conversation:
         if (problem := meter.ledger.problem) is not None and meter.first("problem"):
             self.notify(f"{problem} Until then, this session counts its background work on its own.")
         if out is not None and meter.first(out.what):
-            self.notify(out.sentence())
+            self.notify(out.sentence(self.settings.billing))
             told = {"ran_out": out.what, "used": out.used, "limit": out.limit, "day": meter.ledger.day, "job": job}
             self.record_event("budget", told)
         return out is None

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from .settings import Settings
+from .settings import Billing, Settings
 from .usage import Usage
 from .wording import plural
 
@@ -88,10 +88,11 @@ class Out(msgspec.Struct, frozen=True):
     used: float
     limit: float
 
-    def sentence(self) -> str:
-        money = self.what == "dollars"
+    def sentence(self, billing: Billing = "list") -> str:
         unit = plural(int(self.limit), self.what[:-1])
-        amount = f"${self.used:.2f} of ${self.limit:.2f}" if money else f"{self.used:,} of {self.limit:,} {unit}"
+        amount = f"{self.used:,} of {self.limit:,} {unit}"
+        if self.what == "dollars":
+            amount = f"${self.used:.2f} of ${self.limit:.2f}" if billing == "list" else "the limit of its cost"
         return (
             f"Background work is paused until tomorrow: today's budget is used up ({amount}). The conversation continues without it. "
             f"Run `lamina stats --ledger` for details, or raise the limit with lamina.budget{self.what.capitalize()}."

@@ -9,6 +9,7 @@ import msgspec
 from ..core.blocks import Wire
 from ..core.usage import Usage
 from ..prompt.break_causes import SHARE, TOKENS
+from ..providers.amounts import units_of
 from ..providers.models import cost
 
 # Figures that other programs read, by their names in `--json`; they come first.
@@ -84,7 +85,12 @@ class ReplayFigures(msgspec.Struct, frozen=True):
     @property
     def input_units(self) -> float:
         """Cost in units of one uncached input token. Recorded answers are excluded: they are the same under every policy."""
-        return cost("", msgspec.structs.replace(self.usage, output_tokens=self.extra_output_tokens)).units
+        return units_of(msgspec.structs.replace(self.usage, output_tokens=self.extra_output_tokens))
+
+    @property
+    def units(self) -> float:
+        """Use in the same units, with the recorded answers: what a subscription pays for."""
+        return units_of(self.usage)
 
     @property
     def cost_usd(self) -> float | None:
@@ -125,6 +131,11 @@ class RequestPoint(NamedTuple):
     miss: str = ""  # why it read little from the cache, if no decision explains it: EXPIRED or UNEXPLAINED
     quotes_hidden: int = 0
     fetched: int = 0
+    extra_units: float = 0.0  # those of `extra_usd`, in units
+
+    @property
+    def units(self) -> float:
+        return units_of(self.usage)
 
 
 EXPIRED, UNEXPLAINED = "expired", "unexplained"

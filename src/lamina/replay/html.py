@@ -14,13 +14,14 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from ..core.markup import Child, Html, bdi, join, tag
+from ..core.settings import Billing
 from ..core.wording import counted
 from .chart import ChartLine, ChartPoint, ChartWords, chart
 from .figures import ReplayedSession, RequestPoint
 from .report import ReplayReport
 from .request_table import RequestTable, request_tables
 from .savings import Saving, saving
-from .table import COLUMNS, REMARKS, cells, headlines, named_rows, odd_remarks
+from .table import COLUMNS, REMARKS, UNITS_REMARK, cells, columns, headlines, named_rows, odd_remarks, short
 from .variants import LAMINA, RECORDED
 
 # Identifies an earlier report that may be replaced.
@@ -43,17 +44,21 @@ h1 { font-size: 19px; margin: 0; } h2 { font-size: 15px; margin: 28px 0 8px; } p
 
 # The texts of the parts by key. The page has them in other languages too.
 ENGLISH: dict[str, str] = {
-    **{name: name for name in COLUMNS},
+    **{name: name for name in (*COLUMNS, *columns("subscription"))},
     "lamina": "Lamina",
     "lamina_with": "Lamina with {policy}",
     "less": "{share} less",
     "more": "{share} more",
     "instead": "{ours} instead of {theirs}",
-    "units": "{n} input units",
+    "n_input_units": "{n} input units",
+    "n_units": "{n} units",
     "spread": "median session {median}; {dearer} of {sessions} over 2% more",
     "bill": "Recorded bill: {usd} in the transcripts",
     "bill_added": "{usd} estimated for calls that wrote a summary and stand in no transcript ({n})",
     "bill_left": "{usd} for cache breaks that nothing explains ({n})",
+    "use_added": "with estimated calls that wrote a summary and stand in no transcript ({n})",
+    "use_left": "without cache breaks that nothing explains ({n})",
+    "use": "Recorded use: {what}.",
     "figures": "Figures",
     "over_time": "Window over time",
     "zone": "UTC",
@@ -79,6 +84,7 @@ ENGLISH: dict[str, str] = {
     "skipped": "Skipped files",
     "damaged": "Partly readable files",
     **{f"remark_{at}": remark for at, remark in enumerate(REMARKS)},
+    "remark_units": UNITS_REMARK,
 }
 # The remarks that explain columns.
 COLUMN_REMARKS = (0, 2, 3)
@@ -92,11 +98,12 @@ class SessionName(NamedTuple):
 
 
 class ReportWords(msgspec.Struct, frozen=True):
-    """The language of a report: its texts by key, how it says the sentences and the rows of this report, and its times."""
+    """The words of a report: its texts by key, how it says the sentences and the rows of this report, its times, and its amounts."""
 
     texts: Mapping[str, str]
     told: Callable[[str], str] = str
     times: ChartWords = ChartWords()
+    billing: Billing = "list"
 
     def __getitem__(self, key: str) -> str:
         return self.texts[key]
@@ -107,17 +114,18 @@ Names: TypeAlias = Mapping[str, SessionName]
 NO_NAMES: dict[str, SessionName] = {}
 
 
-def page(report: ReplayReport, title: str, *, requests: bool = False) -> str:
+def page(report: ReplayReport, title: str, *, requests: bool = False, billing: Billing = "list") -> str:
     """Return the report as one file; it begins with BEGINNING. With `requests` it has a table of the requests of each session."""
-    first, *_ = headlines(report)
+    first, *_ = headlines(report, billing)
+    texts = msgspec.structs.replace(IN_ENGLISH, billing=billing)
     count = f"{counted(report.sessions, 'recorded session')}, {counted(report.calls, 'call')}, replayed by Lamina."
     body = join(
         (
             tag("h1", None, title),
             tag("p", None, first, " ", count),
-            differences(report),
-            [(tag("h2", None, heading), part) for heading, part in parts(report)],
-            (tag("h2", None, "Requests"), [_requests(table) for table in request_tables(report)]) if requests else None,
+            differences(report, texts),
+            [(tag("h2", None, heading), part) for heading, part in parts(report, texts)],
+            (tag("h2", None, "Requests"), [_requests(table) for table in request_tables(report, billing)]) if requests else None,
         )
     )
     head = (
@@ -143,7 +151,7 @@ def style() -> str:
 def parts(report: ReplayReport, texts: ReportWords = IN_ENGLISH, names: Names = NO_NAMES) -> list[tuple[str, Html]]:
     """Return the report below its differences: headings and what stands under them. `names` has those of sessions by file."""
     general = [texts[f"remark_{at}"] for at in range(len(REMARKS)) if at not in COLUMN_REMARKS]
-    told = [texts.told(one) for one in odd_remarks(report)]
+    told = [texts.told(one) for one in odd_remarks(report, texts.billing)]
     made = [
         (texts["figures"], figures_table(report, texts)),
         (texts["over_time"], charts(report, texts, names)),
@@ -158,7 +166,7 @@ def parts(report: ReplayReport, texts: ReportWords = IN_ENGLISH, names: Names = 
 def differences(report: ReplayReport, texts: ReportWords = IN_ENGLISH) -> Html:
     """Return what each policy would have cost beside the recording, the settings in force first."""
     colours = colours_of(report)
-    found = [(name, saving(report.played, name)) for name in named_rows(report) if name != RECORDED]
+    found = [(name, saving(report.played, name, texts.billing)) for name in named_rows(report) if name != RECORDED]
     made = [_difference(name, colours[name], saved, texts) for name, saved in found if saved is not None]
     return tag("dl", {"class": "diffs"}, made) if made else join(())
 
@@ -168,6 +176,9 @@ def recorded_bill(report: ReplayReport, texts: ReportWords = IN_ENGLISH) -> str:
     found = report.figures.get(RECORDED)
     if found is None or not (found.unrecorded_calls or found.unexplained_breaks):
         return ""
+    if texts.billing == "subscription":
+        counts = {"use_added": found.unrecorded_calls, "use_left": found.unexplained_breaks}
+        return texts["use"].format(what="; ".join(texts[key].format(n=f"{n:,}") for key, n in counts.items() if n))
     paid = found.usd - found.unrecorded_usd + found.unexplained_usd
     line = texts["bill"].format(usd=f"${paid:,.2f}")
     if found.unrecorded_calls:
@@ -198,7 +209,7 @@ def saving_words(saved: Saving, texts: ReportWords) -> tuple[str, str, str]:
 
 
 def _amount(cost: float, saved: Saving, texts: ReportWords) -> str:
-    return f"${cost:,.2f}" if saved.in_dollars else texts["units"].format(n=f"{cost:,.0f}")
+    return f"${cost:,.2f}" if saved.unit == "usd" else texts[f"n_{saved.unit}"].format(n=f"{cost:,.0f}")
 
 
 def _compared(share: float, texts: ReportWords) -> str:
@@ -212,18 +223,22 @@ def colours_of(report: ReplayReport) -> dict[str, str]:
 def figures_table(report: ReplayReport, texts: ReportWords = IN_ENGLISH) -> Html:
     """Return the figures, one row a policy, and the meaning of the rows and columns."""
     colours = colours_of(report)
-    rows = [[(tag("i", {"class": f"dot {colours[name]}"}), bdi(texts.told(row[0]))), *row[1:]] for name, row in _cells(report)]
-    meaning = [texts["rows"], *(texts[f"remark_{at}"] for at in COLUMN_REMARKS)]
+    rows = [
+        [(tag("i", {"class": f"dot {colours[name]}"}), bdi(texts.told(row[0]))), *row[1:]] for name, row in _cells(report, texts)
+    ]
+    heads = [texts[title] for title in columns(texts.billing)]
+    keys = [f"remark_{'units' if at == 0 and texts.billing == 'subscription' else at}" for at in COLUMN_REMARKS]
+    meaning = [texts["rows"], *(texts[key] for key in keys)]
     return join(
         (
-            _table(texts["figures"], [texts[title] for title in COLUMNS], rows),
+            _table(texts["figures"], heads, rows),
             tag("details", {"class": "unfold"}, tag("summary", None, texts["meaning"]), _list(meaning)),
         )
     )
 
 
-def _cells(report: ReplayReport) -> list[tuple[str, list[str]]]:
-    return [(name, cells(report, name)) for name in report.figures]
+def _cells(report: ReplayReport, texts: ReportWords) -> list[tuple[str, list[str]]]:
+    return [(name, cells(report, name, texts.billing)) for name in report.figures]
 
 
 def charts(report: ReplayReport, texts: ReportWords = IN_ENGLISH, names: Names = NO_NAMES) -> Html:
@@ -298,7 +313,7 @@ def sessions_table(report: ReplayReport, texts: ReportWords = IN_ENGLISH, names:
             _link(_name(one, names)),
             f"{one.calls:,}",
             _money(one, RECORDED, texts),
-            *(f"{_money(one, row, texts)} ({_saved(one, row)})" for row in rows),
+            *(f"{_money(one, row, texts)} ({_saved(one, row, texts)})" for row in rows),
         ]
         for one in ordered[:MOST_SESSIONS]
     ]
@@ -315,11 +330,13 @@ def _money(session: ReplayedSession, row: str, texts: ReportWords) -> str:
     figures = session.figures[row]
     if figures.stopped_sessions:
         return texts["not_finished"]
+    if texts.billing == "subscription":
+        return texts["n_units"].format(n=short(figures.units))
     return "?" if figures.cost_usd is None else f"${figures.cost_usd:,.2f}"
 
 
-def _saved(session: ReplayedSession, row: str) -> str:
-    saved = saving([session], row)
+def _saved(session: ReplayedSession, row: str, texts: ReportWords) -> str:
+    saved = saving([session], row, texts.billing)
     return f"{-saved.share:+.0%}" if saved is not None else "–"
 
 

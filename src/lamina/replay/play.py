@@ -167,7 +167,7 @@ class _Player:
         self._recorded_readable = 0  # what the last recorded request left in the cache
         self._figures = ReplayFigures()
         self._points: list[RequestPoint] = []
-        self._paid = 0.0  # dollars that the points account for
+        self._paid = (0.0, 0.0)  # dollars and units that the points account for
         c.use_clock(lambda: self._time)
         session.lend(Host(observer=self._watch))
 
@@ -193,19 +193,19 @@ class _Player:
             if (probe := self._stage.probes.get(at)) is not None:
                 self._add(look_for(probe, self._c.log.view.items))
         if self._points:  # the background calls after the last request
-            last = self._points[-1]
-            self._points[-1] = last._replace(extra_usd=last.extra_usd + self._unpaid())
+            last, (usd, units) = self._points[-1], self._unpaid()
+            self._points[-1] = last._replace(extra_usd=last.extra_usd + usd, extra_units=last.extra_units + units)
         self._add(self._decided() + self._provider.side)
         return Played(self._figures, tuple(self._points))
 
     def _add(self, figures: ReplayFigures) -> None:
         self._figures += figures
 
-    def _unpaid(self) -> float:
-        """Return the cost of all calls that are in no point yet."""
-        total = self._figures.usd + self._provider.side.usd
-        unpaid, self._paid = total - self._paid, total
-        return unpaid
+    def _unpaid(self) -> tuple[float, float]:
+        """Return the dollars and units of all calls that are in no point yet."""
+        (usd, units), side = self._paid, self._provider.side
+        self._paid = self._figures.usd + side.usd, self._figures.units + side.units
+        return self._paid[0] - usd, self._paid[1] - units
 
     def _move(self, time: str) -> None:
         """Advance the clock to the recorded time; it never goes back."""
@@ -315,7 +315,8 @@ class _Player:
         usage = self._provider.commit(look, _output(step, self._stage.count))
         expired = not decision and has_missed(usage, self._readable)
         self._readable = readable_after(usage)
-        billed, extra, miss = bill_call(self._provider.answered_by, usage, window=self._window), self._unpaid(), EXPIRED * expired
+        billed, miss = bill_call(self._provider.answered_by, usage, window=self._window), EXPIRED * expired
+        extra_usd, extra_units = self._unpaid()
         self._points.append(
             RequestPoint(
                 sent,
@@ -325,13 +326,14 @@ class _Player:
                 at,
                 usage,
                 billed.usd,
-                extra,
+                extra_usd,
                 miss,
                 hidden.hidden,
                 len(hidden.fetches),
+                extra_units,
             )
         )
-        self._paid += billed.usd
+        self._paid = self._paid[0] + billed.usd, self._paid[1] + billed.units
         self._add(billed + ReplayFigures(expired=expired))
         self._session.after_call(self._reply(step, usage))
         self._renewals = self._c.policy.cache.keep_alive

@@ -48,7 +48,7 @@ def replay_recorded(script: ReplayScript, probes: Mapping[int, Probe], window: i
             reason = "recorded" if removed and broken.breaks else ""
             miss = EXPIRED if broken.expired else UNEXPLAINED if broken.unexplained_breaks else ""
             point = RequestPoint(_time(asked), step.usage.prompt, reason, step=at, usage=step.usage, usd=billed.usd, miss=miss)
-            points.append(point._replace(extra_usd=broken.usd))
+            points.append(point._replace(extra_usd=broken.usd, extra_units=broken.units))
             before = _Before(at, step)
         if (probe := probes.get(at)) is not None:
             total += look_for(probe, _recorded_view(script, at))

@@ -1,7 +1,7 @@
 """One session request by request: the recording beside a policy. Pure; the terminal, the HTML page and --json show the same.
 
 A line of the table is one recorded answer. A request that only one side made (an answer without usage, a request that ended a session
-early) leaves the other side empty. The costs of a policy's lines add up to the cost of its row.
+early) leaves the other side empty. The costs of a policy's lines add up to the cost of its row, in dollars or in units.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from ..core.settings import Billing
 from ..core.wording import counted
 from .figures import UNEXPLAINED, ReplayedSession, RequestPoint
 from .report import ReplayReport
@@ -17,7 +18,10 @@ from .table import named_rows, short
 from .variants import RECORDED
 
 # Headings of the recorded request; the policy's name heads its own request.
-_COUNTS = ("read", "written", "cost")
+_COUNTS: dict[Billing, tuple[str, ...]] = {
+    "list": ("read", "written", "cost"),
+    "subscription": ("read", "written", "units"),
+}
 EMPTY = "–"
 
 
@@ -36,10 +40,12 @@ class RequestTable(NamedTuple):
 
     session: ReplayedSession
     row: str
+    billing: Billing = "list"
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return ("request", "time", RECORDED, *_COUNTS, self.row, *_COUNTS, "other calls", "hidden", "what happened")
+        counts = _COUNTS[self.billing]
+        return ("request", "time", RECORDED, *counts, self.row, *counts, "other calls", "hidden", "what happened")
 
     def lines(self) -> list[RequestLine]:
         recorded, replayed = ({point.step: point for point in self.session.points.get(row, ())} for row in (RECORDED, self.row))
@@ -48,40 +54,75 @@ class RequestTable(NamedTuple):
 
     def cells(self) -> Iterator[list[str]]:
         """Yield one cell per column for each request."""
-        recorded, replayed = (bool(self.session.figures[row].unpriced_calls) for row in (RECORDED, self.row))
+        dollars = self.billing == "list"
+        recorded, replayed = (dollars and bool(self.session.figures[row].unpriced_calls) for row in (RECORDED, self.row))
         for line in self.lines():
             ours = line.replayed
             yield [
                 f"{line.number:,}",
                 _clock(line.time),
-                *_sizes(line.recorded, unpriced=recorded),
-                *_sizes(ours, unpriced=replayed),
-                _money(ours.extra_usd) if ours is not None and round(ours.extra_usd, 6) else "",
+                *self._sizes(line.recorded, unpriced=recorded),
+                *self._sizes(ours, unpriced=replayed),
+                self._shown(self._extra(ours)) if ours is not None and round(self._extra(ours), 6) else "",
                 f"{ours.quotes_hidden:,}" if ours is not None and ours.quotes_hidden else "",
-                "; ".join(_happened(line)),
+                "; ".join(self._happened(line)),
             ]
 
     def total(self) -> str:
         """Say what the requests cost on each side, and what the recorded side has beside them."""
         recorded, replayed = (self.session.points.get(row, ()) for row in (RECORDED, self.row))
-        here, taken = sum(point.usd for point in recorded), -sum(point.extra_usd for point in recorded)
-        beside = self.session.figures[RECORDED].usd - here + taken
-        parts = [f"{_money(here)} for these requests"]
-        parts += [f"less {_money(taken)} for cache breaks without a cause"] if taken else []
-        parts += [f"{_money(beside)} for calls that are not listed (summaries)"] if round(beside, 6) else []
-        ours, extra = sum(point.usd for point in replayed), sum(point.extra_usd for point in replayed)
+        here, taken = sum(map(self._cost, recorded)), -sum(map(self._extra, recorded))
+        whole, shown = self._whole(RECORDED), self._shown
+        beside = whole - here + taken
+        parts = [f"{shown(here)} for these requests"]
+        parts += [f"less {shown(taken)} for cache breaks without a cause"] if taken else []
+        parts += [f"{shown(beside)} for calls that are not listed (summaries)"] if round(beside, 6) else []
+        ours, extra = sum(map(self._cost, replayed)), sum(map(self._extra, replayed))
+        units = "" if self.billing == "list" else "In units. "
         return (
-            f"Recorded: {', '.join(parts)}, in all {_money(self.session.figures[RECORDED].usd)}. "
-            f"{self.row}: {_money(ours)} for these requests, {_money(extra)} for other calls, "
-            f"in all {_money(self.session.figures[self.row].usd)}."
+            f"{units}Recorded: {', '.join(parts)}, in all {shown(whole)}. "
+            f"{self.row}: {shown(ours)} for these requests, {shown(extra)} for other calls, in all {shown(self._whole(self.row))}."
         )
 
+    def _cost(self, point: RequestPoint) -> float:
+        return point.usd if self.billing == "list" else point.units
 
-def request_tables(report: ReplayReport) -> list[RequestTable]:
+    def _extra(self, point: RequestPoint) -> float:
+        return point.extra_usd if self.billing == "list" else point.extra_units
+
+    def _whole(self, row: str) -> float:
+        figures = self.session.figures[row]
+        return figures.usd if self.billing == "list" else figures.units
+
+    def _shown(self, cost: float) -> str:
+        if self.billing == "subscription":
+            return f"{'-' if cost < 0 else ''}{short(abs(cost))}"
+        return f"${cost:,.4f}" if abs(cost) < 1 else f"${cost:,.2f}"
+
+    def _sizes(self, point: RequestPoint | None, *, unpriced: bool) -> list[str]:
+        if point is None:
+            return [EMPTY] * (1 + len(_COUNTS[self.billing]))
+        cost = "?" if unpriced and not point.usd else self._shown(self._cost(point))
+        return [short(point.tokens), short(point.usage.cache_read), short(point.usage.cache_write), cost]
+
+    def _happened(self, line: RequestLine) -> Iterator[str]:
+        """Say what broke or missed the cache on each side, and what had to be fetched again."""
+        theirs, ours = line.recorded, line.replayed
+        if theirs is not None and (theirs.decision or theirs.miss):
+            taken = f", {self._shown(-self._extra(theirs))} not counted" if theirs.miss == UNEXPLAINED else ""
+            words = "removed messages" if theirs.decision else f"{theirs.miss} cache miss"
+            yield f"recorded: {words}{taken}"
+        if ours is not None and (ours.decision or ours.miss):
+            yield ours.decision or f"{ours.miss} cache miss"
+        if ours is not None and ours.fetched:
+            yield f"{counted(ours.fetched, 'text')} fetched again"
+
+
+def request_tables(report: ReplayReport, billing: Billing = "list") -> list[RequestTable]:
     """Return the tables of all sessions with a chart, the dearest first, for the settings in force and each policy."""
     shown = sorted((one for one in report.played if one.points), key=lambda one: -one.cost)
     rows = [row for row in named_rows(report) if row != RECORDED]
-    return [RequestTable(session, row) for session in shown for row in rows]
+    return [RequestTable(session, row, billing) for session in shown for row in rows]
 
 
 def requests_json(report: ReplayReport) -> list[dict[str, Any]]:
@@ -109,30 +150,6 @@ def _json(point: RequestPoint) -> dict[str, Any]:
         "quotes_hidden": point.quotes_hidden,
         "hidden": list(point.hidden),
     }
-
-
-def _sizes(point: RequestPoint | None, *, unpriced: bool) -> list[str]:
-    if point is None:
-        return [EMPTY] * (1 + len(_COUNTS))
-    cost = "?" if unpriced and not point.usd else _money(point.usd)
-    return [short(point.tokens), short(point.usage.cache_read), short(point.usage.cache_write), cost]
-
-
-def _happened(line: RequestLine) -> Iterator[str]:
-    """Say what broke or missed the cache on each side, and what had to be fetched again."""
-    theirs, ours = line.recorded, line.replayed
-    if theirs is not None and (theirs.decision or theirs.miss):
-        taken = f", {_money(-theirs.extra_usd)} not counted" if theirs.miss == UNEXPLAINED else ""
-        words = "removed messages" if theirs.decision else f"{theirs.miss} cache miss"
-        yield f"recorded: {words}{taken}"
-    if ours is not None and (ours.decision or ours.miss):
-        yield ours.decision or f"{ours.miss} cache miss"
-    if ours is not None and ours.fetched:
-        yield f"{counted(ours.fetched, 'text')} fetched again"
-
-
-def _money(usd: float) -> str:
-    return f"${usd:,.4f}" if abs(usd) < 1 else f"${usd:,.2f}"
 
 
 def _clock(time: float) -> str:

@@ -1,19 +1,22 @@
 """What each policy would have saved, compared with the recording. Pure.
 
 A policy is compared over the sessions that it can finish and that report their usage. Money is compared where every call has a
-known price; if no session has, input units are.
+known price; if no session has, input units are. Under a subscription all tokens are compared, in units.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
+from ..core.settings import Billing
 from ..core.wording import counted
 from .figures import ReplayedSession, ReplayFigures
 from .variants import LAMINA, RECORDED
 
+# What is compared: one of the figures of a row.
+Unit: TypeAlias = Literal["usd", "input_units", "units"]
 # A session that costs this much more is called dearer; less is noise of the token count.
 DEARER = 1.02
 
@@ -23,7 +26,7 @@ class Saving(NamedTuple):
 
     costs: tuple[float, ...]
     recorded: tuple[float, ...]
-    in_dollars: bool
+    unit: Unit
 
     @property
     def share(self) -> float:
@@ -47,15 +50,17 @@ class Saving(NamedTuple):
         }
 
 
-def saving(sessions: Sequence[ReplayedSession], row: str) -> Saving | None:
+def saving(sessions: Sequence[ReplayedSession], row: str, billing: Billing = "list") -> Saving | None:
     """Compare a row with the recording; None if no session can be compared."""
     comparable = [one for one in sessions if _reported(one) and not one.figures[row].stopped_sessions]
-    priced = [one for one in comparable if _priced(one.figures[row]) and _priced(one.figures[RECORDED])]
-    both = [(_cost(one, row, bool(priced)), _cost(one, RECORDED, bool(priced))) for one in priced or comparable]
+    dollars = comparable if billing == "list" else []
+    priced = [one for one in dollars if _priced(one.figures[row]) and _priced(one.figures[RECORDED])]
+    unit: Unit = "units" if billing == "subscription" else "usd" if priced else "input_units"
+    both = [(getattr(one.figures[row], unit), getattr(one.figures[RECORDED], unit)) for one in priced or comparable]
     paid = [(ours, theirs) for ours, theirs in both if theirs > 0]
     if not paid:
         return None
-    return Saving(tuple(ours for ours, _ in paid), tuple(theirs for _, theirs in paid), bool(priced))
+    return Saving(tuple(ours for ours, _ in paid), tuple(theirs for _, theirs in paid), unit)
 
 
 def _reported(session: ReplayedSession) -> bool:
@@ -66,19 +71,14 @@ def _priced(figures: ReplayFigures) -> bool:
     return not figures.unpriced_calls
 
 
-def _cost(session: ReplayedSession, row: str, in_dollars: bool) -> float:
-    figures = session.figures[row]
-    return figures.usd if in_dollars else figures.input_units
-
-
-def headline(row: str, saved: Saving) -> str:
-    """Return the sentence that says what a policy would have cost."""
+def headline(row: str, saved: Saving, billing: Billing = "list") -> str:
+    """Return the sentence that says what a policy would have cost or used."""
     ours, theirs = sum(saved.costs), sum(saved.recorded)
     subject = "Lamina" if row == LAMINA else f"Lamina with {row}"
     change = f"{abs(saved.share):.0%} {'less' if saved.share >= 0 else 'more'}"
-    amounts = (
-        f"${ours:,.2f} instead of ${theirs:,.2f}" if saved.in_dollars else f"{ours:,.0f} input units instead of {theirs:,.0f}"
-    )
+    amounts = f"{ours:,.0f} {saved.unit.replace('_', ' ')} instead of {theirs:,.0f}"
+    if saved.unit == "usd":
+        amounts = f"${ours:,.2f} instead of ${theirs:,.2f}"
     middle = f"{abs(saved.median):.0%} {'less' if saved.median >= 0 else 'more'}"
     spread = f"the median session {middle}, {saved.dearer:,} of {counted(len(saved.costs), 'session')} over 2% more"
-    return f"{subject} would have cost {change}: {amounts} ({spread})."
+    return f"{subject} would have {'cost' if billing == 'list' else 'used'} {change}: {amounts} ({spread})."

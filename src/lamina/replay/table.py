@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ..core.settings import Billing
 from ..core.wording import counted
+from ..providers.amounts import units_of
 from .figures import ReplayFigures
 from .report import ReplayReport
 from .savings import headline, saving
@@ -42,6 +44,15 @@ _CELLS: dict[str, Callable[[ReplayFigures], str]] = {
     "facts kept": lambda figures: _share(figures.facts_in_context, figures.facts),
     "files kept": lambda figures: _share(figures.files_in_context, figures.files),
 }
+# The tokens as one number and by price class, which take the place of cost and input units under a subscription.
+_TOKENS: dict[str, Callable[[ReplayFigures], str]] = {
+    "units": lambda figures: short(figures.units),
+    "read": lambda figures: short(figures.usage.cache_read),
+    "written": _CELLS["written"],
+    "uncached": lambda figures: short(figures.usage.input_tokens),
+    "output": lambda figures: short(figures.usage.output_tokens),
+}
+_USED = {name: cell for name, cell in (_TOKENS | _CELLS).items() if name not in ("cost", "input units")}
 COLUMNS = ("policy", "saved", *_CELLS)
 # What the figures mean, in every report.
 REMARKS = (
@@ -56,17 +67,33 @@ REMARKS = (
 )
 
 
-def cells(report: ReplayReport, name: str) -> list[str]:
+def columns(billing: Billing) -> tuple[str, ...]:
+    return COLUMNS if billing == "list" else (*COLUMNS[:2], *_USED)
+
+
+# What stands in the place of the first remark under a subscription.
+UNITS_REMARK = (
+    "A unit is one uncached input token: a cache read counts 0.1, a cache write 1.25 (2 for one hour), an output token 5, "
+    "whatever the model."
+)
+
+
+def cells(report: ReplayReport, name: str, billing: Billing = "list") -> list[str]:
     """Return one cell per column."""
-    figures, saved = report.figures[name], saving(report.played, name) if name != RECORDED else None
+    figures, saved = report.figures[name], saving(report.played, name, billing) if name != RECORDED else None
+    shown = _CELLS if billing == "list" else _USED
     title = f"{name} (not all finished)" if figures.stopped_sessions else name
-    return [title, f"{saved.share:.1%}" if saved is not None else "–", *(cell(figures) for cell in _CELLS.values())]
+    return [
+        title,
+        f"{saved.share:.1%}" if saved is not None else "–",
+        *(cell(figures) for cell in shown.values()),
+    ]
 
 
-def headlines(report: ReplayReport) -> list[str]:
-    """Return what each policy would have cost, the settings in force first."""
-    found = [(name, saving(report.played, name)) for name in named_rows(report) if name != RECORDED]
-    made = [headline(name, saved) for name, saved in found if saved is not None]
+def headlines(report: ReplayReport, billing: Billing = "list") -> list[str]:
+    """Return what each policy would have cost or used, the settings in force first."""
+    found = [(name, saving(report.played, name, billing)) for name in named_rows(report) if name != RECORDED]
+    made = [headline(name, saved, billing) for name, saved in found if saved is not None]
     return made or ["The sessions report no usage, so there is no recorded cost to compare with."]
 
 
@@ -75,28 +102,30 @@ def named_rows(report: ReplayReport) -> list[str]:
     return [name for name in report.figures if name != APPEND and " " not in name]
 
 
-def remarks(report: ReplayReport) -> list[str]:
+def remarks(report: ReplayReport, billing: Billing = "list") -> list[str]:
     """Explain the figures, and point out what is unusual in this report."""
-    return [*REMARKS, *odd_remarks(report)]
+    first = REMARKS[0] if billing == "list" else UNITS_REMARK
+    return [first, *REMARKS[1:], *odd_remarks(report, billing)]
 
 
-def odd_remarks(report: ReplayReport) -> list[str]:
+def odd_remarks(report: ReplayReport, billing: Billing = "list") -> list[str]:
     """Point out what is unusual in this report."""
     notes: list[str] = []
+    dollars = billing == "list"
     if report.silent:
         notes.append(f"{counted(report.silent, 'session')} without reported usage, not counted in the row {RECORDED}.")
     for name, figures in report.figures.items():
         if figures.unexplained_breaks:
             broke = counted(figures.unexplained_breaks, "cache break")
+            cost = f" cost ${figures.unexplained_usd:,.2f}" if dollars else ""
             notes.append(
-                f"{name}: {broke} within five minutes without a cause in the transcript cost ${figures.unexplained_usd:,.2f}; "
+                f"{name}: {broke} within five minutes without a cause in the transcript{cost}; "
                 "this is taken out of the row, since no policy can prevent it."
             )
         if figures.unrecorded_calls:
             calls = counted(figures.unrecorded_calls, "summary", "summaries")
-            notes.append(
-                f"{name}: the calls for {calls} are not in the transcripts and estimated at ${figures.unrecorded_usd:,.2f}."
-            )
+            at = f" at ${figures.unrecorded_usd:,.2f}" if dollars else ""
+            notes.append(f"{name}: the calls for {calls} are not in the transcripts and estimated{at}.")
         if figures.over_window:
             could = ", so a provider would reject them" if name == APPEND else ""
             share = f"{figures.over_window:,} of {counted(figures.calls, 'request')}"
@@ -105,14 +134,13 @@ def odd_remarks(report: ReplayReport) -> list[str]:
             notes.append(f"{name}: {counted(figures.layer_failures, 'layer failure')}.")
         if (asked := figures.comparison).calls or asked.failed:
             did = f"{asked.same:,} with the recorded next action, {counted(asked.again, 'repeated read')}"
-            rest = (
-                f"{counted(asked.questions, 'question')} to the user, {counted(asked.failed, 'failed call')}, ${asked.usd:,.2f}"
-            )
+            used = f"${asked.usd:,.2f}" if dollars else f"{units_of(asked.usage):,.0f} units"
+            rest = f"{counted(asked.questions, 'question')} to the user, {counted(asked.failed, 'failed call')}, {used}"
             notes.append(f"{name}: {counted(asked.calls, 'answer')} from a model: {did}, {rest}.")
     notes += _unfinished(report) + _remembered(report)
     notes += [found.sentence(name) for name, found in list(report.disagreements.items())[:MOST_DISAGREEMENTS]]
     unpriced = max((figures.unpriced_calls for figures in report.figures.values()), default=0)
-    if unpriced:
+    if unpriced and dollars:
         notes.append(f"Some models have unknown prices: the cost lacks up to {counted(unpriced, 'call')}.")
     return notes
 

@@ -18,6 +18,7 @@ from ...permissions.request import Mode, read_mode
 from ...session.base import working
 from ...session.turn_undo import UndoneTurn
 from ...session.window_report import find_spills, report_on
+from ..amounts import tokens_apart
 from ..console import shorten
 from ..context_report import format_context
 from ..output import FREE
@@ -114,7 +115,10 @@ def _cost(chat: Chat, rest: str) -> None:
     costs = chat.tally.breakdown(free=chat.provider.name == FREE)
     for name, cost in costs.items():
         price = "unknown price" if cost.usd is None else f"${cost.usd:,.4f}"
-        told = f"{counted(cost.calls, 'call')}, {counted(cost.usage.total, 'token')}, {price}"
+        used = f"{counted(cost.usage.total, 'token')}, {price}"
+        if chat.settings.billing == "subscription":
+            used = tokens_apart(cost.usage)
+        told = f"{counted(cost.calls, 'call')}, {used}"
         language = chat.screen.language
         chat.screen.listed(translate_line(language, name), "cyan", translate_line(language, told), COST_COLUMN)
 

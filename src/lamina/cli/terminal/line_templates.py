@@ -337,6 +337,11 @@ LINES: dict[str, str] = {
     "conversation": "对话",
     "unknown price": "价格未知",
     "{n} token[s]": "{n} 个词元",
+    "{n} token[s] read from the cache": "从缓存读取 {n} 个词元",
+    "{n} token[s] written": "写入 {n} 个词元",
+    "{n} token[s] uncached": "未缓存 {n} 个词元",
+    "{n} token[s] output": "输出 {n} 个词元",
+    "no tokens": "没有词元",
     # Results of tool calls
     "{n} line[s]": "{n} 行",
     "{n} line[s] of {m}": "{n} 行，共 {m} 行",

@@ -303,7 +303,9 @@ class Chat:
         states = agent.agents.states if agent.agents is not None else ()
         jobs = describe_work(session.status.background_jobs, states)
         work = ", ".join(translate_line(self.screen.language, job) for job in jobs) or resting
-        status = describe_status(session.window_state, tally.last, spent, tally.usage, agent.mode, work, text)
+        status = describe_status(
+            session.window_state, tally.last, spent, tally.usage, agent.mode, work, text, self.settings.billing
+        )
         return fit_parts(status, self.screen.width, self.screen.marks.dash)
 
     def _preload(self) -> None:

@@ -14,10 +14,12 @@ from typing import Any, TypeAlias
 from rich.cells import cell_len
 
 from ...conversation.window.thresholds import WindowState
+from ...core.settings import Billing
 from ...core.usage import Usage
-from ...core.wording import counted
+from ...core.wording import counted, short_count
 from ...layers.l7_agents.report import AgentState
 from ...layers.l7_agents.summary import PURPOSE as SUMMARIES
+from ..amounts import token_counts
 from ..console import fit
 from ..output import describe_retry
 from .calls import describe_call, describe_result
@@ -238,6 +240,7 @@ def describe_status(
     mode: str,
     work: str = NO_WORK,
     tell: Tell = str.format,
+    billing: Billing = "list",
 ) -> list[str]:
     """Return the parts of the status line, most important first: remaining context, cache hits, cost, mode, background work.
 
@@ -247,7 +250,9 @@ def describe_status(
     if window.at_blocking:
         warning = " (full: /compact, /clear or /undo)"
     cost = tell("{tokens} tokens", tokens=f"{usage.total:,}")
-    if dollars is not None:
+    if billing == "subscription":
+        cost = ", ".join(tell(text, tokens=short_count(count)) for text, count in token_counts(usage).items())
+    elif dollars is not None:
         cost = f"${dollars:.4f}" if dollars < 1 else f"${dollars:,.2f}"
     return [
         tell("context {percent}% left", percent=f"{window.percent_left:.0f}") + (tell(warning) if warning else ""),

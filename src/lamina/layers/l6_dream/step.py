@@ -159,7 +159,7 @@ def _make_order(c: Conversation, lent: MemoryAccess, *, shares: bool) -> DreamOr
 
     def spent() -> str | None:
         out = None if local else meter.refused(limits)
-        return out.sentence() if out is not None else None
+        return out.sentence(settings.billing) if out is not None else None
 
     return DreamOrder(
         # Send the tools and the system prompt, which are cached, but no messages: a dream does not need them, would pay for them with

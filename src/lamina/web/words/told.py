@@ -92,6 +92,15 @@ PATTERNS = tuple(
             r"{\1}：\2 次五分钟之内、会话记录中没有原因的缓存中断花费 \3；任何策略都无法避免，因此不计入该行。",
         ),
         (
+            rf"{_ROW}: (\d[\d,]*) cache breaks? within five minutes without a cause in the transcript; "
+            r"this is taken out of the row, since no policy can prevent it\.",
+            r"{\1}：\2 次五分钟之内、会话记录中没有原因的缓存中断；任何策略都无法避免，因此不计入该行。",
+        ),
+        (
+            rf"{_ROW}: the calls for (\d[\d,]*) summar\w+ are not in the transcripts and estimated\.",
+            r"{\1}：\2 次摘要调用不在会话记录中，为估计值。",
+        ),
+        (
             rf"{_ROW}: the calls for (\d[\d,]*) summar\w+ are not in the transcripts and estimated at (\S+)\.",
             r"{\1}：\2 次摘要调用不在会话记录中，估计为 \3。",
         ),
