@@ -21,9 +21,10 @@ import pytest
 from starlette.requests import Request
 
 from lamina.core.errors import InputError
+from lamina.core.wording import short_count
 from lamina.web.changes import Conflict, Done, Undo, change_route
 from lamina.web.html import Html, bdi, join, tag
-from lamina.web.numbers import absolute, ago, length, money, money_or_unknown, share, short_tokens, size
+from lamina.web.numbers import absolute, ago, length, money, price, share, size
 from lamina.web.site import Site
 from lamina.web.words import LANGUAGES, PARTS, TABLE, Words, say
 
@@ -195,6 +196,13 @@ def test_every_text_exists_in_both_languages_with_the_same_values() -> None:
         assert "|" not in chinese, key
 
 
+def test_a_text_for_subscriptions_replaces_a_text_that_exists() -> None:
+    replaced = [key.partition("@")[0] for key in TABLE if "@" in key]
+    assert replaced
+    assert [key for key in replaced if key not in TABLE] == []
+    assert not any("$" in text for key, texts in TABLE.items() if "@" in key for text in texts)
+
+
 def test_every_text_that_the_code_asks_for_is_in_the_table_and_scripts_use_theirs() -> None:
     sources = [path.read_text("utf-8") for path in WEB.rglob("*.py")]
     called = {
@@ -230,10 +238,10 @@ def test_money_tokens_and_times_are_written_as_agreed() -> None:
         "−$0.55",
         ">−$0.01",
     ]
-    assert money_or_unknown(ENGLISH, None) == "price unknown"
+    assert price(ENGLISH, None) == "price unknown"
     assert [share(part, 1_000) for part in (0, 4, 99, 100, 966)] == ["0.0%", "0.4%", "9.9%", "10%", "97%"]
     assert share(1, 0) == "0.0%"
-    assert [short_tokens(count) for count in (830, 12_400, 999_600)] == ["830", "12k", "1.0M"]
+    assert [short_count(count) for count in (830, 12_400, 999_600)] == ["830", "12k", "1.0M"]
     assert [size(count) for count in (9, 12_000, 9_800_000)] == ["9 B", "12 kB", "9.8 MB"]
     assert [length(ENGLISH, seconds) for seconds in (40, 720, 7_500, 145_560)] == ["40 s", "12 min", "2 h 5 min", "1 day 16 h"]
     assert length(ENGLISH, 8 * 86_400 + 7_200) == "8 days"

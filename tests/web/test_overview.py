@@ -91,8 +91,11 @@ def test_background_work_by_layer_and_the_newest_memory_are_shown(tmp_path: Path
     with serving(tmp_path) as page:
         shown = get(page, "/").text
     assert 'href="/memories/-p/project_port.md"' in shown
-    assert "<td><bdi>dream</bdi></td><td>2</td><td>0</td><td>10,000</td><td>100</td><td>$0.35</td>" in shown
-    assert "<td><bdi>extraction</bdi></td><td>1</td><td>0</td><td>500</td><td>5</td><td>Price unknown for 1 call.</td>" in shown
+    assert "<td><bdi>dream</bdi></td><td>2</td><td>0</td><td>10,000 uncached</td><td>100</td><td>$0.35</td>" in shown
+    assert (
+        "<td><bdi>extraction</bdi></td><td>1</td><td>0</td><td>500 uncached</td><td>5</td><td>Price unknown for 1 call.</td>"
+        in shown
+    )
 
 
 @pytest.mark.spec("V4")

@@ -18,7 +18,7 @@ from ..sources.money import local_day
 from ..sources.scan import half_hour
 from ..sources.sessions import SourceSession, read
 from .html import Html, bdi, tag
-from .numbers import money, tokens
+from .numbers import money, share, tokens
 from .period import Period
 from .session_index import Listing
 from .session_list import address
@@ -155,6 +155,7 @@ def _causes(words: Words, asked: Period, found: Iterable[tuple[SourceSession, Ca
 
 
 def _table(words: Words, causes: dict[str, _Cause]) -> Html:
+    again = sum(one.tokens for one in causes.values())
     rows = [
         tag(
             "tr",
@@ -162,7 +163,7 @@ def _table(words: Words, causes: dict[str, _Cause]) -> Html:
             tag("td", None, bdi(title)),
             tag("td", None, words("overview.times", n=one.times)),
             tag("td", None, tokens(one.tokens)),
-            tag("td", None, money(one.usd)),
+            tag("td", None, money(one.usd) if words.billing == "list" else share(one.tokens, again)),
             tag("td", None, tag("a", {"href": one.link}, words("overview.worst"))),
         )
         for title, one in causes.items()

@@ -16,11 +16,13 @@ from starlette.responses import Response
 
 from ..core.blocks import Block, Document, Image, RedactedThinking, Text, Thinking, ToolResult, ToolUse, Unknown
 from ..core.records import Attachment, Boundary, Clear, Foreign, Message, Newer, Record
+from ..core.usage import Usage
+from ..providers.amounts import Amount
 from ..session.window_kinds import group_of
 from ..session.window_report import MEMORY_KINDS
 from ..session.window_series import TurnRow
 from .html import Html, bdi, cut, file_name, join, tag
-from .numbers import clock, money, size
+from .numbers import amount, clock, size
 from .page import fragment, json_response, page, search_box, wants_json
 from .session_data import OpenSession, matching_turns, raw_record
 from .session_list import TITLE_CHARS, address, title_of
@@ -93,7 +95,7 @@ def _row(words: Words, base: str, opened: OpenSession, turn: TurnRow, wanted: st
     requests = turn.last_request - turn.first_request + 1 if turn.first_request else 0
     tools = ", ".join(f"{count} {name}" for name, count in sorted(turn.tools.items(), key=lambda pair: -pair[1])[:4])
     failed = tag("span", {"class": "bad"}, words("conversation.failed", n=turn.errors)) if turn.errors else None
-    amount = words("session.requests_n", n=requests) if requests else words("conversation.interrupted")
+    count = words("session.requests_n", n=requests) if requests else words("conversation.interrupted")
     summary = tag(
         "summary",
         None,
@@ -107,9 +109,9 @@ def _row(words: Words, base: str, opened: OpenSession, turn: TurnRow, wanted: st
         tag(
             "span",
             {"class": "amt"},
-            amount,
+            count,
             tag("br"),
-            (money(turn.usd) if turn.usd is not None else words("money.unknown")) if requests else None,
+            amount(words, Amount(_usage(words, opened, turn), turn.usd)) if requests else None,
         ),
     )
     find = f"?{urlencode({'find': wanted})}" if wanted else ""
@@ -118,6 +120,12 @@ def _row(words: Words, base: str, opened: OpenSession, turn: TurnRow, wanted: st
     )
     details = tag("details", {"id": f"d{turn.number}", "data-load": f"{base}/turns/{turn.number}{find}"}, summary, noscript)
     return tag("li", {"id": f"t{turn.number}", "data-first": turn.first_request, "data-last": turn.last_request}, details)
+
+
+def _usage(words: Words, opened: OpenSession, turn: TurnRow) -> Usage:
+    """Return the tokens of a turn's requests, if its amount is counted in tokens."""
+    found = opened.series.requests[turn.first_request - 1 : turn.last_request] if words.billing == "subscription" else ()
+    return sum((point.usage for point in found), Usage())
 
 
 def _pages(words: Words, request: Request, number: int, count: int) -> Html | None:

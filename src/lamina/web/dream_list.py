@@ -10,14 +10,16 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ..core.budget import LedgerLine, Spent, limits_of, spent_in
+from ..core.usage import Usage
 from ..disk.home.ledger import day_of, read_ledger_day
 from ..layers.l6_dream.record import DreamRecord, DreamTurn
+from ..providers.amounts import Amount
 from .dream_data import PlaceDreams, dream_state, find_next, list_dreams
 from .html import Child, Html, bdi, cut, join, tag
 from .memory_forms import STYLES, button, change_form
 from .memory_list import place_name
 from .memory_places import Place
-from .numbers import ago, clock, money, money_or_unknown, tokens
+from .numbers import ago, amount, clock, money, parts_apart, share, tokens
 from .page import page, view_head
 from .site import Site
 from .words import Words, words_for
@@ -105,12 +107,20 @@ def running_panel(site: Site, words: Words, one: PlaceDreams) -> Html:
             tag("span", {"class": "live"}, words("dreams.running")),
             tag("h2", None, bdi(place_name(one.place))),
             tag("span", {"class": "soft small"}, state, " · ", ago(words, record.started, site.clock())),
-            tag("span", {"class": "soft small"}, words("dreams.answers", n=len(record.turns)), " · ", money(record.cost)),
+            tag(
+                "span", {"class": "soft small"}, words("dreams.answers", n=len(record.turns)), " · ", dream_amount(words, record)
+            ),
             tag("span", {"class": "sp"}),
             stop,
         ),
         tag("ol", {"class": "turnlist"}, turns) if turns else None,
     )
+
+
+def dream_amount(words: Words, record: DreamRecord) -> str:
+    """Return what a dream cost, or the units that it used. A record of an older version has only the sum of its tokens."""
+    old = words.billing == "subscription" and record.tokens and not record.usage.total
+    return words("dreams.sum", n=record.tokens) if old else amount(words, Amount(record.usage, record.cost))
 
 
 def answer(words: Words, turn: DreamTurn, most: int) -> Html:
@@ -124,13 +134,18 @@ def _background(site: Site, words: Words, lines: list[LedgerLine]) -> Html:
     purposes: dict[str, list[LedgerLine]] = {}
     for line in lines:
         purposes.setdefault(line.purpose, []).append(line)
+    dollars = words.billing == "list"
     cells: list[Child] = [
-        figure(words("dreams.today"), _cost(words, spent), words("dreams.of_day", usd=money(limits.dollars))),
+        figure(words("dreams.today"), _cost(words, spent), words("dreams.of_day", usd=money(limits.dollars)))
+        if dollars
+        else figure(words("dreams.today"), share(spent.usd, limits.dollars)),
         figure(words("dreams.calls"), f"{spent.calls:,}", words("dreams.of", of=f"{limits.calls:,}")),
         figure(words("dreams.tokens"), tokens(spent.tokens), words("dreams.of", of=tokens(limits.tokens))),
     ]
     for purpose, within in sorted(purposes.items(), key=lambda item: -len(item[1]))[:4]:
-        cells.append(figure(_purpose(words, purpose), _cost(words, spent_in(within)), words("dreams.times", n=len(within))))
+        used = spent_in(within)
+        value = _cost(words, used) if dollars else words("dreams.sum", n=used.tokens)
+        cells.append(figure(_purpose(words, purpose), value, words("dreams.times", n=len(within))))
     return tag("div", {"class": "steps"}, cells)
 
 
@@ -153,9 +168,8 @@ def _calls(words: Words, lines: list[LedgerLine]) -> Html | None:
             tag("td", None, clock(words, line.time, seconds=True)),
             tag("td", None, bdi(_purpose(words, line.purpose))),
             tag("td", None, bdi(line.model)),
-            tag("td", None, tokens(line.input + line.cache_read + line.cache_write)),
-            tag("td", None, tokens(line.output)),
-            tag("td", None, words("dreams.call_failed") if line.failed else money_or_unknown(words, line.usd)),
+            [tag("td", None, part) for part in parts_apart(words, _usage(line))],
+            tag("td", None, words("dreams.call_failed") if line.failed else amount(words, Amount(_usage(line), line.usd))),
         )
         for line in sorted(lines, key=lambda line: -line.time)[:MOST_CALLS_SHOWN]
     ]
@@ -163,14 +177,19 @@ def _calls(words: Words, lines: list[LedgerLine]) -> Html | None:
         "dreams.call_time",
         "dreams.call_purpose",
         "dreams.call_model",
-        "dreams.call_input",
+        "overview.read",
+        "overview.written",
         "overview.output",
-        "overview.cost",
+        "dreams.cost",
     )
     head = tag("thead", None, tag("tr", None, [tag("th", None, words(one)) for one in heads]))
     table = tag("table", {"class": "data"}, head, tag("tbody", None, rows))
     summary = tag("summary", {"class": "pad"}, words("dreams.calls_of_today", n=len(lines)))
     return tag("details", {"class": "panel", "id": "calls"}, summary, tag("div", {"class": "body scroll"}, table))
+
+
+def _usage(line: LedgerLine) -> Usage:
+    return Usage(line.input, line.cache_read, line.cache_write, 0, line.output)
 
 
 def figure(label: str, value: str, more: Child = "") -> Html:
@@ -213,7 +232,7 @@ def _row(site: Site, words: Words, place: Place, record: DreamRecord, waiting: s
         tag("b", None, bdi(place_name(place))),
         tag("span", {"class": f"soft st-{record.status}"}, words(f"dreams.status_{record.status}")),
         tag("span", {"class": "what"}, bdi(_changes(words, record, waiting))),
-        tag("span", {"class": "soft num"}, money(record.cost)),
+        tag("span", {"class": "soft num"}, dream_amount(words, record)),
         tag("span", {"class": "soft"}, ago(words, record.started, site.clock())),
     )
 

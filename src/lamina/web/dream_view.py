@@ -15,12 +15,12 @@ from ..layers.l6_dream.record import TURN_CHARS, DreamRecord
 from ..memory.store.topic import read_topic
 from .diff import diff_texts, whole_text
 from .dream_data import ChangeGroup, DreamDetail, dreams_of, name_of, numbers_in, read_dream
-from .dream_list import answer, dream_json, figure, running_panel
+from .dream_list import answer, dream_amount, dream_json, figure, running_panel
 from .html import Child, Html, bdi, cut, join, tag
 from .memory_forms import STYLES, button, change_form
 from .memory_list import place_name
 from .memory_places import Place
-from .numbers import absolute, length, money
+from .numbers import absolute, length, money, tokens_apart
 from .page import page, problem, view_head
 from .site import Site
 from .words import Words, words_for
@@ -92,14 +92,15 @@ def _figures(site: Site, words: Words, place: Place, found: DreamDetail) -> Html
     index = (
         f"{found.index_before} → {found.index_after}" if found.index_before is not None and found.index_after is not None else "–"
     )
-    budget = limits_of(site.places.settings_of(place)).dollars
+    limits = limits_of(site.places.settings_of(place))
+    more = words("dreams.of_day", usd=money(limits.dollars)) if words.billing == "list" else tokens_apart(words, record.usage)
     return tag(
         "div",
         {"class": "steps"},
         figure(words("dreams.memories"), memories, undone),
         figure(words("dreams.facts_kept"), words("dreams.n_of", n=kept, of=f"{len(facts):,}") if facts else "–"),
         figure(words("dreams.index"), index, words("dreams.lines") if index != "–" else ""),
-        figure(words("dreams.cost"), money(record.cost), words("dreams.of_day", usd=money(budget))),
+        figure(words("dreams.cost"), dream_amount(words, record), more),
         figure(words("dreams.waits"), str(waiting), tag("a", {"href": "/memories"}, words("dreams.to_inbox")) if waiting else ""),
     )
 

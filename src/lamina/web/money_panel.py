@@ -1,4 +1,4 @@
-"""The costs of a period by day and model: the chart, its legend, and the same figures as a table."""
+"""The costs of a period by day and model, in dollars or in units: the chart, its legend, and the same figures as a table."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from datetime import datetime
 from typing import Any
 
 from ..core.usage import Usage
+from ..providers.amounts import Amount, unit_parts
+from ..providers.models import CostParts
 from ..sources.money import DayMoney
 from .html import Html, bdi, tag
-from .numbers import money, share
+from .numbers import amount, money, parts_apart, share
 from .period import Period
 from .words import Words
 
@@ -20,17 +22,19 @@ COLOURS = ("thinking", "memory", "web", "shell", "user", "call", "other")
 MICRO = 1_000_000
 
 
-def sum_days(rows: Iterable[DayMoney]) -> tuple[float, Usage, int]:
-    usd, usage, unpriced = 0.0, Usage(), 0
+def sum_days(rows: Iterable[DayMoney]) -> tuple[Amount, int]:
+    """Return the amount of some rows, and how many calls have no price. Those are not in the dollars."""
+    total, unpriced = Amount(), 0
     for one in rows:
-        usd, usage, unpriced = usd + one.usd, usage + one.usage, unpriced + one.unpriced
-    return usd, usage, unpriced
+        total, unpriced = total + Amount(one.usage, one.usd), unpriced + one.unpriced
+    return total, unpriced
 
 
 def money_panel(words: Words, asked: Period, rows: list[DayMoney]) -> Html:
     by_model: dict[str, float] = defaultdict(float)
     for one in rows:
-        by_model[one.model] += one.usd
+        by_model[one.model] += sum(_parts(words, [one]))
+    whole = sum(by_model.values())
     models = sorted(by_model, key=lambda name: -by_model[name])
     colour = {name: COLOURS[min(at, len(COLOURS) - 1)] for at, name in enumerate(models)}
     series = _series(words, asked, rows, colour)
@@ -40,13 +44,13 @@ def money_panel(words: Words, asked: Period, rows: list[DayMoney]) -> Html:
             None,
             tag("i", {"class": f"dot k-{colour[name]}"}),
             bdi(name or words("overview.no_model")),
-            f" {money(by_model[name])}",
+            f" {money(by_model[name]) if words.billing == 'list' else share(by_model[name], whole)}",
         )
         for name in models
     ]
     parts = [
-        tag("span", None, tag("i", {"class": f"dot c-{name}"}), words(f"overview.{name}"), f" {money(total)}")
-        for name, total in zip(("read", "written", "output"), _parts(rows), strict=True)
+        tag("span", None, tag("i", {"class": f"dot c-{name}"}), words(f"overview.{name}"), f" {total}")
+        for name, total in zip(("read", "written", "output"), _part_texts(words, rows), strict=True)
     ]
     head = tag("header", None, tag("h2", None, words("overview.money")), tag("span", {"class": "sp"}))
     return tag(
@@ -67,11 +71,21 @@ def money_panel(words: Words, asked: Period, rows: list[DayMoney]) -> Html:
     )
 
 
-def _parts(rows: Iterable[DayMoney]) -> tuple[float, float, float]:
+def _parts(words: Words, rows: Iterable[DayMoney]) -> CostParts:
+    """Return what reading, writing and output cost, in dollars or units."""
+    if words.billing == "subscription":
+        return unit_parts(sum((one.usage for one in rows), Usage()))
     read = written = output = 0.0
     for one in rows:
         read, written, output = read + one.usd_read, written + one.usd_written, output + one.usd_output
-    return read, written, output
+    return CostParts(read, written, output)
+
+
+def _part_texts(words: Words, rows: Iterable[DayMoney]) -> list[str]:
+    """Return reading, writing and output in dollars, or in tokens."""
+    if words.billing == "list":
+        return [money(part) for part in _parts(words, rows)]
+    return parts_apart(words, sum((one.usage for one in rows), Usage()))
 
 
 def _by_day(asked: Period, rows: Iterable[DayMoney]) -> dict[str, list[DayMoney]]:
@@ -82,17 +96,18 @@ def _by_day(asked: Period, rows: Iterable[DayMoney]) -> dict[str, list[DayMoney]
 
 
 def _series(words: Words, asked: Period, rows: list[DayMoney], colour: dict[str, str]) -> dict[str, Any]:
-    """Return the days as columns of the chart: microdollars by model, and below them read, written and output."""
-    of_day = _by_day(asked, rows)
+    """Return the days as columns of the chart: microdollars or units by model, and below them read, written and output."""
+    of_day, scale = _by_day(asked, rows), MICRO if words.billing == "list" else 1
     kinds: dict[str, list[int]] = {name: [0] * len(asked.days) for name in COLOURS if name in colour.values()}
     for at, day in enumerate(asked.days):
         for one in of_day[day]:
-            kinds[colour[one.model]][at] += round(one.usd * MICRO)
+            kinds[colour[one.model]][at] += round(sum(_parts(words, [one])) * scale)
     totals = [sum(values) for values in zip(*kinds.values(), strict=True)] if kinds else [0] * len(asked.days)
     return {
         "tokens": totals,
         "kinds": kinds,
-        "usd": [[round(part * MICRO) for part in _parts(of_day[day])] for day in asked.days],
+        "cost": [[round(part * scale) for part in _parts(words, of_day[day])] for day in asked.days],
+        "units": words.billing == "subscription",
         "turn": list(range(len(asked.days))),
         "start": asked.start,
         "time": [86_400 * at for at in range(len(asked.days))],
@@ -100,7 +115,7 @@ def _series(words: Words, asked: Period, rows: list[DayMoney], colour: dict[str,
         "decisions": [],
         "columns": [_short(words, day) for day in asked.days],
         "summary": words("overview.money"),
-        "sentences": [_sentence(words, day, of_day[day]) for day in asked.days],
+        "sentences": [_sentence(words, day, of_day[day], rows) for day in asked.days],
     }
 
 
@@ -109,31 +124,33 @@ def _short(words: Words, day: str) -> str:
     return f"{at.day} {words(f'month.{at.month}')}" if words.lang == "en" else f"{at.month}月{at.day}日"
 
 
-def _sentence(words: Words, day: str, rows: list[DayMoney]) -> str:
-    usd, usage, unpriced = sum_days(rows)
-    read, written, output = map(money, _parts(rows))
+def _sentence(words: Words, day: str, rows: list[DayMoney], period: list[DayMoney]) -> str:
+    total, unpriced = sum_days(rows)
+    read, written, output = _part_texts(words, rows)
     line = words(
         "overview.day",
         day=_short(words, day),
-        usd=money(usd),
+        usd=amount(words, total),
+        part=share(sum(_parts(words, rows)), sum(_parts(words, period))),
         read=read,
         written=written,
         output=output,
-        share=share(usage.cache_read, usage.prompt),
+        share=share(total.usage.cache_read, total.usage.prompt),
     )
-    return f"{line} {words('overview.unpriced', n=unpriced)}" if unpriced else line
+    return f"{line} {words('overview.unpriced', n=unpriced)}" if unpriced and words.billing == "list" else line
 
 
 def _table(words: Words, asked: Period, rows: list[DayMoney]) -> Html | None:
     if not rows:
         return None
     heads = ("overview.date", "overview.read", "overview.written", "overview.output", "overview.total")
-    made = []
+    made, period = [], sum(_parts(words, rows))
     for day, within in reversed(_by_day(asked, rows).items()):
-        read, written, output = _parts(within)
-        cells = [_short(words, day), money(read), money(written), money(output), money(read + written + output)]
+        whole = sum(_parts(words, within))
+        last = money(whole) if words.billing == "list" else share(whole, period)
+        cells = [_short(words, day), *_part_texts(words, within), last]
         made.append(tag("tr", None, [tag("td", None, cell) for cell in cells]))
-    whole = tag(
+    table = tag(
         "table",
         {"class": "data"},
         tag("thead", None, tag("tr", None, [tag("th", None, words(head)) for head in heads])),
@@ -143,5 +160,5 @@ def _table(words: Words, asked: Period, rows: list[DayMoney]) -> Html | None:
         "details",
         {"id": "as-table"},
         tag("summary", {"class": "btn sm"}, words("overview.as_table")),
-        tag("div", {"class": "scroll"}, whole),
+        tag("div", {"class": "scroll"}, table),
     )

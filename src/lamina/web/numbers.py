@@ -1,13 +1,17 @@
-"""Money, tokens, shares, lengths and times as the page writes them.
+"""Amounts, tokens, shares, lengths and times as the page writes them.
 
-Money has two decimals, is never extrapolated, and is "price unknown" rather than zero where no price is known. Times are relative,
-with the absolute time on hover and in `datetime`.
+An amount is money under `lamina.billing` list: two decimals, never extrapolated, and "price unknown" rather than zero where no price
+is known. Under subscription it is units, and no dollar sign is written. Times are relative, with the absolute time on hover and
+in `datetime`.
 """
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from ..core.usage import Usage
+from ..core.wording import short_count
+from ..providers.amounts import Amount
 from .html import Html, tag
 from .words import Words
 
@@ -21,29 +25,50 @@ def money(usd: float) -> str:
     return f"{'−' if usd < 0 else ''}${abs(usd):,.2f}"
 
 
-def money_or_unknown(words: Words, usd: float | None) -> str:
-    return words("money.unknown") if usd is None else money(usd)
+def price(words: Words, number: float | None) -> str:
+    """Return the number of an amount: dollars, or units under a subscription."""
+    if number is None:
+        return words("money.unknown")
+    if words.billing == "list":
+        return money(number)
+    return words("amount.units", n=f"{'−' if round(number) < 0 else ''}{short_count(abs(round(number)))}")
 
 
-def at_least(words: Words, usd: float | None, *, short: bool) -> str:
-    """Return an amount, with "≥" if not all of it was recorded."""
-    return f"≥ {money(usd)}" if short and usd is not None else money_or_unknown(words, usd)
+def amount(words: Words, found: Amount, *, short: bool = False) -> str:
+    """Return an amount, with "≥" if it is short: not all of it was recorded."""
+    return at_least(words, found.number(words.billing), short=short)
 
 
-def signed(usd: float) -> str:
-    """Return a change of money with its sign."""
-    return money(usd) if usd < 0 else f"+{money(usd)}"
+def at_least(words: Words, number: float | None, *, short: bool) -> str:
+    return f"≥ {price(words, number)}" if short and number is not None else price(words, number)
+
+
+def signed(words: Words, number: float) -> str:
+    """Return a change of an amount with its sign."""
+    return price(words, number) if number < 0 else f"+{price(words, number)}"
+
+
+def tokens_apart(words: Words, usage: Usage) -> str:
+    """Return the tokens of each price class that occurs; they are never summed."""
+    counts = {
+        "read": usage.cache_read,
+        "written": usage.cache_write,
+        "uncached": usage.input_tokens,
+        "output": usage.output_tokens,
+    }
+    found = [words(f"amount.{name}", tokens=short_count(count)) for name, count in counts.items() if count]
+    return words("amount.and").join(found) or words("amount.none")
+
+
+def parts_apart(words: Words, usage: Usage) -> list[str]:
+    """Return the tokens that were read, written and output. Uncached ones stand beside the written ones: their price is another."""
+    sent = [tokens(usage.cache_write)] if usage.cache_write or not usage.input_tokens else []
+    sent += [words("amount.uncached", tokens=tokens(usage.input_tokens))] if usage.input_tokens else []
+    return [tokens(usage.cache_read), " + ".join(sent), tokens(usage.output_tokens)]
 
 
 def tokens(count: float) -> str:
     return f"{round(count):,}"
-
-
-def short_tokens(count: int) -> str:
-    """Return a number of tokens in few characters: 830, 12k, 1.2M."""
-    if count >= 999_500:
-        return f"{count / 1e6:.1f}M"
-    return f"{round(count / 1_000)}k" if count >= 1_000 else str(count)
 
 
 def share(part: float, whole: float) -> str:

@@ -16,6 +16,7 @@ from starlette.routing import Route
 from ..conversation.window.model_window import window_of
 from ..core.budget import Spent
 from ..disk.home.ledger import read_ledger_day
+from ..providers.amounts import units_of
 from ..providers.models import table
 from ..replay.html import ENGLISH, ReportWords, recorded_bill, saving_words
 from ..replay.savings import saving
@@ -28,7 +29,7 @@ from .changes import Done, Fields, change_route
 from .html import Child, Html, bdi, cut, join, tag
 from .memory_list import address_of
 from .money_panel import money_panel, sum_days
-from .numbers import ago, at_least, money, share, tokens
+from .numbers import ago, at_least, money, parts_apart, share, tokens, tokens_apart
 from .numbers import day as date_words
 from .page import page
 from .period import DAYS, Period
@@ -101,14 +102,17 @@ def _overview(
 
 
 def _head(words: Words, asked: Period, rows: list[DayMoney], sessions: list[SourceSession], *, reading: bool) -> Html:
-    usd, usage, unpriced = sum_days(rows)
+    (total, unpriced), dollars = sum_days(rows), words.billing == "list"
     period, short = asked.name(words), sum(one.short_outputs > 0 for one in sessions)
     nothing = words("overview.nothing_yet" if reading else "overview.nothing", period=period)
-    bill = at_least(words, usd, short=short > 0)
-    line = words("overview.figures", period=period, n=len(sessions), usd=bill, share=share(usage.cache_read, usage.prompt))
+    bill = (
+        at_least(words, total.usd, short=short > 0) if dollars else f"{'≥ ' if short else ''}{tokens_apart(words, total.usage)}"
+    )
+    cached = share(total.usage.cache_read, total.usage.prompt)
+    line = words("overview.figures", period=period, n=len(sessions), usd=bill, share=cached)
     notes = [
         words("overview.list_price", date=table().date),
-        words("overview.unpriced", n=unpriced) if unpriced else None,
+        words("overview.unpriced", n=unpriced) if unpriced and dollars else None,
         words("overview.short_outputs", n=short) if short else None,
     ]
     return tag(
@@ -156,7 +160,8 @@ def _saving(site: Site, words: Words, asked: Period) -> Html:
     report = job.report if job is not None else None
     lines: list[Child] = [tag("p", {"class": "soft"}, words("saving.what"))]
     if job is not None and report is not None and report.sessions:
-        texts, saved = ReportWords({key: words(f"report.{key}") for key in ENGLISH}), saving(report.played, LAMINA)
+        texts = ReportWords({key: words(f"report.{key}") for key in ENGLISH}, billing=words.billing)
+        saved = saving(report.played, LAMINA, words.billing)
         sentence = words("replay.no_usage")
         if saved is not None:
             change, amounts, spread = saving_words(saved, texts)
@@ -197,24 +202,29 @@ def _layers(site: Site, words: Words, asked: Period) -> Html | None:
         spent[line.purpose] = spent[line.purpose].with_line(line)
     if not spent:
         return None
+    whole = sum(units_of(one.usage) for one in spent.values())
+
+    def cost(one: Spent) -> str:
+        if words.billing == "subscription":
+            return share(units_of(one.usage), whole)
+        return words("overview.unpriced", n=one.unpriced) if one.unpriced else money(one.usd)
+
     rows = [
         tag(
             "tr",
             None,
             tag("td", None, bdi(purpose)),
             tag("td", None, tokens(one.calls)),
-            tag("td", None, tokens(one.usage.cache_read)),
-            tag("td", None, tokens(one.usage.input_tokens + one.usage.cache_write)),
-            tag("td", None, tokens(one.usage.output_tokens)),
-            tag("td", None, words("overview.unpriced", n=one.unpriced) if one.unpriced else money(one.usd)),
+            [tag("td", None, part) for part in parts_apart(words, one.usage)],
+            tag("td", None, cost(one)),
         )
         for purpose, one in sorted(spent.items(), key=lambda pair: (-pair[1].usd, -pair[1].calls))
     ]
     heads = ("overview.layer", "overview.calls", "overview.read", "overview.written", "overview.output", "overview.cost")
     head = tag("thead", None, tag("tr", None, [tag("th", None, words(one)) for one in heads]))
-    whole = tag("table", {"class": "data"}, head, tag("tbody", None, rows))
+    table = tag("table", {"class": "data"}, head, tag("tbody", None, rows))
     title = tag("header", None, tag("h2", None, words("overview.layers")))
-    return tag("section", {"class": "panel"}, title, tag("div", {"class": "body scroll"}, whole))
+    return tag("section", {"class": "panel"}, title, tag("div", {"class": "body scroll"}, table))
 
 
 def _start_saving(site: Site, words: Words, fields: Fields) -> Done:

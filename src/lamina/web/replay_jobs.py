@@ -22,6 +22,7 @@ import msgspec
 
 from .. import __version__
 from ..core.errors import LaminaError
+from ..core.settings import Settings
 from ..replay.kept_replays import KeptReplay, keep_replay, kept_ids, kept_replay
 from ..replay.report import ReplayReport
 from ..replay.variants import ALWAYS, LAMINA, RECORDED, Variant, variants
@@ -264,4 +265,6 @@ def _stamp(path: str) -> tuple[str, int, int]:
 
 def _settings_key(wanted: ReplayOptions) -> str:
     settings = wanted.settings(ALWAYS)
-    return repr(([(row.key, held.value) for row, held in settings], settings.policy))
+    # How amounts are shown changes nothing that is played.
+    values = [(row.key, held.value) for row, held in settings if row is not Settings.billing]
+    return repr((values, settings.policy))

@@ -23,10 +23,10 @@ from ..sources.places import NAMES
 from ..sources.sessions import SourceSession
 from .changes import Done, Fields, Refused, change_route
 from .html import Child, Html, bdi, cut, join, tag
-from .numbers import ago, length, money_or_unknown
+from .numbers import ago, amount, length
 from .page import page, problem, search_box, view_head
 from .replay_jobs import MOST_SECONDS, Busy, ReplayJob
-from .session_list import address, filtered, project_name, title_of
+from .session_list import address, amount_of, filtered, project_name, title_of
 from .site import Site
 from .words import Words, words_for
 
@@ -49,7 +49,7 @@ def routes(site: Site) -> list[Route]:
         job = site.replays.get(request.path_params["id"])
         if job is None:
             return _gone(site, request)
-        made = report_file(job.shown, "Replay").encode("utf-8", "replace")
+        made = report_file(job.shown, "Replay", billing=site.settings.billing).encode("utf-8", "replace")
         return HTMLResponse(made, headers={"Content-Disposition": f'attachment; filename="lamina-replay-{job.id}.html"'})
 
     def start(request: Request, fields: Fields) -> Done:
@@ -214,7 +214,7 @@ def _session_row(words: Words, session: SourceSession, checked: bool, now: float
             box,
             tag("span", {"class": "what"}, bdi(cut(title_of(words, session), 120))),
             tag("span", {"class": "meta"}, [tag("span", None, fact) for fact in facts if fact]),
-            tag("span", {"class": "num"}, money_or_unknown(words, session.cost_usd)),
+            tag("span", {"class": "num"}, amount(words, amount_of(session))),
         ),
     )
 
@@ -295,7 +295,7 @@ def _one(site: Site, request: Request, job: ReplayJob) -> Response:
     # After a restart the titles come with the list of sessions.
     watch = site.look(f"replay:{job.id}") if job.running else site.look("sessions:") if site.sessions().of else None
     words, report = words_for(request), job.shown
-    texts = ReportWords({key: words(f"report.{key}") for key in ENGLISH}, words.told, _times(words))
+    texts = ReportWords({key: words(f"report.{key}") for key in ENGLISH}, words.told, _times(words), words.billing)
     names = {
         session.path: SessionName(cut(title_of(words, session), 120), address(session)) for session in _sessions_of(site, job)
     }

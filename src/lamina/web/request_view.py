@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from ..core.settings import Billing
+from ..providers.amounts import Amount
 from ..session.request_blocks import RequestBlock, RequestBlocks
-from ..session.window_series import KINDS, Decision, RequestPoint, Series
+from ..session.window_series import KINDS, Balance, Decision, RequestPoint, Series
 from .html import Html, bdi, cut, file_name, join, tag
-from .numbers import clock, money, money_or_unknown, share, signed, tokens
+from .numbers import amount, clock, price, share, signed, tokens
 from .page import fragment, page, problem
 from .session_data import OpenSession
 from .session_list import TITLE_CHARS, address, title_of
@@ -21,8 +24,8 @@ from .words import Words, words_for
 
 # Labels of blocks that say no more than their kind.
 PLAIN = ("said", "answer", "thinking")
-# Less than half a cent is neither a gain nor a loss.
-CENT = 0.005
+# Less than half a cent is neither a gain nor a loss; nor are as many units, which are as much at a middling price.
+LEAST: dict[Billing, float] = {"list": 0.005, "subscription": 1_500}
 # Blocks listed beside the chart; the whole page lists all.
 MOST_WENT, MOST_CAME, MOST_LARGEST = 4, 4, 8
 # Kinds without a share in any request are left out of the legend, except those that every session may have.
@@ -86,7 +89,7 @@ def _total(words: Words, point: RequestPoint) -> Html:
         tag("b", None, about + tokens(point.tokens)),
         f" {words('session.tokens_unit')}",
         tag("span", {"class": "soft"}, cache),
-        tag("span", {"class": "soft"}, money_or_unknown(words, point.usd)),
+        tag("span", {"class": "soft"}, amount(words, Amount(point.usage, point.usd))),
     )
 
 
@@ -152,28 +155,49 @@ def decision_label(words: Words, decision: Decision) -> str:
     return words(f"decision.{decision.kind}") + (f" {count[0]}" if count is not None else "")
 
 
+class _Balance(NamedTuple):
+    """What a decision cost and saved, in dollars or units."""
+
+    again: float
+    call: float
+    saved: float
+    total: float
+    even: int | None
+
+
+def _balance(words: Words, decision: Decision) -> _Balance | None:
+    """Return the balance of a decision; None if it has none, or if a price is unknown."""
+    match decision.balance:
+        case Balance(units=units) if words.billing == "subscription":
+            return _Balance(units.cost_written_again, units.call, units.saved, units.total, units.breaks_even_after_requests)
+        case Balance(cost_written_again_usd=float(again), saved_usd=float(saved), total_usd=float(total)) as found:
+            return _Balance(again, found.call_usd or 0.0, saved, total, found.breaks_even_after_requests)
+        case _:
+            return None
+
+
+def total_of(words: Words, decision: Decision) -> float | None:
+    """Return what a decision saved, minus what it cost."""
+    return found.total if (found := _balance(words, decision)) is not None else None
+
+
 def _decision(words: Words, decision: Decision) -> Html:
-    balance = decision.balance
-    total = balance.total_usd if balance is not None else None
-    lost = total is not None and total <= -CENT
-    verdict = words("request.did_not_pay" if lost else "request.paid") if total is not None and abs(total) >= CENT else ""
+    found, kept = _balance(words, decision), decision.balance
+    lost = found is not None and found.total <= -LEAST[words.billing]
+    decided = found is not None and abs(found.total) >= LEAST[words.billing]
+    verdict = words("request.did_not_pay" if lost else "request.paid") if decided else ""
     rows: list[Html] = []
-    if (
-        balance is not None
-        and balance.total_usd is not None
-        and balance.cost_written_again_usd is not None
-        and balance.saved_usd is not None
-    ):
+    if found is not None and kept is not None:
         rows = [
-            _sum(words("request.written_again", tokens=tokens(decision.written_again)), signed(-balance.cost_written_again_usd)),
-            _sum(words("request.summary_call"), signed(-balance.call_usd)) if balance.call_usd else Html(""),
+            _sum(words("request.written_again", tokens=tokens(decision.written_again)), signed(words, -found.again)),
+            _sum(words("request.summary_call"), signed(words, -found.call)) if found.call else Html(""),
             _sum(
-                words("request.fewer", tokens=tokens(balance.tokens_fewer), n=balance.requests_until_next),
-                signed(balance.saved_usd),
+                words("request.fewer", tokens=tokens(kept.tokens_fewer), n=kept.requests_until_next),
+                signed(words, found.saved),
             ),
-            _sum(words("request.balance"), signed(balance.total_usd), "sum"),
+            _sum(words("request.balance"), signed(words, found.total), "sum"),
         ]
-    even = balance.breaks_even_after_requests if balance is not None and lost else None
+    even = found.even if found is not None and lost else None
     by = words("request.by", by=decision.by) if decision.by else words("request.by_nobody")
     return tag(
         "div",
@@ -333,7 +357,7 @@ def _more(words: Words, opened: OpenSession, found: RequestBlocks, block: Reques
     facts: list[tuple[str, str | Html]] = [
         (words("request.why"), bdi(words.told(block.why))),
         (words("request.in_window"), words("request.since_request", at=block.entered_at, n=max(1, since))),
-        (words("request.carried"), words("money.unknown") if block.carried_usd is None else money(block.carried_usd)),
+        (words("request.carried"), price(words, block.carried_usd if words.billing == "list" else block.carried_units)),
         (words("request.cache"), words(f"cached.{block.cached}")),
     ]
     turn = _turn_of(opened, block.entered_at)

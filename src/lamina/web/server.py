@@ -88,6 +88,7 @@ def application(site: Site, keys: Keys) -> ASGIApp:
         lifespan=lifespan,
         middleware=[Middleware(GZipMiddleware, minimum_size=4_000, compresslevel=3)],
     )
+    app.state.billing = lambda: site.settings.billing
     return Guard(app, keys)
 
 

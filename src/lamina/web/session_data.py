@@ -13,16 +13,17 @@ from starlette.requests import Request
 from ..core.blocks import Text, Thinking, ToolResult, ToolUse
 from ..core.errors import DiskError
 from ..core.records import Message, Record
-from ..core.settings import Settings
+from ..core.settings import Billing, Settings
 from ..disk.transcripts.jsonl import Health, decode_object, raw_lines
+from ..providers.amounts import unit_parts
 from ..session.followed_session import FollowedSession
 from ..session.request_blocks import SessionRequests
-from ..session.window_series import KINDS, Series, TurnRow
+from ..session.window_series import KINDS, RequestPoint, Series, TurnRow
 from ..sources.sessions import SourceSession, read
 from .numbers import moment
 from .site import Site, stamp_of
 
-# Microdollars: whole numbers are shorter than decimals in JSON.
+# Microdollars: whole numbers are shorter than decimals in JSON. Units are large enough.
 MICRO = 1_000_000
 # Sessions whose windows are held: those that are open in tabs.
 MOST_OPEN = 4
@@ -113,8 +114,9 @@ def watch(site: Site, key: str) -> Any:
         return None
 
 
-def columns(series: Series, first: int = 1) -> dict[str, Any]:
+def columns(series: Series, first: int = 1, billing: Billing = "list") -> dict[str, Any]:
     """Return the requests from number `first` on as columns, which are short in JSON. Kinds that never occur are left out."""
+    cost = _units if billing == "subscription" else _microdollars
     points = series.requests[first - 1 :]
     start = _since(series.requests[0].time, 0) if series.requests else 0
     used = [at for at in range(len(KINDS)) if any(point.kinds[at] for point in points)]
@@ -129,12 +131,19 @@ def columns(series: Series, first: int = 1) -> dict[str, Any]:
         "tokens": [point.tokens for point in points],
         "kinds": {KINDS[at]: [point.kinds[at] for point in points] for at in used},
         "read": [point.read for point in points],
-        "usd": [
-            [None if value is None else round(value * MICRO) for value in (point.usd_read, point.usd_written, point.usd_output)]
-            for point in points
-        ],
+        "cost": [cost(point) for point in points],
+        "units": billing == "subscription",
         "pause": [round((point.seconds_since_previous or 0) / 60) for point in points],
     }
+
+
+def _microdollars(point: RequestPoint) -> list[int | None]:
+    parts = (point.usd_read, point.usd_written, point.usd_output)
+    return [None if value is None else round(value * MICRO) for value in parts]
+
+
+def _units(point: RequestPoint) -> list[int | None]:
+    return [round(part) for part in unit_parts(point.usage)]
 
 
 def _since(time: str, start: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Any
@@ -13,10 +13,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from ..core.settings import Billing
+from ..providers.amounts import Amount
 from ..sources.places import NAMES
 from ..sources.sessions import SourceSession
 from .html import Html, bdi, cut, join, tag
-from .numbers import ago, at_least, day, moment, tokens
+from .numbers import ago, amount, day, moment, tokens, tokens_apart
 from .page import icon, page, query, search_box
 from .session_index import Listing
 from .site import Site
@@ -29,11 +31,11 @@ COMPACTED = "M8 2v4M5.500 4 8 6.500 10.500 4M8 14v-4M5.500 12 8 9.500 10.500 12M
 TITLE_CHARS = 160
 # A session with a line of at most this many seconds ago counts as running.
 RUNNING = 120.0
-SORTS = {
-    "newest": lambda one: (-one.last_active,),
-    "dearest": lambda one: (-(one.cost_usd or 0.0),),
-    "longest": lambda one: (-one.messages,),
-    "fullest": lambda one: (-one.fullest,),
+SORTS: dict[str, Callable[[SourceSession, Billing], float]] = {
+    "newest": lambda one, _: -one.last_active,
+    "dearest": lambda one, billing: -(amount_of(one).number(billing) or 0.0),
+    "longest": lambda one, _: -one.messages,
+    "fullest": lambda one, _: -one.fullest,
 }
 
 
@@ -61,9 +63,13 @@ def is_running(session: SourceSession, now: float) -> bool:
     return now - session.last_active < RUNNING
 
 
+def amount_of(session: SourceSession) -> Amount:
+    return Amount(session.usage, session.cost_usd)
+
+
 def cost_of(words: Words, session: SourceSession) -> str:
     """Return the cost of a session; "≥" if its transcript holds only the beginning of some outputs."""
-    return at_least(words, session.cost_usd, short=session.short_outputs > 0)
+    return amount(words, amount_of(session), short=session.short_outputs > 0)
 
 
 def session_row(session: SourceSession) -> dict[str, Any]:
@@ -119,7 +125,8 @@ def filtered(request: Request, every: Sequence[SourceSession]) -> list[SourceSes
     if source := asked.get("source"):
         found = [one for one in found if one.origin == source]
     sort = asked.get("sort", "")
-    return sorted(found, key=SORTS[sort]) if sort in SORTS else found
+    billing = words_for(request).billing
+    return sorted(found, key=lambda one: SORTS[sort](one, billing)) if sort in SORTS else found
 
 
 def _head(words: Words, listing: Listing, count: int) -> Html:
@@ -204,6 +211,7 @@ def _rows(words: Words, request: Request, shown: list[SourceSession], now: float
 
 def _row(words: Words, session: SourceSession, now: float) -> Html:
     running = is_running(session, now)
+    apart = tokens_apart(words, session.usage) if words.billing == "subscription" else None
     marks = [
         tag("span", {"class": "live"}, words("sessions.running")) if running else None,
         _mark(
@@ -231,7 +239,7 @@ def _row(words: Words, session: SourceSession, now: float) -> Html:
             tag("span", {"class": "soft when"}, ago(words, session.last_active, now)),
             _fullness(words, session),
             tag("span", {"class": "soft num"}, words("sessions.messages", n=session.messages)),
-            tag("span", {"class": "num cost"}, cost_of(words, session)),
+            tag("span", {"class": "num cost", "title": apart}, cost_of(words, session)),
         ),
     )
 

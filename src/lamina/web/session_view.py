@@ -10,16 +10,18 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from ..core.usage import Usage
+from ..providers.amounts import Amount, unit_parts
 from ..providers.models import known as is_known
 from ..session.window_series import KINDS, RequestPoint, Series
 from ..sources.places import NAMES
 from ..sources.sessions import SourceSession
 from . import conversation, request_view
 from .html import Child, Html, bdi, cut, join, tag
-from .numbers import absolute, clock, length, moment, money, money_or_unknown, share, tokens
+from .numbers import absolute, amount, at_least, clock, length, moment, parts_apart, price, share, tokens
 from .page import fragment, json_response, page, problem, view_head
 from .session_data import Gone, OpenSession, OpenSessions, columns, watch
-from .session_list import TITLE_CHARS, address, is_running, project_name, session_row, title_of
+from .session_list import TITLE_CHARS, address, amount_of, is_running, project_name, session_row, title_of
 from .site import Site
 from .words import Words, words_for
 
@@ -75,7 +77,7 @@ def _opened(
 
 def _session(site: Site, request: Request, opened: OpenSession) -> Response:
     words, session, series = words_for(request), opened.session, opened.series
-    chosen = _chosen(request, series)
+    chosen = _chosen(request, words, series)
     body = tag(
         "div",
         {"data-live": "own", "data-session": address(session), "data-request": chosen or None, "id": "session"},
@@ -101,16 +103,14 @@ def _session(site: Site, request: Request, opened: OpenSession) -> Response:
     )
 
 
-def _chosen(request: Request, series: Series) -> int:
+def _chosen(request: Request, words: Words, series: Series) -> int:
     """Return the number of the selected request: the one asked for, else the dearest decision's, else the last."""
     count = len(series.requests)
     asked = request.query_params.get("r", "")
     if asked.isascii() and asked.isdigit() and len(asked) < 9:
         return max(1, min(int(asked), count)) if count else 0
-    costly = [one for one in series.decisions if one.balance is not None and one.balance.total_usd is not None]
-    if costly:
-        return min(costly, key=lambda one: one.balance.total_usd or 0.0 if one.balance else 0.0).request
-    return count
+    costly = [(total, one.request) for one in series.decisions if (total := request_view.total_of(words, one)) is not None]
+    return min(costly, key=lambda pair: pair[0])[1] if costly else count
 
 
 def _series(site: Site, request: Request, opened: OpenSession) -> Response:
@@ -120,7 +120,7 @@ def _series(site: Site, request: Request, opened: OpenSession) -> Response:
     first = int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 9 else 1
     if not 1 <= first <= len(series.requests) + 1:
         first = 1
-    return json_response(columns(series, first) | _chart_words(words, opened))
+    return json_response(columns(series, first, words.billing) | _chart_words(words, opened))
 
 
 def _chart_words(words: Words, opened: OpenSession) -> dict[str, Any]:
@@ -207,13 +207,13 @@ def _warnings(words: Words, series: Series, subagents: list[SourceSession]) -> H
     if series.short_outputs:
         lines.append(words("session.short_outputs", n=series.short_outputs))
     if series.beside:
-        lines.append(words("session.beside", n=series.beside, usd=money_or_unknown(words, series.beside_usd)))
+        usd = amount(words, Amount(series.beside_usage, series.beside_usd))
+        lines.append(words("session.beside", n=series.beside, usd=usd))
     if subagents:
-        costs = [one.cost_usd for one in subagents]
-        usd = None if None in costs else sum(cost or 0.0 for cost in costs)
+        usd = amount(words, sum(map(amount_of, subagents), Amount()))
         links = [(" ", _linked(words, one)) for one in subagents[:MOST_SUBAGENTS]]
         more = f" +{len(subagents) - MOST_SUBAGENTS:,}" if len(subagents) > MOST_SUBAGENTS else None
-        lines.append(join((words("session.subagents", n=len(subagents), usd=money_or_unknown(words, usd)), links, more)))
+        lines.append(join((words("session.subagents", n=len(subagents), usd=usd), links, more)))
     return tag("div", {"class": "notice", "role": "note"}, [tag("p", None, line) for line in lines]) if lines else None
 
 
@@ -229,8 +229,9 @@ def _figures(words: Words, series: Series) -> Html:
         "session.fullest_known", share=share(fullest.tokens, series.window), window=tokens(series.window), at=fullest.number
     )
     again = sum(one.written_again for one in series.decisions)
-    cost = [one.balance.cost_written_again_usd for one in series.decisions if one.balance is not None]
-    paid = "" if None in cost or not cost else words("session.again_usd", usd=money(sum(value or 0.0 for value in cost)))
+    dollars = words.billing == "list"
+    cost = [one.balance.cost_written_again_usd for one in series.decisions if one.balance is not None and dollars]
+    paid = "" if None in cost or not cost else words("session.again_usd", usd=price(words, sum(value or 0.0 for value in cost)))
     return tag(
         "dl",
         {"class": "figs", "id": "figs"},
@@ -269,15 +270,11 @@ def _figure(name: str, value: str, unit: str, text: str, extra: Html | None = No
 
 def _cost_figure(words: Words, series: Series) -> Html:
     requests, short = series.requests, series.short_outputs > 0
-    unknown = sum(point.usd is None for point in requests)
-    parts = {
-        "read": sum(point.usd_read or 0.0 for point in requests),
-        "written": sum(point.usd_written or 0.0 for point in requests),
-        "output": sum(point.usd_output or 0.0 for point in requests),
-    }
-    total = sum(parts.values())
+    unknown = sum(point.usd is None for point in requests) if words.billing == "list" else 0
     if unknown == len(requests):
         return _figure(words("session.cost"), words("money.unknown"), "", words("session.unpriced", n=unknown))
+    parts, texts = _cost_parts(words, requests, short=short)
+    total = sum(parts.values())
     bar = tag(
         "svg",
         {
@@ -290,27 +287,29 @@ def _cost_figure(words: Words, series: Series) -> Html:
         _split(parts, total),
     )
     keys = [
-        tag(
-            "span",
-            None,
-            tag("i", {"class": f"dot c-{name}"}),
-            words(f"session.{name}", usd=_at_least(usd, short and name == "output")),
-        )
-        for name, usd in parts.items()
+        tag("span", None, tag("i", {"class": f"dot c-{name}"}), words(f"session.{name}", usd=text))
+        for name, text in zip(parts, texts, strict=True)
     ]
     more = tag("span", None, words("session.unpriced", n=unknown)) if unknown else None
-    value = _at_least(total, short or unknown > 0)
     return tag(
         "div",
         None,
         tag("dt", None, words("session.cost")),
-        tag("dd", None, value),
+        tag("dd", None, at_least(words, total, short=short or unknown > 0)),
         tag("dd", {"class": "p"}, bar, tag("span", {"class": "key"}, keys, more)),
     )
 
 
-def _at_least(usd: float, partial: bool) -> str:
-    return f"≥ {money(usd)}" if partial else money(usd)
+def _cost_parts(words: Words, requests: tuple[RequestPoint, ...], *, short: bool) -> tuple[dict[str, float], list[str]]:
+    """Return what reading, writing and output cost, and their texts: dollars, or tokens beside the share of the units."""
+    names = ("read", "written", "output")
+    if words.billing == "list":
+        parts = {name: sum(getattr(point, f"usd_{name}") or 0.0 for point in requests) for name in names}
+        return parts, [at_least(words, usd, short=short and name == "output") for name, usd in parts.items()]
+    usage = sum((point.usage for point in requests), Usage())
+    parts = dict(zip(names, unit_parts(usage), strict=True))
+    whole, counts = sum(parts.values()), parts_apart(words, usage)
+    return parts, [f"{count} ({share(part, whole)})" for part, count in zip(parts.values(), counts, strict=True)]
 
 
 def _split(parts: dict[str, float], total: float) -> list[Html]:
@@ -330,11 +329,11 @@ def _told(words: Words, series: Series) -> str:
     """Say in a sentence or two what the decisions did."""
     told = []
     clearings = [one for one in series.decisions if one.kind in ("clear", "spill", "collapse") and one.balance is not None]
-    totals = [one.balance.total_usd for one in clearings if one.balance is not None and one.balance.total_usd is not None]
+    totals = [total for one in clearings if (total := request_view.total_of(words, one)) is not None]
     if totals:
         balance = sum(totals)
         key = "session.clearings_lost" if balance < 0 else "session.clearings_saved"
-        told.append(words(key, n=len(totals), usd=money(abs(balance))))
+        told.append(words(key, n=len(totals), usd=price(words, abs(balance))))
     for kind in ("compact", "model", "break", "unrecorded"):
         if count := sum(one.kind == kind for one in series.decisions):
             told.append(words(f"session.count_{kind}", n=count))
@@ -399,7 +398,7 @@ def _table(site: Site, request: Request, opened: OpenSession) -> Response:
             tag("td", None, clock(words, point.time, seconds=True)),
             tag("td", {"class": "num"}, tokens(point.tokens)),
             tag("td", {"class": "num"}, share(point.read, point.tokens)),
-            tag("td", {"class": "num"}, money_or_unknown(words, point.usd)),
+            tag("td", {"class": "num"}, amount(words, Amount(point.usage, point.usd))),
             [tag("td", {"class": "num"}, tokens(point.kinds[at])) for at in used],
         )
         for point in series.requests

@@ -32,7 +32,7 @@ GROUPS = {
     "clearing": "M",
     "notes": "N",
     "compaction": "C",
-    "price": "P",
+    "price": "PV",
     "memory": "SQWI",
     "extraction": "X",
     "dreams": "D",
@@ -158,10 +158,12 @@ def _budget(site: Site, words: Words, held: Settings) -> Html:
     """Today's use of each limit of background work."""
     ledger, limits = UsageLedger(site.home), limits_of(held)
     spent = ledger.today()
+    amounts = {"used": money(spent.usd), "limit": money(limits.dollars)}
+    dollars = amounts if words.billing == "list" else {"share": share(spent.usd, limits.dollars)}
     lines = [
         (words("settings.used_calls", n=spent.calls, limit=tokens(limits.calls)), spent.calls, limits.calls),
         (words("settings.used_tokens", used=tokens(spent.tokens), limit=tokens(limits.tokens)), spent.tokens, limits.tokens),
-        (words("settings.used_dollars", used=money(spent.usd), limit=money(limits.dollars)), spent.usd, limits.dollars),
+        (words("settings.used_dollars", **dollars), spent.usd, limits.dollars),
     ]
     bars = [
         tag(

@@ -2,7 +2,7 @@
    Draws SVG and nothing else; no inline style attribute, no markup from text. The report of a replay inlines this file.
 
    laminaChart(root, data, options) -> {select, extend, highlight, floor, axis, zoom, at}
-   data: {tokens[], kinds{name: []}, usd[[read, written, output]], turn[], start, time[] in seconds, pause[], window, threshold, limit, summary,
+   data: {tokens[], kinds{name: []}, cost[[read, written, output]], units: cost is units, not microdollars, turn[], start, time[] in seconds, pause[], window, threshold, limit, summary,
           decisions[{request, label, icon, unsure}], columns?[names on the axis]};
    options: {start, word(key, values), label(i), onSelect(i), onHover(i), amount?(value)} */
 (function () {
@@ -95,13 +95,13 @@
       const visible = marks.filter(one => one.at >= from && one.at < to);
       for (const one of visible) make('line', { class: 'cut', x1: x(one.at), x2: x(one.at), y1: -4, y2: H }, svg);
       /* The cost of each request on the same axis. */
-      let most = 0; for (let i = from; i < to; i++) most = Math.max(most, sum(data.usd[i]));
+      let most = 0; for (let i = from; i < to; i++) most = Math.max(most, sum(data.cost[i]));
       if (most) {
-        make('text', { x: L - 6, y: costTop + 9, 'text-anchor': 'end' }, svg).textContent = '$' + (most / 1e6).toFixed(2);
+        make('text', { x: L - 6, y: costTop + 9, 'text-anchor': 'end' }, svg).textContent = data.units ? short(most) : '$' + (most / 1e6).toFixed(2);
         const gap = cw > 3 && !timed ? .8 : 0;
         for (const [name, parts] of [['output', 3], ['written', 2], ['read', 1]]) {
           let path = '';
-          for (const [a, b, i] of columns) { const h = data.usd[i].slice(0, parts).reduce((all, one) => all + (one || 0), 0) / most * costH; if (h) path += `M${a.toFixed(1)} ${costTop + costH}v${(-h).toFixed(1)}H${(b - gap).toFixed(1)}V${costTop + costH}Z`; }
+          for (const [a, b, i] of columns) { const h = data.cost[i].slice(0, parts).reduce((all, one) => all + (one || 0), 0) / most * costH; if (h) path += `M${a.toFixed(1)} ${costTop + costH}v${(-h).toFixed(1)}H${(b - gap).toFixed(1)}V${costTop + costH}Z`; }
           make('path', { class: 'c-' + name, d: path }, svg);
         }
       }

@@ -7,7 +7,7 @@
     const root = document.getElementById('days'), line = document.getElementById('day'); chart?.close(); chart = null;
     if (!root) return;
     const data = JSON.parse(root.dataset.series), show = i => { line.textContent = data.sentences[i]; };
-    chart = window.laminaChart(root, data, { start: data.tokens.length - 1, word: window.lamina.word, amount: money, label: i => data.sentences[i], onHover: show, onSelect: show });
+    chart = window.laminaChart(root, data, { start: data.tokens.length - 1, word: window.lamina.word, amount: data.units ? undefined : money, label: i => data.sentences[i], onHover: show, onSelect: show });
   }
   document.addEventListener('lamina:content', start); start();
 })();

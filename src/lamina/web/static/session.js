@@ -4,14 +4,15 @@
   const { word, tell, fetchPart, refresh } = window.lamina;
   const number = value => Math.round(value).toLocaleString('en-US');
   const share = (part, whole) => { const value = whole ? 100 * part / whole : 0; return value < 9.95 ? value.toFixed(1) + '%' : Math.round(value) + '%'; };
-  const money = micro => { const usd = micro / 1e6; return usd > 0 && usd < .005 ? '<$0.01' : '$' + usd.toFixed(2); };
+  const short = value => value >= 999500 ? (value / 1e6).toFixed(1) + 'M' : value >= 1e3 ? Math.round(value / 1e3) + 'k' : String(value);
+  const money = value => { const usd = value / 1e6; return data.units ? word('units', { n: short(value) }) : usd > 0 && usd < .005 ? '<$0.01' : '$' + usd.toFixed(2); };
   const cost = one => one.includes(null) ? null : one[0] + one[1] + one[2];
   let data, chart, shell, base, wanted, loading, panels = new Map(), floor = null, unseen = 0;
 
   const time = i => new Date((data.start + data.time[i]) * 1000).toLocaleTimeString('en-GB');
   function sentence(i) {
     const largest = Object.entries(data.kinds).map(([name, values]) => [values[i], data.names[name]]).sort((a, b) => b[0] - a[0]).slice(0, 3).map(([value, name]) => `${name} ${number(value)}`).join(', ');
-    const paid = cost(data.usd[i]);
+    const paid = cost(data.cost[i]);
     return `${word('request_of', { n: number(i + 1), count: number(data.tokens.length) })}, ${time(i)}: ${number(data.tokens[i])} ${word('tokens')}, ${word('from_cache', { share: share(data.read[i], data.tokens[i]) })}, ${paid === null ? word('price_unknown') : money(paid)}. ${word('largest', { list: largest })}`;
   }
 
@@ -20,7 +21,7 @@
     const panel = document.getElementById('req'); if (!panel) return;
     const set = (id, text) => { const node = document.getElementById(id); if (node) node.textContent = text; };
     set('hr', word('request_of', { n: number(i + 1), count: number(data.tokens.length) })); set('hrt', word('at_turn', { time: time(i), turn: data.turn[i] }));
-    const total = document.getElementById('tot'), paid = cost(data.usd[i]);
+    const total = document.getElementById('tot'), paid = cost(data.cost[i]);
     if (total) { total.querySelector('b').textContent = number(data.tokens[i]); const [cache, price] = total.querySelectorAll('span'); if (data.read.some(Boolean)) cache.textContent = word('from_cache', { share: share(data.read[i], data.tokens[i]) }); price.textContent = paid === null ? word('price_unknown') : money(paid); }
     const legend = document.getElementById('kinds'), most = +(legend?.dataset.most || 1);
     for (const row of legend?.querySelectorAll('button') || []) {
@@ -86,7 +87,7 @@
   function joined(more) {
     if (!data || more.first === 1) return more;
     const keep = more.first - 1, made = { ...more, first: 1, kinds: {} };
-    for (const key of ['turn', 'time', 'tokens', 'read', 'usd', 'pause']) made[key] = [...data[key].slice(0, keep), ...more[key]];
+    for (const key of ['turn', 'time', 'tokens', 'read', 'cost', 'pause']) made[key] = [...data[key].slice(0, keep), ...more[key]];
     for (const name of Object.keys(more.names)) {
       const before = data.kinds[name], after = more.kinds[name];
       if (before || after) made.kinds[name] = [...(before ? before.slice(0, keep) : new Array(keep).fill(0)), ...(after || new Array(more.tokens.length).fill(0))];

@@ -59,8 +59,15 @@ WORDS: dict[str, tuple[str, str]] = {
     "keys.zoom": ("Zoom: reset, in, out", "缩放：重置、放大、缩小"),
     "keys.help": ("This table", "此表"),
     "keys.switch": ("Single-letter keys", "单字母快捷键"),
-    # Money and time
+    # Amounts and time
     "money.unknown": ("price unknown", "价格未知"),
+    "amount.units": ("{n} units", "{n} 单位"),
+    "amount.read": ("{tokens} tokens read from cache", "从缓存读取 {tokens} 个词元"),
+    "amount.written": ("{tokens} written to it", "写入缓存 {tokens}"),
+    "amount.uncached": ("{tokens} uncached", "未缓存 {tokens}"),
+    "amount.output": ("{tokens} output", "输出 {tokens}"),
+    "amount.and": (", ", "，"),
+    "amount.none": ("no tokens", "没有词元"),
     "time.unknown": ("time unknown", "时间未知"),
     "time.now": ("just now", "刚刚"),
     "time.minutes_ago": ("{n} minute ago|{n} minutes ago", "{n} 分钟前"),

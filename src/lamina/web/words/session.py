@@ -206,6 +206,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "js.from_cache": ("{share} from cache", "{share} 来自缓存"),
     "js.tokens": ("tokens", "个词元"),
     "js.price_unknown": ("price unknown", "价格未知"),
+    "js.units": ("{n} units", "{n} 单位"),
     "js.largest": ("Largest: {list}.", "最大：{list}。"),
     "js.slider": ("Request", "请求"),
     "js.range_start": ("First request shown", "显示的第一个请求"),
