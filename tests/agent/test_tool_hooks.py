@@ -16,7 +16,6 @@ from lamina.core.errors import Aborted
 from lamina.core.settings import Settings
 from lamina.fork.tool_runner import PermissionAnswer
 from lamina.permissions.request import AskUser
-from lamina.session import base
 from lamina.testing import MessagesServer
 
 from .agent_helpers import Pipe, accepted, lay_out, press_ctrl_c, reminders, results, texts
@@ -490,9 +489,8 @@ def test_hooks_are_switched_off_as_a_whole(opened: Open, messages_server: Messag
 
 @pytest.mark.spec("U6", "U1")
 def test_hooks_that_are_switched_off_while_a_turn_runs_are_not_run_again(
-    opened: Open, messages_server: MessagesServer, project: Path, monkeypatch: pytest.MonkeyPatch
+    opened: Open, messages_server: MessagesServer, project: Path
 ) -> None:
-    monkeypatch.setattr(base, "LOOK_AGAIN_SECONDS", 0.0)
     home, hooks = project.parent / "own", {"PreToolUse": [{"hooks": [entry("echo x >> ran")]}]}
     lay_out(home, {"settings.json": json.dumps({"hooks": hooks})})
     off = json.dumps({"hooks": hooks, "disableAllHooks": True})

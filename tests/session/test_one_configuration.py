@@ -10,7 +10,6 @@ import pytest
 
 import lamina
 from lamina.disk.home.trust import trust
-from lamina.session import base
 from lamina.session.base import conversation_of
 
 VARIABLES = {
@@ -29,8 +28,6 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     directory = tmp_path / "home-of-lamina"
     directory.mkdir()
     monkeypatch.setenv("LAMINA_HOME", str(directory))
-    # Every look at the files counts: in a program a model's call lies between two of them.
-    monkeypatch.setattr(base, "LOOK_AGAIN_SECONDS", 0.0)
     return directory
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -50,8 +49,6 @@ if TYPE_CHECKING:
 
 # An answer this long fits every known model and stays below the length at which SDKs insist on streaming.
 DEFAULT_MAX_TOKENS = 8_000
-# A look at the settings files takes as long as a fifth of a request's preparation; a model's answer takes longer than this.
-LOOK_AGAIN_SECONDS = 0.05
 
 
 NO_USAGE = (
@@ -141,7 +138,6 @@ class SessionBase(TurnUndo, SessionEdits, Inspection, SideCalls):
         self._aborted = threading.Event()
         switches = {"instructions": instructions, "memory": memory, "recall": recall, "extraction": extraction, "dream": dreaming}
         loaded = (settings if settings is not None else Settings.load(cwd, home=home)).with_arguments(**switches)
-        self._looked = time.monotonic()
         self.provider = provider_for(provider, client)
         self._opened_providers = [self.provider] if isinstance(provider, str) else []
         # Validate all arguments first, so that a session that cannot be opened leaves no file and no lock behind.
@@ -225,10 +221,6 @@ class SessionBase(TurnUndo, SessionEdits, Inspection, SideCalls):
 
     def _refresh_settings(self) -> None:
         """Reload changed settings before a decision, so that a disabled feature or a changed number applies from now on."""
-        now = time.monotonic()
-        if now - self._looked < LOOK_AGAIN_SECONDS:
-            return
-        self._looked = now
         old, new = self._c.settings, self._c.settings.refreshed()
         if new is old:
             return
