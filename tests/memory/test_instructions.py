@@ -92,6 +92,7 @@ def test_the_mode_decides_what_is_said() -> None:
     read_only = said(mode="read-only")
     assert "Memory is read-only here" in read_only
     assert "How to save" not in read_only
+    assert "correct the memory" not in read_only
     assert "waits for the user's approval" in said(mode="confirm")
     assert "waits for the user's approval" not in said()
 

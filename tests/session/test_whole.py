@@ -280,8 +280,31 @@ def test_the_tools_fit_what_memory_allows(project: Path) -> None:
     assert offered(memory=False) == ["Expand"]
 
 
+@pytest.mark.spec("U2", "X2")
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"interactive": False},
+        {"extraction": False},
+        {"settings": Settings(**QUIET, memory_mode={"private": "read-only"})},
+        {"settings": Settings(**QUIET, remote=True, remote_memory_directory="/srv/memory")},
+    ],
+    ids=["no user", "extraction off", "read-only", "remote"],
+)
+def test_a_model_is_told_that_something_will_be_saved_only_if_it_will_be(project: Path, given: dict[str, Any]) -> None:
+    def section(**given: Any) -> str:
+        with opened(project, **given) as session:
+            session.add_user("Hello.")
+            return system(session.before_call())
+
+    assert "is saved after the turn" in section()
+    assert "is saved after the turn" not in section(**given)
+    assert "You cannot change memory." in section(**given)
+
+
 PROMISES = (
     "Read that file",
+    "read the file",
     "with Grep",
     "Expand",
     "Read it",
@@ -297,6 +320,8 @@ PROMISES = (
 def test_nothing_promises_a_tool_that_is_not_offered(project: Path, offers: bool) -> None:
     """Previews, markers, both kinds of summary, the memory section: each names a tool only if it is there."""
     big = "".join(f"line {number}: the value is {number * 7}\n" for number in range(8_000))
+    with lamina.Memory.open(project) as memory:
+        memory.save("coffee", type="user", description="Drinks it black", body="Coffee without sugar.")
     with opened(project, tools=[NOW], offer_tools=offers, window=40_000, extraction=False) as session:
         session.add_user("Look.")
         session.before_call()

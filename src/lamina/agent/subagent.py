@@ -145,7 +145,7 @@ class SubagentMemory(MemoryBinding):
         assert self._own is not None, "only called if there is a memory"
         return open_agent_memory(self._own, settings=self._session.settings, cwd=self._session.cwd)
 
-    def section(self, tools: Sequence[str]) -> str:
+    def section(self, tools: Sequence[str], *, interactive: bool = False) -> str:
         """Return the memory section of the system prompt, with the whole index. If the memory cannot be opened, notify and do without."""
         if self._own is None:
             return ""

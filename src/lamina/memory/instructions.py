@@ -67,7 +67,8 @@ def memory_instructions(
 def _without_files(mode: Mode, tools: Sequence[str], *, index: bool, recall: bool, extracts: bool, extra: str | None) -> str:
     """Return the section for a model that cannot open the files: it names no file and no tool that is not there."""
     texts, shared = prompt_sections(__file__, "host"), prompt_sections(__file__, "memory")
-    saves = MEMORY_SAVE in tools and mode != "read-only"
+    writes = mode != "read-only"
+    saves, extracts = writes and MEMORY_SAVE in tools, writes and extracts
     told = {
         "recall": recall,
         "index": index,

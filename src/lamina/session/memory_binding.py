@@ -18,6 +18,7 @@ from ..core.reach import RUN_BY_MODEL
 from ..core.settings import Mode
 from ..disk.settings_files import user_home
 from ..fork.host import MemoryAccess
+from ..layers.l5_extract.trigger import may_extract
 from ..prompt.reminder import IndexText
 
 if TYPE_CHECKING:  # a session without memories loads none of these
@@ -75,7 +76,7 @@ class MemoryBinding:
 
     # For the prompt and the permissions
 
-    def section(self, tools: Sequence[str]) -> str:
+    def section(self, tools: Sequence[str], *, interactive: bool) -> str:
         """Return the memory section of the system prompt, empty without memory."""
         if self.place is None:
             return ""
@@ -92,7 +93,7 @@ class MemoryBinding:
             extra=settings.extra_guidelines,
             assistant=settings.assistant,
             recall=settings.recall,
-            extracts=settings.extraction,
+            extracts=may_extract(settings, interactive=interactive),
         )
 
     def indexes(self) -> list[IndexText]:

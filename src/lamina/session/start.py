@@ -111,7 +111,9 @@ class SessionStart:
         """Add the memory section and the session's own tools to a prompt that was not sent yet."""
         prompt = self._c.prompt
         tools = self._with_own_tools(prompt.tools) if self._offers else prompt.tools
-        section = self._binding.section(tool_names(tools)) if self._new_system and self._c.settings.memory else ""
+        section = ""
+        if self._new_system and self._c.settings.memory:
+            section = self._binding.section(tool_names(tools), interactive=self._interactive)
         if section.strip() or tools is not prompt.tools:
             system = [*prompt.system, text(section).wire] if section.strip() else prompt.system
             self._c.replace_prompt(system, tools)

@@ -6,16 +6,20 @@ from typing import Literal
 
 from ...conversation.isolate import run_behind_turn
 from ...conversation.state import Conversation
+from ...core.settings import Settings
 
 EXTRACTION: Literal["extraction"] = "extraction"  # the background job, the purpose of its calls, and its event
+
+
+def may_extract(settings: Settings, *, interactive: bool) -> bool:
+    """Whether turns are reviewed at all. Without a user they are only if the settings say so."""
+    return settings.extraction and (interactive or settings.extraction_non_interactive)
 
 
 def begin_extraction(c: Conversation) -> None:
     """Start a review at the end of a turn. The layer is loaded only if one may be made."""
     lent = c.host.memory
-    if lent is None or not c.settings.extraction:
-        return
-    if lent.interactive or c.settings.extraction_non_interactive:
+    if lent is not None and may_extract(c.settings, interactive=lent.interactive):
         from .step import after_turn
 
         run_behind_turn(c, "l5_extract", lambda: after_turn(c))
