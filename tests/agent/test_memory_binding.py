@@ -86,7 +86,7 @@ def test_a_model_forgets_by_writing_the_file_empty(opened: Open, messages_server
     messages_server.reply(tool_use=write(memory, "testing-db.md", ""))
     messages_server.reply(text="Forgotten.")
     answer = opened(mode="ask").run("Forget what you know about the test database.")
-    assert answer.notices == ("Removed memory: testing-db. To undo, run `lamina memory restore`.",)
+    assert answer.notices == ("Removed memory: testing-db. To undo, run `lamina memory restore testing-db`.",)
     assert not Path(path).exists()
     assert memory.index() == ""
     assert last(memory.log())[:2] == ("agent", "asked for")

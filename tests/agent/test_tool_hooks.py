@@ -151,10 +151,10 @@ def test_a_hook_that_asks_has_the_user_asked_and_where_nobody_is_the_call_is_ref
         return answer
 
     bash(messages_server)
-    settings = tool_hooks("PreToolUse", before(permissionDecision="ask", permissionDecisionReason="a costly command"))
+    settings = tool_hooks("PreToolUse", before(permissionDecision="ask", permissionDecisionReason="A costly command?"))
     opened(settings=settings, ask=ask if answer is not None else None).run("Go.")
     assert (project / "ran").exists() is (answer == "yes")
-    assert all("a costly command" in why for why in reasons)
+    assert all(why == "A PreToolUse hook asks about this call: A costly command?" for why in reasons)
     assert len(reasons) == (answer is not None)
 
 

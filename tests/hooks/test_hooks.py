@@ -88,7 +88,7 @@ def test_a_hook_that_hangs_is_ended_with_its_children(tmp_path: Path, monkeypatc
     monkeypatch.setattr("lamina.hooks.run.time", UpWhenReady(tmp_path / "ready"))
     hangs = "sleep 1000 & echo $! > child.pid; touch ready; wait"
     found = run("Stop", hooks("Stop", hangs, timeout=1.0), tmp_path)
-    assert "exceeded its timeout" in found.faults[0]
+    assert "exceeded its timeout of 1 second and" in found.faults[0]
     assert ends(int((tmp_path / "child.pid").read_text()))
 
 
@@ -109,7 +109,7 @@ def test_a_child_left_behind_with_the_pipe_open_does_not_hold_the_session_up(tmp
 def test_a_hook_that_floods_is_cut(tmp_path: Path) -> None:
     found = run("SessionStart", hooks("SessionStart", "head -c 5000000 /dev/zero | tr '\\0' x"), tmp_path)
     assert found.context[0].startswith("x" * SHOWN + "\n[The first 2,000 of")
-    assert f"{5_000_000 - MAX_OUTPUT:,} bytes of it were dropped" in found.faults[0]
+    assert f"dropped {5_000_000 - MAX_OUTPUT:,} bytes." in found.faults[0]
 
 
 @pytest.mark.spec("U6")

@@ -179,13 +179,13 @@ def _save_edited(memory: Memory, topic: Topic, text: str) -> Reported:
 @with_memory
 def remove_command(memory: Memory, name: str) -> Reported:
     """Move a memory to the trash. `lamina memory restore` brings it back; `lamina forget` deletes for good."""
+    from ..memory.store.topic import restore_command
+
     topic = _known(memory, name)
     removed = memory.remove(topic.file, why=(author := model_author()))
     if author is not None and not removed:
         return {"removed": False, "file": topic.file}, "Pending approval. Run `lamina inbox` to see the change."
-    # Use the name in the hint: another memory may take the file.
-    known = f"team/{topic.name}" if topic.file.startswith("team/") else topic.name
-    back = f"Removed {topic.name!r}. Run `lamina memory restore {shlex.quote(known)}` to bring it back."
+    back = f"Removed {topic.name!r}. Run `{restore_command(topic)}` to bring it back."
     return {"removed": removed, "file": topic.file}, back
 
 

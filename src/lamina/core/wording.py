@@ -5,7 +5,7 @@ Every message that contains a count goes through these two functions, so no sent
 from __future__ import annotations
 
 
-def plural(number: int, one: str, many: str = "") -> str:
+def plural(number: float, one: str, many: str = "") -> str:
     """Return `one` for the number 1 and `many` for every other; `many` defaults to the regular English plural of `one`."""
     return one if number == 1 else many or (f"{one[:-1]}ies" if one[-1:] == "y" and one[-2:-1] not in "aeiou" else f"{one}s")
 

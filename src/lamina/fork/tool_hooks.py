@@ -22,7 +22,8 @@ from ..permissions.request import Allow, AskUser, Deny, Verdict
 from ..tools.tool import ToolOutput
 
 BLOCKED = "A PreToolUse hook blocked this call: {why}"
-ASKS = "A PreToolUse hook asks about this call{why}."
+ASKS = "A PreToolUse hook asks about this call"
+SENTENCE_ENDS = (".", "!", "?", "。", "！", "？")
 ALLOWED = "A PreToolUse hook allows it."
 AFTERWARDS = "A {event} hook about {tool}: {why}"
 
@@ -57,7 +58,8 @@ def with_decision(verdict: Verdict, said: HookOutcome) -> Verdict:
         case "deny", _:
             return Deny(BLOCKED.format(why=said.why or "it gave no reason."))
         case "ask", _:
-            asks = ASKS.format(why=f": {said.why.rstrip('.')}" if said.why else "")
+            asks = f"{ASKS}: {said.why}" if said.why else ASKS
+            asks += "" if asks.endswith(SENTENCE_ENDS) else "."
             return AskUser(asks if isinstance(verdict, Allow) else f"{asks} {verdict.why}", firm=True)
         case "allow", AskUser(firm=False):
             return Allow(ALLOWED)

@@ -22,6 +22,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ..core.settings.kinds import printable
+from ..core.wording import counted, plural
 from .events import Event, HookCommand
 
 Decision: TypeAlias = Literal["deny", "ask", "allow"]
@@ -109,9 +110,10 @@ def fold_outcome(event: Event, ran: tuple[HookRun, ...], faults: tuple[str, ...]
 
 def _outcome(event: Event, one: HookRun) -> HookOutcome:
     name = f"hooks.{event}: {one.command.name}"
-    faults = (f"{name} printed too much: {one.dropped:,} bytes of it were dropped.",) if one.dropped else ()
+    faults = (f"{name} printed too much: Lamina dropped {counted(one.dropped, 'byte')}.",) if one.dropped else ()
     if one.code is None:
-        return HookOutcome(faults=(f"{name} exceeded its timeout of {one.command.timeout:g} seconds and was stopped.",))
+        seconds = f"{one.command.timeout:g} {plural(one.command.timeout, 'second')}"
+        return HookOutcome(faults=(f"{name} exceeded its timeout of {seconds} and was stopped.",))
     if one.code == BLOCKED:
         said = _blocked(event, shorten(one.err.strip()) or f"blocked by {one.command.name}")
     elif one.code < 0:

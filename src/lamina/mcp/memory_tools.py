@@ -21,7 +21,7 @@ from ..memory.memory import Memory
 from ..memory.recall.render import age_text, cut_text, readable_text
 from ..memory.store.contract import ChangeReason, Proposed, Saved
 from ..memory.store.draft import MOST_BYTES, Draft
-from ..memory.store.topic import PERSONAL, Topic, evidence_of
+from ..memory.store.topic import PERSONAL, Topic, evidence_of, restore_command
 from ..tools.tool import Builtin, Context, ToolOutput, failure
 from .project import ServedProject
 
@@ -118,7 +118,7 @@ class MemoryTools:
             removed = memory.remove(topic.file, why=self._why())
         if not removed:
             return f"The removal of {topic.name} waits for the user's approval: lamina inbox"
-        return f"Removed {topic.name}. The user can bring it back: lamina memory restore {topic.name}"
+        return f"Removed {topic.name}. The user can bring it back: {restore_command(topic)}"
 
     def _list(self, given: Wire) -> str:
         kind, most = given.get("type"), int(given.get("k", 50))

@@ -30,7 +30,7 @@ from .store.daily_logs import FOUND_IN, LOGS, plan_addition
 from .store.index import INDEX, read_entries
 from .store.modes import GatedStore
 from .store.scopes import TEAM, MemoryLocation
-from .store.topic import Topic, evidence_of, read_topic, write_topic
+from .store.topic import Topic, evidence_of, read_topic, restore_command, write_topic
 
 SUFFIX = ".md"
 QUOTED_LINE = 80
@@ -132,7 +132,7 @@ def write_memory_file(
         if wish.unread is not None:
             return WriteOutcome(wish.unread, is_error=True)
         if not wish.text.strip():
-            return _removal(gated, file, wish, why, heard)
+            return _removal(gated, found, wish, why, heard)
         guarded = _guarded(file, wish, why, heard)
         if isinstance(guarded, RefusedMemory):
             return WriteOutcome(guarded.why, is_error=True)
@@ -190,17 +190,20 @@ def _topic(gated: GatedStore, file: str, wish: RequestedWrite, why: ChangeReason
             return WriteOutcome(said, f"{word} memory: {topic.name}.{secret}{also}", data, beside=changed, path=path)
 
 
-def _removal(gated: GatedStore, file: str, wish: RequestedWrite, why: ChangeReason, heard: Sources | None) -> WriteOutcome:
-    topic = gated.store.get(file)
+def _removal(
+    gated: GatedStore, found: MemoryFile, wish: RequestedWrite, why: ChangeReason, heard: Sources | None
+) -> WriteOutcome:
+    topic = gated.store.get(found.file)
     if wish.before is None or topic is None:
         raise DiskError(str(wish.path), "does not exist, so there is nothing to remove", "look up its name in the index")
     if heard is not None and not may_remove(topic, heard):
         why = with_source(why, find_origin(topic.description, heard))
-    done = gated.drop(file, why=why, expected=wish.before)
+    done = gated.drop(found.file, why=why, expected=wish.before)
     if isinstance(done, Proposed):
         return _waits(done, wish)
     said = f"Removed the memory {topic.name!r}: {wish.path} is in the trash, and its line in {INDEX} was removed."
-    return WriteOutcome(said, f"Removed memory: {topic.name}. To undo, run `lamina memory restore`.")
+    back = restore_command(topic, team=found.scope == "team")
+    return WriteOutcome(said, f"Removed memory: {topic.name}. To undo, run `{back}`.")
 
 
 def _log(

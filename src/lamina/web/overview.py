@@ -166,7 +166,7 @@ def _saving(site: Site, words: Words, asked: Period) -> Html:
         if saved is not None:
             change, amounts, spread = saving_words(saved, texts)
             sentence = words("saving.sentence", change=change, amounts=amounts, spread=spread)
-        policy = words("saving.policy", policy=job.policies[0], calls=f"{report.calls:,}")
+        policy = words("saving.policy", policy=job.policies[0], n=report.calls)
         bill = recorded_bill(report, texts)
         lines = [
             tag("p", {"id": "saved"}, sentence),

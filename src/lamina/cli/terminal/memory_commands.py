@@ -31,6 +31,8 @@ def remember(chat: Chat, rest: str) -> None:
 
 def remove(chat: Chat, rest: str) -> None:
     """Move one memory to the trash."""
+    from ...memory.store.topic import restore_command
+
     with chat.memory_source.open() as memory:
         topic = memory.get(rest) if rest else None
         if topic is None:
@@ -42,7 +44,7 @@ def remove(chat: Chat, rest: str) -> None:
             chat.screen.say(asked, "red", name=rest)
             return
         memory.remove(topic.file)
-    chat.screen.say("Moved {name!r} to the trash. `lamina memory restore {name}` brings it back.", name=topic.name)
+    chat.screen.say("Moved {name!r} to the trash. `{command}` brings it back.", name=topic.name, command=restore_command(topic))
 
 
 def forget(chat: Chat, rest: str) -> None:

@@ -144,9 +144,7 @@ CHINESE: dict[str, str] = {
     "Usage: {usage}": "用法：{usage}",
     "Usage: /remove NAME. Use /memory to list them.": "用法：/remove NAME。用 /memory 列出所有记忆。",
     "Memory {name!r} not found. Use /memory to list them.": "没有找到记忆 {name!r}。用 /memory 列出所有记忆。",
-    "Moved {name!r} to the trash. `lamina memory restore {name}` brings it back.": (
-        "已把 {name!r} 移到回收站。`lamina memory restore {name}` 可以恢复。"
-    ),
+    "Moved {name!r} to the trash. `{command}` brings it back.": "已把 {name!r} 移到回收站。`{command}` 可以恢复。",
     "Remove it permanently?": "永久删除吗？",
     "Nothing found.": "没有找到。",
     "No memories here yet.": "这里还没有记忆。",

@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+import shlex
 import unicodedata
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -58,6 +59,12 @@ class Topic(msgspec.Struct, frozen=True):
     fields: dict[str, Any] = {}
     modified: float = 0.0
     problems: tuple[str, ...] = ()
+
+
+def restore_command(topic: Topic, *, team: bool = False) -> str:
+    """Return the command that brings a removed memory back. It names the memory: another one may take its file."""
+    team = team or topic.file.startswith("team/")
+    return f"lamina memory restore {shlex.quote(f'team/{topic.name}' if team else topic.name)}"
 
 
 def read_topic(file: str, text: str, mtime: float) -> Topic:

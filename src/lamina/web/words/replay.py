@@ -148,7 +148,10 @@ WORDS: dict[str, tuple[str, str]] = {
     ),
     "saving.start": ("Find out", "计算"),
     "saving.again": ("Play the new ones", "重放新会话"),
-    "saving.policy": ("Policy {policy}: {calls} calls compared.", "策略 {policy}：比较了 {calls} 次调用。"),
+    "saving.policy": (
+        "Policy {policy}: {n} call compared.|Policy {policy}: {n} calls compared.",
+        "策略 {policy}：比较了 {n} 次调用。",
+    ),
     **{f"report.{key}": (text, CHINESE[key]) for key, text in ENGLISH.items()},
     "report.zone": ("your time", "当地时间"),
     "report.day": ("{d} {month}", "{month}{d}日"),
