@@ -127,6 +127,19 @@ def test_both_readmes_name_the_same_commands() -> None:
     assert english == chinese
 
 
+def test_both_readmes_state_the_same_figures() -> None:
+    """Money and shares anywhere, and every number in the columns of results. Other numbers may be words."""
+
+    def figures(readme: str) -> tuple[list[str], list[list[str]]]:
+        text = (ROOT / readme).read_text("utf-8")
+        results = [line.split("|")[2:-1] for line in text.splitlines() if line.startswith("|") and "bench/" in line.split("|")[-2]]
+        return re.findall(r"\$\d[\d.,]*\d|\d[\d.,]*%", text), [re.findall(r"\d[\d.,]*", " ".join(cells)) for cells in results]
+
+    english, chinese = map(figures, READMES)
+    assert english == chinese
+    assert len(english[1]) > 3
+
+
 def test_both_readmes_lead_to_the_same_pages() -> None:
     english, chinese = (
         {link["target"].split("#")[0] for link in LINK.finditer((ROOT / readme).read_text("utf-8"))} - set(READMES)

@@ -49,11 +49,12 @@ def expand(extra: str, extras: dict[str, list[str]]) -> Iterator[str]:
             yield plain(requirement)
 
 
-def imported_by(paths: Iterable[Path]) -> set[str]:
-    """The top-level modules that any of the files imports, at whatever depth."""
+def imported_by(paths: Iterable[Path], *, at_once: bool = False) -> set[str]:
+    """The top-level modules that any of the files imports, at whatever depth; `at_once`: those that importing the file needs."""
     names = set()
     for path in paths:
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        tree = ast.parse(path.read_text("utf-8"))
+        for node in tree.body if at_once else ast.walk(tree):
             match node:
                 case ast.Import():
                     names |= {alias.name.split(".")[0] for alias in node.names}
@@ -187,6 +188,17 @@ def test_the_hosted_checks_run_the_documented_commands(jobs: dict[str, Any]) -> 
     assert runs["static"][-1] == "scripts/check static"
     assert runs["exhaustive"][-1] == "pytest -m exhaustive"
     assert jobs["windows"]["runs-on"] == "windows-latest"
+
+
+def test_the_windows_job_installs_what_every_module_imports(jobs: dict[str, Any], project: dict[str, Any], root: Path) -> None:
+    [install] = [step["run"] for step in jobs["windows"]["steps"] if step.get("run", "").startswith("pip install")]
+    named = re.fullmatch(r'pip install "?\.(?:\[(?P<extras>[\w,]+)\])?"?', install)
+    assert named is not None
+    extras = named["extras"].split(",") if named["extras"] else []
+    installed = BASE | {package for extra in extras for package in expand(extra, project["optional-dependencies"])}
+    # The job leaves lamina.testing out, which needs pytest.
+    modules = [path for path in (root / "src" / "lamina").rglob("*.py") if "testing" not in path.relative_to(root).parts]
+    assert third_party(imported_by(modules, at_once=True), root) - importable(installed) == set()
 
 
 def test_a_commit_is_checked_with_local_tools_only(root: Path) -> None:
