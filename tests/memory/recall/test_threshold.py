@@ -47,6 +47,14 @@ def test_a_rare_pair_of_words_still_fits_in_a_large_store() -> None:
     assert fitting([*FILLER, BACKUP, DEPLOY], "When do the database backups run?") == ["backup.md"]
 
 
+@pytest.mark.spec("Q1")
+def test_in_a_large_store_a_few_words_fit_by_one_rare_word_of_the_name() -> None:
+    large = [*FILLER, DEPLOY, SearchDocument("coffee.md", "coffee-budget", "The office spends 120 euros on coffee")]
+    assert fitting(large, "how much coffee may we order?") == ["coffee.md"]
+    assert fitting(large, "Summarise chapter three, translate it into Polish and mention that the author drank coffee") == []
+    assert fitting([*large[-2:]], "how much coffee may we order?") == []
+
+
 def test_a_message_of_a_few_words_is_one_sentence() -> None:
     assert fitting([BACKUP, DEPLOY, NOTES], "Can we deploy this? Tomorrow, Friday?") == ["deploy.md"]
 

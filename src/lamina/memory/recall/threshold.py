@@ -2,9 +2,10 @@
 
 In doubt a memory is left out, and finding none is fine. A memory fits if one sentence of the message passes two tests. The
 first counts words: the memory's name and description cover at least two words of the sentence, in any language, or one that
-is the memory's whole name or the whole question. The second asks whether chance explains the match. Rare words are stronger
-evidence than common ones; a long sentence, a message of many sentences and a store of many memories make chance matches
-likelier. `bench/find.py` measures both, with the messages used for tuning and with others. Pure.
+is the memory's whole name or the whole question. In a large store, a message of a few words needs fewer. The
+second asks whether chance explains the match. Rare words are stronger evidence than common ones; a long sentence, a message
+of many sentences and a store of many memories make chance matches likelier. `bench/find.py` measures both, with the messages
+used for tuning and with others. Pure.
 """
 
 from __future__ import annotations
@@ -21,6 +22,11 @@ from .rank import Ranked, cut_question, query_terms
 
 # Two words of a sentence in a memory's name or description. One is chance: "test" is in half of all messages.
 ENOUGH = 2.0
+# A message of a few terms seldom shares two: "plan my Tuesday". A word of the name is then enough in a store that is large
+# enough to tell rare words from common ones; the test of chance still applies.
+ENOUGH_FOR_FEW = 1.5
+FEW_TERMS = 4
+MANY_MEMORIES = 500
 # A word found only in the body is a weaker sign than one in the name or description.
 BODY_SHARE = 0.5
 # A name is chosen to be found by: a word of it counts for half a word more, the whole name for one more.
@@ -90,6 +96,11 @@ class _Message(NamedTuple):
     memories: int
     weak: Set[str]
 
+    def enough(self) -> float:
+        """Return how many words a memory must share with a sentence."""
+        few = len(self.sentences) == 1 and len(self.sentences[0]) <= FEW_TERMS
+        return ENOUGH_FOR_FEW if few and self.memories >= MANY_MEMORIES else ENOUGH
+
     def needed(self, at: int) -> float:
         """Return how unlikely a match of this sentence must be. People ask before what they paste, or behind it."""
         total = len(self.sentences)
@@ -106,7 +117,7 @@ def clear_fits(message: str, ranked: Sequence[Ranked], names: Sequence[str], mem
     asked = _Message(_sentences(message), max(memories, FEW_MEMORIES), weak)
     fits = [ClearFit(each, _best(asked, each, name)) for each, name in zip(ranked, names, strict=True)]
     best = max((fit.words for fit in fits), default=0.0)
-    good = [fit for fit in fits if fit.words >= max(ENOUGH, OF_BEST * best)]
+    good = [fit for fit in fits if fit.words >= max(asked.enough(), OF_BEST * best)]
     return sorted(good, key=lambda fit: -fit.words)
 
 
@@ -134,7 +145,11 @@ def _best(asked: _Message, each: Ranked, name: str) -> float:
             return max(count, ENOUGH)
         named = 0.0 if not telling else WHOLE_NAME if set(terms(name)) <= set(sentence) else IN_NAME
         total = count + named + BODY_SHARE * _count(beside, asked.weak)
-        if total >= ENOUGH and total > best and _surprise(sentence, matched, beside, each, asked.memories) >= asked.needed(at):
+        if (
+            total >= asked.enough()
+            and total > best
+            and _surprise(sentence, matched, beside, each, asked.memories) >= asked.needed(at)
+        ):
             best = total
     return best
 
