@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -82,21 +82,26 @@ def test_a_missing_package_costs_one_sentence_and_no_result(
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A package with vectors of two dimensions for a few words."""
     pytest.importorskip("numpy")
-    tokenizers = pytest.importorskip("tokenizers")
+    pytest.importorskip("tokenizers")
     base = tmp_path / "packages" / "wordllama"
     for directory in ("weights", "tokenizers"):
         (base / directory).mkdir(parents=True)
     (base / "__init__.py").write_text("raise ImportError('the code of the package is not needed')")
-    model = tokenizers.models.WordLevel({word: at for at, word in enumerate(WORDS)}, unk_token="[UNK]")
-    made = tokenizers.Tokenizer(model)
+    write_vectors(base, WORDS)
+    monkeypatch.syspath_prepend(str(tmp_path / "packages"))
+    return base
+
+
+def write_vectors(base: Path, words: Mapping[str, tuple[float, float]]) -> None:
+    import tokenizers
+
+    made = tokenizers.Tokenizer(tokenizers.models.WordLevel({word: at for at, word in enumerate(words)}, unk_token="[UNK]"))
     made.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
     made.save(str(base / encoders.STATIC_FILES[2]))
-    data = struct.pack(f"<{2 * len(WORDS)}e", *(number for vector in WORDS.values() for number in vector))
-    about = json.dumps({"embedding.weight": {"dtype": "F16", "shape": [len(WORDS), 2], "data_offsets": [0, len(data)]}}).encode()
+    data = struct.pack(f"<{2 * len(words)}e", *(number for vector in words.values() for number in vector))
+    about = json.dumps({"embedding.weight": {"dtype": "F16", "shape": [len(words), 2], "data_offsets": [0, len(data)]}}).encode()
     (base / encoders.STATIC_FILES[1]).write_bytes(len(about).to_bytes(8, "little") + about + data)
-    monkeypatch.syspath_prepend(str(tmp_path / "packages"))
     encoders._static.cache_clear()
-    return base
 
 
 @pytest.mark.usefixtures("package")
@@ -197,13 +202,39 @@ def test_a_damaged_file_of_vectors_is_made_anew(tmp_path: Path, damage: bytes | 
     assert path.read_bytes() == whole
 
 
-@pytest.mark.parametrize("kind", ["gone", "cut", "scribbled"])
+@pytest.mark.usefixtures("package")
+@pytest.mark.parametrize(("line", "field"), [(0, 2), (1, 4)], ids=["of the store", "of a memory"])
+@pytest.mark.parametrize("stored", ["", "AAAA", "AAAAAAAA", 7])
+def test_a_damaged_line_of_vectors_is_made_anew(tmp_path: Path, line: int, field: int, stored: object) -> None:
+    with opened(tmp_path, "static") as memory:
+        fill(memory)
+        before = [(each.topic.name, each.score) for each in memory.recall("automobile")]
+        path = memory.path / FILE.format("static")
+    whole = path.read_bytes()
+    rows = [json.loads(row) for row in whole.splitlines()]
+    rows[line][field] = stored
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    with opened(tmp_path, "static") as memory:
+        assert [(each.topic.name, each.score) for each in memory.recall("automobile")] == before
+    assert sorted(path.read_bytes().splitlines()) == sorted(whole.splitlines())
+
+
+def test_vectors_of_a_package_with_more_words_are_made_anew(tmp_path: Path, package: Path) -> None:
+    with opened(tmp_path, "static") as memory:
+        fill(memory)
+    write_vectors(package, {**WORDS, "vehicle": (1, 0)})
+    with opened(tmp_path, "static") as memory:
+        assert memory.recall("vehicle")[0].topic.name == "parking"
+
+
+@pytest.mark.parametrize("kind", ["gone", "cut", "scribbled", "empty"])
 def test_a_package_without_its_weights_costs_one_sentence(tmp_path: Path, package: Path, kind: str) -> None:
     weights = package / encoders.STATIC_FILES[1]
     data = weights.read_bytes()
     weights.unlink()
     if kind != "gone":
-        weights.write_bytes(data[:-3] if kind == "cut" else b"\xff" * 100)
+        empty = (2).to_bytes(8, "little") + b"{}"
+        weights.write_bytes({"cut": data[:-3], "scribbled": b"\xff" * 100, "empty": empty}[kind])
     with opened(tmp_path, "static") as memory:
         fill(memory)
         assert [each.topic.name for each in memory.recall("car")] == ["parking"]
@@ -213,6 +244,7 @@ def test_a_package_without_its_weights_costs_one_sentence(tmp_path: Path, packag
 
 class Server(ThreadingHTTPServer):
     answer: Any = None
+    dimensions = 2
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -220,7 +252,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        rows = [{"index": at, "embedding": _vector(text)} for at, text in enumerate(asked["input"])]
+        rows = [
+            {"index": at, "embedding": [*_vector(text), 0, 0][: self.server.dimensions]} for at, text in enumerate(asked["input"])
+        ]
         answer = self.server.answer if self.server.answer is not None else {"data": rows[::-1]}
         data = json.dumps(answer).encode()
         self.send_response(200)
@@ -258,3 +292,15 @@ def test_a_server_encodes_memories_and_questions(tmp_path: Path, server: Server)
             assert [each.topic.name for each in memory.recall("car")] == ["parking"]
     assert all(notice.startswith("Memories are compared by words only: http://127.0.0.1") for notice in memory.notices)
     assert memory.notices
+
+
+def test_a_server_with_vectors_of_another_size_encodes_all_memories_again(tmp_path: Path, server: Server) -> None:
+    url = f"http://127.0.0.1:{server.server_port}/v1"
+    with opened(tmp_path, "endpoint", embeddings_url=url, embeddings_model="m") as memory:
+        fill(memory)
+        assert memory.recall("automobile")[0].topic.name == "parking"
+    for server.dimensions in (3, 4):
+        with opened(tmp_path, "endpoint", embeddings_url=url, embeddings_model="m") as memory:
+            memory.save(f"more-{server.dimensions}", description="soup", body="soup")
+            assert [each.why for each in memory.recall("automobile")][:1] == ["similar in meaning"]
+            assert memory.notices == ()

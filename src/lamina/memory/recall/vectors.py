@@ -1,16 +1,18 @@
 """The vectors of a directory's memories, in a file per encoder next to the journal, and the memories closest to a question.
 
 The first line of a file says what made the vectors; each further line has those of one memory, valid for exactly the file (time,
-size, inode) they were made from. A save appends a line. The next search encodes missing and changed memories. A file that is
-missing, damaged, or of another encoder is made anew. Vectors are stored as bytes and compared after subtracting their mean: what
-all memories of a store share tells none of them apart. An encoder may give several vectors for a memory; the closest counts.
+size, inode) they were made from. A save appends a line. The next search encodes missing and changed memories. Each line has a
+checksum: a damaged line counts as missing. A file that is missing, or of another encoder, is made anew. Vectors are stored as
+bytes and compared after subtracting their mean: what all memories of a store share tells none of them apart. An encoder may give
+several vectors for a memory; the closest counts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
+from zlib import crc32
 
 import msgspec
 
@@ -30,7 +32,7 @@ MOST_BYTES = 1 << 30
 GROWTH = 2
 # A save makes the vectors of all memories if there are none yet and the memories are few. Otherwise the next search does.
 MOST_AT_SAVE = 50
-_VERSION = 2
+_VERSION = 3
 
 Texts = Callable[[Sequence[TopicHeader]], Sequence[str]]
 
@@ -40,6 +42,14 @@ class _Head(msgspec.Struct, array_like=True):
     encoder: str
     fitted: bytes
     fitted_with: int  # the number of memories
+    check: int
+
+    @classmethod
+    def of(cls, encoder: Encoder, fitted: bytes, fitted_with: int) -> Self:
+        return cls(_VERSION, encoder.name, fitted, fitted_with, crc32(fitted))
+
+    def is_of(self, encoder: Encoder) -> bool:
+        return (self.version, self.encoder, self.check) == (_VERSION, encoder.name, crc32(self.fitted))
 
 
 class _Row(msgspec.Struct, array_like=True, gc=False):
@@ -48,6 +58,7 @@ class _Row(msgspec.Struct, array_like=True, gc=False):
     size: int
     inode: int
     data: bytes  # one byte per dimension, vector by vector
+    check: int
 
     def is_of(self, header: TopicHeader) -> bool:
         return (self.mtime_ns, self.size, self.inode) == (header.mtime_ns, header.size, header.inode)
@@ -65,7 +76,7 @@ class VectorTable:
         self._forget()
 
     def _forget(self) -> None:
-        self._head = _Head(_VERSION, self.encoder.name, b"", 0)
+        self._head = _Head.of(self.encoder, b"", 0)
         self._rows: dict[str, _Row] = {}
         self._inode = self._end = self._stored = 0  # of the file as read; the number of its lines
 
@@ -74,11 +85,13 @@ class VectorTable:
         whole = self._read(root) if self._matrix is None or self._missing(new) else True
         count = len(headers)
         if not self._rows or not self._head.fitted_with <= GROWTH * count <= GROWTH * GROWTH * self._head.fitted_with:
-            head = _Head(_VERSION, self.encoder.name, self.encoder.fit(texts(headers)), count)
+            head = _Head.of(self.encoder, self.encoder.fit(texts(headers)), count)
             if head.fitted != self._head.fitted:
                 self._rows = {}
             self._head, whole, new = head, False, headers
         made = self._encoded(self._missing(new), texts)
+        if self._has_other_sizes(made):
+            made, whole = self._encoded(headers, texts), False
         self._rows |= {row.file: row for row in made}
         if not whole or self._stored + len(made) > GROWTH * max(count, MOST_AT_SAVE):
             self._rows = {header.file: self._rows[header.file] for header in headers}
@@ -103,6 +116,11 @@ class VectorTable:
         rows = self._rows
         return [each for each in headers if (row := rows.get(each.file)) is None or not row.is_of(each)]
 
+    def _has_other_sizes(self, made: Sequence[_Row]) -> bool:
+        """Tell whether a server gives vectors of another size than those in the file."""
+        known = next(iter(self._rows.values()), None)
+        return bool(made) and known is not None and self.encoder.dimensions is None and len(known.data) != len(made[0].data)
+
     def _encoded(self, headers: Sequence[TopicHeader], texts: Texts) -> list[_Row]:
         import numpy as np
 
@@ -114,7 +132,7 @@ class VectorTable:
         made, at = list[_Row](), 0
         for header, some in zip(headers, parts, strict=True):
             data = rows[at : at + len(some)].tobytes()
-            made.append(_Row(header.file, header.mtime_ns, header.size, header.inode, data))
+            made.append(_Row(header.file, header.mtime_ns, header.size, header.inode, data, crc32(data)))
             at += len(some)
         return made
 
@@ -133,7 +151,7 @@ class VectorTable:
         try:
             if not self._end:
                 self._head = msgspec.json.decode(lines.pop(0), type=_Head)
-                if (self._head.version, self._head.encoder) != (_VERSION, self.encoder.name):
+                if not self._head.is_of(self.encoder):
                     raise msgspec.DecodeError
         except (msgspec.DecodeError, UnicodeDecodeError):
             self._forget()
@@ -143,6 +161,8 @@ class VectorTable:
         for line in filter(None, lines):
             try:
                 row = decode(line)
+                if row.check != crc32(row.data):
+                    raise msgspec.DecodeError
                 self._rows[row.file] = row
             except (msgspec.DecodeError, UnicodeDecodeError):
                 whole = False
