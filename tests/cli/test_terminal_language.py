@@ -7,6 +7,7 @@ import os
 import re
 from pathlib import Path
 from string import Formatter
+from typing import get_args
 
 import pytest
 from prompt_toolkit.utils import get_cwidth
@@ -19,6 +20,8 @@ from lamina.cli.terminal.line_templates import LINES
 from lamina.cli.terminal.loop import CUT_OFF, LEAVE
 from lamina.cli.terminal.screen import wrap_text
 from lamina.cli.terminal.texts import CHINESE, Language, detect_language, locale_language, translate, translate_line
+from lamina.cli.terminal.turn_display import PAUSED
+from lamina.core.budget import What
 
 TELLERS = {"say", "text", "tell"}
 # Keys that the code passes by name, not as a literal.
@@ -28,6 +31,7 @@ NAMED = {
     *KEYS,
     *MODE_WORDS.values(),
     *(command.about for command in COMMANDS.values()),
+    *PAUSED.values(),
     *(UNFINISHED, LEAVE, CUT_OFF, REFUSED, OFFLINE),
 }
 
@@ -53,6 +57,11 @@ def test_every_text_of_the_chat_has_a_translation_with_the_same_fields(root: Pat
     assert missing == set()
     for english, chinese in CHINESE.items():
         assert fields(chinese) - {"n", "m"} <= fields(english), english
+
+
+def test_each_limit_of_the_budget_has_its_text_in_the_status_line() -> None:
+    assert set(PAUSED) == set(get_args(What))
+    assert not any("dollar" in text for text in PAUSED.values()), "who pays a subscription sees none"
 
 
 @pytest.mark.parametrize(

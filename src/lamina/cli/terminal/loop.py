@@ -36,7 +36,7 @@ from .input_line import ChatCompleter, ChatHistory, PlainLine, PromptLine, suppr
 from .questions import PermissionQuestions, Questions, settle_includes, settle_settings
 from .screen import Screen, Style
 from .texts import detect_language, translate_line
-from .turn_display import NO_WORK, TurnDisplay, describe_status, describe_work, fit_parts
+from .turn_display import NO_WORK, PAUSED, TurnDisplay, describe_status, describe_work, fit_parts
 
 # Typed alone, these leave the chat, as in a shell.
 LEAVING = frozenset(("exit", "quit", ":q", "退出"))
@@ -299,7 +299,7 @@ class Chat:
         dollars, beside = tally.dollars, session.status.side_cost.usd
         spent = dollars + beside if dollars is not None and beside is not None else dollars
         text, out = self.screen.text, session.status.budget_exhausted
-        resting = text("paused until tomorrow ({why})", why=out) if out else text(NO_WORK)
+        resting = text(PAUSED[out] if out else NO_WORK)
         states = agent.agents.states if agent.agents is not None else ()
         jobs = describe_work(session.status.background_jobs, states)
         work = ", ".join(translate_line(self.screen.language, job) for job in jobs) or resting

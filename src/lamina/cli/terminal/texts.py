@@ -94,7 +94,9 @@ CHINESE: dict[str, str] = {
     "mode {mode}": "模式 {mode}",
     "background: {work}": "后台：{work}",
     "none": "无",
-    "paused until tomorrow ({why})": "暂停到明天（{why}）",
+    "paused until tomorrow (number of calls)": "暂停到明天（调用次数已用完）",
+    "paused until tomorrow (tokens)": "暂停到明天（词元已用完）",
+    "paused until tomorrow (cost)": "暂停到明天（费用额度已用完）",
     # Questions
     "Please answer y or n.": "请回答 y 或 n。",
     "y yes": "y 同意",

@@ -34,6 +34,12 @@ RETRYING = "waiting to try again"
 # Characters kept of a running command's output: more than its last lines can hold on a wide screen.
 TAIL = 4_000
 NO_WORK = "none"
+# Why background work is paused, by the limit that is used up.
+PAUSED = {
+    "calls": "paused until tomorrow (number of calls)",
+    "tokens": "paused until tomorrow (tokens)",
+    "dollars": "paused until tomorrow (cost)",
+}
 # Tools whose results are described by the chat; the result of another one is what the tool returned.
 COUNTED = frozenset({"Read", "Write", "Edit", "Grep", "Glob", "Agent"})
 # Returns one of the chat's texts in the language of the conversation.
