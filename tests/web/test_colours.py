@@ -21,7 +21,7 @@ TEXT, GRAPHICS = 4.5, 3.0
 
 def colours(sheet: str, theme: int) -> dict[str, str]:
     """Return the custom properties of a sheet in a theme: 0 is light, 1 is dark."""
-    found = re.findall(r"--([\w-]+):\s*light-dark\((#\w{6}),\s*(#\w{6})\)", sheet)
+    found = re.findall(r"(?:--|\.)([\w-]+)(?:[^{};]*\{ --k)?:\s*light-dark\((#\w{6}),\s*(#\w{6})\)", sheet)
     return {name: both[theme] for name, *both in found}
 
 
@@ -41,6 +41,7 @@ def _luminance(colour: str) -> float:
 def test_texts_and_drawings_have_the_contrast_that_the_guidelines_ask_for(theme: int) -> None:
     assert round(contrast("#000000", "#ffffff"), 2) == 21
     of_page = colours((STATIC / "lamina.css").read_text("utf-8"), theme)
+    assert sum(bool(DRAWN.fullmatch(name)) for name in of_page) == 15
     pairs = {(text, ground): TEXT for text in TEXTS for ground in GROUNDS}
     pairs |= {(name, f"{name}-bg"): TEXT for name in ("bad", "good", "warn")}
     pairs |= {("paper", "ink"): TEXT, ("ink", "warn-bg"): TEXT, ("soft", "warn-bg"): TEXT, ("link", "warn-bg"): TEXT}

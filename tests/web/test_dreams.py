@@ -86,12 +86,12 @@ def test_a_dream_that_only_proposes_is_told_as_a_proposal_and_withdrawn(served: 
     assert post(served, "/changes/dreams/start", place=place(home)).status_code == 200
     dream = ended(served)
     shown = get(served, dream["url"]).text
-    for words in ("2 memories would become one", "waits for your approval", "<b>1</b>", ">Withdraw</button>"):
+    for words in ("2 memories would become one", "waits for your approval", "<dd>1 <small>", ">Withdraw</button>"):
         assert words in shown, words
     done = post(served, "/changes/dreams/undo", place=place(home), dream=dream["id"])
     assert done.json()["message"] == "1 proposal withdrawn."
     shown = get(served, dream["url"]).text
-    for words in ("became one", "undo-dream", "Withdraw", "<b>1</b>"):
+    for words in ("became one", "undo-dream", "Withdraw", "<dd>1 <small>"):
         assert words not in shown, words
     assert "not applied" in shown
     assert "1 proposal decided" in get(served, "/dreams").text

@@ -62,6 +62,8 @@ def test_what_changed_before_the_stream_began_is_shown(tmp_path: Path, watched: 
         assert held
         held[0].continue_()
         expect(page.locator(".scrub")).to_have_attribute("max", str(count + 1))
+        expect(page.locator("#req")).to_have_attribute("data-number", str(count + 1))
+        page.wait_for_selector("#blocks:not([aria-busy])")
         path.unlink()
         notice = page.locator("#main .notice")
         expect(notice).to_contain_text("This session is no longer on disk.")

@@ -78,25 +78,25 @@ def test_a_chosen_session_is_replayed_while_the_page_watches_and_saved_as_one_fi
     page.keyboard.press("Enter")
     save = page.locator("a[download]")
     save.wait_for()
-    expect(page.locator(".diffs dt").first).to_have_text("Lamina")
-    assert page.locator(".wide-table").first.locator("tbody tr").count() == 6
+    expect(page.locator(".figs dt").first).to_have_text("Lamina")
+    assert page.locator(".data").first.locator("tbody tr").count() == 6
     assert page.locator(".steps polyline.p0").count() == 1, "the recording in grey"
     expect(page.locator(".steps h3")).to_have_text("<b>Session 0</b>")
     for width in (1_400, 360):
         page.set_viewport_size({"width": width, "height": 800})
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert (bad_contrast(page), small_or_unnamed(page)) == ([], [])
-    table = page.locator(".diffs").inner_text()
+    table = page.locator(".figs").inner_text()
     with page.expect_download() as started:
         save.click()
     page.reload()
-    assert page.locator(".diffs").inner_text() == table, "a run is kept"
+    assert page.locator(".figs").inner_text() == table, "a run is kept"
     text = Path(started.value.path()).read_text("utf-8")
     assert text.startswith(BEGINNING)
     assert "<script" not in text
     page.goto("about:blank")
     page.set_content(text)
-    assert page.locator(".diffs").inner_text() == table, "the file has the same parts"
+    assert page.locator(".figs").inner_text() == table, "the file has the same parts"
     assert page.locator(".steps polyline").count() == 5
 
 

@@ -168,7 +168,7 @@ def differences(report: ReplayReport, texts: ReportWords = IN_ENGLISH) -> Html:
     colours = colours_of(report)
     found = [(name, saving(report.played, name, texts.billing)) for name in named_rows(report) if name != RECORDED]
     made = [_difference(name, colours[name], saved, texts) for name, saved in found if saved is not None]
-    return tag("dl", {"class": "diffs"}, made) if made else join(())
+    return tag("dl", {"class": "figs"}, made) if made else join(())
 
 
 def recorded_bill(report: ReplayReport, texts: ReportWords = IN_ENGLISH) -> str:
@@ -345,9 +345,9 @@ def _table(label: str, head: Iterable[str], rows: Iterable[Sequence[Child]]) -> 
     body = [
         tag("tr", None, tag("th", {"scope": "row"}, first), [tag("td", None, cell) for cell in others]) for first, *others in rows
     ]
-    table = tag("table", None, tag("thead", None, tag("tr", None, titles)), tag("tbody", None, body))
+    table = tag("table", {"class": "data"}, tag("thead", None, tag("tr", None, titles)), tag("tbody", None, body))
     # A wide table scrolls in itself, also by keyboard.
-    return tag("div", {"class": "wide-table", "tabindex": 0, "role": "group", "aria-label": label}, table)
+    return tag("div", {"class": "scroll-x", "tabindex": 0, "role": "group", "aria-label": label}, table)
 
 
 def _list(sentences: Sequence[str]) -> Html:

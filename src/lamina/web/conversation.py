@@ -65,8 +65,8 @@ def panel(words: Words, request: Request, opened: OpenSession) -> Html:
     )
     form = tag(
         "form",
-        {"class": "filter", "id": "filter"},
-        tag("input", {"type": "hidden", "name": "r", "value": asked.get("r")}) if asked.get("r") else None,
+        {"class": "filter", "id": "filter", "data-find": "conv-count conv-turns", "data-keep": True},
+        tag("input", {"type": "hidden", "name": "r", "value": asked.get("r")}),
         only if failed else None,
         search_box(words, name="find", value=wanted, label=words("conversation.filter")),
     )
@@ -74,7 +74,7 @@ def panel(words: Words, request: Request, opened: OpenSession) -> Html:
         "header",
         None,
         tag("h2", {"id": "hc"}, words("conversation.title")),
-        tag("span", {"class": "soft small", "role": "status"}, match),
+        tag("span", {"class": "soft small", "role": "status", "id": "conv-count"}, match),
         tag("span", {"class": "sp"}),
         form,
     )
@@ -85,9 +85,7 @@ def panel(words: Words, request: Request, opened: OpenSession) -> Html:
         "section",
         {"class": "panel conv", "aria-labelledby": "hc", "id": "conv"},
         header,
-        empty,
-        rows,
-        _pages(words, request, number, len(found)),
+        tag("div", {"id": "conv-turns"}, empty, rows, _pages(words, request, number, len(found))),
     )
 
 
@@ -240,9 +238,9 @@ def _block(shown: _Shown, record: Message, at: int, block: Block) -> Html | None
     words = shown.words
     match block:
         case Text(text=text) if record.role == "assistant":
-            return tag("li", {"class": "say"}, _text(shown, record, at, text))
+            return tag("li", {"class": "say k-assistant"}, _text(shown, record, at, text))
         case Text(text=text) if record.uuid == shown.asked:
-            return tag("li", {"class": "mine"}, _text(shown, record, at, text))
+            return tag("li", {"class": "mine k-user"}, _text(shown, record, at, text))
         case Text(text=text) if record.summary:
             return _folded(shown, record, at, "k-summary", words("conversation.summary"), text)
         case Text(text=text):

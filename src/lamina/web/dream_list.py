@@ -16,7 +16,7 @@ from ..layers.l6_dream.record import DreamRecord, DreamTurn
 from ..providers.amounts import Amount
 from .dream_data import PlaceDreams, dream_state, find_next, list_dreams
 from .html import Child, Html, bdi, cut, join, tag
-from .memory_forms import STYLES, button, change_form
+from .memory_forms import button, change_form
 from .memory_list import place_name
 from .memory_places import Place
 from .numbers import ago, amount, clock, money, parts_apart, share, tokens
@@ -64,7 +64,7 @@ def _dreams(site: Site, request: Request) -> Response:
         "background": [{"purpose": line.purpose, "model": line.model, "usd": line.usd, "time": line.time} for line in lines],
     }
     title = words("dreams.title")
-    return page(site, request, title=title, active="dreams", body=body, data=data, styles=STYLES, watch=watch)
+    return page(site, request, title=title, active="dreams", body=body, data=data, watch=watch)
 
 
 def _startable(site: Site) -> list[Place]:
@@ -146,7 +146,7 @@ def _background(site: Site, words: Words, lines: list[LedgerLine]) -> Html:
         used = spent_in(within)
         value = _cost(words, used) if dollars else words("dreams.sum", n=used.tokens)
         cells.append(figure(_purpose(words, purpose), value, words("dreams.times", n=len(within))))
-    return tag("div", {"class": "steps"}, cells)
+    return tag("dl", {"class": "figs"}, cells)
 
 
 def _cost(words: Words, spent: Spent) -> str:
@@ -193,8 +193,8 @@ def _usage(line: LedgerLine) -> Usage:
 
 
 def figure(label: str, value: str, more: Child = "") -> Html:
-    unit = (" ", tag("span", {"class": "soft small"}, more)) if more else None
-    return tag("div", None, tag("div", {"class": "l"}, bdi(label)), tag("b", None, value), unit)
+    unit = (" ", tag("small", None, more)) if more else None
+    return tag("div", None, tag("dt", None, bdi(label)), tag("dd", None, value, unit))
 
 
 def _listed(site: Site, words: Words, found: list[PlaceDreams]) -> Html:

@@ -17,7 +17,7 @@ from .diff import diff_texts, whole_text
 from .dream_data import ChangeGroup, DreamDetail, dreams_of, name_of, numbers_in, read_dream
 from .dream_list import answer, dream_amount, dream_json, figure, running_panel
 from .html import Child, Html, bdi, cut, join, tag
-from .memory_forms import STYLES, button, change_form
+from .memory_forms import button, change_form
 from .memory_list import place_name
 from .memory_places import Place
 from .numbers import absolute, length, money, tokens_apart
@@ -56,7 +56,7 @@ def _dream(site: Site, request: Request) -> Response:
         )
     )
     data = _json(place, found)
-    return page(site, request, title=title, active="dreams", body=body, data=data, styles=STYLES, watch=watch)
+    return page(site, request, title=title, active="dreams", body=body, data=data, watch=watch)
 
 
 def _head(site: Site, words: Words, place: Place, found: DreamDetail, title: str) -> Html:
@@ -95,8 +95,8 @@ def _figures(site: Site, words: Words, place: Place, found: DreamDetail) -> Html
     limits = limits_of(site.places.settings_of(place))
     more = words("dreams.of_day", usd=money(limits.dollars)) if words.billing == "list" else tokens_apart(words, record.usage)
     return tag(
-        "div",
-        {"class": "steps"},
+        "dl",
+        {"class": "figs"},
         figure(words("dreams.memories"), memories, undone),
         figure(words("dreams.facts_kept"), words("dreams.n_of", n=kept, of=f"{len(facts):,}") if facts else "–"),
         figure(words("dreams.index"), index, words("dreams.lines") if index != "–" else ""),
@@ -117,7 +117,7 @@ def _group(site: Site, words: Words, place: Place, record: DreamRecord, group: C
         shown = _two(words, group, facts) if group.merged else _one(words, group.files[0], facts)
     return tag(
         "article",
-        {"class": "ba", "id": f"change-{group.files[0].file}"},
+        {"class": "panel ba", "id": f"change-{group.files[0].file}"},
         tag(
             "header",
             None,

@@ -86,7 +86,14 @@ def _pair(site: Site, words: Words, number: int, pair: Pair) -> Html:
     ]
     return tag(
         "section",
-        {"class": "pair", "data-decide": True, "data-row": True, "tabindex": "-1", "id": f"pair-{number}", "data-conflict": True},
+        {
+            "class": "panel pair",
+            "data-decide": True,
+            "data-row": True,
+            "tabindex": "-1",
+            "id": f"pair-{number}",
+            "data-conflict": True,
+        },
         _side(site, words, pair.place, pair.left),
         _side(site, words, pair.place, pair.right),
         tag("div", {"class": "clash warn"}, words("duplicates.contradict"), tag("ul", None, clashes)) if clashes else None,

@@ -17,9 +17,6 @@ from .page import page
 from .site import Site
 from .words import Words, words_for
 
-STYLES = ("memories.css",)
-SCRIPTS = ("memories.js",)
-
 
 def routes(site: Site) -> list[Route]:
     def new(request: Request) -> Response:
@@ -38,8 +35,6 @@ def memory_page(
         active="memories",
         body=body,
         data=data,
-        scripts=SCRIPTS,
-        styles=STYLES,
         watch=watch if watch is not None else site.look("memories:"),
     )
 

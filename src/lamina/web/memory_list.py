@@ -101,7 +101,12 @@ def card_list(
         if name in ("project", "type", "by", "source", "use", "evidence", "lang")
     ]
     box = search_box(words, value=request.query_params.get("q", ""), label=words("memories.search"))
-    form = tag("form", {"class": "bar2", "action": "/memories", "id": "memory-search", "role": "search"}, box, hidden)
+    form = tag(
+        "form",
+        {"class": "bar2", "action": "/memories", "id": "memory-search", "data-find": "memory-found", "role": "search"},
+        box,
+        hidden,
+    )
     status = tag("p", {"class": "soft small", "role": "status", "id": "memory-status"}, _status(words, request, listed))
     body = tag("ul", {"class": "cards"}, cards) if cards else _nothing(words, index, request, listed)
     return tag(

@@ -1,4 +1,15 @@
-"""The frame of every view: head, navigation, search box, theme, language, keyboard help; or the view's data as JSON."""
+"""The frame of every view: head, navigation, search box, theme, language, keyboard help; or the view's data as JSON.
+
+What marks in the markup mean to static/frame.js:
+
+- forms: `data-change` is sent by script, with the secret; `data-auto` when a field changes; `data-find="ids"` while the user types, and
+  the elements with these ids are replaced by those of the answer;
+- `details[data-load]` gets its content when it is opened, `a[data-load]` on a click in place of its parent;
+- `data-keep` (with an id) stays as it is when the view is shown again; `data-live="own"` shows its changes itself;
+- `data-conflict` is replaced when a change meets another one; `data-copy` copies the address;
+- keys: `data-key` is the letter of a view after `g`, `data-hotkey` that of a button, first within its `data-decide`; `j` and `k` go
+  through `data-row`.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +62,8 @@ HATCH = tag(
         for name in ("hatch", "hatch-head")
     ],
 )
-LOGO = ("M2 15h16v3H2z", "M2 11h13v3H2z", "M2 7h9v3H2z", "M2 3h5v3H2z")
+LOGO = {"system": "M2 15h16v3H2z", "memory": "M2 11h13v3H2z", "user": "M2 7h9v3H2z", "files": "M2 3h5v3H2z"}
+STYLES = ("report.css", "lamina.css")
 
 
 def page(
@@ -63,7 +75,6 @@ def page(
     body: Html,
     data: Any = None,
     scripts: tuple[str, ...] = (),
-    styles: tuple[str, ...] = (),
     watch: Mapping[str, str] | None = None,
     status: int = 200,
 ) -> Response:
@@ -79,7 +90,7 @@ def page(
     content = tag("main", {"id": "main", "tabindex": "-1"}, notice, body)
     scriptless = tag("noscript", None, tag("p", {"class": "notice"}, words("frame.no_scripts")))
     parts = (_top(site, request, words, active), scriptless, content, _status(), _keys(words), HATCH)
-    answer = HTMLResponse(_document(words, title, join(parts), scripts, attributes, site.secret, styles), status)
+    answer = HTMLResponse(_document(words, title, join(parts), scripts, attributes, site.secret), status)
     if request.query_params.get("lang") in LANGUAGES:
         answer.set_cookie(COOKIE, words.lang, max_age=365 * 86_400, samesite="strict", httponly=True, path="/")
     return answer
@@ -156,7 +167,6 @@ def _document(
     scripts: tuple[str, ...],
     attributes: dict[str, Attribute],
     secret: str | None,
-    styles: tuple[str, ...] = (),
 ) -> str:
     head = [
         tag("meta", {"charset": "utf-8"}),
@@ -164,7 +174,7 @@ def _document(
         tag("meta", {"name": "lamina-secret", "content": secret}) if secret else None,
         tag("title", None, f"{title} · Lamina"),
         tag("link", {"rel": "icon", "href": "data:,"}),
-        [tag("link", {"rel": "stylesheet", "href": f"/static/{name}"}) for name in ("lamina.css", *styles)],
+        [tag("link", {"rel": "stylesheet", "href": f"/static/{name}"}) for name in STYLES],
         tag("script", {"src": "/static/theme.js"}),
         [tag("script", {"src": f"/static/{name}", "defer": True}) for name in ("frame.js", *scripts)] if secret else None,
     ]
@@ -179,7 +189,8 @@ def _encodable(text: str) -> str:
 
 
 def _top(site: Site, request: Request, words: Words, active: str) -> Html:
-    logo = tag("svg", {"viewBox": "0 0 20 20", "aria-hidden": "true"}, [tag("path", {"d": path}) for path in LOGO])
+    drawn = [tag("path", {"class": f"k-{kind}", "d": path}) for kind, path in LOGO.items()]
+    logo = tag("svg", {"viewBox": "0 0 20 20", "aria-hidden": "true"}, drawn)
     counts = site.counts()
     links = []
     for name, (address, key) in VIEWS.items():
@@ -200,12 +211,17 @@ def _top(site: Site, request: Request, words: Words, active: str) -> Html:
         tag("form", {"action": "/search", "role": "search", "class": "search"}, search_box(words, value=asked, key="/")),
         tag(
             "a",
-            {"class": "lang", "href": query(request, lang=other), "aria-label": words("nav.language_label"), "lang": other},
+            {
+                "class": "btn quiet lang",
+                "href": query(request, lang=other),
+                "aria-label": words("nav.language_label"),
+                "lang": other,
+            },
             words("nav.language"),
         ),
         tag(
             "button",
-            {"class": "theme", "type": "button", "aria-label": words("nav.theme")},
+            {"class": "btn quiet theme", "type": "button", "aria-label": words("nav.theme")},
             icon(MOON),
         ),
     )
@@ -230,7 +246,7 @@ def _keys(words: Words) -> Html:
     head = tag("h2", {"id": "keys-title"}, words("nav.keys"))
     return tag(
         "dialog",
-        {"id": "keys", "aria-labelledby": "keys-title"},
+        {"id": "keys", "class": "panel", "aria-labelledby": "keys-title"},
         head,
         tag("table", None, tag("tbody", None, rows)),
         tag("div", {"class": "btns"}, switch, close),

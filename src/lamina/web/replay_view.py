@@ -34,7 +34,6 @@ from .words import Words, words_for
 MOST_SESSIONS = 40
 # Sessions listed; the filter finds the others.
 LISTED = 60
-STYLES = ("report.css", "replay.css")
 
 
 def routes(site: Site) -> list[Route]:
@@ -165,11 +164,11 @@ def _choose(site: Site, request: Request) -> Response:
         "runs": [_row(site, job) for job in site.replays.list()],
     }
     watch = looked if listing.of else None
-    return page(site, request, title=words("replay.title"), active="replay", body=body, data=data, styles=STYLES, watch=watch)
+    return page(site, request, title=words("replay.title"), active="replay", body=body, data=data, watch=watch)
 
 
 def _head(words: Words) -> Html:
-    lead = tag("p", {"class": "lead"}, words("replay.lead"))
+    lead = tag("p", {"class": "soft"}, words("replay.lead"))
     return view_head(words("replay.title"), lead)
 
 
@@ -318,7 +317,7 @@ def _one(site: Site, request: Request, job: ReplayJob) -> Response:
     )
     data = _row(site, job) | {"report": report.to_json()}
     title = words("replay.title")
-    return page(site, request, title=title, active="replay", body=body, data=data, styles=STYLES, watch=watch)
+    return page(site, request, title=title, active="replay", body=body, data=data, watch=watch)
 
 
 def _times(words: Words) -> ChartWords:

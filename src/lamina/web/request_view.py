@@ -10,11 +10,12 @@ from urllib.parse import quote
 from starlette.requests import Request
 from starlette.responses import Response
 
+from ..core.errors import InputError
 from ..core.settings import Billing
 from ..providers.amounts import Amount
 from ..session.request_blocks import RequestBlock, RequestBlocks
 from ..session.window_series import KINDS, Balance, Decision, RequestPoint, Series
-from .html import Html, bdi, cut, file_name, join, tag
+from .html import Attribute, Html, bdi, cut, file_name, join, tag
 from .numbers import amount, clock, price, share, signed, tokens
 from .page import fragment, page, problem
 from .session_data import OpenSession
@@ -72,12 +73,27 @@ def panel_of(words: Words, opened: OpenSession, number: int) -> Html:
         _legend(words, series, point),
         tag(
             "div",
-            {"id": "blocks", "data-load-now": f"{base}/requests/{number}/blocks", "aria-busy": "true"},
+            {"id": "blocks", "data-blocks": f"{base}/requests/{number}/blocks", "aria-busy": "true"},
             tag("p", {"class": "soft small script"}, words("request.reading")),
         ),
         tag("p", None, tag("a", {"class": "btn sm", "href": f"{base}/requests/{number}"}, words("request.whole"))),
     )
-    return tag("section", {"class": "panel req", "aria-labelledby": "hr", "id": "req", "data-number": number}, header, body)
+    facts: dict[str, Attribute] = {"data-number": number, "data-sentence": _sentence(words, point, count), "data-keep": True}
+    return tag("section", {"class": "panel req", "aria-labelledby": "hr", "id": "req"} | facts, header, body)
+
+
+def _sentence(words: Words, point: RequestPoint, count: int) -> str:
+    """Return a request in a sentence, as the slider of the chart says it."""
+    kinds = sorted(zip(point.kinds, KINDS, strict=True), reverse=True)[:3]
+    return words(
+        "request.sentence",
+        title=words("request.title", number=f"{point.number:,}", count=f"{count:,}"),
+        time=clock(words, point.time, seconds=True),
+        tokens=tokens(point.tokens),
+        cache=words("request.from_cache", share=share(point.read, point.tokens)),
+        usd=amount(words, Amount(point.usage, point.usd)),
+        largest=", ".join(f"{words(f'kind.{kind}')} {tokens(held)}" for held, kind in kinds),
+    )
 
 
 def _total(words: Words, point: RequestPoint) -> Html:
@@ -241,7 +257,7 @@ def _legend(words: Words, series: Series, point: RequestPoint) -> Html:
             tag("span", {"class": "pc"}, share(count, point.tokens) if count else ""),
         )
         rows.append(tag("li", None, button))
-    return tag("ul", {"class": "leg", "id": "kinds", "data-most": most}, rows)
+    return tag("ul", {"class": "leg", "id": "kinds"}, rows)
 
 
 def blocks(site: Site, request: Request, opened: OpenSession) -> Response:
@@ -264,10 +280,11 @@ def blocks(site: Site, request: Request, opened: OpenSession) -> Response:
 def _blocks_of(request: Request, opened: OpenSession) -> RequestBlocks | None:
     number = request.path_params["number"]
     asked = request.query_params.get("against", "")
-    if not 1 <= number <= len(opened.series.requests):
-        return None
     against = int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 9 else None
-    return opened.requests.blocks(number, against)
+    try:
+        return opened.requests.blocks(number, against)
+    except InputError:  # there is no such request, or no longer: the file was replaced after its window was read
+        return None
 
 
 def _changes(words: Words, opened: OpenSession, found: RequestBlocks, *, short: bool) -> Html:
@@ -409,7 +426,7 @@ def whole(site: Site, request: Request, opened: OpenSession) -> Response:
         _changes(words, opened, found, short=False),
     )
     body = join((head, tag("section", {"class": "panel wide"}, difference), _all_blocks(words, opened, found)))
-    return page(site, request, title=title, active="sessions", body=body, data=found, scripts=("session.js",))
+    return page(site, request, title=title, active="sessions", body=body, data=found)
 
 
 def _all_blocks(words: Words, opened: OpenSession, found: RequestBlocks) -> Html:

@@ -114,23 +114,19 @@ def watch(site: Site, key: str) -> Any:
         return None
 
 
-def columns(series: Series, first: int = 1, billing: Billing = "list") -> dict[str, Any]:
-    """Return the requests from number `first` on as columns, which are short in JSON. Kinds that never occur are left out."""
+def columns(series: Series, billing: Billing = "list") -> dict[str, Any]:
+    """Return the requests as columns, which are short in JSON. Kinds that never occur are left out."""
     cost = _units if billing == "subscription" else _microdollars
-    points = series.requests[first - 1 :]
-    start = _since(series.requests[0].time, 0) if series.requests else 0
+    points = series.requests
+    start = _since(points[0].time, 0) if points else 0
     used = [at for at in range(len(KINDS)) if any(point.kinds[at] for point in points)]
     return {
-        "first": first,
-        "count": len(series.requests),
-        "window": series.window,
         "threshold": series.threshold,
         "turn": [point.turn for point in points],
         "start": start,
         "time": [_since(point.time, start) for point in points],
         "tokens": [point.tokens for point in points],
         "kinds": {KINDS[at]: [point.kinds[at] for point in points] for at in used},
-        "read": [point.read for point in points],
         "cost": [cost(point) for point in points],
         "units": billing == "subscription",
         "pause": [round((point.seconds_since_previous or 0) / 60) for point in points],

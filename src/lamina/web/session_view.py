@@ -17,9 +17,9 @@ from ..session.window_series import KINDS, RequestPoint, Series
 from ..sources.places import NAMES
 from ..sources.sessions import SourceSession
 from . import conversation, request_view
-from .html import Child, Html, bdi, cut, join, tag
+from .html import Attribute, Child, Html, bdi, cut, join, tag
 from .numbers import absolute, amount, at_least, clock, length, moment, parts_apart, price, share, tokens
-from .page import fragment, json_response, page, problem, view_head
+from .page import fragment, icon, json_response, page, problem, view_head
 from .session_data import Gone, OpenSession, OpenSessions, columns, watch
 from .session_list import TITLE_CHARS, address, amount_of, is_running, project_name, session_row, title_of
 from .site import Site
@@ -28,6 +28,15 @@ from .words import Words, words_for
 # Subagents that are linked, and characters of their titles.
 MOST_SUBAGENTS = 8
 LINK_CHARS = 40
+# What came while the user looked elsewhere; the script counts it.
+NEW_BELOW: dict[str, Attribute] = {
+    "type": "button",
+    "class": "btn main new-below",
+    "id": "new-below",
+    "data-count": 0,
+    "data-keep": True,
+    "hidden": True,
+}
 # Line drawings of the decisions.
 ICONS = {
     "clear": "M3 5h10M6 5V3h4v2M5 5l.6 8h4.8L11 5",
@@ -80,7 +89,8 @@ def _session(site: Site, request: Request, opened: OpenSession) -> Response:
     chosen = _chosen(request, words, series)
     body = tag(
         "div",
-        {"data-live": "own", "data-session": address(session), "data-request": chosen or None, "id": "session"},
+        {"data-live": "own", "data-session": address(session), "id": "session"},
+        _gone(words),
         _head(words, site, opened),
         _figures(words, series),
         _warnings(words, series, _subagents(site, opened)),
@@ -90,6 +100,7 @@ def _session(site: Site, request: Request, opened: OpenSession) -> Response:
             tag("div", {"class": "left"}, _chart(words, opened), conversation.panel(words, request, opened)),
             request_view.panel_of(words, opened, chosen) if chosen else None,
         ),
+        tag("button", NEW_BELOW),
     )
     return page(
         site,
@@ -114,43 +125,33 @@ def _chosen(request: Request, words: Words, series: Series) -> int:
 
 
 def _series(site: Site, request: Request, opened: OpenSession) -> Response:
-    """The data of the chart, from a request on."""
-    words, series = words_for(request), opened.series
-    asked = request.query_params.get("from", "1")
-    first = int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 9 else 1
-    if not 1 <= first <= len(series.requests) + 1:
-        first = 1
-    return json_response(columns(series, first, words.billing) | _chart_words(words, opened))
+    """The data of the chart."""
+    words = words_for(request)
+    return json_response(columns(opened.series, words.billing) | _chart_words(words, opened))
 
 
 def _chart_words(words: Words, opened: OpenSession) -> dict[str, Any]:
     series = opened.series
     limit = words("session.limit", by=series.threshold_owner, n=series.threshold) if series.threshold else ""
     return {
-        "names": {kind: words(f"kind.{kind}") for kind in KINDS},
         "limit": limit,
         "summary": words(
             "session.chart_summary", n=len(series.requests), most=tokens(_fullest(series).tokens if series.requests else 0)
         ),
-        "decisions": [
-            {
-                "request": one.request,
-                "kind": one.kind,
-                "label": request_view.decision_label(words, one),
-                "icon": ICONS[one.kind],
-                "unsure": not one.by,
-            }
-            for one in series.decisions
-            if one.kind != "spill" or one.tokens_before != one.tokens_after
-        ],
     }
+
+
+def _gone(words: Words) -> Html:
+    """The line that is shown once the file is gone: what was read stays."""
+    back = tag("a", {"href": "/sessions"}, words("frame.back"))
+    return tag("p", {"class": "notice", "id": "gone", "hidden": True}, words("session.gone"), " ", back)
 
 
 def _head(words: Words, site: Site, opened: OpenSession) -> Html:
     session, series = opened.session, opened.series
     crumb = _crumb(words, session, site.session(session.origin, session.parent) if session.parent else None)
     facts = [NAMES[session.origin], series.model, *_period(words, session.started, series, session.modified)]
-    foreign = tag("span", {"class": "ro"}, tag("i"), words("session.foreign")) if session.origin != "lamina" else None
+    foreign = tag("span", {"class": "ro"}, words("session.foreign")) if session.origin != "lamina" else None
     running = tag("span", {"class": "live"}, words("sessions.running")) if is_running(session, site.clock()) else None
     replay = tag("a", {"class": "btn main", "href": f"/replay?session={session.origin}/{session.id}"}, words("session.replay"))
     told = [tag("span", None, bdi(fact)) for fact in facts if fact]
@@ -355,8 +356,11 @@ def _chart(words: Words, opened: OpenSession) -> Html:
         None,
         tag("h2", {"id": "hw"}, words("session.window")),
         tag("span", {"class": "sp"}),
-        tag("div", {"class": "seg script", "role": "group", "aria-label": words("session.axis")}, modes),
-        tag("a", {"class": "btn sm quiet", "href": f"{base}/table", "id": "as-table"}, words("session.as_table")),
+        tag(
+            "div",
+            {"class": "seg script", "id": "axis", "data-keep": True, "role": "group", "aria-label": words("session.axis")},
+            modes,
+        ),
     )
     hint = tag(
         "span",
@@ -371,10 +375,42 @@ def _chart(words: Words, opened: OpenSession) -> Html:
         "section",
         {"class": "panel", "aria-labelledby": "hw"},
         header,
-        tag("figure", {"class": "chart", "id": "chart", "data-series": f"{base}/series"}),
-        tag("div", {"id": "table", "hidden": True, "class": "body scroll"}),
-        tag("p", {"class": "cap"}, tag("span", None, source), hint),
+        tag(
+            "figure",
+            {"class": "chart"},
+            tag("div", {"class": "lane"}, _marks(words, opened.series)),
+            tag("div", {"id": "chart", "data-series": f"{base}/series", "data-keep": True}),
+        ),
+        tag("div", {"class": "cap"}, tag("span", None, source), hint),
+        _table_below(words, base),
     )
+
+
+def _marks(words: Words, series: Series) -> list[Html]:
+    """The decisions as buttons; the script puts each above its request."""
+    made = []
+    for one in series.decisions:
+        if one.kind != "spill" or one.tokens_before != one.tokens_after:
+            label = request_view.decision_label(words, one)
+            name = words("session.before", label=label, number=one.request)
+            kind = "btn mark" if one.by else "btn mark unsure"
+            facts: dict[str, Attribute] = {
+                "type": "button",
+                "class": kind,
+                "data-select": one.request,
+                "title": name,
+                "aria-label": name,
+            }
+            made.append(tag("button", facts, icon(ICONS[one.kind]), tag("span", None, label)))
+    return made
+
+
+def _table_below(words: Words, base: str) -> Html:
+    """The numbers of the chart, read when they are unfolded; without scripts a link to them."""
+    title = words("session.as_table")
+    link = tag("noscript", None, tag("a", {"href": f"{base}/table"}, title))
+    summary = tag("summary", {"class": "script"}, title)
+    return tag("details", {"class": "unfold scroll body", "id": "as-table", "data-load": f"{base}/table"}, summary, link)
 
 
 def _table(site: Site, request: Request, opened: OpenSession) -> Response:

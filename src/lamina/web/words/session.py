@@ -97,6 +97,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "session.axis": ("Horizontal axis", "横轴"),
     "session.by_request": ("By request", "按请求"),
     "session.by_time": ("By time", "按时间"),
+    "session.before": ("{label} before request {number}", "{label}，请求 {number} 之前"),
     "session.as_table": ("Show as table", "以表格显示"),
     "session.limit": ("{by} compacts at {n}", "{by} 在 {n} 处压缩"),
     "session.chart_summary": (
@@ -119,6 +120,10 @@ WORDS: dict[str, tuple[str, str]] = {
     "session.col_tokens": ("Tokens", "词元"),
     # One request
     "request.title": ("Request {number} of {count}", "请求 {number}，共 {count} 个"),
+    "request.sentence": (
+        "{title}, {time}: {tokens} tokens, {cache}, {usd}. Largest: {largest}.",
+        "{title}，{time}：{tokens} 个词元，{cache}，{usd}。最大：{largest}。",
+    ),
     "request.turn": (", turn {turn}", "，第 {turn} 轮"),
     "request.previous": ("Previous request", "上一个请求"),
     "request.next": ("Next request", "下一个请求"),
@@ -202,21 +207,11 @@ WORDS: dict[str, tuple[str, str]] = {
     "conversation.raw": ("Show the record as JSON", "以 JSON 显示记录"),
     # Texts that scripts show
     "js.request_of": ("Request {n} of {count}", "请求 {n}，共 {count} 个"),
-    "js.at_turn": ("{time}, turn {turn}", "{time}，第 {turn} 轮"),
-    "js.from_cache": ("{share} from cache", "{share} 来自缓存"),
-    "js.tokens": ("tokens", "个词元"),
-    "js.price_unknown": ("price unknown", "价格未知"),
-    "js.units": ("{n} units", "{n} 单位"),
-    "js.largest": ("Largest: {list}.", "最大：{list}。"),
-    "js.slider": ("Request", "请求"),
+    "js.scrub": ("Request", "请求"),
     "js.range_start": ("First request shown", "显示的第一个请求"),
     "js.range_end": ("Last request shown", "显示的最后一个请求"),
     "js.pause": ("{n} min pause", "停顿 {n} 分钟"),
     "js.request_one": ("request {n}", "请求 {n}"),
-    "js.before": ("{label} before request {n}", "{label}，请求 {n} 之前"),
     "js.replaced": ("This session was replaced on disk. Showing the new one.", "此会话在磁盘上被替换，现显示新的会话。"),
-    "js.back": ("Back to the sessions", "返回会话列表"),
-    "js.gone": ("This session is no longer on disk.", "此会话已不在磁盘上。"),
     "js.new_below": ("{n} new", "{n} 条新内容"),
-    "js.show_chart": ("Show as chart", "以图形显示"),
 }
