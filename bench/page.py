@@ -96,8 +96,9 @@ def clicks(server: int, page: Page, base: str, memories: bool) -> None:
         page.goto(long, wait_until="commit")
         page.locator("#chart path.area").first.wait_for()
 
-    step(server, "the long session, first time, chart drawn", opened)
-    step(server, "the long session, again, chart drawn", opened)
+    step(server, "the long session, first time, its title", lambda: page.goto(long, wait_until="commit"), 200)
+    step(server, "... and its chart", lambda: page.locator("#chart path.area").first.wait_for())
+    step(server, "the long session, again, chart drawn", opened, 250)
     page.locator("#blocks:not([aria-busy])").wait_for(timeout=60_000)
 
     def selected() -> None:

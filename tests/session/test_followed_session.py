@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -13,7 +14,7 @@ from tests.sources import agents
 
 from lamina.core.records import Message, Record
 from lamina.core.settings import Settings
-from lamina.session.followed_session import FollowedSession
+from lamina.session.followed_session import FollowedSession, KeptWindow
 from lamina.session.window_series import window_series
 from lamina.sources import read
 from lamina.sources.places import Origin
@@ -104,3 +105,27 @@ def test_a_damaged_line_is_counted_and_hides_no_other(tmp_path: Path) -> None:
     followed.update()
     assert followed.series().skipped_lines == 1
     assert len(followed.series().requests) == 3
+
+
+@pytest.mark.parametrize("origin", list(HOMES))
+def test_a_kept_window_is_that_of_the_file_until_the_file_changes(origin: Origin, tmp_path: Path) -> None:
+    path = HOMES[origin](tmp_path, Path("/p"))
+    first = FollowedSession(path, Settings(), origin=origin)
+    assert first.keep() is None
+    first.update()
+    kept = msgspec.msgpack.decode(msgspec.msgpack.encode(first.keep()), type=KeptWindow)
+    smaller = Settings(context_window=50_000)
+    again = FollowedSession(path, smaller, origin=origin, kept=kept)
+    assert not again.update(), "nothing is read"
+    assert again.series() == window_series(read(path), smaller, origin=origin), "with the settings of now"
+    numbers = [turn.number for turn in again.series().turns]
+    assert [again.turn(number) for number in numbers] == [first.turn(number) for number in numbers]
+    data = path.read_bytes()
+    with path.open("ab") as file:
+        file.write(data.splitlines(keepends=True)[-1].replace(b"0000", b"1111"))
+    assert again.update()
+    assert again.series() == window_series(read(path), smaller, origin=origin)
+    path.write_bytes(data[: data.index(b"\n") + 1])
+    shrunk = FollowedSession(path, smaller, origin=origin, kept=kept)
+    assert shrunk.update()
+    assert shrunk.series() == window_series(read(path), smaller, origin=origin)

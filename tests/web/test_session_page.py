@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
+import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +18,7 @@ from playwright.sync_api import Browser, Page, expect
 from starlette.requests import Request
 
 from lamina.web import request_view
-from lamina.web.session_data import OpenSession
+from lamina.web.session_data import SLOW_BYTES, OpenSession
 from lamina.web.site import Site
 
 from .conftest import Watched
@@ -346,3 +348,42 @@ def test_a_request_of_a_file_that_was_replaced_meanwhile_is_missing(tmp_path: Pa
     request = Request({"type": "http", "path_params": {"number": 40}, "query_string": b"", "headers": []})
     assert request_view.blocks(site, request, opened).status_code == 404
     site.close()
+
+
+@pytest.mark.spec("V6")
+def test_a_large_session_answers_at_once_and_is_read_only_once(tmp_path: Path, watched: Watched) -> None:
+    path = make_home(tmp_path, others=0)
+    long_session(path, str(tmp_path), 2_100).write()
+    assert path.stat().st_size > SLOW_BYTES
+    with serving(tmp_path) as served:
+        get = functools.partial(httpx2.get, cookies=served.cookies(), timeout=60)
+        assert 'id="opening"' in get(served.base + ADDRESS).text, "what the index knows, while the file is read"
+        assert "2,100" in get(served.base + ADDRESS).text
+        served.site.index.use(lambda index: None)  # what is kept, is written
+    with serving(tmp_path) as served:
+        page = watched.page()
+        page.goto(served.link)
+        page.goto(f"{served.base}/sessions")
+        while served.site.index.current().of:
+            page.wait_for_timeout(50)
+        assert 'id="chart"' in httpx2.get(served.base + ADDRESS, cookies=served.cookies()).text, "nothing is read again"
+        assert served.site.windows.load(str(path)) is not None
+        with path.open("a", encoding="utf-8") as file:
+            file.write(path.read_text("utf-8").splitlines()[-1] + "\n")
+        assert served.site.windows.load(str(path)) is None, "of another version of the file"
+        page.goto(served.base + ADDRESS)
+        drawn(page)
+    assert stat.S_IMODE(os.stat(tmp_path / ".lamina" / "cache" / "sessions.sqlite").st_mode) == 0o600
+
+
+def test_a_large_session_opens_with_scripts_and_without_them(tmp_path: Path, browser: Browser) -> None:
+    path = make_home(tmp_path, others=0)
+    long_session(path, str(tmp_path), 2_100).write()
+    for scripts in (True, False):
+        with serving(tmp_path, read_only=True) as served:
+            context = browser.new_context(java_script_enabled=scripts)
+            page = context.new_page()
+            page.goto(served.link)
+            page.goto(served.base + ADDRESS)
+            expect(page.locator(".figs > div")).to_have_count(5, timeout=60_000)
+            context.close()

@@ -1,7 +1,8 @@
 """A session's file that may grow: its window over time, and any of its turns, without holding its records in memory.
 
 `update` reads what was appended since the last time. A file that shrank or was replaced is read anew. Turns are read from their places in
-the file. A line that is still being written waits for its end. Read-only.
+the file. A line that is still being written waits for its end. A window that was read before can be kept and given again, as long as
+the file is the same; it is read anew when the file changes. Read-only.
 """
 
 from __future__ import annotations
@@ -11,29 +12,44 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
+import msgspec
+
 from ..core.records import Record
 from ..core.settings import Settings
 from ..disk.transcripts.jsonl import Health
 from ..sources.places import Origin
 from ..sources.positions import START, Place, complete_end, read_placed
 from ..sources.sessions import format_of
-from .window_series import Series, WindowFold
+from .window_series import Series, WindowFold, in_force
+
+
+class KeptWindow(msgspec.Struct, frozen=True):
+    """The window of a file as it was read: for the same inode and size."""
+
+    series: Series
+    starts: list[Place]
+    end: int
+    inode: int
+    size: int
 
 
 class FollowedSession:
     """Not thread-safe. Raises OSError or DiskError if the file is gone."""
 
-    def __init__(self, path: str | os.PathLike[str], settings: Settings, *, origin: Origin = "lamina") -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], settings: Settings, *, origin: Origin = "lamina", kept: KeptWindow | None = None
+    ) -> None:
         self.path = Path(path)
         self._settings = settings
         self._origin: Origin = origin
-        self._restart()
+        self._restart(kept)
 
-    def _restart(self) -> None:
+    def _restart(self, kept: KeptWindow | None = None) -> None:
+        self._kept = kept  # in the place of the fold
         self._health = Health()
-        self._next = START  # the first line that is not read yet
-        self._stamp: tuple[int, int] | None = None  # inode and size at the last look
-        self._starts: list[Place] = []  # of each turn
+        self._next = Place(kept.end) if kept is not None else START  # the first line that is not read yet
+        self._stamp = (kept.inode, kept.size) if kept is not None else None  # at the last look
+        self._starts: list[Place] = [*kept.starts] if kept is not None else []  # of each turn
         self._added = 0  # records in the fold
         self._fold = WindowFold(self._read_again)
 
@@ -52,7 +68,7 @@ class FollowedSession:
         if end == self._next.offset and not replaced:
             return False
         # In these formats the usage of an answer may come after it, so an open answer cannot be continued.
-        if replaced or format_of(self.path) in ("codex", "pi"):
+        if replaced or self._kept is not None or format_of(self.path) in ("codex", "pi"):
             self._restart()
             self._stamp = stamp
         for place, record in read_placed(self.path, self._next, end, health=self._health):
@@ -62,7 +78,15 @@ class FollowedSession:
         self._next = Place(end)
         return True
 
+    def keep(self) -> KeptWindow | None:
+        """Return the window as it was read, None before that."""
+        if self._stamp is None:
+            return None
+        return self._kept or KeptWindow(self.series(), self._starts, self._next.offset, *self._stamp)
+
     def series(self) -> Series:
+        if self._kept is not None:
+            return in_force(self._kept.series, self._settings, self._origin)
         return self._fold.series(self._settings, origin=self._origin, skipped_lines=self._health.skipped)
 
     def turn(self, number: int) -> list[Record]:

@@ -194,19 +194,15 @@ class WindowFold:
 
     def series(self, settings: Settings, *, origin: Origin = "lamina", skipped_lines: int = 0) -> Series:
         points, surprises = self._points()
-        model = points[-1].model if points else ""
-        most = max((point.tokens for point in points), default=0)
-        head = points[-1].kinds[AT["system"]] + points[-1].kinds[AT["tools"]] if points else 0
-        window, source = window_of(model, settings, most)
-        return Series(
+        made = Series(
             requests=points,
             decisions=list_decisions(points, self.marks, surprises, origin),
             turns=tuple(turn.row(points) for turn in self.turns),
-            model=model,
-            window=window,
-            threshold=_threshold(model, window, settings, origin, head),
+            model=points[-1].model if points else "",
+            window=0,
+            threshold=None,
             threshold_owner=NAMES[origin],
-            window_source=source,
+            window_source="",
             skipped_lines=skipped_lines,
             estimated=not any(point.reported for point in points),
             beside=len(self._beside),
@@ -214,6 +210,7 @@ class WindowFold:
             beside_usage=sum((usage for _, usage in self._beside.values()), Usage()),
             short_outputs=sum(request.short_output for request in self._requests),
         )
+        return in_force(made, settings, origin)
 
     def _points(self) -> tuple[tuple[RequestPoint, ...], list[int]]:
         split, found, surprises = Split(), list[RequestPoint](), list[int]()
@@ -223,6 +220,16 @@ class WindowFold:
             surprises.append(split.surprise)
             found.append(_point(number, request, parts, found[-1] if found else None))
         return tuple(found), surprises
+
+
+def in_force(series: Series, settings: Settings, origin: Origin) -> Series:
+    """Return a series with the window and the threshold that follow from the settings."""
+    points, model = series.requests, series.model
+    most = max((point.tokens for point in points), default=0)
+    head = points[-1].kinds[AT["system"]] + points[-1].kinds[AT["tools"]] if points else 0
+    window, source = window_of(model, settings, most)
+    threshold = _threshold(model, window, settings, origin, head)
+    return msgspec.structs.replace(series, window=window, threshold=threshold, window_source=source)
 
 
 def _point(number: int, request: _Request, parts: list[int], before: RequestPoint | None) -> RequestPoint:

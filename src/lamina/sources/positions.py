@@ -54,11 +54,12 @@ def read_placed(
 
 
 def _lines(path: Path, start: Place, end: int | None, health: Health) -> Iterator[Placed]:
+    beside = path.with_suffix("")
     for offset, raw in raw_lines(path, start.offset, health):
         if end is not None and offset >= end:
             return
         records = (read_record(line.value) for line in parse_line(offset, raw, health))
-        yield from (Placed(Place(offset), record) for record in with_spills(records, path.with_suffix("")))
+        yield from (Placed(Place(offset), record) for record in with_spills(records, beside))
 
 
 def _follow(reader: CodexReader | PiReader, path: Path, start: Place, end: int | None, health: Health) -> Iterator[Placed]:

@@ -16,7 +16,7 @@ import msgspec
 from ..core.errors import LaminaError
 from ..sources.money import local_day
 from ..sources.scan import half_hour
-from ..sources.sessions import SourceSession, read
+from ..sources.sessions import SourceSession
 from .html import Html, bdi, tag
 from .numbers import money, share, tokens
 from .period import Period
@@ -96,9 +96,11 @@ class BreakCauses:
         return msgspec.json.decode(held, type=list[CacheBreak])
 
     def _read(self, session: SourceSession) -> list[CacheBreak]:
-        from ..session.window_series import window_series
+        from ..session.followed_session import FollowedSession
 
-        series = window_series(read(session), self._site.settings, origin=session.origin)
+        followed = FollowedSession(session.path, self._site.settings, origin=session.origin)
+        followed.update()
+        self._site.windows.keep(followed)
         return [
             CacheBreak(
                 one.time,
@@ -108,7 +110,7 @@ class BreakCauses:
                 (one.balance.cost_written_again_usd if one.balance is not None else None) or 0.0,
                 one.request,
             )
-            for one in series.decisions
+            for one in followed.series().decisions
             if one.written_again
         ]
 

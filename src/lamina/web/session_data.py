@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,8 @@ from .site import Site, stamp_of
 
 # Microdollars: whole numbers are shorter than decimals in JSON. Units are large enough.
 MICRO = 1_000_000
+# Bytes of a file whose reading would keep a click waiting: about a fifth of a second of work.
+SLOW_BYTES = 3 << 20
 # Sessions whose windows are held: those that are open in tabs.
 MOST_OPEN = 4
 
@@ -37,14 +40,18 @@ class OpenSession:
         self.settings = settings
         self._site = site
         self._lock = threading.Lock()
-        self._followed = FollowedSession(session.path, settings, origin=session.origin)
+        self._followed = FollowedSession(session.path, settings, origin=session.origin, kept=site.windows.load(session.path))
         self.series = self._followed.series()
+        self.known = bool(self.series.requests)  # read, now or by an earlier run
 
     def update(self) -> None:
         """Read what was appended. Raises OSError or DiskError if the file is gone."""
         with self._lock:
             if self._followed.update():
                 self.series = self._followed.series()
+                if not self.known:
+                    self._site.windows.keep(self._followed)
+                self.known = True
 
     def turn(self, number: int) -> list[Record]:
         """Return the records of a turn, in the order of the file."""
@@ -78,15 +85,34 @@ class OpenSessions:
 
     def find(self, request: Request) -> OpenSession:
         """Return the session of an address. Raises Gone."""
-        session = self._site.session(request.path_params["source"], request.path_params["id"])
-        if session is None:
-            raise Gone
-        opened = self._open(session)
+        opened = self._open(self._session(request))
         try:
             opened.update()
         except (OSError, DiskError):
             raise Gone from None
         return opened
+
+    def begin(self, request: Request) -> SourceSession | None:
+        """Begin to read a large session that is not known yet, and return it; None if its views can be made at once."""
+        session = self._session(request)
+        with self._lock:
+            if session.path in self._held or session.size < SLOW_BYTES:
+                return None
+        opened = self._open(session)
+        if opened.known:
+            return None
+        threading.Thread(target=self._read, args=(opened,), name="lamina-session", daemon=True).start()
+        return session
+
+    def _read(self, opened: OpenSession) -> None:
+        with suppress(OSError, DiskError):  # gone: the view that waits says so
+            opened.update()
+
+    def _session(self, request: Request) -> SourceSession:
+        session = self._site.session(request.path_params["source"], request.path_params["id"])
+        if session is None:
+            raise Gone
+        return session
 
     def _open(self, session: SourceSession) -> OpenSession:
         settings = self._site.settings

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -102,6 +102,16 @@ class SessionIndex:
     def use(self, work: Callable[[Catalogue], T]) -> T:
         """Return what `work` makes of the index, in the thread that owns it."""
         return self._worker.submit(self._with, work).result()
+
+    def peek(self, work: Callable[[Catalogue], T]) -> T | None:
+        """Return what `work` reads in the index, in this thread; None while files are being indexed, and for an index in memory."""
+        return None if self._in_memory or self._running else with_catalogue(self._home, work)
+
+    def later(self, work: Callable[[Catalogue], None]) -> None:
+        """Let `work` write to the index when its thread has time. An index in memory is not worth it."""
+        if not self._in_memory:
+            with suppress(RuntimeError):  # the server stops
+                self._worker.submit(self._with, work)
 
     def close(self) -> None:
         self._worker.shutdown(wait=False, cancel_futures=True)

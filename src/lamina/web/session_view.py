@@ -18,10 +18,10 @@ from ..sources.places import NAMES
 from ..sources.sessions import SourceSession
 from . import conversation, request_view
 from .html import Attribute, Child, Html, bdi, cut, join, tag
-from .numbers import absolute, amount, at_least, clock, length, moment, parts_apart, price, share, tokens
-from .page import fragment, icon, json_response, page, problem, view_head
+from .numbers import absolute, amount, at_least, clock, length, moment, parts_apart, price, share, size, tokens
+from .page import fragment, icon, json_response, page, problem, view_head, wants_json
 from .session_data import Gone, OpenSession, OpenSessions, columns, watch
-from .session_list import TITLE_CHARS, address, amount_of, is_running, project_name, session_row, title_of
+from .session_list import TITLE_CHARS, address, amount_of, cost_of, is_running, project_name, session_row, title_of
 from .site import Site
 from .words import Words, words_for
 
@@ -75,13 +75,33 @@ def _opened(
         source, id = request.path_params["source"], request.path_params["id"]
         request.state.watch = site.look(f"session:{source}/{id}")
         try:
-            return view(site, request, sessions.find(request))
+            begun = sessions.begin(request) if view is _session and not wants_json(request) else None
+            return _opening(site, request, begun) if begun is not None else view(site, request, sessions.find(request))
         except Gone:
             words = words_for(request)
             key = "session.reading" if site.index.listing.of else "session.gone"
             return problem(site, request, words("frame.not_found_title"), words(key), status=404)
 
     return answer
+
+
+def _opening(site: Site, request: Request, session: SourceSession) -> Response:
+    """Return what the index knows of a session that is being read. The script, or the browser, then asks again and gets the whole."""
+    words = words_for(request)
+    facts = [NAMES[session.origin], words("sessions.messages", n=session.messages), cost_of(words, session)]
+    again = tag("noscript", None, tag("meta", {"http-equiv": "refresh", "content": "0"}))
+    body = tag(
+        "div",
+        {"id": "opening", "data-live": "own"},
+        again,
+        view_head(
+            bdi(cut(title_of(words, session), TITLE_CHARS)),
+            tag("div", {"class": "meta"}, [tag("span", None, bdi(fact)) for fact in facts]),
+            crumb=_crumb(words, session, None),
+        ),
+        tag("p", {"class": "empty", "role": "status"}, words("session.opening", size=size(session.size))),
+    )
+    return page(site, request, title=cut(title_of(words, session), 80), active="sessions", body=body)
 
 
 def _session(site: Site, request: Request, opened: OpenSession) -> Response:

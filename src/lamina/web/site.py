@@ -22,6 +22,7 @@ from ..disk.settings_files import lamina_home
 from ..sources.places import Origin
 from ..sources.recalls import Recalls, sum_recalls
 from ..sources.sessions import SourceSession, homes_of
+from .kept_windows import KeptWindows
 from .memory_index import MemoryIndex
 from .memory_places import MemoryPlaces
 from .replay_jobs import ReplayJobs
@@ -67,6 +68,7 @@ class Site:
         self._lock = threading.Lock()
         self._settings = settings_in_force(cwd, environ=self.environ)
         self.index = SessionIndex(self.home, lambda: self.settings, self.environ, in_memory=read_only)
+        self.windows = KeptWindows(self.index)
         self.replays = ReplayJobs(cwd, self.home, self.environ, clock, lambda: self.stopping(), read_only=read_only)
         self.places = MemoryPlaces(
             cwd=cwd,

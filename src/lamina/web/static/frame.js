@@ -173,6 +173,7 @@
   if (here.searchParams.has('lang')) { here.searchParams.delete('lang'); history.replaceState({}, '', here); }
   /* The card of the open memory, if the list stands beside it. */
   if (innerWidth > 900) document.querySelector('.card[aria-current]')?.scrollIntoView({ block: 'nearest' });
+  if (byId('opening')) location.reload();
   listen();
   window.lamina = { fetchPage, refresh, tell, word };
 })();

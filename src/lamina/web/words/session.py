@@ -27,6 +27,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "decision.unrecorded": ("Unexplained", "原因不明"),
     # The session
     "session.gone": ("This session is no longer on disk.", "此会话已不在磁盘上。"),
+    "session.opening": ("Reading {size}…", "正在读取 {size}…"),
     "session.reading": ("The sessions are still being read. Try again in a moment.", "仍在读取会话，请稍后再试。"),
     "session.foreign": ("Read-only source", "只读来源"),
     "session.copy": ("Copy link", "复制链接"),
