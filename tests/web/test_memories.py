@@ -341,3 +341,17 @@ def test_an_empty_list_of_memories_leads_to_the_first_one(tmp_path: Path) -> Non
             shown = get(page, "/memories").text
             assert "Nothing remembered yet." in shown
             assert ('href="/memories/new">' in shown.partition("Nothing remembered yet.")[2]) is not read_only
+
+
+@pytest.mark.spec("V3")
+@pytest.mark.parametrize("asked", ["q=staging", "q=staging&type=project", "q=staging&project={project}", "q=zzz"])
+def test_a_search_while_somebody_types_finds_what_the_whole_page_finds(served: Served, asked: str) -> None:
+    place = next(one.id for one in served.site.places.all() if one.own)
+    address = f"{served.base}/memories?{asked.format(project=place)}"
+    whole = httpx2.get(address, cookies=served.cookies()).text
+    part = httpx2.get(address, cookies=served.cookies(), headers={"X-Lamina-Part": "1"}).text
+    assert 'class="side"' in whole
+    assert 'class="side"' not in part
+    begin = '<div id="memory-found">'
+    found = part[part.index(begin) : part.rindex("</div>")]
+    assert found in whole

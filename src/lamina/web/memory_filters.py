@@ -11,7 +11,7 @@ from starlette.requests import Request
 from ..memory.store.evidence import Freshness
 from ..memory.store.topic import KINDS
 from .html import Html, bdi, join, tag
-from .memory_index import Card, MemoryIndex, PlaceFacts
+from .memory_index import Card, FoundCard, MemoryIndex, PlaceFacts
 from .memory_list import Listed, author_name, author_of, place_name
 from .page import query
 from .words import Words
@@ -19,6 +19,7 @@ from .words import Words
 MOST_FOUND = 200
 # A longer list has its filters for evidence without counts.
 MOST_COUNTED = 2_000
+FILTERS = ("type", "by", "source", "use", "evidence")
 EVIDENCE = ("fresh", "stale", "unverifiable", "none")
 
 
@@ -28,21 +29,29 @@ def list_memories(index: MemoryIndex, request: Request) -> Listed:
     chosen = next((place for place in places if place.id == asked.get("project")), None)
     looked = [chosen] if chosen is not None else places
     facts = {place.id: index.facts(place) for place in places}
+    wanted = asked.get("q", "").strip()
+    if wanted and request.headers.get("x-lamina-part") and not any(asked.get(name) for name in FILTERS):
+        # While somebody types, only what is found is shown, and the directories are looked at once.
+        found, total = index.search(wanted, looked, MOST_FOUND)
+        return Listed(places, chosen, [], [one.card for one in found], _by_key(found), total, facts)
     every = index.cards(places)
     within = [card for card in every if chosen is None or card.place.id == chosen.id]
     matching = _choose(index, facts, within, asked)
-    wanted = asked.get("q", "").strip()
     if not wanted:
         return Listed(places, chosen, every, matching, {}, len(matching), facts)
     allowed = {(card.place.id, card.header.file) for card in matching}
-    found = [one for one in index.search(wanted, looked, MOST_FOUND) if (one.card.place.id, one.card.header.file) in allowed]
-    hits = {(one.card.place.id, one.card.header.file): one for one in found}
-    return Listed(places, chosen, every, [one.card for one in found], hits, len(matching), facts)
+    ranked, _ = index.search(wanted, looked, MOST_FOUND)
+    found = [one for one in ranked if (one.card.place.id, one.card.header.file) in allowed]
+    return Listed(places, chosen, every, [one.card for one in found], _by_key(found), len(matching), facts)
+
+
+def _by_key(found: list[FoundCard]) -> dict[tuple[str, str], FoundCard]:
+    return {(one.card.place.id, one.card.header.file): one for one in found}
 
 
 def _choose(index: MemoryIndex, facts: Mapping[str, PlaceFacts], cards: list[Card], asked: Mapping[str, str]) -> list[Card]:
     """Return the cards that fit the filters of an address."""
-    kind, by, source, use, state = (asked.get(name, "") for name in ("type", "by", "source", "use", "evidence"))
+    kind, by, source, use, state = (asked.get(name, "") for name in FILTERS)
     if not any((kind, by, source, use, state)):
         return cards
     states = {card.place.id: card.place for card in cards} if state else {}

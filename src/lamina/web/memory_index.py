@@ -147,15 +147,16 @@ class MemoryIndex:
         else:
             self._problems.pop(place.id, None)
 
-    def search(self, query: str, places: Iterable[Place], most: int) -> list[FoundCard]:
-        """Return the memories that match, best first."""
-        found = list[FoundCard]()
+    def search(self, query: str, places: Iterable[Place], most: int) -> tuple[list[FoundCard], int]:
+        """Return the memories that match, best first, and how many there are in all."""
+        found, total = list[FoundCard](), 0
         for place in places:
             with self._guarded(place):
-                found += self._search(place, query, most)
-        return sorted(found, key=lambda one: -one.score)[:most]
+                cards, count = self._search(place, query, most)
+                found, total = found + cards, total + count
+        return sorted(found, key=lambda one: -one.score)[:most], total
 
-    def _search(self, place: Place, query: str, most: int) -> Iterator[FoundCard]:
+    def _search(self, place: Place, query: str, most: int) -> tuple[list[FoundCard], int]:
         from ..memory.recall.threshold import clear_fits
 
         if place.origin == "codex":
@@ -170,8 +171,11 @@ class MemoryIndex:
             hits, total = result.found, result.total
         ranks: list[Ranked] = [each._replace(at=at) for at, (_, each) in enumerate(hits)]
         clear = {fit.ranked.at for fit in clear_fits(query, ranks, [header.name for header, _ in hits], total)}
-        for at, (header, each) in enumerate(hits):
-            yield FoundCard(Card(place, header), each.score, tuple(map(tuple, each.found)), at in clear)
+        cards = [
+            FoundCard(Card(place, header), each.score, tuple(map(tuple, each.found)), at in clear)
+            for at, (header, each) in enumerate(hits)
+        ]
+        return cards, total
 
     def read(self, cards: Iterable[Card]) -> dict[tuple[str, str], Recalled]:
         """Return memories with their age and evidence, by place and file. Removed ones are left out."""

@@ -36,7 +36,7 @@ from .memory_list import (
 )
 from .memory_places import Place
 from .numbers import absolute, ago, size
-from .page import problem, query, view_head
+from .page import fragment, problem, query, view_head
 from .quotes import message_link
 from .site import Site
 from .words import Words, words_for
@@ -66,6 +66,8 @@ def routes(site: Site) -> list[Route]:
 def _memories(site: Site, request: Request, opened: tuple[Place, OneMemory] | None) -> Response:
     words, index, now = words_for(request), site.memories, site.clock()
     listed = list_memories(index, request)
+    if request.headers.get("x-lamina-part"):  # while somebody types
+        return fragment(card_list(words, index, request, listed, now, None))
     key = (opened[0].id, opened[1].topic.file) if opened is not None else None
     pane = _pane(site, words, request, *opened) if opened is not None else None
     body = join(

@@ -15,6 +15,7 @@ import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -182,9 +183,15 @@ def _rank(counts: Mapping[str, _Places], documents: _Documents, most: int) -> li
     for at, score in scores.items():
         scores[at] = score * (1 - COVERAGE + COVERAGE * covered[at] / total)
     for at in {field // 3 for places in counts.values() for field in places if field % 3 == 0}:
-        if counts.keys() >= set(terms(documents.names[at])):
+        if counts.keys() >= _name_terms(documents.names[at]):
             scores[at] *= TITLE_BONUS
     return [Ranked(at, scores[at], _found(at, counts), having) for at in _best(scores, documents.files, most)]
+
+
+# A page that searches while somebody types asks for the same names with each letter.
+@lru_cache(16_384)
+def _name_terms(name: str) -> frozenset[str]:
+    return frozenset(terms(name))
 
 
 def _best(scores: Mapping[int, float], files: Sequence[str], most: int) -> list[int]:

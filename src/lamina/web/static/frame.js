@@ -89,7 +89,7 @@
   async function find(form) {
     const url = new URL(form.action), mine = ++typed;
     url.search = new URLSearchParams([...new FormData(form)].filter(([, value]) => value)).toString();
-    const page = await fetchPage(url);
+    const page = await fetchPage(url, true);
     if (mine !== typed) return;
     for (const id of form.dataset.find.split(' ')) byId(id)?.replaceWith(page.getElementById(id));
     history.replaceState({}, '', url); document.dispatchEvent(new Event('lamina:content'));
