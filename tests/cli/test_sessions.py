@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,14 @@ import pytest
 from tests.session.foreign import SESSION, TEXTS, foreign_transcript
 from tests.session.play import compact, turns
 
+from lamina.cli.console import minute
 from lamina.disk.paths.project import slug
 from lamina.session.session import Session
 from lamina.sources import SourceSession
 
 from .running import failed, here, lamina, misused, on_a_terminal, one_line
 
-FIELDS = {"session_id", "path", "source", "cwd", "title", "started", "modified", "size"}
+FIELDS = {"session_id", "path", "source", "cwd", "title", "started", "last_active", "modified", "size"}
 FIELDS |= {"messages", "tokens", "cost_usd", "compactions", "parent"}
 
 
@@ -53,6 +55,19 @@ def test_the_sessions_of_this_directory_are_listed_newest_first(work: Path) -> N
         (SESSION, "claude-code", "Ports of the service"),
     ]
     assert [row["cwd"] for row in listed()] == [str(work), str(work)]
+
+
+def test_a_session_is_dated_by_its_last_message_and_not_by_a_copied_file(work: Path) -> None:
+    theirs = next(Path(os.environ["CLAUDE_CONFIG_DIR"]).rglob("*.jsonl"))
+    at = max(json.loads(line).get("timestamp", "") for line in theirs.read_text("utf-8").splitlines())
+    ended = datetime.fromisoformat(at).timestamp()
+    os.utime(theirs, (ended + 90 * 86_400, ended + 90 * 86_400))
+    ours = next(Path(os.environ["LAMINA_HOME"]).rglob("in-work.jsonl"))
+    os.utime(ours, (ended + 86_400, ended + 86_400))
+    rows = {row["source"]: row for row in listed()}
+    assert datetime.fromisoformat(rows["claude-code"]["last_active"]).timestamp() == pytest.approx(ended, abs=1)
+    assert [row["session_id"] for row in listed()] == ["in-work", SESSION]
+    assert minute(ended) in here("sessions", "list").stdout
 
 
 @pytest.mark.parametrize(

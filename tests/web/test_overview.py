@@ -120,3 +120,25 @@ def test_an_empty_home_has_an_overview_that_says_so(tmp_path: Path) -> None:
         for sentence in ("no costs recorded", "Nothing waits for you.", "No session runs.", "Nothing remembered yet."):
             assert sentence in shown
     assert not (tmp_path / ".lamina").exists()
+
+
+@pytest.mark.spec("V5")
+def test_news_leave_the_chart_at_the_day_that_was_chosen(tmp_path: Path, watched: Watched) -> None:
+    now = datetime.now(UTC)
+    make_home(tmp_path, now=now - timedelta(hours=1), others=9)
+    with serving(tmp_path) as served:
+        page = watched.page()
+        page.goto(served.link)
+        expect(page.locator("html")).to_have_attribute("data-live", "1")
+        expect(page.locator("#causes [role=status]")).to_have_count(0)
+        page.locator(".scrub").focus()
+        page.keyboard.press("ArrowLeft")
+        page.keyboard.press("ArrowLeft")
+        chosen = page.locator("#day").inner_text()
+        path = tmp_path / ".claude" / "projects" / "-new" / "00000000-0000-4000-8000-00000000000d.jsonl"
+        small_session(path, str(tmp_path / "new"), "A session that was not there before", now, 5).write(now)
+        expect(page.locator("main")).to_contain_text("A session that was not there before")
+        expect(page.locator("#day")).to_have_text(chosen)
+        expect(page.locator(".scrub")).to_be_focused()
+        page.keyboard.press("ArrowRight")
+        expect(page.locator("#day")).not_to_have_text(chosen)

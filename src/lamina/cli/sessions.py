@@ -58,7 +58,7 @@ def list_command(everywhere: bool, source: str, limit: int, cwd: Path, as_json: 
         billing = settings_in_force(cwd).billing
         header = ["id", "when", "size", HEADS[billing], "from", *(["directory"] if everywhere else []), "about"]
         rows = [
-            [short, minute(info.modified), _size(info.size), cell(Amount(info.usage, info.cost_usd), billing, 2), info.origin]
+            [short, minute(info.last_active), _size(info.size), cell(Amount(info.usage, info.cost_usd), billing, 2), info.origin]
             + ([info.project] if everywhere else [])
             + [info.title]
             for short, info in zip(short_ids(found), found, strict=True)
@@ -309,6 +309,7 @@ def _info(info: SourceSession) -> dict[str, Any]:
         "cwd": info.project,
         "title": info.title,
         "started": info.started,
+        "last_active": local_time(info.last_active).isoformat(timespec="seconds"),
         "modified": local_time(info.modified).isoformat(timespec="seconds"),
         "size": info.size,
         "messages": info.messages,

@@ -86,7 +86,7 @@ def stats_command(
         return
     since = time.time() - days * 86_400 if days is not None else 0.0
     with waiting("Reading the sessions"):
-        infos = [info for info in find_sessions(None if everywhere else cwd, source) if info.modified >= since][:limit]
+        infos = [info for info in find_sessions(None if everywhere else cwd, source) if info.last_active >= since][:limit]
         rows = [(info, session_stats(sources.read(info), price) + sum_subagents([info])) for info in infos]
     if not rows and not as_json:
         click.echo("No sessions found." + ("" if everywhere else " Use --all to include all directories."), err=True)

@@ -99,7 +99,7 @@ def sessions(
     if cwd is not None:
         inside = project_filter(cwd)
         found = [session for session in found if inside(session)]
-    return sorted(found, key=lambda session: (-session.modified, session.path))
+    return sorted(found, key=lambda session: (-session.last_active, session.path))
 
 
 def follow_sessions(
@@ -191,7 +191,7 @@ def fold_subagents(found: list[SourceSession]) -> list[SourceSession]:
     # Two files may have the same id; the subagents count once.
     folded = [_with_subagents(session, children.pop(session.id, [])) for session in found if not session.parent]
     alone = [child for below in children.values() for child in below]
-    return sorted((*folded, *alone), key=lambda session: (-session.modified, session.path))
+    return sorted((*folded, *alone), key=lambda session: (-session.last_active, session.path))
 
 
 def _with_subagents(session: SourceSession, children: list[SourceSession]) -> SourceSession:
