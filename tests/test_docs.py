@@ -132,7 +132,9 @@ def test_both_readmes_state_the_same_figures() -> None:
 
     def figures(readme: str) -> tuple[list[str], list[list[str]]]:
         text = (ROOT / readme).read_text("utf-8")
-        results = [line.split("|")[2:-1] for line in text.splitlines() if line.startswith("|") and "bench/" in line.split("|")[-2]]
+        results = [
+            line.split("|")[2:-1] for line in text.splitlines() if line.startswith("|") and "bench/" in line.split("|")[-2]
+        ]
         return re.findall(r"\$\d[\d.,]*\d|\d[\d.,]*%", text), [re.findall(r"\d[\d.,]*", " ".join(cells)) for cells in results]
 
     english, chinese = map(figures, READMES)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.session.plain import Session
 
+import lamina
 from lamina.core.errors import InputError, LaminaError
 
 from .play import turns
@@ -42,6 +44,9 @@ WRONG_WAYS_TO_OPEN: list[tuple[dict[str, Any], str]] = [
     ({"session_id": "Memory"}, "invalid session id"),
     ({"session_id": "a" * 200}, "invalid session id"),
     ({"provider": "nobody:model"}, "provider"),
+    ({"provider": 5}, "provider: must be a text such as 'anthropic:MODEL', not int"),
+    ({"selection": 5}, "selection: must be a text, not int"),
+    ({"read_tool": ["Read"]}, "read_tool: must be a text, not list"),
 ]
 
 
@@ -53,6 +58,14 @@ def test_a_session_that_cannot_be_is_one_sentence_and_leaves_no_file(
         Session(home=tmp_path, **wrong)
     assert sentence in str(told.value)
     assert "\n" not in str(told.value)
+    assert list(files_under(tmp_path)) == []
+
+
+@pytest.mark.spec("U1")
+@pytest.mark.parametrize("opened", [lamina.Session, lamina.AsyncSession, lamina.Agent.open, lamina.Memory.open])
+def test_settings_of_another_type_are_one_sentence(tmp_path: Path, opened: Callable[..., Any]) -> None:
+    with pytest.raises(InputError, match=r"^settings: must be a lamina\.Settings, not dict; use lamina\.Settings\(…\)\.$"):
+        opened(cwd=tmp_path, home=tmp_path, settings={"recall": False})
     assert list(files_under(tmp_path)) == []
 
 

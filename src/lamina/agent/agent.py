@@ -225,7 +225,7 @@ class Agent:
     ) -> Self:
         """Open a session with the prompt an agent needs. `session` is passed to Session: home, in_memory, max_tokens, window, …"""
         catalog, where = None, Path(cwd).resolve()
-        settings = settings if settings is not None else Settings.load(where, home=session.get("home"))
+        settings = Settings.given_or_loaded(settings, where, home=session.get("home"))
         chosen = tuple(tools) if tools is not None else default_tools(settings)
         if tools is None:
             own = session.get("home") or lamina_home(os.environ)

@@ -73,6 +73,11 @@ def read_given(
     )
 
 
+def check_text(name: str, value: object) -> None:
+    if value is not None and not isinstance(value, str):
+        raise InputError(name, f"must be a text, not {type(value).__name__}")
+
+
 def plain_options(options: object) -> Wire:
     if not isinstance(options, Mapping):
         raise InputError("options", "must be an object")

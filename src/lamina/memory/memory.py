@@ -98,12 +98,10 @@ class Memory:
         Without `settings`, the settings for `cwd` are loaded. Raises PathRefused for a directory that may not be used.
         """
         own = Path(home) if home is not None else None
-        found: tuple[str, ...] = ()
-        if settings is None:
-            settings = Settings.load(cwd, home=own)
-            # A caller that passes settings has seen their findings; otherwise nobody would report that memory is stored
-            # elsewhere.
-            found = tuple(finding.text for finding in settings.findings if finding.key in _PLACING)
+        # A caller that passes settings has seen their findings; otherwise nobody would report that memory is stored elsewhere.
+        reported = settings is not None
+        settings = Settings.given_or_loaded(settings, cwd, home=own)
+        found = () if reported else tuple(finding.text for finding in settings.findings if finding.key in _PLACING)
         place = _place(cwd, path, own, settings)
         if place.said_by == "default" and (base := own or lamina_home(os.environ)) is not None:
             identify(base, cwd)

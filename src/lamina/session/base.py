@@ -20,7 +20,7 @@ from ..conversation.state import Conversation
 from ..conversation.window.thresholds import Thresholds
 from ..core.blocks import RedactedThinking, Text, Thinking, ToolResult, ToolUse, Wire, read_content
 from ..core.errors import InputError, SessionClosed, StreamBroken
-from ..core.inputs import Given, read_given
+from ..core.inputs import Given, check_text, read_given
 from ..core.policy import Policy, named_policy
 from ..core.reach import OWN_NAMES, tool_names
 from ..core.reply import Reply
@@ -137,11 +137,13 @@ class SessionBase(TurnUndo, SessionEdits, Inspection, SideCalls):
         self._closed = False
         self._aborted = threading.Event()
         switches = {"instructions": instructions, "memory": memory, "recall": recall, "extraction": extraction, "dream": dreaming}
-        loaded = (settings if settings is not None else Settings.load(cwd, home=home)).with_arguments(**switches)
+        loaded = Settings.given_or_loaded(settings, cwd, home=home).with_arguments(**switches)
         self.provider = provider_for(provider, client)
         self._opened_providers = [self.provider] if isinstance(provider, str) else []
         # Validate all arguments first, so that a session that cannot be opened leaves no file and no lock behind.
         given = read_given(system=system, tools=tools, options=options, max_tokens=max_tokens, cache_ttl=cache_ttl)
+        check_text("read_tool", read_tool)
+        check_text("selection", selection)
         if offer_tools and (taken := sorted(OWN_NAMES & set(tool_names(given.tools or ())))):
             raise InputError("tools", f"{', '.join(taken)}: Lamina's own tools have this name", "rename your tool")
         notices: list[str] = []

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..conversation.window.thresholds import ModelFacts, Thresholds, thresholds, window_for
 from ..core.blocks import Wire
-from ..core.errors import SettingError
+from ..core.errors import InputError, SettingError
 from ..core.policy import Policy
 from ..core.settings import Settings
 from ..providers import Provider, configured, open_provider, read_spec
@@ -45,6 +45,8 @@ def provider_for(provider: str | Provider, client: Any) -> Provider:
     Without either, the provider can still render requests and read responses; it only cannot make calls.
     """
     if not isinstance(provider, str):
+        if not hasattr(provider, "capabilities"):
+            raise InputError("provider", f"must be a text such as 'anthropic:MODEL', not {type(provider).__name__}")
         return provider
     named = read_spec(provider)
     if client is None and named.provider != "offline":

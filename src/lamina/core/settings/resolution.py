@@ -21,7 +21,7 @@ from typing import Any
 
 import msgspec
 
-from ..errors import SettingError
+from ..errors import InputError, SettingError
 from ..flags import Flags
 from ..policy import Policy
 from .collection_kinds import NO_ENTRIES
@@ -74,6 +74,17 @@ class Settings(Table):
         Settings(**arguments)  # a wrong name or value is an error here
         found: Settings = import_module(LOADER).settings_in_force(cwd, home=home, arguments=arguments)
         return found
+
+    @classmethod
+    def given_or_loaded(
+        cls, settings: Settings | None, cwd: str | PathLike[str], *, home: str | PathLike[str] | None = None
+    ) -> Settings:
+        """Return the `settings` argument of a public function, or the settings in force in `cwd` if it was left out."""
+        if settings is None:
+            return cls.load(cwd, home=home)
+        if not isinstance(settings, Settings):
+            raise InputError("settings", f"must be a lamina.Settings, not {type(settings).__name__}", "use lamina.Settings(…)")
+        return settings
 
     def refreshed(self) -> Settings:
         """Return these settings as their files and flags are now: the same value where nothing changed."""
