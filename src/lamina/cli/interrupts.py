@@ -43,6 +43,6 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def protect_imports() -> None:
-    """Replace Python's own handler of Ctrl-C; a handler of somebody else stays."""
+    """Replace Python's own handler of Ctrl-C, but keep any other handler."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupt)

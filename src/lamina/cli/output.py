@@ -118,7 +118,7 @@ class TurnTally:
             self.denials.append(self._calls[event["id"]])
 
     def breakdown(self, *, free: bool) -> dict[str, SideCost]:
-        """Return what the turn cost: the conversation itself, and its agents and background calls by purpose. `free`: for nothing."""
+        """Return the cost of the turn: the conversation, and its agents and background calls by purpose. `free`: the provider is."""
         costs = {"conversation": SideCost(self.turns, self.usage, self.dollars), **self.side}
         return {name: replace(cost, usd=0.0) if free else cost for name, cost in costs.items()}
 

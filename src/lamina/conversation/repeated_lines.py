@@ -84,7 +84,7 @@ def _last_message(c: Conversation, last: str | None) -> Wire | None:
 
 
 def _before(c: Conversation, boundary: str, wanted: set[str]) -> Iterator[Wire]:
-    """Yield the newest line of each wanted record, newest first. What the compaction itself repeated does not count."""
+    """Yield the newest line of each wanted record, newest first. Lines that the compaction itself repeated do not count."""
     after = boundary != END
     for _, line in c.store.lines_back():
         # Most lines name none of them, and need not be parsed.

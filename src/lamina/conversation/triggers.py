@@ -64,7 +64,7 @@ def base(c: Conversation) -> int:
 
 
 class Room(msgspec.Struct, frozen=True):
-    """What a compaction has to work with."""
+    """The tokens that a compaction can work with."""
 
     base: int
     at: int  # the count at which automatic compaction starts

@@ -1,7 +1,7 @@
 """Explains the exact request of a model call, block by block: its kind, why it is there, its size, and whether it was cached.
 
 The request is rebuilt from the records before the answer, so the explanation shows exactly what was sent. Sizes are estimates, scaled
-to add up to the reported usage. What another agent sent without recording it is a piece of its own. Providers read a prefix from the
+to add up to the reported usage. Content that another agent sent without recording it is a separate piece. Providers read a prefix from the
 cache, so the reported number of tokens tells which blocks were read. If that number matches everything the previous call sent, the
 result is exact. Otherwise it is as precise as the sizes.
 """

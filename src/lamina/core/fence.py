@@ -121,7 +121,7 @@ def _ascii_tag() -> re.Pattern[str]:
 def _opens_tag(text: str, start: int) -> bool:
     """Tell whether the text after an opener reads as the name of one of Lamina's tags.
 
-    Takes linear time over all openers of a text: an opener is no letter of a name, so none looks past the next one."""
+    Takes linear time over all openers of a text: an opener is not a letter of a name, so the search never goes past the next opener."""
     names, place = [*_NAMES], 0
     for index in range(start, len(text)):
         for read in _read(text[index]):

@@ -109,7 +109,7 @@ class MicroPolicy(msgspec.Struct, frozen=True):
 
 
 class ColdPolicy(msgspec.Struct, frozen=True):
-    """What leaves when the prompt cache has expired and everything is written again anyway (P2, P5)."""
+    """The content cleared when the prompt cache has expired and everything is written again anyway (P2, P5)."""
 
     clear: Annotated[
         bool, Number("Clear old results, inputs and thinking when the prompt cache has expired.", "P2", remote=True)

@@ -1,4 +1,4 @@
-"""What the model can open by itself, read from the tools in its prompt. Pure.
+"""Tell what the model can open by itself, from the tools in its prompt. Pure.
 
 Texts that stand for something else (a preview, a marker, a summary) name a tool only if the model has it. They are decided once, so a
 marker that was sent keeps its bytes.

@@ -77,7 +77,7 @@ class Boundary(msgspec.Struct, frozen=True):
 
 
 class Preserved(msgspec.Struct, frozen=True):
-    """Where other programs put the kept messages of a compaction: after the anchor, which is the summary, and before the rest."""
+    """The place where other programs put the kept messages of a compaction: after the anchor, which is the summary, and before the rest."""
 
     anchor: str
     uuids: tuple[str, ...]

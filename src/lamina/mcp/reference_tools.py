@@ -2,7 +2,7 @@
 
 An entity is a memory: its observations and relations are the list in the body, as an import of that server's file writes them, and its
 type begins the description. Names, arguments and results are those of the reference server. A change goes through the same guard, modes
-and journal as any other. Invariant: a memory that is no such list is shown as one observation, and is never rewritten.
+and journal as any other. Invariant: a memory that is not such a list is shown as one observation, and is never rewritten.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ MOST_LISTED = 100
 
 
 class LaminaServer:
-    """What one server offers. `tool_set` chooses Lamina's tools or those of the reference memory server."""
+    """The tools and resources of one server. `tool_set` chooses Lamina's tools or those of the reference memory server."""
 
     def __init__(self, project: ServedProject, tool_set: ToolSet = "lamina") -> None:
         self._project = project

@@ -264,7 +264,7 @@ def mark_bullet(bullet: str, heard: Sources) -> str:
 
 
 def find_foreign_line(gated: GatedStore, wish: RequestedWrite, heard: Sources) -> str | None:
-    """Return the first new line of an index that says more than its memory, or is no entry and not the user's."""
+    """Return the first new line of an index that says more than its memory, or that is neither an entry nor the user's words."""
     there = {line.strip() for line in (wish.before or b"").decode("utf-8", "replace").splitlines()}
     said = "\n".join(one.own for one in heard.said)
     for line in wish.text.splitlines():

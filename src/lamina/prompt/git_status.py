@@ -167,7 +167,7 @@ def read_answer(running: GitProcess | None) -> GitAnswer:
 
 
 def read_output(running: GitProcess, most: int) -> tuple[bytes, bool]:
-    """Return what git prints and whether it ended well. Output of more than `most` bytes is cut after one more, and git is stopped."""
+    """Return what git prints and whether it ended well. Git is stopped once it has printed more than `most` bytes."""
     process, deadline = running
     try:
         assert process.stdout is not None

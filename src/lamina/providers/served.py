@@ -1,7 +1,7 @@
-"""What an OpenAI-compatible server says about the models it serves: their names and their windows.
+"""Ask an OpenAI-compatible server for the names and windows of the models it serves.
 
-Asked only where nobody else knows: a base URL without a model's name, or a model that models.json does not hold. One short request
-with a time limit; a server that is away, answers something else or states no window is no error: the defaults hold.
+The server is asked only if nothing else knows: for a base URL without a model's name, or a model that models.json does not list. It
+gets one short request with a time limit. If it does not answer, or states no window, the defaults apply.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class Pause(NamedTuple):
 
 
 class ChartWords(NamedTuple):
-    """How the chart names days and pauses. Without a zone, times are local."""
+    """The texts for days and pauses in a chart. Without a zone, times are local."""
 
     day: Callable[[datetime], str] = lambda at: at.strftime("%d %b")
     pause: Callable[[float], str] = lambda seconds: f"pause of {duration(seconds)}"

@@ -5,7 +5,7 @@ with the recorded one. The answer is not used for the rest of the replay. Three 
 same tool on the same target, or text instead of a call), a repeated read of something unchanged, and a question to the user
 where the recording went to work.
 
-What was not recorded cannot be sent: an unknown system prompt is replaced by a short one of ours, tools have no descriptions, and
+Content that was not recorded cannot be sent: an unknown system prompt is replaced by a short one of ours, tools have no descriptions, and
 thinking is left out, since it may not be sent to another model.
 """
 

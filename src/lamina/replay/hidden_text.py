@@ -4,7 +4,7 @@ A line of at least SHORTEST_LINE characters counts as quoted if an earlier tool 
 still saw that result. It is hidden if the request of that moment does not contain it: cleared, cut to a preview, or replaced by a
 summary. Indentation and the line numbers of Read are ignored.
 
-An Edit needs the lines it replaces, a Read needs to know its path. Where these were shown before and are hidden now, the model
+An Edit needs the lines it replaces, a Read needs to know its path. If these were shown before and are hidden now, the model
 would have to fetch them again. `Fetch` names the call that brings them back.
 """
 

@@ -1,4 +1,4 @@
-"""What each policy would have saved, compared with the recording. Pure.
+"""Compute what each policy would have saved, compared with the recording. Pure.
 
 A policy is compared over the sessions that it can finish and that report their usage. Money is compared where every call has a
 known price; if no session has, input units are. Under a subscription all tokens are compared, in units.

@@ -1,8 +1,8 @@
 """A recorded conversation as a script: its inputs and answers in order, with the usage each answer reported.
 
 Reads one transcript of Lamina, Claude Code, Codex or pi. Invariant: the script is the conversation as if nothing had ever been
-removed from it, and spilled results are read back from their files. What the recorded program removed is kept apart (`gone`), for
-the "recorded" row. Its summaries, what it restored after them and the memories it recalled are left out: those are decisions, and
+removed from it, and spilled results are read back from their files. Content that the recorded program removed is kept apart (`gone`),
+for the "recorded" row. Its summaries, what it restored after them and the memories it recalled are left out: those are decisions, and
 a replay makes its own.
 """
 

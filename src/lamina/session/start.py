@@ -1,4 +1,4 @@
-"""What a session adds to a conversation by itself: the memory section, the first reminder, its own tools, and access to memory for the
+"""Add what a session brings to a conversation: the memory section, the first reminder, its own tools, and access to memory for the
 layers that write it.
 
 All of it is added once, when the first message arrives, and before that message: so an agent loop on top can bring its own reminders

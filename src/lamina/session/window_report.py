@@ -1,4 +1,4 @@
-"""What fills a session's context window, by kind (T8): the report behind `lamina context`, /context and the MCP server.
+"""Report what fills a session's context window, by kind (T8): the figures behind `lamina context`, /context and the MCP server.
 
 The parts are estimates. Once the model has reported its usage, the share of the system prompt and tools is the difference between that
 report and the other parts. Pure.

@@ -220,7 +220,7 @@ class Scan(msgspec.Struct):
         self.id = self.id or id
 
     def answered(self, key: str, model: str, usage: Usage | None, *, beside: bool = False, chars: int = 0, own: str = "") -> None:
-        """Count an answer; another record of the same answer replaces its usage, and a later copy of it counts for nothing.
+        """Count an answer; another record of the same answer replaces its usage, and a later copy is not counted.
 
         `own` tells an answer from all others in the world, as far as the record does.
         """

@@ -1,7 +1,7 @@
 """Finds the pairs of memories that look alike or contradict each other. A large memory is compared in a thread, and the page follows it.
 
-Invariants: every memory is compared, however many there are. A pair is shown only while both its files are as they were compared. What
-was found stays until the next comparison is done, so a decision about one pair does not hide the others.
+Invariants: every memory is compared, however many there are. A pair is shown only while both its files are as they were compared. Pairs
+that were found stay until the next comparison is done, so a decision about one pair does not hide the others.
 """
 
 from __future__ import annotations

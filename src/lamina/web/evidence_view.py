@@ -1,4 +1,4 @@
-"""What became of a memory's evidence: for each file that changed, the difference to the version that the memory relied on.
+"""Show how a memory's evidence changed: for each changed file, the difference to the version that the memory relied on.
 
 The version is looked for in the project's git history, by the digest that the memory keeps. Reads only.
 """

@@ -2,7 +2,7 @@
 
 The messages come from the view, including those that an earlier summary carried. They are wrapped in tags, so the next compaction
 can find them again. If the budget does not hold all of them, the first message (the task), the last one and corrections are kept,
-then the other short messages, then long pastes, each from the newest back. What does not fit is visibly shortened or left out.
+then the other short messages, then long pastes, each from the newest back. Messages that do not fit are visibly shortened or left out.
 """
 
 from __future__ import annotations

@@ -363,7 +363,7 @@ class Table:
     hooks: Setting[Hooks] = Setting(
         collection.NO_ENTRIES, collection.HOOK_TABLE, "Commands that run on session events.", "F2", "trusted", bare=True
     )
-    disable_all_hooks = switch(False, "No hooks are run, whoever configured them.", "U6", "trusted")
+    disable_all_hooks = switch(False, "Run no hooks, from any settings file.", "U6", "trusted")
     env: Setting[Mapping[str, str]] = Setting(
         collection.NO_ENTRIES,
         collection.CHILD_ENVIRONMENT,

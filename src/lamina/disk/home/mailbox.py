@@ -64,7 +64,7 @@ class MailboxAddress(NamedTuple):
 
 
 class TakenMessages(NamedTuple):
-    """Messages as they were sent, oldest first, as pairs of id and line. `invalid` counts lines that are no messages."""
+    """Messages as they were sent, oldest first, as pairs of id and line. `invalid` counts lines that are not messages."""
 
     lines: tuple[tuple[str, bytes], ...]
     invalid: int = 0

@@ -90,7 +90,7 @@ SizeOf: TypeAlias = Callable[[Block], int]
 
 
 class KeepRule(NamedTuple):
-    """How much a compaction keeps verbatim, scaled to the window."""
+    """The amount that a compaction keeps verbatim, scaled to the window."""
 
     tokens: int
     messages: int

@@ -62,7 +62,7 @@ GIVEN_UP = "it is no longer asked after several failures in a row"
 
 
 class CompactionPreview(msgspec.Struct, frozen=True):
-    """What a compaction would do. `tokens_after` is an estimate, since the length of the summary is not known yet."""
+    """The expected outcome of a compaction. `tokens_after` is an estimate, since the length of the summary is not known yet."""
 
     summarised: tuple[str, ...]
     kept: tuple[str, ...]

@@ -202,7 +202,7 @@ def _is_covered(note: Note, there: ListedMemory) -> bool:
 
 
 def _like(note: Note, there: ListedMemory) -> Note:
-    """Return the note without computed dates if the memory has none, so that both are compared by what was said."""
+    """Return the note without computed dates if the memory has none, so that both are compared by their words."""
     return note if _ISO.search(there.about) else note._replace(rule=_COMPUTED.sub("", note.rule))
 
 

@@ -1,4 +1,4 @@
-"""What a member of a team is told when it starts. Pure."""
+"""The prompt that a member of a team starts with. Pure."""
 
 from __future__ import annotations
 

@@ -42,7 +42,10 @@ AGENT_SCHEMA: Wire = {
             "description": "The task in three to five words, for the user",
         },
         "prompt": {"type": "string", "minLength": 1, "description": "The whole task, and what the report should contain"},
-        "subagent_type": {"type": "string", "description": "One of the types above; absent or fork: a fork of this conversation"},
+        "subagent_type": {
+            "type": "string",
+            "description": "One of the types above; leave it out for a fork of this conversation",
+        },
         "run_in_background": {"type": "boolean", "description": "Return at once; the report arrives later by itself"},
         "name": {
             "type": "string",

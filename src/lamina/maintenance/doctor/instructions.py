@@ -1,6 +1,6 @@
 """Check instruction files: skipped includes, truncated files, duplicates, circular includes (I1–I3).
 
-The loader reports what it skipped. What it handles silently is found here: a cycle it cut, a duplicate text it sends once, a
+The loader reports what it skipped. This check finds what it handles silently: a cycle it cut, a duplicate text it sends once, a
 file that another one hides.
 """
 

@@ -1,4 +1,4 @@
-"""How a subject is matched in a text (B11). Pure.
+"""Match a subject in a text (B11). Pure.
 
 Texts are compared in folded form: case, compatibility characters, composed or decomposed accents and invisible characters make
 no difference. Blanks in the subject match any run of blanks, hyphens and underscores, so `Anna Lee` finds `anna-lee.md`. A
@@ -51,7 +51,7 @@ class TextSpan(NamedTuple):
 
 
 class _FoldedRun(NamedTuple):
-    """A part of a text whose folded form begins at `at`. If `even`, folding keeps its length; otherwise it is one character."""
+    """A part of a text whose folded form begins at `at`. With `even`, folding keeps its length; without, the part is one character."""
 
     at: int
     start: int

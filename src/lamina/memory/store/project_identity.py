@@ -70,7 +70,7 @@ def _noted(home: Path, path: Path) -> ProjectIdentity | None:
 
 
 def write_identity(directory: Path, identity: ProjectIdentity) -> bool:
-    """Write the file; False if it cannot be written. A path whose bytes are no text fits into no JSON, and gets no identity."""
+    """Write the file; False if it cannot be written. A path that is not valid text cannot be written as JSON, so it gets no identity."""
     with suppress(DiskError, UnicodeEncodeError):
         replace(directory / FILE_NAME, msgspec.json.format(msgspec.json.encode(identity), indent=2) + b"\n", durability="process")
         return True

@@ -71,7 +71,7 @@ class Candidates(NamedTuple):
 
 
 class IndexState(NamedTuple):
-    """What an index has seen. `changes` grows by one with every memory entered or removed, from a random number on, so two
+    """The state of an index. `changes` grows by one with every memory entered or removed, from a random number on, so two
     indexes are never in the same state. `last` is the highest id, which a removal makes free again."""
 
     changes: int
