@@ -397,7 +397,16 @@ def test_a_session_of_claude_code_ends_with_its_memory_repaired(project: Path, t
 def test_any_input_passes_through_a_command(project: Path, event: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from lamina.mcp import hook_run
 
-    inputs: list[bytes] = [b"", b"{", b"[1]", b'{"cwd": 7}', b'{"cwd": "/no/such"}', b"\xff" * 100, b'{"a":' * 10_000]
+    inputs: list[bytes] = [
+        b"",
+        b"{",
+        b"[1]",
+        b'{"cwd": 7}',
+        b'{"cwd": "/no/such"}',
+        b"\xff" * 100,
+        b'{"cwd": "\xff"}',
+        b'{"a":' * 10_000,
+    ]
     inputs.append(b'{"prompt": "' + b"x" * (17 << 20) + b'"}')
     for data in inputs:
         assert hook_run._answer(event, "claude-code", data) is None

@@ -275,7 +275,9 @@ def test_a_rewritten_file_is_read_anew_and_a_removed_one_is_gone(agents: Agents)
     assert run_sql(agents, "SELECT count(*) FROM words WHERE words MATCH 'teal OR tablegen'") == [(0,)]
 
 
-@pytest.mark.parametrize("damage", ["removed", "garbage", "empty", "older", "state", "pages", "no table"])
+@pytest.mark.parametrize(
+    "damage", ["removed", "garbage", "empty", "older", "state", "pages", "numbers", "figures", "schema", "no table"]
+)
 def test_a_damaged_index_is_made_anew(agents: Agents, damage: str) -> None:
     before = sources.sessions(Settings())
     match damage:
@@ -291,6 +293,13 @@ def test_a_damaged_index_is_made_anew(agents: Agents, damage: str) -> None:
             data = bytearray(agents.database.read_bytes())
             data[4_096:] = bytes(len(data) - 4_096)
             agents.database.write_bytes(data)
+        case "numbers":
+            run_sql(agents, "UPDATE files SET mtime_ns = '17b73'")
+        case "figures":
+            run_sql(agents, "UPDATE files SET figures = x'7b227469746c65223a2282ff227d'")
+        case "schema":
+            whole = agents.database.read_bytes()
+            agents.database.write_bytes(whole.replace(b"CREATE TABLE texts", b"CREATE TABL\xec texts"))
         case "older":
             run_sql(agents, "PRAGMA user_version=999")
         case _:

@@ -12,6 +12,7 @@ import sqlite3
 from contextlib import closing, suppress
 from pathlib import Path
 
+from ..core.decoding import UNDECODABLE
 from ..core.errors import DiskError
 from .dirfd import OPEN_OR_CREATE, open_parent, open_plain
 from .faults import reporting
@@ -21,6 +22,8 @@ from .files import remove
 WAIT = 30.0
 # Files that SQLite puts next to a database.
 SIDE_FILES = ("-journal", "-wal", "-shm")
+# What reading a damaged file can raise: SQLite may fail, quote bytes that are no text, or return values of another type.
+DAMAGE = (sqlite3.Error, *UNDECODABLE, ValueError, TypeError)
 
 
 def open_database(path: Path | None, schema: str, version: int) -> sqlite3.Connection:
@@ -29,7 +32,7 @@ def open_database(path: Path | None, schema: str, version: int) -> sqlite3.Conne
         for _ in range(2):
             try:
                 return _prepared(_connect(path), schema, version)
-            except (sqlite3.DatabaseError, DiskError):
+            except (*DAMAGE, DiskError):
                 with suppress(DiskError):
                     remove_database(path)
     return _prepared(sqlite3.connect(":memory:", isolation_level=None), schema, version)

@@ -21,6 +21,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 from msgspec.structs import replace
 
+from ..core.decoding import UNDECODABLE
 from ..core.settings.kinds import printable
 from ..core.wording import counted, plural
 from .events import Event, HookCommand
@@ -135,7 +136,7 @@ def _read(event: Event, text: str, name: str) -> HookOutcome:
         return plain
     try:
         answer: dict[str, Any] = msgspec.json.decode(text.encode())
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
+    except UNDECODABLE:
         return replace(plain, faults=(f"{name} printed JSON that is not valid, so it is not read as an answer.",))
     problems: list[str] = []
     fields = _checked(answer, _KEYS, problems)

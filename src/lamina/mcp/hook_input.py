@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from ..core.decoding import UNDECODABLE
 from ..disk.home.agent_homes import agent_homes
 
 # A hook that adds more than 10,000 characters has them moved to a file by Claude Code, of which the model sees the beginning.
@@ -51,7 +52,7 @@ def read_hook_input(given: object) -> HookInput:
     if isinstance(given, bytes):
         try:
             given = msgspec.json.decode(given)
-        except (msgspec.DecodeError, RecursionError):
+        except UNDECODABLE:
             given = None
     fields = given if isinstance(given, Mapping) else {}
     texts = {name: value for name in HookInput._fields if isinstance(value := fields.get(name), str)}
@@ -65,7 +66,7 @@ def _decoded(response: str) -> Any:
         return response
     try:
         return msgspec.json.decode(response)
-    except (msgspec.DecodeError, RecursionError):
+    except UNDECODABLE:
         return response
 
 

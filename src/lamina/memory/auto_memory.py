@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from ..core.decoding import UNDECODABLE
 from ..core.settings import Settings
 from ..core.settings.table import Resolved
 from ..disk.home.agent_homes import agent_homes
@@ -81,6 +82,6 @@ def _document(path: Path) -> dict[str, Any] | None:
         with open(path, "rb") as file:
             data = file.read(MOST_BYTES)
         document = msgspec.json.decode(data)
-    except (OSError, msgspec.DecodeError, RecursionError):
+    except (OSError, *UNDECODABLE):
         return None
     return document if isinstance(document, dict) else None

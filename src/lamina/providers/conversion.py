@@ -21,6 +21,7 @@ from typing import Any
 import msgspec
 
 from ..core.blocks import Wire, unmarked
+from ..core.decoding import UNDECODABLE
 from ..core.errors import InputError
 from .stream import UNPARSED, read_input
 
@@ -136,7 +137,7 @@ def _untagged(text: str) -> Wire:
     if found := _BLOCK.fullmatch(text):
         try:
             block = msgspec.json.decode(found[1])
-        except msgspec.DecodeError:
+        except UNDECODABLE:
             block = None
         if isinstance(block, dict) and isinstance(block.get("type"), str):
             return block

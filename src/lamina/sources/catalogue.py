@@ -19,7 +19,7 @@ import msgspec
 
 from ..core.errors import DiskError
 from ..core.terms import unstemmed
-from ..disk.database import open_database, remove_database
+from ..disk.database import DAMAGE, open_database, remove_database
 from ..disk.transcripts.jsonl import MAX_LINE, decode_object
 from . import claude_code, codex, pi
 from .memories import scan_memory
@@ -217,7 +217,7 @@ def with_catalogue(home: Path | None, work: Callable[[Catalogue], T]) -> T:
         catalogue = Catalogue(where)
         try:
             return work(catalogue)
-        except (sqlite3.Error, msgspec.DecodeError) as error:
+        except DAMAGE as error:
             waited = getattr(error, "sqlite_errorcode", None) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
             if where is not None and not waited:
                 with suppress(DiskError):

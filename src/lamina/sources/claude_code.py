@@ -13,10 +13,11 @@ from typing import Any
 import msgspec
 
 from ..core.blocks import Block, ToolResult, scrub
+from ..core.decoding import UNDECODABLE
 from ..core.records import Message, Record, Spill
 from ..core.session_stats import SideCost
 from ..core.usage import read_usage
-from ..disk.transcripts.jsonl import UNDECODABLE, objects_in
+from ..disk.transcripts.jsonl import objects_in
 from .scan import Scan, Turn, is_injected, one_line
 
 # What stands in front of the path of a stored result, and what ends it.

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from ..core.blocks import Block, Role, Wire, read_block, text
+from ..core.decoding import UNDECODABLE
 from ..core.errors import InputError
 from ..core.records import Attachment, Boundary, Message, Record
 from ..core.usage import Usage, count_of
@@ -210,7 +211,7 @@ def _call(item: Mapping[str, Any]) -> tuple[Block, ...]:
     if isinstance(given, str):
         try:
             given = msgspec.json.decode(given)
-        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        except UNDECODABLE:
             given = {"input": given}
     name = _str(item.get("name")) or ("shell" if item.get("type") == "local_shell_call" else "tool")
     return _block({"type": "tool_use", "id": _str(item.get("call_id")) or _str(item.get("id")), "name": name, "input": given})

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 
 from ..core.blocks import Wire, scrub
+from ..core.decoding import UNDECODABLE
 
 # A message names a few of them; a model that sends a hundred has mixed up two tools.
 _MOST_NAMED = 5
@@ -95,7 +96,8 @@ def _number(schema: Schema, given: Any, where: str) -> int | float:
             given = float(given) if not given.strip().lstrip("+-").isdecimal() else int(given)
         except ValueError:
             raise _wrong(schema, given, where) from None
-    if isinstance(given, bool) or not isinstance(given, int | float) or not math.isfinite(given):
+    # `isfinite` cannot take a whole number of hundreds of digits.
+    if isinstance(given, bool) or not isinstance(given, int | float) or (isinstance(given, float) and not math.isfinite(given)):
         raise _wrong(schema, given, where)
     number = int(given) if given == int(given) else given
     whole = schema["type"] == "integer"
@@ -118,7 +120,7 @@ def _array(schema: Schema, given: Any, where: str) -> list[Any]:
     if isinstance(given, str):
         try:
             given = msgspec.json.decode(given)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        except UNDECODABLE:
             raise _wrong(schema, given, where) from None
     if not isinstance(given, list):
         raise _wrong(schema, given, where)

@@ -16,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from ..core.decoding import UNDECODABLE
 from ..core.errors import LaminaError
 from ..core.reach import RUN_BY_MODEL
 from .html import Html
@@ -88,5 +89,5 @@ def digest(data: bytes) -> str:
 async def _fields(request: Request) -> dict[str, str] | None:
     try:
         return msgspec.json.decode(await request.body(), type=dict[str, str])
-    except msgspec.DecodeError:
+    except UNDECODABLE:
         return None

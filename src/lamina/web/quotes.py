@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from ..core.decoding import UNDECODABLE
 from ..core.records import Message
 from ..sources.places import NAMES
 from ..sources.sessions import SourceSession
@@ -93,7 +94,7 @@ def _words_of(row: bytes) -> str:
     try:
         record: Any = msgspec.json.decode(row)
         content = record["message"]["content"]
-    except (msgspec.DecodeError, KeyError, TypeError):
+    except (*UNDECODABLE, KeyError, TypeError):
         return ""
     if isinstance(content, str):
         return content

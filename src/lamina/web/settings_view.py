@@ -11,6 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ..core.budget import limits_of
+from ..core.decoding import UNDECODABLE
 from ..core.errors import InputError, LaminaError
 from ..core.settings import Resolved, Setting, Settings, find
 from ..core.settings.kinds import API_KEY, DIRECTORY, SWITCH, URL
@@ -288,7 +289,7 @@ def _wanted(row: Setting[Any], fields: Fields) -> object:
 def _json(text: str) -> object:
     try:
         return msgspec.json.decode(text)
-    except msgspec.DecodeError:
+    except UNDECODABLE:
         raise InputError("form", "is not readable", "reload the page and try again") from None
 
 

@@ -148,7 +148,20 @@ def _empty(path: Path) -> None:
     database.close()
 
 
-@pytest.mark.parametrize("damage", [os.unlink, _truncate, _scribble, _age, _empty])
+def _misspell(path: Path) -> None:
+    """Damage the text of the schema; SQLite quotes it in its message, which is no text then."""
+    path.write_bytes(path.read_bytes().replace(b"CREATE TABLE topics", b"CREATE TABL\xec topics"))
+
+
+def _mix_up(path: Path) -> None:
+    with sqlite3.connect(path) as database:
+        database.execute("UPDATE topics SET header = x'c1', about = 'x'")
+        database.execute("UPDATE state SET directories = x'c1', compared = 'x'")
+        database.execute("UPDATE totals SET topics = 'x'")
+    database.close()
+
+
+@pytest.mark.parametrize("damage", [os.unlink, _truncate, _scribble, _age, _empty, _misspell, _mix_up])
 def test_an_index_that_is_gone_or_damaged_is_made_anew(memory: Memory, tmp_path: Path, damage: object) -> None:
     before = found(memory, "flaky tests")
     assert before
@@ -169,6 +182,19 @@ def test_an_index_damaged_while_it_is_open_costs_no_answer(memory: Memory) -> No
     assert found(memory, "flaky tests") == before
     memory.save("quokka", description="A marsupial")
     assert [each.topic.name for each in memory.recall("marsupial")] == ["quokka"]
+
+
+@pytest.mark.parametrize("damage", [_scribble, _mix_up, _empty])
+def test_a_damaged_index_stops_no_save(memory: Memory, tmp_path: Path, damage: object) -> None:
+    memory.recall("tests")
+    damage(memory.path / INDEX_FILE)  # type: ignore[operator]
+    memory.save("quokka", description="A marsupial")
+    memory.recall("tests")
+    memory.close()
+    damage(memory.path / INDEX_FILE)  # type: ignore[operator]
+    with open_memory(tmp_path) as again:
+        again.save("wombat", description="A marsupial")
+        assert {each.topic.name for each in again.recall("marsupial")} == {"quokka", "wombat"}
 
 
 WORK = """

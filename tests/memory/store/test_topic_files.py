@@ -107,8 +107,10 @@ def test_the_cache_serves_the_next_process_and_a_broken_one_is_empty(root: RootD
     first = TopicFiles(root).headers()
     headers, count = opened_by(TopicFiles(root))
     assert (headers, count) == (first, 1)
-    (root.path / CACHE).write_bytes(b"\x93broken")
-    assert TopicFiles(root).headers() == first
+    whole = (root.path / CACHE).read_bytes()
+    for broken in (b"\x93broken", whole.replace(b"t7.md", b"t\xff.md"), whole.replace(b"t7.md", b"t8.md"), whole[:99], b""):
+        (root.path / CACHE).write_bytes(broken)
+        assert TopicFiles(root).headers() == first
 
 
 def test_the_newest_comes_first_whoever_read_the_heads(root: RootDir) -> None:

@@ -29,6 +29,7 @@ from ...core.blocks import (
     Wire,
     canonical,
 )
+from ...core.decoding import UNDECODABLE
 
 # The fixed rule, without calibration.
 BYTES_PER_TEXT_TOKEN = 4
@@ -201,6 +202,6 @@ def is_json(text: str) -> bool:
         return False
     try:
         msgspec.json.decode(text, type=msgspec.Raw)
-    except (msgspec.DecodeError, RecursionError):  # nested too deeply to parse, so it counts as text
+    except UNDECODABLE:  # nested too deeply to parse, so it counts as text
         return False
     return True

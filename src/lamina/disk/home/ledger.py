@@ -20,6 +20,7 @@ from pathlib import Path
 import msgspec
 
 from ...core.budget import LedgerLine, Spent, spent_in
+from ...core.decoding import UNDECODABLE
 from ...core.errors import DiskError
 from ..append import Appender
 from ..dirfd import open_parent, reading
@@ -139,7 +140,7 @@ def _lines(place: _ReadPosition) -> Iterator[LedgerLine]:
                 place.end += len(row) + 1
                 try:
                     yield msgspec.json.decode(row, type=LedgerLine)
-                except (msgspec.DecodeError, UnicodeDecodeError):
+                except UNDECODABLE:
                     continue
             if len(held) > CHUNK:  # too long to be one of our lines
                 place.end += len(held)

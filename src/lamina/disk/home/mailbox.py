@@ -25,6 +25,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from ...core.decoding import UNDECODABLE
 from ...core.errors import DiskError, InputError
 from ..append import Appender
 from ..dirfd import Dir, descend
@@ -32,7 +33,6 @@ from ..faults import AbsentIsFine
 from ..files import guard_name, read_at, remove_at, replace_at
 from ..locks.lock_file import LifeLock, guard_at
 from ..temp_files import Durability
-from ..transcripts.jsonl import UNDECODABLE
 
 DIRECTORY = "teams"
 INBOX, CLAIM, OWNER = "inbox.jsonl", "claim.json", ".owner.lock"

@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+from ...core.decoding import UNDECODABLE
 from ...core.errors import DiskError, InputError
 from ..crash_points import point
 from ..dirfd import OPEN_OR_CREATE, Dir, descend, open_plain
@@ -23,7 +24,6 @@ from ..faults import AbsentIsFine, reporting
 from ..files import guard_name, read, read_at, replace, replace_at
 from ..locks.dream_lock_owner import process_lives
 from ..locks.lock_file import guard_at, live_holder
-from ..transcripts.jsonl import UNDECODABLE
 from .mailbox import DIRECTORY, INBOX, MOST_UNREAD, OWNER, MailboxAddress, is_name
 
 TEAM, MEMBER, OUTPUT = "team.json", "member.json", "output.log"

@@ -25,6 +25,7 @@ from typing import Literal, NamedTuple, Self
 
 import msgspec
 
+from ...core.decoding import UNDECODABLE
 from ...core.errors import DiskError, Fenced, LockHeld, LockUnsupported
 from ..dirfd import READ, READ_WRITE, Dir, open_plain, reading, refuse_unless_plain
 from ..faults import AbsentIsFine, reporting
@@ -270,7 +271,7 @@ def _read_record(where: Dir, shared: bool) -> tuple[HolderRecord | None, bool | 
             return None, None
         try:
             return msgspec.json.decode(read_head(looking.fd, _INFO_BYTES), type=HolderRecord), _is_locked(looking)
-        except msgspec.DecodeError:
+        except UNDECODABLE:
             return None, None
         finally:
             looking.release()

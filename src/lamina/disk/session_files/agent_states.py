@@ -12,9 +12,9 @@ from typing import Any
 
 import msgspec
 
+from ...core.decoding import UNDECODABLE
 from ...core.errors import DiskError
 from ..files import read, replace
-from ..transcripts.jsonl import UNDECODABLE
 
 FILE = "agents.json"
 MOST = 50

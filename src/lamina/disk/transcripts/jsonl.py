@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from ...core.decoding import UNDECODABLE
 from ...core.wording import counted, plural
 from ..faults import reporting
 
@@ -27,8 +28,6 @@ MAX_TRIES = 64
 MAX_TRIED = 256 << 20
 
 BOM = b"\xef\xbb\xbf"
-# What msgspec raises for bytes that are not JSON, or are nested too deeply.
-UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class JsonLine(msgspec.Struct, frozen=True):

@@ -12,6 +12,7 @@ from typing import assert_never
 import msgspec
 
 from ...core.blocks import scrub
+from ...core.decoding import UNDECODABLE
 from ...core.errors import InputError
 from ...core.inputs import Readable
 
@@ -152,6 +153,6 @@ def is_json(source: str | memoryview | Readable) -> bool:
 def _parses(source: str | memoryview) -> bool:
     try:
         msgspec.json.decode(source, type=msgspec.Raw)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
+    except UNDECODABLE:
         return False
     return True

@@ -15,6 +15,7 @@ from typing import Annotated, TypeAlias
 import msgspec
 from msgspec.structs import replace
 
+from ...core.decoding import UNDECODABLE
 from ...core.errors import DiskError
 from ...core.fence import escape, fence
 from ...core.prompt_files import prompt_sections
@@ -56,7 +57,7 @@ def read_memories(text: str) -> list[AnsweredMemory] | str:
         return NO_LIST
     try:
         return msgspec.json.decode(found[-1] or "[]", type=list[AnsweredMemory])
-    except msgspec.MsgspecError as error:
+    except UNDECODABLE as error:
         return f"the list of memories is not valid: {error}"
 
 

@@ -16,6 +16,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from ...core.decoding import UNDECODABLE
 from ...core.errors import DiskError
 from ...core.usage import Usage
 from ...disk.temp_files import Durability
@@ -107,7 +108,7 @@ def read_record(root: RootDir, dream: str) -> DreamRecord | None:
     try:
         data = root.read_bytes(_path(dream), _RECORD_BYTES)
         found = msgspec.json.decode(data or b"", type=DreamRecord)
-    except (DiskError, msgspec.DecodeError):
+    except (DiskError, *UNDECODABLE):
         return None
     return found if found.id == dream else None
 

@@ -21,6 +21,7 @@ from uuid import uuid4
 
 import msgspec
 
+from ...core.decoding import UNDECODABLE
 from ...core.errors import LaminaError
 from ...core.fence import Fenced, escape, fence, reminder
 from ...core.prompt_files import prompt_text
@@ -92,7 +93,7 @@ def read_structured(text: str) -> Structured | UnreadableMessage | None:
         return None
     try:
         raw = msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):  # the last: too deeply nested
+    except UNDECODABLE:  # the last: too deeply nested
         return None
     if not isinstance(raw, dict) or raw.get("type") not in KINDS:
         return None
@@ -121,7 +122,7 @@ def read_message(data: bytes) -> AgentMessage | None:
     """Parse a message from any process. None if it is invalid or exceeds the limits."""
     try:
         message = msgspec.json.decode(data, type=AgentMessage)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except UNDECODABLE:
         return None
     if not ID.fullmatch(message.id) or not message.sender.strip() or not message.text.strip() or len(message.text) > MOST_TEXT:
         return None

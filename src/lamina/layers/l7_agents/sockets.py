@@ -24,6 +24,7 @@ from typing import TypeVar
 
 import msgspec
 
+from ...core.decoding import UNDECODABLE
 from ...core.errors import DiskError
 from ...disk.home import sockets
 from .messages import AgentMessage, encode_message, read_message
@@ -209,7 +210,7 @@ def call_session(
 def _decode(line: bytes, kind: type[T]) -> T | None:
     try:
         return msgspec.json.decode(line, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except UNDECODABLE:
         return None
 
 

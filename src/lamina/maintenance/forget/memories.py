@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from ...core.decoding import UNDECODABLE
 from ...core.errors import DiskError
 from ...core.front_matter import read_front_matter
 from ...disk.database import is_database
@@ -224,7 +225,7 @@ def _decoded(text: str) -> Iterable[JournalLine | str]:
         if row:
             try:
                 yield msgspec.json.decode(row.encode("utf-8", "surrogateescape"), type=JournalLine)
-            except msgspec.DecodeError:
+            except UNDECODABLE:
                 yield row
 
 

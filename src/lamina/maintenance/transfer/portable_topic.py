@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from ...core.decoding import UNDECODABLE
 from ...core.errors import InputError
 from ...memory.store.topic import KINDS, Kind, one_line
 
@@ -170,7 +171,7 @@ def document(text: str, where: str, *, strict: bool = True) -> Any:
         return msgspec.json.decode(data)
     except RecursionError:
         problem = "is nested too deeply"
-    except msgspec.DecodeError as error:
+    except UNDECODABLE as error:
         # msgspec reports a byte offset; without one, the text ended too early.
         place = _BYTE.search(str(error))
         line = data.count(b"\n", 0, int(place[1]) if place else len(data)) + 1
@@ -188,6 +189,6 @@ def rows(text: str) -> tuple[list[JsonRow], list[str]]:
             continue
         try:
             found.append(JsonRow(number, msgspec.json.decode(line.encode("utf-8", "replace"))))
-        except (msgspec.DecodeError, RecursionError):
+        except UNDECODABLE:
             problems.append(f"line {number} is not valid JSON and was skipped")
     return found, problems

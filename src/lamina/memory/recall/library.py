@@ -28,7 +28,8 @@ from ..store.topic_files import LARGE, TopicFiles, TopicHeader, sort_newest_firs
 from .fusion import DEPTH, SimilarMemory, fuse
 from .rank import Corpus, Ranked, SearchDocument, explain, rank_indexed
 
-if TYPE_CHECKING:  # loaded only if the settings ask for vectors
+if TYPE_CHECKING:  # loaded only for a large directory, or if the settings ask for vectors
+    from ..store.search_index import SearchIndex
     from .vectors import VectorTables
 
 ScopeName: TypeAlias = Literal["private", "team"]
@@ -178,16 +179,16 @@ class MemoryLibrary:
 
     def _follow(self, files: TopicFiles, tables: VectorTables) -> None:
         """Bring the vectors of a scope up to date. After a few saves, only what they changed is compared."""
-        index, texts, known = files.index(), partial(_texts, files), tables.headers
-        if index is None:
+        texts, known, before = partial(_texts, files), tables.headers, tables.state
+        if (read := files.read_index(lambda index: (index.state(), index.headers(before.last or 0)))) is None:
             tables.follow(files.root, files.headers(), texts)
-        elif tables.state != (state := index.state()):
-            new = [each for each in index.headers(tables.state.last or 0) if known.get(each.file) != each]
+        elif before != (state := read[0]):
+            new = [each for each in read[1] if known.get(each.file) != each]
             replaced = sum(each.file in known for each in new)
-            if state.changes - tables.state.changes == len(new) + replaced:  # nothing else was removed
+            if state.changes - before.changes == len(new) + replaced:  # nothing else was removed
                 tables.follow_new(files.root, new, texts)
             else:
-                tables.follow(files.root, index.headers(), texts)
+                tables.follow(files.root, files.headers(), texts)
             tables.state = state
 
     def search_words(self, query: str, most: int) -> FoundMemories:
@@ -210,17 +211,12 @@ class MemoryLibrary:
 
     def _in_index(self, where: ScopeName, query: str, most: int, *, create: bool = False) -> FoundMemories | None:
         """Search the index of a large scope; None if it has none."""
-        files = self._scopes[where]
-        if (index := files.index(create=create)) is None:
-            return None
-        import sqlite3
 
-        try:
+        def read(index: SearchIndex) -> FoundMemories:
             found = rank_indexed(index, query, most)
             return FoundMemories([(with_prefix(header, where), each) for header, each in found], index.total())
-        except sqlite3.Error:
-            files.drop_index()
-            return None
+
+        return self._scopes[where].read_index(read, create=create)
 
     def _searched(self, headers: list[TopicHeader]) -> Corpus:
         """Return the corpus of these memories; the previous one if nothing changed."""

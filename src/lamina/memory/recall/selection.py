@@ -17,6 +17,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import msgspec
 
 from ...core.blocks import Wire
+from ...core.decoding import UNDECODABLE
 from ...core.fence import escape, fence
 from ...core.policy import SurfacingPolicy
 from ...core.prompt_files import prompt_sections
@@ -165,7 +166,7 @@ def read_answer(text: str, shown: Collection[str], most: int) -> tuple[str, ...]
     the JSON, such as a code block, is ignored: some servers do not enforce the schema."""
     try:
         named = msgspec.json.decode(text[max(0, text.find("{")) : text.rfind("}") + 1], type=_SelectedMemories).selected_memories
-    except (msgspec.DecodeError, UnicodeEncodeError):
+    except UNDECODABLE:
         return None
     chosen = tuple(dict.fromkeys(name for name in named if name in shown))[:most]
     return chosen if chosen or not named else None

@@ -16,6 +16,7 @@ from zlib import crc32
 
 import msgspec
 
+from ...core.decoding import UNDECODABLE
 from ...core.errors import DiskError
 from ...disk.trees.rootdir import RootDir
 from ..store.search_index import IndexState, is_text
@@ -153,7 +154,7 @@ class VectorTable:
                 self._head = msgspec.json.decode(lines.pop(0), type=_Head)
                 if not self._head.is_of(self.encoder):
                     raise msgspec.DecodeError
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except UNDECODABLE:
             self._forget()
             return False
         self._inode, self._end = found.st_ino if found is not None else 0, len(data)
@@ -164,7 +165,7 @@ class VectorTable:
                 if row.check != crc32(row.data):
                     raise msgspec.DecodeError
                 self._rows[row.file] = row
-            except (msgspec.DecodeError, UnicodeDecodeError):
+            except UNDECODABLE:
                 whole = False
         self._stored += len(lines)
         return whole

@@ -11,6 +11,7 @@ import re
 
 import msgspec
 
+from ...core.decoding import UNDECODABLE
 from ...disk.trees.rootdir import RootDir
 from .draft import MOST_BYTES
 from .modes import INBOX, Proposal
@@ -53,7 +54,7 @@ def _read(root: RootDir, name: str) -> Decision | None:
     data = root.read_bytes(f"{DECIDED}/{name}", _BYTES)
     try:
         return msgspec.json.decode(data, type=Decision) if data is not None else None
-    except msgspec.DecodeError:
+    except UNDECODABLE:
         return None
 
 

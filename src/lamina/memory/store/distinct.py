@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from ...core.decoding import UNDECODABLE
 from ...core.errors import InputError
 from ...disk.trees.rootdir import RootDir
 from .directory import DirectoryStore
@@ -74,5 +75,5 @@ def _read(root: RootDir) -> list[tuple[str, str]]:
     data = root.read_bytes(DISTINCT, _BYTES)
     try:
         return msgspec.json.decode(data, type=list[tuple[str, str]]) if data is not None else []
-    except msgspec.DecodeError:
+    except UNDECODABLE:
         return []

@@ -20,6 +20,7 @@ from contextlib import AbstractContextManager
 
 import msgspec
 
+from ...core.decoding import UNDECODABLE
 from ...disk.faults import AbsentIsFine
 from ...disk.paths.memory_paths import GUARD as GUARD
 from ...disk.temp_files import Durability
@@ -228,7 +229,7 @@ class MemoryHistory:
         for row in self._tail(number, 0).split(b"\n"):
             try:
                 yield msgspec.json.decode(row, type=JournalLine)
-            except msgspec.DecodeError:
+            except UNDECODABLE:
                 continue
 
     def lines_after(self, version_id: str, *, since: float = 0.0) -> list[JournalLine]:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from ...core.decoding import UNDECODABLE
 from .contract import ChangeAction, ChangeReason, MemoryVersion
 from .secrets import redact
 from .topic import name_key
@@ -75,7 +76,7 @@ def digest_of(data: bytes | None) -> str:
 def read_head(row: bytes) -> JournalHead | None:
     try:
         head = msgspec.json.decode(row, type=JournalHead)
-    except msgspec.DecodeError:
+    except UNDECODABLE:
         return None
     # The content is a view of its row and would keep the row in memory.
     head.content = msgspec.Raw(b"true" if head.has_content else b"")

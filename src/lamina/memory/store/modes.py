@@ -19,6 +19,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from ...core.decoding import UNDECODABLE
 from ...core.errors import InputError, SettingError
 from ...core.settings import Mode, Scope
 from .contract import ChangeAuthor, ChangeReason, MemoryVersion, Proposed, Saved
@@ -136,7 +137,7 @@ class Inbox:
         data = self._root.read_bytes(_path(proposal_id), _PROPOSAL_BYTES)
         try:
             return msgspec.json.decode(data, type=Proposal) if data is not None else None
-        except msgspec.DecodeError:
+        except UNDECODABLE:
             return None
 
     def accept(self, proposal_id: str) -> Saved | bool:

@@ -82,7 +82,7 @@ Bodies = Callable[[Sequence[TopicHeader]], Mapping[str, str]]
 
 
 class SearchIndex:
-    """Open it with `SearchIndex.open`. Not thread-safe. Every method may raise sqlite3.Error for a damaged file."""
+    """Open it with `SearchIndex.open`. Not thread-safe. Every method may raise one of DAMAGE for a damaged file."""
 
     __slots__ = ("_database", "_path", "inode")
 

@@ -16,10 +16,12 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from itertools import islice
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
+from zlib import crc32
 
 import msgspec
 
+from ...core.decoding import UNDECODABLE
 from ...core.errors import DiskError
 from ...core.front_matter import MOST_BYTES
 from ...disk.trees.rootdir import RootDir
@@ -43,6 +45,8 @@ from .topic import (
 if TYPE_CHECKING:  # loaded only for a large directory
     from .search_index import SearchIndex
 
+T = TypeVar("T")
+
 HEAD_LINES = 30
 HEAD_BYTES = MOST_BYTES + 16
 # The part that a search looks at: a good memory has stated its subject by then.
@@ -56,8 +60,9 @@ CACHE = ".history/heads.msgpack"
 INDEX_FILE = ".history/search.sqlite"
 # A directory gets an index at this size. Below it, a search reads all texts in less time than a database takes to open.
 LARGE = 1_000
-# Version 2 stores the newest first.
-_CACHE_VERSION = 2
+# Version 2 stores the newest first; version 3 begins with a checksum.
+_CACHE_VERSION = 3
+_CHECK_BYTES = 4
 CACHE_BYTES = 64 << 20
 # Writing the cache costs as much as reading this many heads.
 _WORTH_WRITING = 10
@@ -113,31 +118,45 @@ class TopicFiles:
     def index(self, *, create: bool = False, for_names: bool = False) -> SearchIndex | None:
         """Return the search index, up to date; None for a small directory, or if the index cannot be used. `for_names` accepts
         one that may miss what another program changed in place in the last minutes."""
-        if not self._has_index(create=create):
+        if self._has_index(create=create):
+            from ...disk.database import DAMAGE
+
+            try:
+                assert self._index is not None
+                if not self._index.is_current(self._now(), for_names=for_names):
+                    self._index.compare(self.headers, self.read_bodies, self._now())
+            except DAMAGE:
+                self.drop_index()
+        return self._index
+
+    def read_index(self, read: Callable[[SearchIndex], T], *, create: bool = False, for_names: bool = False) -> T | None:
+        """Return what `read` finds in the search index; None without a usable one."""
+        if (index := self.index(create=create, for_names=for_names)) is None:
             return None
-        import sqlite3
+        from ...disk.database import DAMAGE
 
         try:
-            assert self._index is not None
-            if not self._index.is_current(self._now(), for_names=for_names):
-                self._index.compare(self.headers, self.read_bodies, self._now())
-        except sqlite3.Error:
+            return read(index)
+        except DAMAGE:
             self.drop_index()
-        return self._index
+            return None
 
     def is_listed(self, file: str) -> bool:
         """Tell whether a file of this name, in any spelling, is in a large directory. True if that is unknown."""
-        index = self.index(for_names=True)
-        return index is None or index.has_file(file)
+        return self._lists(file) is not False
+
+    def _lists(self, file: str) -> bool | None:
+        """Tell whether the index has a file of this name, in any spelling; None without an index."""
+        return self.read_index(lambda index: index.has_file(file), for_names=True)
 
     def update_index(self, files: Collection[str]) -> None:
         """Enter our own change of these files to an index that was current before it."""
-        import sqlite3
+        from ...disk.database import DAMAGE
 
         try:
             if self._index is not None:
                 self._index.update(files, self.read_headers(files), self.read_bodies)
-        except sqlite3.Error:
+        except DAMAGE:
             self.drop_index()
 
     def drop_index(self) -> None:
@@ -243,16 +262,18 @@ class TopicFiles:
 
     def _from_disk(self) -> dict[str, TopicHeader]:
         try:
-            data = self.root.read_bytes(CACHE, CACHE_BYTES)
-            version, headers = msgspec.msgpack.decode(data or b"", type=tuple[int, list[TopicHeader]])
-        except (DiskError, msgspec.DecodeError):
+            data = self.root.read_bytes(CACHE, CACHE_BYTES) or b""
+            if data[:_CHECK_BYTES] != _checksum(data[_CHECK_BYTES:]):
+                return {}
+            version, headers = msgspec.msgpack.decode(data[_CHECK_BYTES:], type=tuple[int, list[TopicHeader]])
+        except (DiskError, *UNDECODABLE):
             return {}
         return {header.file: header for header in headers} if version == _CACHE_VERSION else {}
 
     def _to_disk(self) -> None:
         data = msgspec.msgpack.encode((_CACHE_VERSION, list(self._known.values())))
         with suppress(DiskError):  # a read-only directory can still be read
-            self.root.replace(CACHE, data, durability="process")
+            self.root.replace(CACHE, _checksum(data) + data, durability="process")
 
     # Files
 
@@ -285,12 +306,12 @@ class TopicFiles:
         key, direct = name_key(name), file_name(name)
         if (topic := self.topic(direct)) is not None and name_key(topic.name) == key:
             return direct
-        if (index := self.index(for_names=True)) is None:
-            headers = self.headers()
-            index = self.index(create=True) if len(headers) >= LARGE else None
-            if index is None:
-                return min((header.file for header in headers if name_key(header.name) == key), default=None)
-        return index.file_named(key)
+        found = self.read_index(lambda index: (index.file_named(key),), for_names=True)
+        if found is None and len(headers := self.headers()) >= LARGE:
+            found = self.read_index(lambda index: (index.file_named(key),), create=True)
+        if found is None:
+            return min((header.file for header in headers if name_key(header.name) == key), default=None)
+        return found[0]
 
     def _with_file(self, file: str) -> str | None:
         """Find a file as spelled, which needs no scan, or else in any case."""
@@ -320,13 +341,18 @@ class TopicFiles:
         """Return a file name that no other memory has, in any spelling."""
         from .draft import second_file  # reading memories must not load code that only writers need
 
-        first, index = file_name(name), self.index(for_names=True)
+        first = file_name(name)
         for file in (first, second_file(first, name_key(name)), second_file(first, name)):
             # A link or a device there is refused before anything is written; a directory of that name counts as taken.
-            taken = self.root.twin(file) is not None if index is None else index.has_file(file)
+            listed = self._lists(file)
+            taken = self.root.twin(file) is not None if listed is None else listed
             if self.root.stat(file) is None and not taken:
                 return file
         raise DiskError(first, "is taken by another memory", "choose another name")
+
+
+def _checksum(data: bytes) -> bytes:
+    return crc32(data).to_bytes(_CHECK_BYTES, "big")
 
 
 def decode_text(data: bytes | None) -> str:
