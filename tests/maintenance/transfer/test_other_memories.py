@@ -6,6 +6,7 @@ import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.maintenance.transfer.test_cli import run
@@ -109,6 +110,24 @@ def test_a_database_that_is_open_elsewhere_is_read_and_others_are_refused(
         found = run(import_command, str(path)).exception
         assert isinstance(found, InputError)
         assert str(path) in str(found)
+
+
+@pytest.mark.spec("B13")
+@pytest.mark.parametrize("epoch", [10**18, 2**63 - 1, -1, 0, 1e300, "soon", b"x"])
+def test_an_observation_with_an_impossible_date_has_none(project: Path, claude_mem: Path, epoch: Any) -> None:
+    with closing(sqlite3.connect(claude_mem / "claude-mem.db", isolation_level=None)) as writer:
+        writer.execute("UPDATE observations SET created_at_epoch = ?", (epoch,))
+    assert run(import_command, str(claude_mem)).stdout.endswith("Memories (claude-mem): 2 created.\n")
+    assert run(import_command, str(claude_mem)).stdout == "Memories (claude-mem): 2 unchanged.\n"
+
+
+@pytest.mark.spec("B13")
+def test_a_damaged_database_is_refused(project: Path, claude_mem: Path) -> None:
+    path = claude_mem / "claude-mem.db"
+    path.write_bytes(path.read_bytes().replace(b"CREATE TABLE observations", b"CREATE TABL\xec observations"))
+    found = run(import_command, str(claude_mem)).exception
+    assert isinstance(found, InputError)
+    assert "cannot be read as a database" in str(found)
 
 
 NOTE = """---

@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 
 from ...core.errors import InputError
 from ...core.wording import counted
-from ...disk.database import open_foreign
+from ...disk.database import DAMAGE, open_foreign
 from ...disk.faults import reporting
 from ...disk.files import read_head
 from ...disk.user_files import open_regular
 from ...memory.store.topic import short_digest
 from .basic_memory import DATABASE
-from .portable_topic import Imported, PortableTopic, document, kind_of, make_description, make_name
+from .portable_topic import Imported, PortableTopic, document, format_date, kind_of, make_description, make_name, parse_date
 from .project_choice import ProjectChoice
 
 FILE = "claude-mem.db"
@@ -70,7 +70,7 @@ def read_rows(path: Path, choice: ProjectChoice) -> ClaudeMemRows:
             names = [row[0] for row in database.execute("SELECT DISTINCT project FROM observations WHERE project <> ''")]
             project = choice.among([name for name in names if isinstance(name, str)], name)
             return _rows(database, columns, project)
-    except sqlite3.Error as error:
+    except DAMAGE as error:
         raise InputError(name, f"cannot be read as a database ({error})", "close claude-mem and try again") from None
 
 
@@ -113,13 +113,13 @@ def _topic(row: Mapping[str, Any]) -> PortableTopic:
     body = told or texts.get("subtitle") or texts.get("title", "")
     files = list(dict.fromkeys((*_items(row["files_read"]), *_items(row["files_modified"]))))
     own = {"id": row["id"], "type": row["type"], "concepts": list(_items(row["concepts"])), "files": files}
-    date = row["date"]
+    date = row["date"] / 1_000 if isinstance(row["date"], int) and row["date"] > 0 else None
     return PortableTopic(
         name=texts.get("title") or make_name(body) or f"claude-mem {short_digest(body)}",
         description=texts.get("subtitle") or make_description(body),
         type=kind_of(row["type"]),
         body=body,
-        modified=date / 1_000 if isinstance(date, int) and date > 0 else None,
+        modified=parse_date(format_date(date)),
         fields={"claude-mem": {key: value for key, value in own.items() if value}},
     )
 
