@@ -34,6 +34,10 @@ def test_what_was_said_is_found_with_its_session(project: Path, term: str, expec
     assert expected in shown
 
 
+def test_a_term_of_many_words_is_not_repeated_in_full(project: Path) -> None:
+    assert len(here("sessions", "search", "word " * 20_000, cwd=project).stderr) < 500
+
+
 def test_nothing_found_is_said_and_is_no_failure(project: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     for where in (project, tmp_path_factory.mktemp("elsewhere")):
         done = here("sessions", "search", "unheard of", cwd=where)

@@ -78,7 +78,6 @@ def test_a_session_is_dated_by_its_last_message_and_not_by_a_copied_file(work: P
         (("--source", "claude-code"), {SESSION}),
         (("--all", "--source", "lamina"), {"in-work", "in-other"}),
         (("--cwd", "../other"), {"in-other"}),
-        (("-n", "1"), {"in-work"}),
     ],
 )
 def test_the_list_can_be_narrowed_and_widened(arguments: tuple[str, ...], expected: set[str]) -> None:
@@ -90,6 +89,13 @@ def test_a_table_for_people_names_each(work: Path) -> None:
     assert done.returncode == 0
     assert [line.split()[0] for line in done.stdout.splitlines()] == ["id", "in-work", "in-other", SESSION[:8]]
     assert "hello from other" in done.stdout
+
+
+def test_a_list_that_is_cut_says_how_many_there_are() -> None:
+    done = here("sessions", "list", "--all", "-n", "2", "--json")
+    assert done.stderr == "lamina: 2 of 3 sessions are listed. Use --limit to list more.\n"
+    assert [row["session_id"] for row in json.loads(done.stdout)] == ["in-work", "in-other"]
+    assert here("sessions", "list", "--all", "-n", "3").stderr == ""
 
 
 def test_without_sessions_the_list_says_where_to_look(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ import msgspec
 
 from ..core.wording import counted
 from . import completion, options
-from .console import capped, local_time, minute, notice, print_result, print_table, printable, waiting
+from .console import capped, local_time, minute, notice, print_result, print_table, printable, shorten, waiting
 from .conversation import find_problems, print_conversation, show_turn
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 SOURCES = ("all", "lamina", "claude-code", "codex", "pi")
 # Sessions listed before the confirmation; nobody reads more.
 MOST_LISTED = 40
+# Characters of a term that a message repeats.
+MOST_SHOWN = 80
 
 
 @click.group("sessions", cls=options.CommandGroup)
@@ -48,8 +50,10 @@ def list_command(everywhere: bool, source: str, limit: int, cwd: Path, as_json: 
     from .transcripts import find_sessions, short_ids
 
     unread: list[str] = []
-    found = find_sessions(None if everywhere else cwd, source, unread)[:limit]
-    notice(*unread)
+    every = find_sessions(None if everywhere else cwd, source, unread)
+    found = every[:limit]
+    cut = [f"{len(found):,} of {len(every):,} sessions are listed. Use --limit to list more."] if len(found) < len(every) else []
+    notice(*unread, *cut)
     if found and not as_json:
         from ..disk.home.loading import settings_in_force
         from ..providers.amounts import Amount
@@ -195,8 +199,9 @@ def search_command(term: str, everywhere: bool, source: str, limit: int, cwd: Pa
         f"{hit.session.id}  {_when(hit.time)}  {hit.session.origin}  turn {hit.turn}  {_speaker(hit.role)}: {hit.text}"
         for hit in found
     )
+    shown = shorten(term, MOST_SHOWN)
     none = (
-        f"No message with {term!r} in the sessions of {cwd}." if not everywhere else f"No message with {term!r} in any session."
+        f"No message with {shown!r} in the sessions of {cwd}." if not everywhere else f"No message with {shown!r} in any session."
     )
     return rows, lines, none
 
