@@ -1,4 +1,4 @@
-/* The overview: money by day, drawn by the chart of the sessions. A column is a day, and its figures stand below the chart. */
+/* The overview: money by day, drawn by the chart of the sessions. A column is a day; its figures are below the chart. */
 (function () {
   'use strict';
   const money = micro => '$' + (micro / 1e6).toFixed(micro < 1e7 ? 2 : 0);
