@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -19,6 +20,9 @@ from lamina.mcp.project import MOST_CHANGES, ServedProject
 from mcp import Client
 
 TOKEN = "a-token-for-this-test"
+# Seconds: a busy machine may take long.
+PATIENCE = 90
+post = partial(httpx2.post, timeout=PATIENCE)
 
 
 @pytest.fixture
@@ -37,7 +41,7 @@ def address(tmp_path: Path) -> Iterator[str]:
 def test_a_client_with_the_token_is_served(address: str) -> None:
     async def main() -> None:
         async with (
-            httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}) as http,
+            httpx2.AsyncClient(timeout=PATIENCE, headers={"Authorization": f"Bearer {TOKEN}"}) as http,
             Client(streamable_http_client(address, http_client=http)) as client,
         ):
             done = await client.call_tool("memory_list", {})
@@ -50,11 +54,11 @@ def test_a_client_with_the_token_is_served(address: str) -> None:
 def test_without_the_token_from_another_site_or_too_large_it_is_refused(address: str) -> None:
     body, token = {"jsonrpc": "2.0", "id": 1, "method": "ping"}, {"Authorization": f"Bearer {TOKEN}"}
     accept = {"Accept": "application/json, text/event-stream"}
-    assert httpx2.post(address, json=body).status_code == 401
-    assert httpx2.post(address, json=body, headers={"Authorization": "Bearer wrong"}).status_code == 401
-    assert httpx2.post(address, json=body, headers={**token, "Origin": "https://example.org"}).status_code == 403
-    assert httpx2.post(address, json=body, headers={**token, "Host": "example.org"}).status_code == 403
-    large = httpx2.post(address, content=b"x" * (5 << 20), headers={**token, **accept, "Content-Type": "application/json"})
+    assert post(address, json=body).status_code == 401
+    assert post(address, json=body, headers={"Authorization": "Bearer wrong"}).status_code == 401
+    assert post(address, json=body, headers={**token, "Origin": "https://example.org"}).status_code == 403
+    assert post(address, json=body, headers={**token, "Host": "example.org"}).status_code == 403
+    large = post(address, content=b"x" * (5 << 20), headers={**token, **accept, "Content-Type": "application/json"})
     assert large.status_code == 413
 
 

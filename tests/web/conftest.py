@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+
+from .patient import PATIENCE
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 ARGUMENTS = [
@@ -21,6 +23,9 @@ ARGUMENTS = [
     "--disable-sync",
     "--disable-dev-shm-usage",
 ]
+
+
+expect.set_options(timeout=PATIENCE * 1_000)
 
 
 def find_browser() -> str | None:
@@ -48,7 +53,7 @@ class Watched:
 
     def page(self) -> Page:
         made = self.context.new_page()
-        made.set_default_timeout(15_000)
+        made.set_default_timeout(PATIENCE * 1_000)
         made.on("console", lambda message: self._told(message.type, message.text))
         made.on("pageerror", lambda error: self.problems.append(str(error)))
         made.on("request", lambda request: self._check(request.url))

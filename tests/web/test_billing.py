@@ -17,6 +17,7 @@ from lamina.core.usage import Usage
 from lamina.disk.home.ledger import UsageLedger
 from lamina.layers.l6_dream.record import DreamRecord, new_id, write_record
 
+from . import patient
 from .conftest import Watched
 from .made_home import WINDOW_SESSION, make_home
 from .made_memories import make_memories, open_memory
@@ -73,7 +74,7 @@ def addresses(served: Served) -> list[str]:
 
 
 def _get(served: Served, path: str, lang: str = "en") -> httpx2.Response:
-    return httpx2.get(served.base + path, cookies=served.cookies() | {"lamina-lang": lang})
+    return patient.get(served.base + path, cookies=served.cookies() | {"lamina-lang": lang})
 
 
 def _bill(served: Served, value: str) -> None:
@@ -81,7 +82,7 @@ def _bill(served: Served, value: str) -> None:
     row = next(one for one in _get(served, "/settings?format=json").json()["settings"] if one["key"] == "lamina.billing")
     fields = {"key": "lamina.billing", "base": json.dumps(row["value"]), "value": value}
     headers = {"X-Lamina-Secret": served.keys.secret}
-    told = httpx2.post(f"{served.base}/settings/set", json=fields, headers=headers, cookies=served.cookies())
+    told = patient.post(f"{served.base}/settings/set", json=fields, headers=headers, cookies=served.cookies())
     assert told.status_code == 200, told.text
 
 
@@ -144,7 +145,7 @@ def test_a_browser_draws_no_dollar_under_a_subscription(watched: Watched, served
     page = watched.page()
     page.goto(served.link)
     dream, replay = (next(one for one in addresses if one.startswith(start)) for start in ("/dreams/", "/replay/"))
-    drawn = {"/": "#days path.area", SESSION: "#chart path.c-read", dream: ".steps", replay: "svg polyline", "/dreams": "#calls"}
+    drawn = {"/": "#days path.area", SESSION: "#chart path.c-read", dream: ".figs", replay: "svg polyline", "/dreams": "#calls"}
     for address, ready in drawn.items():
         page.goto(served.base + address)
         page.wait_for_selector(ready, state="attached")

@@ -6,11 +6,11 @@ import re
 import time
 from collections.abc import Iterator
 
-import httpx2
 import pytest
 
 from lamina.web.words import Words
 
+from . import patient
 from .made_home import WINDOW_SESSION, make_home
 from .serving import Served, serving
 
@@ -116,9 +116,9 @@ def test_a_sentence_of_a_lower_package_has_a_chinese_form() -> None:
 
 def test_blocks_and_decisions_of_a_chinese_page_are_told_in_chinese(served: Served) -> None:
     address, seen = f"{served.base}/sessions/claude-code/{WINDOW_SESSION}", set[str]()
-    count = len(httpx2.get(f"{address}?format=json", cookies=served.cookies()).json()["series"]["requests"])
+    count = len(patient.get(f"{address}?format=json", cookies=served.cookies()).json()["series"]["requests"])
     for number in range(1, count + 1):
-        shown = httpx2.get(f"{address}/requests/{number}?lang=zh", cookies=served.cookies()).text
+        shown = patient.get(f"{address}/requests/{number}?lang=zh", cookies=served.cookies()).text
         shown = re.sub(r"<title>.*?</title>", "", shown)
         seen |= set(re.findall(r"<dd><bdi>(.*?)</bdi>|<h3>(.*?)</h3>|<p class=\"small\">(.*?)</p>", shown))
     told = {re.sub(r"<.*?>", "", part) for parts in seen for part in parts if part}
@@ -132,7 +132,7 @@ def test_a_replay_on_a_chinese_page_has_no_english_sentence(served: Served) -> N
     )
     while job.running:
         time.sleep(0.05)
-    shown = httpx2.get(f"{served.base}/replay/{job.id}?lang=zh", cookies=served.cookies()).text
+    shown = patient.get(f"{served.base}/replay/{job.id}?lang=zh", cookies=served.cookies()).text
     shown = re.sub(r"<bdi>Round orders.*?</bdi>|[Rr]ound orders[^<\"]*|<script.*?</script>|data-words=\"[^\"]*\"", "", shown)
     assert re.findall(r"[a-z]{3,} [a-z]{2,} [a-z]{2,}", re.sub(r"<[^<>]*>", "|", shown)) == []
     assert "录制" in shown

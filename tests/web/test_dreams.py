@@ -15,6 +15,7 @@ from lamina.disk.locks.dream_lock import DreamLock, HeldDreamLock
 from lamina.layers.l6_dream.record import DreamRecord, DreamTurn, is_kill_requested, new_id, write_record
 from lamina.memory.store.topic import INDEX
 
+from . import patient
 from .conftest import Watched
 from .made_memories import make_memories, open_memory
 from .serving import Served, serving
@@ -42,13 +43,12 @@ def served(home: Path) -> Iterator[Served]:
 
 def ended(served: Served) -> dict[str, Any]:
     """Return the newest dream once it has ended."""
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
+
+    def look() -> dict[str, Any]:
         found = data(served, "/dreams")["dreams"]
-        if found and found[0]["status"] != "running":
-            return dict(found[0])
-        time.sleep(0.2)
-    raise AssertionError("the dream did not end")
+        return dict(found[0]) if found and found[0]["status"] != "running" else {}
+
+    return patient.wait_for(look)
 
 
 @pytest.mark.spec("V3")
@@ -150,7 +150,7 @@ def test_the_page_follows_a_dream_that_is_started_on_it(served: Served, home: Pa
     page.select_option("select[name=place]", place(home))
     page.focus("#start")
     page.keyboard.press("Enter")
-    expect(page.locator(".drow", has_text="1 merged")).to_have_count(1, timeout=30_000)
+    expect(page.locator(".drow", has_text="1 merged")).to_have_count(1)
     page.keyboard.press("j")
     page.keyboard.press("Enter")
     page.wait_for_selector("#undo-dream")

@@ -28,7 +28,9 @@ from lamina.web.numbers import absolute, ago, length, money, price, share, size
 from lamina.web.site import Site
 from lamina.web.words import LANGUAGES, PARTS, TABLE, Words, say
 
+from . import patient
 from .made_home import WINDOW_SESSION, make_home
+from .patient import PATIENCE
 from .serving import Served, serving
 
 WEB = Path(__file__).parents[2] / "src" / "lamina" / "web"
@@ -49,31 +51,31 @@ def served(home: Path) -> Iterator[Served]:
 
 
 def get(served: Served, path: str, **headers: str) -> httpx2.Response:
-    return httpx2.get(served.base + path, headers=headers, cookies=served.cookies())
+    return patient.get(served.base + path, headers=headers, cookies=served.cookies())
 
 
 @pytest.mark.spec("V6")
 def test_the_link_works_once_and_becomes_a_cookie_that_scripts_and_other_sites_cannot_use(served: Served) -> None:
     link = served.link.replace("/?", "/sessions?sort=dearest&")
-    first = httpx2.get(link)
+    first = patient.get(link)
     assert first.status_code == 303
     assert first.headers["location"] == "/sessions?sort=dearest"
     cookie = first.headers["set-cookie"]
     assert cookie.startswith(served.keys.cookie_name)
     assert "HttpOnly" in cookie
     assert "samesite=strict" in cookie.lower()
-    again = httpx2.get(link)
+    again = patient.get(link)
     assert again.status_code == 401
     assert "This link has expired. Copy the new one from the terminal." in again.text
     assert served.link not in link, "a used link is replaced by a new one"
-    assert httpx2.get(link, cookies=served.cookies()).status_code == 303, "a browser that has the cookie may follow an old link"
+    assert patient.get(link, cookies=served.cookies()).status_code == 303, "a browser that has the cookie may follow an old link"
 
 
 @pytest.mark.spec("V6")
 def test_a_wrong_token_a_foreign_host_and_a_foreign_origin_are_refused(served: Served) -> None:
-    assert httpx2.get(f"{served.base}/?token=wrong").status_code == 401
-    assert httpx2.get(f"{served.base}/sessions").status_code == 401
-    assert httpx2.get(f"{served.base}/sessions", cookies={served.keys.cookie_name: "wrong"}).status_code == 401
+    assert patient.get(f"{served.base}/?token=wrong").status_code == 401
+    assert patient.get(f"{served.base}/sessions").status_code == 401
+    assert patient.get(f"{served.base}/sessions", cookies={served.keys.cookie_name: "wrong"}).status_code == 401
     for host in ("example.org", f"127.0.0.1.example.org:{served.keys.port}", "127.0.0.1:1", "127.0.0.1"):
         assert get(served, "/sessions", Host=host).status_code == 403, host
     for origin in ("https://example.org", "null", "http://127.0.0.1:1", f"https://127.0.0.1:{served.keys.port}"):
@@ -86,7 +88,7 @@ def test_a_wrong_token_a_foreign_host_and_a_foreign_origin_are_refused(served: S
 def test_a_change_needs_the_secret_besides_the_cookie(served: Served) -> None:
     def post(secret: str, body: bytes = b"{}") -> int:
         headers = {"X-Lamina-Secret": secret}
-        return httpx2.post(f"{served.base}/nowhere", content=body, headers=headers, cookies=served.cookies()).status_code
+        return patient.post(f"{served.base}/nowhere", content=body, headers=headers, cookies=served.cookies()).status_code
 
     assert post("") == post("wrong") == post(served.keys.cookie) == 403
     assert post(served.keys.secret) == 404
@@ -96,7 +98,7 @@ def test_a_change_needs_the_secret_besides_the_cookie(served: Served) -> None:
 
 @pytest.mark.spec("V6")
 def test_every_answer_carries_the_policy(served: Served) -> None:
-    refused = httpx2.get(f"{served.base}/sessions")
+    refused = patient.get(f"{served.base}/sessions")
     for answer in (
         refused,
         *(get(served, path) for path in ("/sessions", "/static/lamina.css", "/nowhere", "/sessions?format=json")),
@@ -142,9 +144,7 @@ def test_a_home_that_vanishes_is_an_empty_list_and_no_error(tmp_path: Path) -> N
     with serving(tmp_path) as page:
         assert get(page, "/sessions?format=json").json()["count"] == 3
         shutil.rmtree(tmp_path / ".claude")
-        deadline = time.monotonic() + 20
-        while get(page, "/sessions?format=json").json()["count"] and time.monotonic() < deadline:
-            pass
+        patient.wait_for(lambda: not get(page, "/sessions?format=json").json()["count"])
         assert "No sessions found." in get(page, "/sessions").text
 
 
@@ -286,7 +286,9 @@ def test_the_stream_tells_of_a_session_that_appears(tmp_path: Path) -> None:
     make_home(tmp_path, others=0)
     with (
         serving(tmp_path) as page,
-        httpx2.stream("GET", f"{page.base}/live?watch=sessions:&watch=nothing:", cookies=page.cookies(), timeout=30) as stream,
+        httpx2.stream(
+            "GET", f"{page.base}/live?watch=sessions:&watch=nothing:", cookies=page.cookies(), timeout=PATIENCE
+        ) as stream,
     ):
         lines = (line for line in stream.iter_lines() if line.startswith("data:"))
         assert next(lines) == "data: {}"
@@ -316,13 +318,13 @@ def test_the_command_prints_a_link_takes_another_port_and_stops_at_once(tmp_path
         other = urlsplit(link).port
         assert other != port
         assert notice == f"Port {port} is in use, so port {other} was taken.\n"
-        entered = httpx2.get(link)
+        entered = patient.get(link)
         assert entered.status_code == 303
         cookies = dict(entered.cookies)
-        with httpx2.stream("GET", f"{link.partition('/?')[0]}/live?watch=sessions:", cookies=cookies, timeout=30) as stream:
+        with httpx2.stream("GET", f"{link.partition('/?')[0]}/live?watch=sessions:", cookies=cookies, timeout=PATIENCE) as stream:
             assert next(stream.iter_lines()).startswith("event")
             process.send_signal(signal.SIGINT)
-            _, errors = process.communicate(timeout=20)
+            _, errors = process.communicate(timeout=PATIENCE)
         assert "ERROR" not in errors, "an open page does not disturb the end"
         assert ("Link for another browser: http://127.0.0.1:" in errors) != as_json
         assert "Traceback" not in errors

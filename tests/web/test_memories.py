@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from lamina.core.reach import RUN_BY_MODEL
 from lamina.disk.paths.project import slug
 from lamina.memory.store.contract import ChangeReason
 
+from . import patient
 from .conftest import Watched
 from .made_memories import make_memories, open_memory, project_of
 from .serving import Served, environ_of, serving
@@ -39,7 +39,7 @@ def served(home: Path) -> Iterator[Served]:
 
 
 def get(served: Served, path: str) -> httpx2.Response:
-    return httpx2.get(served.base + path, cookies=served.cookies())
+    return patient.get(served.base + path, cookies=served.cookies())
 
 
 def data(served: Served, path: str) -> Any:
@@ -48,7 +48,7 @@ def data(served: Served, path: str) -> Any:
 
 def post(served: Served, path: str, **fields: str) -> httpx2.Response:
     headers = {"X-Lamina-Secret": served.keys.secret}
-    return httpx2.post(served.base + path, json=fields, headers=headers, cookies=served.cookies())
+    return patient.post(served.base + path, json=fields, headers=headers, cookies=served.cookies())
 
 
 def undo(served: Served, answer: httpx2.Response) -> httpx2.Response:
@@ -122,10 +122,7 @@ def test_a_memory_tells_how_often_sessions_recalled_it_and_when_last(home: Path)
     session = home / ".claude" / "projects" / place(home) / "s.jsonl"
     session.write_text("".join(json.dumps(one) + "\n" for one in (words, row, row)), "utf-8")
     with serving(home) as served:
-        deadline = time.monotonic() + 20
-        while not (found := data(served, address(home)))["recalled"] and time.monotonic() < deadline:
-            time.sleep(0.1)
-        assert found["recalled"] == 2
+        assert patient.wait_for(lambda: data(served, address(home))["recalled"]) == 2
         assert "recalled 2 times, last <time" in get(served, address(home)).text
         assert all(one["file"] != STAGING for one in data(served, "/memories?use=never")["memories"])
 
@@ -348,8 +345,8 @@ def test_an_empty_list_of_memories_leads_to_the_first_one(tmp_path: Path) -> Non
 def test_a_search_while_somebody_types_finds_what_the_whole_page_finds(served: Served, asked: str) -> None:
     place = next(one.id for one in served.site.places.all() if one.own)
     address = f"{served.base}/memories?{asked.format(project=place)}"
-    whole = httpx2.get(address, cookies=served.cookies()).text
-    part = httpx2.get(address, cookies=served.cookies(), headers={"X-Lamina-Part": "1"}).text
+    whole = patient.get(address, cookies=served.cookies()).text
+    part = patient.get(address, cookies=served.cookies(), headers={"X-Lamina-Part": "1"}).text
     assert 'class="side"' in whole
     assert 'class="side"' not in part
     begin = '<div id="memory-found">'

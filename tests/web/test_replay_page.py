@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,8 +14,10 @@ from playwright.sync_api import expect
 
 from lamina.replay.html import BEGINNING
 from lamina.web import replay_jobs
+from lamina.web.replay_jobs import ReplayJob
 from lamina.web.replay_view import MOST_SESSIONS
 
+from . import patient
 from .conftest import Watched
 from .looks import bad_contrast, small_or_unnamed
 from .made_home import START, long_session, make_home, small_session
@@ -45,22 +46,33 @@ def make_small_home(root: Path) -> None:
 
 
 def get(served: Served, path: str) -> httpx2.Response:
-    return httpx2.get(served.base + path, cookies=served.cookies())
+    return patient.get(served.base + path, cookies=served.cookies())
 
 
 def post(served: Served, path: str, *names: str) -> httpx2.Response:
     fields = dict.fromkeys(names, "1")
-    return httpx2.post(served.base + path, json=fields, cookies=served.cookies(), headers={"X-Lamina-Secret": served.keys.secret})
+    return patient.post(
+        served.base + path, json=fields, cookies=served.cookies(), headers={"X-Lamina-Secret": served.keys.secret}
+    )
 
 
 def finished(served: Served, address: str) -> dict[str, Any]:
     """Return the run once it has ended."""
-    for _ in range(600):
+
+    def look() -> dict[str, Any] | None:
         run: dict[str, Any] = get(served, f"{address}&format=json").json()
-        if run["state"] != "running":
-            return run
-        time.sleep(0.05)
-    raise AssertionError("The run did not end.")
+        return run if run["state"] != "running" else None
+
+    return patient.wait_for(look) or {}
+
+
+def saving(served: Served) -> ReplayJob:
+    """Ask what Lamina would have saved, and return the job once it has ended."""
+    assert post(served, "/overview/saving").status_code == 200
+    job = patient.wait_for(lambda: served.site.replays.get("saving"))
+    assert job is not None
+    patient.wait_for(lambda: not job.running)
+    return job
 
 
 @pytest.mark.spec("V4")
@@ -135,12 +147,8 @@ def test_the_saving_is_found_in_the_background_and_kept_by_file(tmp_path: Path) 
     make_home(tmp_path, now=datetime.now(UTC) - timedelta(hours=1), others=1)
     with serving(tmp_path) as page:
         assert "Find out" in get(page, "/").text
-        for most_seconds in (60, 1):  # kept results are not played again
-            started = time.monotonic()
-            assert post(page, "/overview/saving").status_code == 200
-            while (job := page.site.replays.get("saving")) is None or job.running:
-                assert time.monotonic() - started < most_seconds
-                time.sleep(0.02)
+        assert saving(page).first.figures, "the first session was played"
+        assert not saving(page).first.figures, "kept results are not played again"
         shown = get(page, "/").text
         assert "Lamina would have cost" in shown
         assert "Played 2 of 2 sessions." in shown
@@ -190,9 +198,7 @@ def test_a_replay_and_the_saving_are_found_again_after_a_restart(tmp_path: Path)
         names = [f"session:claude-code/{one.id}" for one in page.site.sessions().top]
         address = post(page, "/replay/start", *names, "policy:lean").json()["location"]
         report = finished(page, address)["report"]
-        post(page, "/overview/saving")
-        while (job := page.site.replays.get("saving")) is None or job.running:
-            time.sleep(0.02)
+        saving(page)
         shown, saved = get(page, address).text, get(page, "/").text
     with serving(tmp_path) as page:
         assert get(page, f"{address}&format=json").json()["report"] == report
@@ -203,11 +209,7 @@ def test_a_replay_and_the_saving_are_found_again_after_a_restart(tmp_path: Path)
         assert get(page, "/replay?format=json").json()["runs"][0]["id"] in address
         assert post(page, "/replay/start", *names, "policy:lean").json()["location"].split("?")[0] == address.split("?")[0]
         assert get(page, f"{address}&format=json").json()["state"] == "done", "the same choice is not played again"
-        started = time.monotonic()
-        post(page, "/overview/saving")
-        while (job := page.site.replays.get("saving")) is None or job.running:
-            assert time.monotonic() - started < 1, "nor are the sessions of the saving"
-            time.sleep(0.02)
+        assert not saving(page).first.figures, "nor are the sessions of the saving"
     kept = tmp_path / ".lamina" / "cache" / "replays"
     (kept / f"{address[8:24]}.json").write_text('{"id": 3', "utf-8")
     with serving(tmp_path) as page:
@@ -222,6 +224,6 @@ def test_a_read_only_replay_leaves_the_home_as_it_is(tmp_path: Path) -> None:
     with serving(tmp_path, read_only=True) as page:
         address = post(page, "/replay/start", f"session:claude-code/{SMALL[0]}").json()["location"]
         assert finished(page, address)["report"]["sessions"] == 1
-        without = httpx2.post(f"{page.base}/replay/start", json={}, cookies=page.cookies())
+        without = patient.post(f"{page.base}/replay/start", json={}, cookies=page.cookies())
         assert without.status_code == 403
     assert {path: path.stat().st_mtime_ns for path in sorted(tmp_path.rglob("*"))} == before

@@ -10,6 +10,7 @@ import httpx2
 import pytest
 from playwright.sync_api import expect
 
+from . import patient
 from .conftest import Watched
 from .looks import bad_contrast, small_or_unnamed
 from .made_home import make_home
@@ -29,7 +30,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 def get(served: Served, path: str) -> httpx2.Response:
-    return httpx2.get(served.base + path, cookies=served.cookies())
+    return patient.get(served.base + path, cookies=served.cookies())
 
 
 @pytest.mark.spec("V1")

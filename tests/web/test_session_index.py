@@ -15,6 +15,7 @@ from lamina.web import session_index
 from lamina.web.session_index import Listing, SessionIndex
 
 from .made_home import ASKED, small_session
+from .patient import PATIENCE
 from .serving import environ_of
 
 HEAVY = ("lamina.turn", "lamina.replay.play", "lamina.agent.agent", "lamina.maintenance.forget", "sse_starlette")
@@ -41,7 +42,7 @@ def test_a_home_is_read_newest_first_in_steps_that_wait_while_a_view_is_made(
     monkeypatch.setattr(index, "_publish", noted)
     with index.held():
         assert index.current(wait=0.1).sessions == ()
-    until = time.monotonic() + 30
+    until = time.monotonic() + PATIENCE
     while (not seen or seen[-1].of) and time.monotonic() < until:
         index.current(wait=0.1)
     index.close()

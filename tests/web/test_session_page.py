@@ -7,12 +7,10 @@ import json
 import os
 import re
 import stat
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-import httpx2
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from starlette.requests import Request
@@ -21,6 +19,7 @@ from lamina.web import request_view
 from lamina.web.session_data import SLOW_BYTES, OpenSession
 from lamina.web.site import Site
 
+from . import patient
 from .conftest import Watched
 from .looks import bad_contrast, small_or_unnamed
 from .made_home import WINDOW_SESSION, ClaudeSession, long_session, make_home, window_session
@@ -195,7 +194,7 @@ def test_without_scripts_figures_turns_and_the_request_are_shown(browser: Browse
 
 
 @pytest.mark.spec("V5")
-def test_a_session_that_grows_shrinks_or_is_replaced_is_followed_within_a_second(tmp_path: Path, watched: Watched) -> None:
+def test_a_session_that_grows_shrinks_or_is_replaced_is_followed(tmp_path: Path, watched: Watched) -> None:
     path = make_home(tmp_path, others=0)
     session = window_session(path, str(tmp_path / "work" / "shop-api"))
     with serving(tmp_path) as served:
@@ -208,11 +207,9 @@ def test_a_session_that_grows_shrinks_or_is_replaced_is_followed_within_a_second
         known = len(session.rows)
         session.user("One more thing: write a changelog entry.")
         session.answer({"type": "text", "text": "The entry stands under Unreleased."})
-        began = time.monotonic()
         with open(path, "a", encoding="utf-8") as file:
             file.write("".join(json.dumps(row) + "\n" for row in session.rows[known:]))
         expect(page.locator(".scrub")).to_have_attribute("max", str(count + 1))
-        waited = time.monotonic() - began
         expect(page.locator("#hr")).to_contain_text(f"Request {count + 1} of {count + 1}")
         expect(page.locator(".turns")).to_contain_text("One more thing")
         short = ClaudeSession(path, session.cwd)
@@ -226,11 +223,10 @@ def test_a_session_that_grows_shrinks_or_is_replaced_is_followed_within_a_second
         drawn(page)
         path.unlink()
         expect(page.locator("#status")).to_contain_text("no longer on disk")
-        gone = httpx2.get(served.base + ADDRESS, cookies=served.cookies())
+        gone = patient.get(served.base + ADDRESS, cookies=served.cookies())
         assert gone.status_code == 404
         # A fetch that was under way when the file went is answered by 404, which a browser logs.
         watched.problems[:] = [one for one in watched.problems if "404" not in one]
-        assert waited < 5, "a busy machine is slow; bench/page.py measures the second"
 
 
 @pytest.mark.exhaustive
@@ -261,7 +257,7 @@ def test_a_long_session_is_zoomed_paged_and_drawn_by_time(tmp_path: Path, watche
         expect(page.locator(".turns > li")).to_have_count(200)
         page.click("text=Later turns")
         expect(page.locator(".turns > li")).to_have_count(10)
-        series = httpx2.get(f"{served.base}{ADDRESS}/series", cookies=served.cookies())
+        series = patient.get(f"{served.base}{ADDRESS}/series", cookies=served.cookies())
         assert len(series.content) < 400_000
         assert int(series.headers["content-length"]) < 80_000, "compressed on the way"
 
@@ -317,11 +313,11 @@ def test_a_session_says_what_its_transcript_or_its_page_leaves_out(tmp_path: Pat
         row |= {"isSidechain": True, "sessionId": path.stem, "agentId": "1"}
     child.write()
     with serving(tmp_path) as page:
-        shown = httpx2.get(f"{page.base}/sessions/claude-code/{path.stem}", cookies=page.cookies()).text
-        turn = httpx2.get(f"{page.base}/sessions/claude-code/{path.stem}/turns/1", cookies=page.cookies()).text
+        shown = patient.get(f"{page.base}/sessions/claude-code/{path.stem}", cookies=page.cookies()).text
+        turn = patient.get(f"{page.base}/sessions/claude-code/{path.stem}/turns/1", cookies=page.cookies()).text
         below = re.search(r'href="(/sessions/claude-code/agent[^"]*)"', shown)
         assert below is not None
-        above = httpx2.get(page.base + below[1], cookies=page.cookies()).text
+        above = patient.get(page.base + below[1], cookies=page.cookies()).text
         assert f'<a href="/sessions/claude-code/{path.stem}">' in above, "a subagent leads back to its session"
     for sentence in (
         "in 1 turn<",
@@ -356,7 +352,7 @@ def test_a_large_session_answers_at_once_and_is_read_only_once(tmp_path: Path, w
     long_session(path, str(tmp_path), 2_100).write()
     assert path.stat().st_size > SLOW_BYTES
     with serving(tmp_path) as served:
-        get = functools.partial(httpx2.get, cookies=served.cookies(), timeout=60)
+        get = functools.partial(patient.get, cookies=served.cookies())
         assert 'id="opening"' in get(served.base + ADDRESS).text, "what the index knows, while the file is read"
         assert "2,100" in get(served.base + ADDRESS).text
         served.site.index.use(lambda index: None)  # what is kept, is written
@@ -366,7 +362,7 @@ def test_a_large_session_answers_at_once_and_is_read_only_once(tmp_path: Path, w
         page.goto(f"{served.base}/sessions")
         while served.site.index.current().of:
             page.wait_for_timeout(50)
-        assert 'id="chart"' in httpx2.get(served.base + ADDRESS, cookies=served.cookies()).text, "nothing is read again"
+        assert 'id="chart"' in patient.get(served.base + ADDRESS, cookies=served.cookies()).text, "nothing is read again"
         assert served.site.windows.load(str(path)) is not None
         with path.open("a", encoding="utf-8") as file:
             file.write(path.read_text("utf-8").splitlines()[-1] + "\n")
@@ -385,5 +381,5 @@ def test_a_large_session_opens_with_scripts_and_without_them(tmp_path: Path, bro
             page = context.new_page()
             page.goto(served.link)
             page.goto(served.base + ADDRESS)
-            expect(page.locator(".figs > div")).to_have_count(5, timeout=60_000)
+            expect(page.locator(".figs > div")).to_have_count(5)
             context.close()

@@ -16,6 +16,7 @@ from lamina.core.settings import Settings
 from lamina.web.settings_view import can_change
 from lamina.web.words.setting_texts import CHINESE
 
+from . import patient
 from .conftest import Watched
 from .looks import bad_contrast, small_or_unnamed
 from .serving import Served, environ_of, serving
@@ -35,12 +36,12 @@ def served(tmp_path: Path) -> Iterator[Served]:
 
 
 def get(served: Served, path: str = "/settings") -> httpx2.Response:
-    return httpx2.get(served.base + path, cookies=served.cookies())
+    return patient.get(served.base + path, cookies=served.cookies())
 
 
 def post(served: Served, **fields: str) -> httpx2.Response:
     headers = {"X-Lamina-Secret": served.keys.secret}
-    return httpx2.post(f"{served.base}/settings/set", json=fields, headers=headers, cookies=served.cookies())
+    return patient.post(f"{served.base}/settings/set", json=fields, headers=headers, cookies=served.cookies())
 
 
 def written(served: Served) -> dict[str, object]:
