@@ -496,6 +496,55 @@ def test_the_local_rules_extract_too(project: Path) -> None:
         assert [topic.type for topic in memory.topics()] == ["feedback"]
 
 
+def stand_in(project: Path, prompt: str, **given: Any) -> str:
+    """Return the stand-in's last answer in a session of its own under the README's loop."""
+    with lamina.Session("offline", cwd=project, settings=Settings(**QUIET), **given) as session:
+        session.add_user(prompt)
+        while (reply := session.ask()).tool_uses:
+            assert all(session.answer_tool(call) for call in reply.tool_uses)
+        session.end_turn()
+        return reply.text
+
+
+@pytest.mark.spec("U2", "O1")
+@pytest.mark.parametrize("offers", [False, True])
+@pytest.mark.parametrize(
+    ("wish", "said", "question", "part"),
+    [
+        ("Remember: my project is called Kestrel", "I will remember that", "What is my project called?", "Kestrel"),
+        ("记住：集成测试要连真实数据库", "记住了", "我们的集成测试连什么？", "真实数据库"),
+        (
+            "From now on, always run the tests against a real database.",
+            "Noted",
+            "What do the tests run against?",
+            "a real database",
+        ),
+    ],
+)
+def test_the_stand_in_remembers_under_a_loop_of_ones_own(
+    project: Path, offers: bool, wish: str, said: str, question: str, part: str
+) -> None:
+    assert said in stand_in(project, wish, offer_tools=offers)
+    assert part in stand_in(project, question, offer_tools=offers)
+    assert part in stand_in(project, question, offer_tools=offers, recall=False), "the index is enough"
+
+
+@pytest.mark.spec("U2", "O1")
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"memory": False}, "there is no memory here"),
+        ({"extraction": False}, "I have no Write tool"),
+        ({"interactive": False}, "I have no"),
+    ],
+)
+def test_the_stand_in_promises_no_memory_that_will_not_be_saved(project: Path, given: dict[str, bool], why: str) -> None:
+    assert why in stand_in(project, "Remember: my project is called Kestrel", **given)
+    assert why in stand_in(project, "Forget what you know about the project", **given)
+    with lamina.Memory.open(project) as memory:
+        assert list(memory.topics()) == []
+
+
 @pytest.mark.spec("U2", "X2")
 @pytest.mark.parametrize("off", [{"interactive": False}, {"extraction": False}, {"memory": False}])
 def test_without_a_user_or_when_turned_off_nothing_is_extracted(

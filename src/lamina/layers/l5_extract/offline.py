@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ...core.blocks import Wire
 from ...core.fence import escape
 from ...core.language import labels_for
+from ...core.memory_requests import asks_to_remember, to_remember
 from ...core.settings.kinds import printable
 from ...core.terms import terms
 from ...fork.offline_run import run_so_far, texts_of, tool_call
-from ...providers.offline.memory_note import Note, named, noted, with_dates
+from ...providers.offline.memory_note import Note, items, named, no_memory, noted, with_dates
 from ...providers.offline.remember_command import alike, text_of
 from ...providers.offline.sentence_rules import says_instead
 from ...providers.offline.turn_context import Done, title
@@ -69,10 +70,12 @@ class PlannedMemory(NamedTuple):
 def answer(request: Wire) -> list[Wire]:
     run = run_so_far(request)
     asked, begins = read_directive(run.directive), _BEGINS.search(run.directive)
-    if OPENING in run.directive:  # one answer, without file tools
+    alone = OPENING in run.directive  # one answer, without file tools
+    if alone:
         asked = asked._replace(memory=HERE, team="team" if TEAM_FILES in run.directive else "")
-    plans = plan_memories(asked, user_texts(request["messages"][: run.at + 1], asked.messages, begins["first"] if begins else ""))
-    if OPENING in run.directive:
+    texts = user_texts(request["messages"][: run.at + 1], asked.messages, begins["first"] if begins else "")
+    plans = plan_memories(asked, texts, requests=alone)
+    if alone:
         shown = {found["file"]: found["text"] for found in _SHOWN.finditer(run.directive)}
         return [{"type": "text", "text": _listed(plans, shown)}]
     if reads := [plan for plan in plans if plan.there and plan.path not in run.read]:
@@ -130,16 +133,31 @@ def _begins_with(texts: Sequence[UserText], first: str) -> bool:
     return escape(printable(words, FIRST_CHARS)).startswith(first.removesuffix("…"))
 
 
-def plan_memories(asked: ExtractDirective, texts: Sequence[UserText]) -> list[PlannedMemory]:
+def plan_memories(asked: ExtractDirective, texts: Sequence[UserText], *, requests: bool = False) -> list[PlannedMemory]:
+    """Plan what to write. `requests`: also what the user asked to remember, if the model could not save it in the turn."""
     known = {_path(asked, row["file"]): ListedMemory(row["type"], row["about"]) for row in _LINE.finditer(asked.listed)}
     plans: dict[str, PlannedMemory] = {}
     for text in texts:
-        for found in find_signals(text.words):
-            note = _make_note(found, text.before, asked.today)
-            plan = _place(asked, note, found.quote, known, plans) if note is not None else None
+        for note, quote in (*_find_notes(text, asked.today), *(_find_requests(text, asked.today) if requests else ())):
+            plan = _place(asked, note, quote, known, plans)
             if plan is not None and (len(plans) < MOST or plan.path in plans):
                 plans[plan.path] = plan
     return list(plans.values())
+
+
+def _find_notes(text: UserText, today: str) -> Iterator[tuple[Note, str]]:
+    for found in find_signals(text.words):
+        if (note := _make_note(found, text.before, today)) is not None:
+            yield note, found.quote
+
+
+def _find_requests(text: UserText, today: str) -> Iterator[tuple[Note, str]]:
+    words = text.words.strip()
+    wanted = items(to_remember(words)) if asks_to_remember(words) else []
+    for item in wanted:
+        if item and no_memory(item) is None:
+            # The guard takes a short quote only together with the request.
+            yield noted(item, today), words if len(wanted) == 1 else item
 
 
 def _make_note(found: FoundSignal, before: str, today: str) -> Note | None:

@@ -110,7 +110,7 @@ def _answered(asked: TurnContext, messages: list[Wire]) -> list[Wire]:
     context = scored(asked.prompt, _statements(messages, _context))
     fitting = [] if ignored else _fitting(asked.prompt, [each.words for each in asked.known])
     beside = [] if ignored else _fitting(asked.prompt, [f"{each.title} {each.text}" for each in asked.recalled])
-    if fitting and beside and not fitting[0].score < min(memory_answers.SURE, beside[0].score):
+    if asked.directory and fitting and beside and not fitting[0].score < min(memory_answers.SURE, beside[0].score):
         beside = []  # the index has a good match, so recalled memories are not needed
     score = max((each.score for each in (*fitting, *beside)), default=0.0)
     if written is not None and written.score > score:

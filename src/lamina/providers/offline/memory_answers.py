@@ -82,11 +82,9 @@ def recall(asked: TurnContext, fitting: Sequence[KnownMemory], score: float = 1.
 
     `score` tells how well the best memory matches.
     """
-    if asked.directory is None:
-        return None
     if fitting:
         return _from_files(asked, fitting, _doubt(asked, score))
-    if "Grep" not in asked.tools or not (asked.known or asked.cut or asked.log):
+    if asked.directory is None or "Grep" not in asked.tools or not (asked.known or asked.cut or asked.log):
         return None
     if not asked.done:
         return grep(asked, asked.prompt) if sought(asked.prompt) else None
@@ -172,7 +170,7 @@ def forget(asked: TurnContext) -> list[Wire]:
     if not sought(what):
         return say(replies_to(asked.prompt).forget_what)
     if asked.directory is None or not {"Read", "Write"} <= asked.tools:
-        return say(replies_to(asked.prompt).no_memory)
+        return cannot_change(asked)
     targets = _targets(what, wide, asked.known)
     left = list(asked.done)
     if targets:
@@ -191,6 +189,11 @@ def forget(asked: TurnContext) -> list[Wire]:
     if left[0].failed or share(what, content(left[0].said)) < 1:
         return say(_which(asked, what, near))
     return _remove(asked, found, left)
+
+
+def cannot_change(asked: TurnContext) -> list[Wire]:
+    replies = replies_to(asked.prompt)
+    return say(replies.no_tool if asked.has_memory else replies.no_memory)
 
 
 def _which(asked: TurnContext, what: str, near: Sequence[str]) -> str:

@@ -11,8 +11,10 @@ import re
 from ...core.blocks import Wire
 from ...core.language import ON, WHY
 from ...core.memory_requests import to_remember
+from ...core.reach import MEMORY_SAVE
 from ...core.terms import normal, terms
 from ...core.wording import plural
+from .memory_answers import cannot_change
 from .memory_note import MOST_NOTES, Note, items, named, no_memory, notes, with_dates
 from .replies import ENGLISH, Replies, replies_to
 from .sentence_rules import JUDGEMENT, KINDS, says_instead
@@ -32,8 +34,7 @@ def remember(asked: TurnContext) -> list[Wire]:
     if all(no_memory(item) is not None for item in items(text)):
         return say(_ask_back(asked, str(no_memory(items(text)[0]))))
     if asked.directory is None or "Write" not in asked.tools:
-        replies = replies_to(asked.prompt)
-        return say(replies.no_memory if asked.directory is None else replies.no_tool)
+        return _without_files(asked)
     if asked.log:
         return _into_log(asked)
     every, left, outcomes = notes(asked.prompt, asked.today), list(asked.done), list[str]()
@@ -53,6 +54,20 @@ def remember(asked: TurnContext) -> list[Wire]:
         last = plural(rest, "The last item was not saved. Send it", f"The last {rest} items were not saved. Send them")
         outcomes.append(f"{last} in a separate message.")
     return say("\n".join(outcomes))
+
+
+def _without_files(asked: TurnContext) -> list[Wire]:
+    """Save with MemorySave, or leave it to the review after the turn."""
+    replies = replies_to(asked.prompt)
+    every = [note for note in notes(asked.prompt, asked.today)[:MOST_NOTES] if no_memory(note.rule) is None]
+    if MEMORY_SAVE not in asked.tools:
+        saved = "\n".join(replies.saved.format(what=note.description) for note in every)
+        return say(saved) if asked.reviewed else cannot_change(asked)
+    if len(asked.done) < len(every):
+        note = every[len(asked.done)]
+        given = {"name": note.name, "type": note.type, "description": note.description, "body": body(note.file())}
+        return call(asked, MEMORY_SAVE, given)
+    return say("\n".join(_outcome(note, None, done, replies) for note, done in zip(every, asked.done, strict=False)))
 
 
 def _into_log(asked: TurnContext) -> list[Wire]:
@@ -144,7 +159,9 @@ def _outcome(note: Note, there: KnownMemory | None, wrote: Done, replies: Replie
     instead = replies.instead.format(old=there.hook) if changed and there is not None else ""
     left_out = _LEFT_OUT.search(wrote.said)
     if left_out is not None:
-        return replies.without_secret.format(name=title(str(wrote.given.get("file_path", ""))), what=left_out["what"])
+        return replies.without_secret.format(
+            name=title(str(wrote.given.get("file_path") or wrote.given.get("name", ""))), what=left_out["what"]
+        )
     return f"{replies.saved.format(what=note.description)}{instead}"
 
 

@@ -20,6 +20,9 @@ from ...core.terms import sought, terms
 MOST_LINES = 40
 
 _DIRECTORY = re.compile(r"^- Memory directory: (?P<path>.+)$", re.MULTILINE)
+# The memory section, and its line for a model that cannot write, whose user's words are saved behind the turn.
+_SECTION = re.compile(r"^# Memory$", re.MULTILINE)
+_REVIEWED = "is saved after the turn"
 _LOG = re.compile(r"^- Daily log: (?P<path>.+)/YYYY/MM/YYYY-MM-DD\.md$", re.MULTILINE)
 _INDEX = re.compile(r"^Contents of (?P<path>[^\n]+):\n<memory-index>\n(?P<text>.*?)\n</memory-index>$", re.MULTILINE | re.DOTALL)
 _LINE = re.compile(r"^\s*[-*+] \[(?P<title>[^\n]*?)\]\((?P<file><[^<>\n]*>|[^()\s]*)\)(?:\s*(?:—|–|-|:)\s*(?P<hook>.*))?$")
@@ -76,6 +79,8 @@ class TurnContext(NamedTuple):
     tools: frozenset[str]
     today: str
     log: str = ""  # today's log, if notes go there (assistant mode)
+    has_memory: bool = False  # also without a directory, in a host without file tools
+    reviewed: bool = False  # what the user states is saved after the turn
 
 
 def read_turn(request: Wire, prompt: str, at: int) -> TurnContext:
@@ -99,6 +104,8 @@ def read_turn(request: Wire, prompt: str, at: int) -> TurnContext:
         frozenset(str(tool.get("name")) for tool in request.get("tools") or ()),
         day,
         f"{log['path']}/{day[:4]}/{day[5:7]}/{day}.md" if log and day else "",
+        directory is not None or _SECTION.search(system_text) is not None,
+        _REVIEWED in system_text,
     )
 
 
