@@ -341,8 +341,8 @@ class TopicFiles:
         """Return a file name that no other memory has, in any spelling."""
         from .draft import second_file  # reading memories must not load code that only writers need
 
-        first = file_name(name)
-        for file in (first, second_file(first, name_key(name)), second_file(first, name)):
+        first, key = file_name(name), name_key(name)
+        for file in (first, second_file(first, key), second_file(first, name)):
             # A link or a device there is refused before anything is written; a directory of that name counts as taken.
             listed = self._lists(file)
             taken = self.root.twin(file) is not None if listed is None else listed
