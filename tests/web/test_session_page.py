@@ -14,9 +14,10 @@ from typing import Literal, TypeAlias
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from starlette.requests import Request
+from starlette.responses import Response
 
 from lamina.web import request_view
-from lamina.web.session_data import SLOW_BYTES, OpenSession
+from lamina.web.session_data import SLOW_BYTES, Gone, OpenSession, OpenSessions
 from lamina.web.site import Site
 
 from . import patient
@@ -343,6 +344,33 @@ def test_a_request_of_a_file_that_was_replaced_meanwhile_is_missing(tmp_path: Pa
     short.write()
     request = Request({"type": "http", "path_params": {"number": 40}, "query_string": b"", "headers": []})
     assert request_view.blocks(site, request, opened).status_code == 404
+    site.close()
+
+
+def test_a_view_of_a_file_that_is_replaced_or_removed_while_it_is_read_is_made_again(tmp_path: Path) -> None:
+    path = make_home(tmp_path, others=0)
+    site = Site(cwd=tmp_path, environ=environ_of(tmp_path))
+    site.index.current(wait=60)
+    scope = {"type": "http", "path_params": {"source": "claude-code", "id": path.stem}, "query_string": b"", "headers": []}
+    changes = [path.with_suffix(".new"), None]
+    other = ClaudeSession(path.with_suffix(".new"), str(tmp_path))
+    other.user("Another session")
+    other.answer({"type": "text", "text": "Yes."})
+    other.write()
+    seen = []
+
+    def view(opened: OpenSession) -> Response:
+        """Count the requests, change the file, and read the last one: its window was read before the change."""
+        seen.append(len(opened.series.requests))
+        if changes and (new := changes.pop(0)) is not None:
+            os.replace(new, path)
+            return Response(opened.requests.blocks(seen[0]).model)
+        path.unlink()
+        return Response(opened.requests.blocks(1).model)
+
+    with pytest.raises(Gone):
+        OpenSessions(site).answer(Request(scope), view)
+    assert (len(seen), seen[1]) == (2, 1), "with the window of the new file"
     site.close()
 
 

@@ -58,12 +58,11 @@ class FollowedSession:
 
     def update(self) -> bool:
         """Read what is new. Return whether anything was."""
-        seen = os.stat(self.path)
-        stamp = (seen.st_ino, seen.st_size)
+        stamp = _stamp_of(self.path)
         if stamp == self._stamp:
             return False
         end = complete_end(self.path)
-        replaced = self._stamp is not None and (seen.st_ino != self._stamp[0] or end < self._next.offset)
+        replaced = self._stamp is not None and (stamp[0] != self._stamp[0] or end < self._next.offset)
         self._stamp = stamp
         if end == self._next.offset and not replaced:
             return False
@@ -77,6 +76,13 @@ class FollowedSession:
             self._starts += [place] * (len(self._fold.turns) - before)
         self._next = Place(end)
         return True
+
+    def is_current(self) -> bool:
+        """Whether the file is still as it was at the last look."""
+        try:
+            return _stamp_of(self.path) == self._stamp
+        except OSError:
+            return False
 
     def keep(self) -> KeptWindow | None:
         """Return the window as it was read, None before that."""
@@ -96,3 +102,8 @@ class FollowedSession:
         start = self._starts[number - 1] if number > 1 else START
         end = self._starts[number].offset if number < len(self._starts) else self._next.offset
         return [found.record for found in read_placed(self.path, start, end)]
+
+
+def _stamp_of(path: Path) -> tuple[int, int]:
+    found = os.stat(path)
+    return found.st_ino, found.st_size

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from starlette.requests import Request
+from starlette.responses import Response
 
 from ..core.blocks import Text, Thinking, ToolResult, ToolUse
-from ..core.errors import DiskError
+from ..core.errors import DiskError, LaminaError
 from ..core.records import Message, Record
 from ..core.settings import Billing, Settings
 from ..disk.transcripts.jsonl import Health, decode_object, raw_lines
@@ -28,6 +29,8 @@ from .site import Site, stamp_of
 MICRO = 1_000_000
 # Bytes of a file whose reading would keep a click waiting: about a fifth of a second of work.
 SLOW_BYTES = 3 << 20
+# How often a view is made of a file that changes while it is read.
+TRIES = 3
 # Sessions whose windows are held: those that are open in tabs.
 MOST_OPEN = 4
 
@@ -52,6 +55,11 @@ class OpenSession:
                 if not self.known:
                     self._site.windows.keep(self._followed)
                 self.known = True
+
+    def is_current(self) -> bool:
+        """Whether the file is still the one that was read last."""
+        with self._lock:
+            return self._followed.is_current()
 
     def turn(self, number: int) -> list[Record]:
         """Return the records of a turn, in the order of the file."""
@@ -91,6 +99,17 @@ class OpenSessions:
         except (OSError, DiskError):
             raise Gone from None
         return opened
+
+    def answer(self, request: Request, view: Callable[[OpenSession], Response]) -> Response:
+        """Return a view of the session of an address, made again if the file changed while it was read. Raises Gone."""
+        for left in reversed(range(TRIES)):
+            opened = self.find(request)
+            try:
+                return view(opened)
+            except (OSError, LaminaError, LookupError):
+                if not left or opened.is_current():
+                    raise
+        raise AssertionError("the last try returns or raises")
 
     def begin(self, request: Request) -> SourceSession | None:
         """Begin to read a large session that is not known yet, and return it; None if its views can be made at once."""

@@ -76,7 +76,9 @@ def _opened(
         request.state.watch = site.look(f"session:{source}/{id}")
         try:
             begun = sessions.begin(request) if view is _session and not wants_json(request) else None
-            return _opening(site, request, begun) if begun is not None else view(site, request, sessions.find(request))
+            if begun is not None:
+                return _opening(site, request, begun)
+            return sessions.answer(request, lambda opened: view(site, request, opened))
         except Gone:
             words = words_for(request)
             key = "session.reading" if site.index.listing.of else "session.gone"
