@@ -81,6 +81,10 @@ def test_the_keyboard_keeps_one_of_a_pair_and_brings_the_other_back(served: Serv
     page = watched.page()
     page.goto(served.link.replace("/?", f"{HERE}?"))
     expect(page.locator(".pair")).to_have_count(2)
+    tops = (
+        page.locator(".pair").first.locator("footer button").evaluate_all("all => all.map(it => it.getBoundingClientRect().top)")
+    )
+    assert len(set(tops)) == 1, "the buttons of a pair stand in a row"
     page.keyboard.press("j")
     expect(page.locator(".pair").first).to_be_focused()
     page.keyboard.press("x")

@@ -45,3 +45,24 @@ def test_every_view_has_contrast_names_and_sizes_and_no_sideways_scrolling(
             assert small_or_unnamed(page) == [], path
             assert page.evaluate("document.documentElement.scrollWidth") <= width, path
     context.close()
+
+
+@pytest.mark.parametrize("width", [1_400, 360])
+def test_the_fields_of_a_form_are_as_wide_as_the_form(browser: Browser, tmp_path: Path, width: int) -> None:
+    make_memories(tmp_path)
+    context = browser.new_context(viewport={"width": width, "height": 900})
+    with serving(tmp_path) as served:
+        page = context.new_page()
+        page.goto(served.link)
+        for path in (f"{address(tmp_path)}?edit=1", "/memories/new", "/memories/forget"):
+            page.goto(served.base + path)
+            form = page.locator("form.editor").first
+            fields = form.locator("label > :is(input, select, textarea)").all()
+            assert fields
+            outer = form.bounding_box()
+            assert outer is not None
+            for field in fields:
+                box = field.bounding_box()
+                assert box is not None
+                assert box["width"] == pytest.approx(outer["width"], abs=1), path
+    context.close()

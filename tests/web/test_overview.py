@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -72,6 +73,10 @@ def test_the_chart_the_running_session_and_the_causes_are_shown(watched: Watched
             page.set_viewport_size({"width": width, "height": 900})
             assert (bad_contrast(page), small_or_unnamed(page)) == ([], [])
             page.wait_for_function("width => document.documentElement.scrollWidth <= width", arg=width)  # the chart is drawn anew
+    page.set_viewport_size({"width": 1_600, "height": 900})
+    days = page.locator("#days text").filter(has_text=re.compile("^[0-9]+ [A-Z]"))
+    expect(days).to_have_count(7)
+    assert len(set(days.all_text_contents())) == 7, "each day once"
     page.set_viewport_size({"width": 1_400, "height": 900})
     page.locator("#causes a").first.click()
     page.wait_for_selector("#chart svg path.area")

@@ -163,6 +163,8 @@ def test_texts_have_contrast_and_controls_have_names_and_a_size(
         page.goto(served.base + path)
         if path == ADDRESS:
             drawn(page)
+            marks = [one.bounding_box() for one in page.locator(".mark").all()]
+            assert {box["height"] for box in marks if box is not None} == {24}, "within their lane"
             page.click("#d2 > summary")
             page.locator("#d2 .ev .call").first.wait_for()
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{path} is wider than the window"

@@ -132,7 +132,7 @@ def _buttons(words: Words, pair: Pair) -> Html:
 
     return tag(
         "footer",
-        None,
+        {"class": "btns"},
         change_form(MERGE, both, button(words("duplicates.merge"), merge)),
         keep("duplicates.keep_left", "duplicates.keep_upper", right, pair.digests[1]),
         keep("duplicates.keep_right", "duplicates.keep_lower", left, pair.digests[0]),

@@ -462,4 +462,4 @@ def _steps(words: Words, base: str, number: int, count: int, against: int | None
     after = tag(
         "a", {"class": "btn", "href": f"{base}/requests/{min(count, number + 1)}", "aria-label": words("request.next")}, "›"
     )
-    return tag("div", {"class": "btns"}, before, after, form, json)
+    return tag("div", {"class": "btns"}, before, after, json, form)

@@ -96,7 +96,7 @@
         text(LEFT + part * W, total - 4, clock, part === 1 ? 'end' : part ? 'middle' : 'start');
       } else {
         text(LEFT, total - 4, narrow || data.columns ? name(from) : word('request_one', { n: from + 1 }), 'start');
-        for (let i = Math.ceil((from + 1) / each) * each - 1; i < to; i += each) if (middle(i) - LEFT > 70) text(middle(i), total - 4, name(i));
+        for (let i = Math.ceil((from + 1) / each) * each - 1; i < to; i += each) if (i > from && middle(i) - LEFT > 70) text(middle(i), total - 4, name(i));
       }
       drawn = { x, middle, ending, column: make('rect', { class: 'chosen', y: 0, height: bottom }, svg), line: line('chosen-line', 0, -4, 0, bottom), hover: line('hover', 0, 0, 0, bottom) };
       drawn.drag = make('rect', { class: 'chosen', y: 0, height: H }, svg);
