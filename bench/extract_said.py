@@ -48,7 +48,7 @@ class Utterance(NamedTuple):
 
 class Kept(NamedTuple):
     type: str
-    why: bool
+    why: str | None
     name: str
 
 
@@ -64,31 +64,42 @@ def keep(said: str, home: Path) -> list[Kept]:
     with Agent.open(provider, cwd=project, home=home / "lamina", mode="all", interactive=True) as agent:
         agent.run(said)
     with Memory.open(project, home=home / "lamina") as memory:
-        return [Kept(str(topic.type), WHY.search(topic.body) is not None, topic.file) for topic in memory.topics()]
+        return [Kept(str(topic.type), found["why"] if (found := WHY.search(topic.body)) else None, topic.file) for topic in memory.topics()]
+
+
+def reason_is_kept(wanted: Utterance, kept: Kept) -> bool:
+    """Return whether the memory gives the reason as its Why: the expected text, where the utterance has one."""
+    return kept.why is not None and (wanted.why == "yes" or wanted.why.casefold() in kept.why.casefold())
 
 
 class Score(NamedTuple):
     right: int = 0
     wrong: int = 0  # kept although nothing should be, or under another type
+    retyped: int = 0  # those of the wrong that should be kept under another type
     missed: int = 0
     whys: int = 0
     reasons: int = 0  # sentences that were kept and give a reason
+    false_whys: int = 0  # memories with a Why although no reason was given, or with another text
 
     def plus(self, wanted: Utterance, found: Sequence[Kept]) -> Score:
         right = next((kept for kept in found if kept.type == wanted.keep), None)
-        reasons = right is not None and wanted.why == "yes"
+        reasons = right is not None and wanted.why != "-"
+        whys = reasons and right is not None and reason_is_kept(wanted, right)
         return Score(
             self.right + (right is not None),
             self.wrong + len(found) - (right is not None),
+            self.retyped + (wanted.keep != "-" and right is None and bool(found)),
             self.missed + (wanted.keep != "-" and right is None),
-            self.whys + (reasons and right is not None and right.why),
+            self.whys + whys,
             self.reasons + reasons,
+            self.false_whys + sum(kept.why is not None for kept in found) - whys,
         )
 
     def __str__(self) -> str:
         recall, precision = self.right / max(1, self.right + self.missed), self.right / max(1, self.right + self.wrong)
-        counts = f"{self.right} right, {self.wrong} wrong, {self.missed} missed, {self.whys} of {self.reasons} reasons"
-        return f"recall {recall:.0%}, precision {precision:.0%} ({counts})"
+        types = self.right / max(1, self.right + self.retyped)
+        counts = f"{self.right} right, {self.wrong} wrong, {self.missed} missed, {self.whys} of {self.reasons} reasons, {self.false_whys} false"
+        return f"recall {recall:.0%}, precision {precision:.0%}, types {types:.0%} ({counts})"
 
 
 def main() -> None:
@@ -105,9 +116,10 @@ def main() -> None:
             found = keep(each.said, Path(directory).resolve())
         before = scores.get(each.part, Score())
         scores[each.part] = after = before.plus(each, found)
-        if options.all or after.wrong > before.wrong or after.missed > before.missed:
-            got = ", ".join(f"{kept.type} {kept.name}{' with a Why' if kept.why else ''}" for kept in found) or "-"
-            print(f"{each.part}\t{each.language}\twanted {each.keep}\tgot {got}\t{each.said}")
+        reasons_lost = after.reasons - after.whys > before.reasons - before.whys
+        if options.all or reasons_lost or after.wrong > before.wrong or after.missed > before.missed or after.false_whys > before.false_whys:
+            got = ", ".join(f"{kept.type} {kept.name}{f' (why: {kept.why})' if kept.why else ''}" for kept in found) or "-"
+            print(f"{each.part}\t{each.language}\twanted {each.keep} (why: {each.why})\tgot {got}\t{each.said}")
     for part, score in scores.items():
         print(f"{part}: {score}")
 
