@@ -64,7 +64,10 @@ def keep(said: str, home: Path) -> list[Kept]:
     with Agent.open(provider, cwd=project, home=home / "lamina", mode="all", interactive=True) as agent:
         agent.run(said)
     with Memory.open(project, home=home / "lamina") as memory:
-        return [Kept(str(topic.type), found["why"] if (found := WHY.search(topic.body)) else None, topic.file) for topic in memory.topics()]
+        return [
+            Kept(str(topic.type), found["why"] if (found := WHY.search(topic.body)) else None, topic.file)
+            for topic in memory.topics()
+        ]
 
 
 def reason_is_kept(wanted: Utterance, kept: Kept) -> bool:
@@ -98,8 +101,9 @@ class Score(NamedTuple):
     def __str__(self) -> str:
         recall, precision = self.right / max(1, self.right + self.missed), self.right / max(1, self.right + self.wrong)
         types = self.right / max(1, self.right + self.retyped)
-        counts = f"{self.right} right, {self.wrong} wrong, {self.missed} missed, {self.whys} of {self.reasons} reasons, {self.false_whys} false"
-        return f"recall {recall:.0%}, precision {precision:.0%}, types {types:.0%} ({counts})"
+        counts = f"{self.right} right, {self.wrong} wrong, {self.missed} missed"
+        reasons = f"{self.whys} of {self.reasons} reasons, {self.false_whys} false"
+        return f"recall {recall:.0%}, precision {precision:.0%}, types {types:.0%} ({counts}, {reasons})"
 
 
 def main() -> None:
@@ -117,7 +121,13 @@ def main() -> None:
         before = scores.get(each.part, Score())
         scores[each.part] = after = before.plus(each, found)
         reasons_lost = after.reasons - after.whys > before.reasons - before.whys
-        if options.all or reasons_lost or after.wrong > before.wrong or after.missed > before.missed or after.false_whys > before.false_whys:
+        if (
+            options.all
+            or reasons_lost
+            or after.wrong > before.wrong
+            or after.missed > before.missed
+            or after.false_whys > before.false_whys
+        ):
             got = ", ".join(f"{kept.type} {kept.name}{f' (why: {kept.why})' if kept.why else ''}" for kept in found) or "-"
             print(f"{each.part}\t{each.language}\twanted {each.keep} (why: {each.why})\tgot {got}\t{each.said}")
     for part, score in scores.items():

@@ -1,153 +1,183 @@
-"""Train the judge that finds sentences worth keeping without a model, and write its weights into the package.
+"""Train the judges that find sentences worth keeping and their reasons without a model, and write their weights into the package.
 
-    python scripts/train_extract.py             # train, and write src/lamina/layers/l5_extract/weights.bin (15 s)
+    python scripts/train_extract.py             # train, and write keep.bin and reason.bin to src/lamina/providers/offline/judge (20 s)
     python scripts/train_extract.py --validate # cross-validate on the corpus, and print recall and precision per threshold
 
-`bench/extract_corpus.tsv` has the sentences: author, label, language and text, one sentence a line, and an empty line after each utterance.
+`bench/extract_corpus.tsv` has sentences: author, label, language and text, one sentence a line, and an empty line after each utterance.
 The labels are the four types of a memory, `reason` (the reason for a sentence beside it) and `none`. "strangers" wrote as people talk and
 had not seen the program; "ours" are short sentences that its authors wrote to tell look-alikes apart; "clauses" are strangers' sentences,
-divided into a rule and its reason. Cross-validation keeps the sentences of an utterance together, leaves the clauses out, and counts the
-strangers' only.
+divided into a rule and its reason.
 
-The result is a softmax regression over hashed features, six small integers for each. The same corpus gives the same weights.
+`bench/extract_reasons.tsv` has pairs: a rule, its type (or `none`), and what stands beside it, which is its reason or something else. A
+pair trains the judge of reasons in several ways to join the two. A rule with its reason also trains the judge of what to keep.
+
+Cross-validation keeps the sentences of an utterance together, leaves the clauses out, and counts the strangers' only. The same corpus
+gives the same weights.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import zlib
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from regression import Array, packed, train, unpacked
 
-from lamina.layers.l5_extract.features import BUCKETS, features
-from lamina.layers.l5_extract.judge import FIRST_KIND, LABELS, MOST, WEIGHTS
 from lamina.layers.l5_extract.signals import is_vetoed
+from lamina.providers.offline.judge import keep
+from lamina.providers.offline.judge import reason as reasons
+from lamina.providers.offline.judge.features import BUCKETS, REASON_BUCKETS, features, pair_features
+from lamina.providers.offline.judge.keep import FIRST_KIND, KINDS, LABELS
 
 ROOT = Path(__file__).resolve().parents[1]
 CORPUS = ROOT / "bench" / "extract_corpus.tsv"
-# A sentence is kept if the odds that it is worth keeping are above e to this power. Chosen by `--validate`.
+PAIRS = ROOT / "bench" / "extract_reasons.tsv"
+# A sentence is kept if the odds that it is worth keeping are above e to this power, and the same for a reason. Chosen by `--validate`.
 THRESHOLD = 1.15
-# How much a wrong label weighs against large weights; when the search ends.
-STRENGTH = 30.0
-STEPS, MEMORY, PRECISION = 300, 10, 1e-7
+REASON_THRESHOLD = -0.5
 FOLDS = 5
 # The mix of utterances in the tests of strangers, for which precision is printed.
 KEPT_SHARE = 32 / 60
-
-Array = npt.NDArray[np.float64]
+# The ways to join a pair, for those that do not say. A bracket is always said.
+LINKS = ("comma", "dash", "sentence")
+FULL_STOPS = {"zh": "。", "ja": "。"}
+COMMAS = {"zh": "，", "ja": "、"}
 
 
 class Sentence(NamedTuple):
     utterance: int
     author: str
     label: int  # place in LABELS
-    buckets: npt.NDArray[np.int64]
-    values: Array
+    found: Mapping[int, float]
     vetoed: bool
 
 
-def sentences(text: str) -> list[Sentence]:
-    found = []
-    for number, block in enumerate(text.strip().split("\n\n")):
-        lines = [line.split("\t") for line in block.splitlines()]
-        texts = [said for *_, said in lines]
-        for at, (author, label, _, said) in enumerate(lines):
-            row = features(texts, at)
-            buckets, values = np.array(list(row)), np.array(list(row.values()))
-            found.append(Sentence(number, author, LABELS.index(label), buckets, values, is_vetoed(said)))
-    return found
+class Pair(NamedTuple):
+    utterance: int
+    author: str
+    is_reason: bool
+    link: str
+    found: Mapping[int, float]
 
 
-def train(rows: Sequence[Sentence]) -> Array:
-    """Return the weights with the least loss: the surprise over the labels, and the size of the weights."""
-    buckets, values = np.concatenate([row.buckets for row in rows]), np.concatenate([row.values for row in rows])
-    sizes = np.array([len(row.buckets) for row in rows])
-    owner, starts = np.repeat(np.arange(len(rows)), sizes), np.cumsum(sizes) - sizes
-    wanted = np.eye(len(LABELS))[[row.label for row in rows]]
+class Row(NamedTuple):
+    """A line of `extract_reasons.tsv`."""
 
-    def loss(weights: Array) -> tuple[float, Array]:
-        scores = np.add.reduceat(values[:, None] * weights[buckets], starts)
-        scores -= scores.max(axis=1, keepdims=True)
-        total = np.exp(scores).sum(axis=1, keepdims=True)
-        error = (np.exp(scores) / total - wanted)[owner] * values[:, None]
-        slope = np.stack([np.bincount(buckets, column, BUCKETS) for column in error.T], axis=1)
-        surprise = float(np.log(total).sum() - (scores * wanted).sum())
-        return STRENGTH * surprise + float((weights * weights).sum()) / 2, STRENGTH * slope + weights
-
-    return minimize(loss, np.zeros((BUCKETS, len(LABELS))))
+    language: str
+    keep: str
+    link: str
+    is_: str
+    rule: str
+    beside: str
 
 
-def minimize(loss: Callable[[Array], tuple[float, Array]], at: Array) -> Array:
-    """Follow the slope, corrected by how it changed in the last steps (L-BFGS)."""
-    value, slope = loss(at)
-    past = deque[tuple[Array, Array]](maxlen=MEMORY)
-    for _ in range(STEPS):
-        way = -_corrected(slope, past)
-        gain, step = float((slope * way).sum()), 1.0 if past else 1 / float(np.abs(slope).sum())
-        while (found := loss(at + step * way))[0] > value + 1e-4 * step * gain:
-            step /= 2
-        past.append((step * way, found[1] - slope))
-        at, (before, value), slope = at + step * way, (value, found[0]), found[1]
-        if before - value < PRECISION * value:
-            break
-    return at
+def checksum() -> int:
+    return zlib.crc32(CORPUS.read_bytes() + PAIRS.read_bytes())
 
 
-def _corrected(slope: Array, past: Sequence[tuple[Array, Array]]) -> Array:
-    shares = []
-    for moved, changed in reversed(past):
-        share = float((moved * slope).sum() / (moved * changed).sum())
-        slope = slope - share * changed
-        shares.append(share)
-    if past:
-        moved, changed = past[-1]
-        slope = slope * float((moved * changed).sum() / (changed * changed).sum())
-    for (moved, changed), share in zip(past, reversed(shares), strict=True):
-        slope = slope + (share - float((changed * slope).sum() / (moved * changed).sum())) * moved
-    return slope
+def utterances() -> list[list[list[str]]]:
+    blocks = CORPUS.read_text(encoding="utf-8").strip().split("\n\n")
+    return [[line.split("\t") for line in block.splitlines()] for block in blocks]
 
 
-def margins(weights: Array, rows: Sequence[Sentence]) -> tuple[Array, npt.NDArray[np.int64]]:
+def rows() -> list[Row]:
+    with PAIRS.open(encoding="utf-8", newline="") as file:
+        return [Row(*line) for line in list(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE))[1:]]
+
+
+def sentences() -> list[Sentence]:
+    spoken = (_spoken(row) for row in rows() if row.link == "any" and row.is_ == "reason")
+    return [found for number, block in enumerate([*utterances(), *spoken]) for found in _sentences(number, block)]
+
+
+def _sentences(number: int, block: Sequence[Sequence[str]]) -> Iterator[Sentence]:
+    texts = [said for *_, said in block]
+    for at, (author, label, _, said) in enumerate(block):
+        yield Sentence(number, author, LABELS.index(label), features(texts, at), is_vetoed(said))
+
+
+def _spoken(row: Row) -> list[list[str]]:
+    """Return an utterance with a rule and its reason, in one sentence or in two."""
+    stop, comma = FULL_STOPS.get(row.language, "."), COMMAS.get(row.language, ", ")
+    if zlib.crc32(row.rule.encode()) % 2:
+        return [["pairs", row.keep, row.language, f"{row.rule}{comma}{row.beside}{stop}"]]
+    beside = "none" if row.keep == "none" else "reason"
+    return [["pairs", row.keep, row.language, row.rule + stop], ["pairs", beside, row.language, row.beside + stop]]
+
+
+def pairs() -> list[Pair]:
+    blocks = utterances()
+    found = [pair for number, block in enumerate(blocks) for pair in _corpus_pairs(number, block)]
+    return found + [pair for number, row in enumerate(rows(), len(blocks)) if row.keep != "none" for pair in _joined(number, row)]
+
+
+def _corpus_pairs(number: int, block: Sequence[Sequence[str]]) -> Iterator[Pair]:
+    for (author, label, _, rule), (_, other, _, beside) in pairwise(block):
+        if label in KINDS:
+            link = "comma" if author == "clauses" else "sentence"
+            yield Pair(number, author, other == "reason", link, pair_features(rule, beside, link, label))
+
+
+def _joined(number: int, row: Row) -> Iterator[Pair]:
+    def pair(rule: str, why: str, link: str, *, is_reason: bool) -> Pair:
+        return Pair(number, "pairs", is_reason, link, pair_features(rule, why, link, row.keep))
+
+    is_reason = row.is_ == "reason"
+    for link in LINKS if row.link == "any" else (row.link,):
+        yield pair(row.rule, row.beside, link, is_reason=is_reason)
+    if row.link == "any":  # the other order: a reason may come first, and a rule is no reason
+        if is_reason:
+            yield pair(row.rule, row.beside, "first", is_reason=True)
+        yield pair(row.beside, row.rule, "first", is_reason=False)
+        yield pair(row.beside, row.rule, "comma", is_reason=False)
+
+
+def train_keep(found: Sequence[Sentence]) -> Array:
+    return train([each.found for each in found], [each.label for each in found], len(LABELS), BUCKETS)
+
+
+def train_reason(found: Sequence[Pair]) -> Array:
+    weights = train([each.found for each in found], [int(each.is_reason) for each in found], 2, REASON_BUCKETS)
+    return weights[:, 1:] - weights[:, :1]
+
+
+def scores(weights: Array, found: Mapping[int, float]) -> Array:
+    return (weights[np.array(list(found))] * np.array(list(found.values()))[:, None]).sum(axis=0)
+
+
+def margins(weights: Array, found: Sequence[Sentence]) -> tuple[Array, npt.NDArray[np.int64]]:
     """Return the log odds of each sentence to be worth keeping, and its likeliest type."""
-    scores = np.array([(weights[row.buckets] * row.values[:, None]).sum(axis=0) for row in rows])
-    rest, kinds = scores[:, :FIRST_KIND], scores[:, FIRST_KIND:]
-    found = np.logaddexp.reduce(kinds, axis=1) - np.logaddexp.reduce(rest, axis=1)
-    found[np.array([row.vetoed for row in rows])] = -np.inf
-    return found, kinds.argmax(axis=1) + FIRST_KIND
+    scored = np.array([scores(weights, each.found) for each in found])
+    rest, kinds = scored[:, :FIRST_KIND], scored[:, FIRST_KIND:]
+    odds = np.logaddexp.reduce(kinds, axis=1) - np.logaddexp.reduce(rest, axis=1)
+    odds[np.array([each.vetoed for each in found])] = -np.inf
+    return odds, kinds.argmax(axis=1) + FIRST_KIND
 
 
-def packed(weights: Array) -> tuple[npt.NDArray[np.int8], float]:
-    """Return the weights as small integers, and the largest weight. The integers are roots: most weights are small."""
-    largest = float(np.abs(weights).max())
-    return np.rint(np.sign(weights) * np.sqrt(np.abs(weights) / largest) * MOST).astype(np.int8), largest
+def fold(utterance: int) -> int:
+    return zlib.crc32(str(utterance).encode()) % FOLDS
 
 
-def unpacked(small: npt.NDArray[np.int8], largest: float) -> Array:
-    roots = small.astype(np.float64) / MOST
-    return roots * np.abs(roots) * largest
-
-
-def cross_validate(rows: Sequence[Sentence]) -> None:
-    count = rows[-1].utterance + 1
-    fold = [zlib.crc32(str(number).encode()) % FOLDS for number in range(count)]
+def validate_keep(found: Sequence[Sentence]) -> None:
     best = dict[int, float]()
     kept = dict[int, bool]()
     types = [0, 0]
     for each in range(FOLDS):
-        weights = train([row for row in rows if fold[row.utterance] != each and row.author != "clauses"])
-        tested = [row for row in rows if fold[row.utterance] == each and row.author == "strangers"]
-        scores, likeliest = margins(unpacked(*packed(weights)), tested)
-        for row, score, label in zip(tested, scores, likeliest, strict=True):
-            best[row.utterance] = max(best.get(row.utterance, -np.inf), score)
-            kept[row.utterance] = kept.get(row.utterance, False) or row.label >= FIRST_KIND
-            if row.label >= FIRST_KIND and score > THRESHOLD:
-                types[0] += label == row.label
+        weights = train_keep([one for one in found if fold(one.utterance) != each and one.author != "clauses"])
+        tested = [one for one in found if fold(one.utterance) == each and one.author == "strangers"]
+        odds, likeliest = margins(unpacked(*packed(weights)), tested)
+        for one, score, label in zip(tested, odds, likeliest, strict=True):
+            best[one.utterance] = max(best.get(one.utterance, -np.inf), score)
+            kept[one.utterance] = kept.get(one.utterance, False) or one.label >= FIRST_KIND
+            if one.label >= FIRST_KIND and score > THRESHOLD:
+                types[0] += label == one.label
                 types[1] += 1
     right = np.array([best[number] for number in best if kept[number]])
     wrong = np.array([best[number] for number in best if not kept[number]])
@@ -158,19 +188,35 @@ def cross_validate(rows: Sequence[Sentence]) -> None:
     print(f"{types[0]} of {types[1]} types right at {THRESHOLD}")
 
 
+def validate_reason(found: Sequence[Pair]) -> None:
+    odds = list[tuple[bool, float]]()
+    for each in range(FOLDS):
+        weights = train_reason([one for one in found if fold(one.utterance) != each])
+        tested = [one for one in found if fold(one.utterance) == each and one.author in ("strangers", "clauses")]
+        odds += [(one.is_reason, float(scores(weights, one.found)[0])) for one in tested]
+    for threshold in np.arange(-1, 2, 0.25):
+        right = sum(is_reason and score > threshold for is_reason, score in odds)
+        all_, kept = sum(is_reason for is_reason, _ in odds), sum(score > threshold for _, score in odds)
+        print(f"{threshold:5.2f}  {right} of {all_} reasons, {kept - right} false")
+
+
+def write(path: Path, weights: Array, threshold: float) -> None:
+    small, largest = packed(weights)
+    head = {"corpus": checksum(), "largest": largest, "threshold": threshold}
+    path.write_bytes(json.dumps(head).encode() + b"\n" + zlib.compress(small.tobytes(), 9))
+    print(f"{path.name}: {path.stat().st_size:,} bytes")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--validate", action="store_true", help="cross-validate, and write nothing")
     options = parser.parse_args()
-    text = CORPUS.read_text(encoding="utf-8")
-    rows = sentences(text)
     if options.validate:
-        cross_validate(rows)
+        validate_keep(sentences())
+        validate_reason(pairs())
         return
-    small, largest = packed(train(rows))
-    head = {"corpus": zlib.crc32(text.encode()), "largest": largest, "threshold": THRESHOLD}
-    WEIGHTS.write_bytes(json.dumps(head).encode() + b"\n" + zlib.compress(small.tobytes(), 9))
-    print(f"{len(rows):,} sentences, {WEIGHTS.stat().st_size:,} bytes")
+    write(keep.WEIGHTS, train_keep(sentences()), THRESHOLD)
+    write(reasons.WEIGHTS, train_reason(pairs()), REASON_THRESHOLD)
 
 
 if __name__ == "__main__":

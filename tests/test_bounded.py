@@ -65,7 +65,7 @@ APPENDED = {
 }
 # Reads of a whole file or stream, whatever its size.
 WHOLE = {
-    "layers/l5_extract/judge.py:weights": "a file of the package, 150 kB",
+    "providers/offline/judge/weights.py:read_weights": "files of the package, 165 kB together",
     "disk/git.py:run_git": "git's words about a repository of ours, within a deadline",
 }
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import pytest
 
+from lamina.core.connectives import Reason
 from lamina.core.memory_requests import asks_to_forget, asks_to_remember, to_forget
 from lamina.providers.offline.memory_note import Note, noted
-from lamina.providers.offline.sentence_rules import Reason, kind_of, no_memory, reason
+from lamina.providers.offline.reasons import reason
+from lamina.providers.offline.sentence_rules import kind_of, no_memory
 
 
 @pytest.mark.spec("S7", "B15")
 @pytest.mark.parametrize(
     ("said", "kind"),
     [
-        ("I prefer short answers", "user"),
+        ("I prefer short answers", "feedback"),
+        ("I speak Dutch", "user"),
         ("Ich bin Backend-Entwicklerin", "user"),
         ("私の名前はキムです", "user"),
         ("我熟悉后端", "user"),

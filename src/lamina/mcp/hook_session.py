@@ -87,7 +87,7 @@ def _statements(path: Path) -> Sequence[str]:
         if words and asks_for_memory(words.strip()):
             found[" ".join(words.split())[:SENTENCE_CHARS]] = None
         elif words:
-            found |= dict.fromkeys(one.sentence for one in find_signals(words))
+            found |= dict.fromkeys(one.quote for one in find_signals(words))
     return [redact(one).text for one in found][-MOST_STATEMENTS:]
 
 

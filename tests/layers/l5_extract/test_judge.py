@@ -3,39 +3,39 @@
 from __future__ import annotations
 
 import csv
-import importlib.util
+import importlib
 import zlib
 from pathlib import Path
 
 import pytest
 
-from lamina.layers.l5_extract.judge import WEIGHTS, weights
 from lamina.layers.l5_extract.offline import UserText, plan_memories
 from lamina.layers.l5_extract.plan import ExtractDirective
 from lamina.layers.l5_extract.signals import find_signals
+from lamina.providers.offline.judge import keep, reason
 
 ROOT = Path(__file__).parents[3]
 CORPUS = ROOT / "bench" / "extract_corpus.tsv"
+PAIRS = ROOT / "bench" / "extract_reasons.tsv"
 SAID = ROOT / "bench" / "extract_said.tsv"
 ASKED = ExtractDirective(1, "2026-05-04", "m", "", "")
 
 
 def test_the_weights_were_trained_on_the_corpus_as_it_is() -> None:
-    assert weights().corpus == zlib.crc32(CORPUS.read_bytes()), "run python scripts/train_extract.py"
-    assert WEIGHTS.stat().st_size < 160_000
+    checksum = zlib.crc32(CORPUS.read_bytes() + PAIRS.read_bytes())
+    assert keep.weights().corpus == reason.weights().corpus == checksum, "run python scripts/train_extract.py"
+    assert keep.WEIGHTS.stat().st_size + reason.WEIGHTS.stat().st_size < 250_000
 
 
 @pytest.mark.exhaustive
-def test_training_again_gives_the_same_weights() -> None:
-    spec = importlib.util.spec_from_file_location("train_extract", ROOT / "scripts" / "train_extract.py")
-    assert spec is not None
-    assert spec.loader is not None
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
-    small, _ = script.packed(script.train(script.sentences(CORPUS.read_text(encoding="utf-8"))))
-    pairs = zip(small.ravel().tolist(), weights().rows, strict=True)
-    # Another processor may add numbers in another order.
-    assert max(abs(new - old) for new, old in pairs) <= 1
+def test_training_again_gives_the_same_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    script, regression = importlib.import_module("train_extract"), importlib.import_module("regression")
+    for judge, trained in ((keep, script.train_keep(script.sentences())), (reason, script.train_reason(script.pairs()))):
+        small, _ = regression.packed(trained)
+        pairs = zip(small.ravel().tolist(), judge.weights().rows, strict=True)
+        # Another processor may add numbers in another order.
+        assert max(abs(new - old) for new, old in pairs) <= 1
 
 
 @pytest.mark.spec("O1", "S7", "S8")

@@ -20,7 +20,7 @@ from ...core.memory_requests import asks_to_remember, to_remember
 from ...core.settings.kinds import printable
 from ...core.terms import terms
 from ...fork.offline_run import run_so_far, texts_of, tool_call
-from ...providers.offline.memory_note import Note, items, named, no_memory, noted, with_dates
+from ...providers.offline.memory_note import Note, items, named, no_memory, note_of, noted, with_dates
 from ...providers.offline.remember_command import alike, text_of
 from ...providers.offline.sentence_rules import says_instead
 from ...providers.offline.turn_context import Done, title
@@ -162,12 +162,12 @@ def _find_requests(text: UserText, today: str) -> Iterator[tuple[Note, str]]:
 
 def _make_note(found: FoundSignal, before: str, today: str) -> Note | None:
     if found.signal == "confirmation":
-        return _approved_note(found.sentence, before, today)
+        note = _approved_note(found.parts.rule, before, today)
+        return note._replace(why=with_dates(found.parts.why, today)) if note is not None else None
     plan = found.signal == "project"
-    if plan and (days := _ISO.findall(found.sentence)) and max(days) < today:
+    if plan and (days := _ISO.findall(found.parts.rule)) and max(days) < today:
         return None  # the deadline has passed
-    note = noted(found.sentence, today, plan=plan)._replace(type=found.signal)
-    return note._replace(why=with_dates(found.why, today)) if found.why else note
+    return note_of(found.parts, today, plan=plan)._replace(type=found.signal)
 
 
 def _approved_note(sentence: str, before: str, today: str) -> Note | None:

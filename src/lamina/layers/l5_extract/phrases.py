@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ...core.terms import terms
-from .cues import any_of
+from ...providers.offline.judge.cues import any_of
 
 _LEAD = r"^(?:(?:no|yes|ok(?:ay)?|and|but|also|so|hey|well|please|hmm|great|perfect|thanks)[,.! ]+)*"
 

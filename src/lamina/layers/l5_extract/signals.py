@@ -7,14 +7,18 @@ alone.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
+from ...core.connectives import Reason, marked_reason, without_so
 from ...core.memory_requests import asks_for_memory
-from ...providers.offline.sentence_rules import bare_reason, no_memory, reason
-from .cues import ASKED, NOT_MEANT
-from .judge import Kind, gives_reason_for, judge
+from ...memory.guard.support import flips
+from ...providers.offline.judge.cues import ASKED, CUES, NOT_MEANT
+from ...providers.offline.judge.keep import Kind, Worth, worth
+from ...providers.offline.reasons import reason_beside, unmarked_reason
+from ...providers.offline.sentence_rules import no_memory
 from .phrases import CONFIRMATION
 
 Signal: TypeAlias = Kind | Literal["confirmation"]
@@ -23,6 +27,13 @@ Signal: TypeAlias = Kind | Literal["confirmation"]
 MOST_CHARS = 2_000
 SENTENCE_CHARS = 300
 FEWEST_CHARS = 6
+# A rule whose margin is below this is not worth keeping without its reason, so the two are not divided.
+UNSURE = -2.5
+# By how much a reason may hide that a rule is worth keeping.
+MOST_HIDDEN = 2.0
+# The margin of an order for all times that follows its reason. With one of these cues, it may be a quotation, an idea or a joke.
+SURE = 0.1
+_DOUBTFUL = ("says", "quote", "if", "irony", "code")
 
 _MASKED = re.compile(r"```.*?(?:```|\Z)|^[ \t]*>.*$", re.DOTALL | re.MULTILINE)
 _AROUND = " \t\r\n-*•,，、"
@@ -40,16 +51,18 @@ _POLITE = re.compile(
 
 # Nobody writes one sentence in both.
 _HANGUL, _HAN_OR_KANA = re.compile("[\uac00-\ud7a3]"), re.compile("[\u3040-\u30ff\u4e00-\u9fff]")
-# Where a clause with the reason may begin.
-_CLAUSE = re.compile(r",\s+|，\s*|,(?=[\u3040-\u9fff])|\s*[;；]\s*|\s+[—–]\s+|\s*[:：]\s+|(?<=[いでうす])、(?=.{8})")
-_CLAUSE_CHARS = 4
 
 
 class FoundSignal(NamedTuple):
     signal: Signal
-    sentence: str
-    why: str = ""  # the clause or the sentence beside it that gives its reason, if no word like "because" does
-    quote: str = ""  # both, as the user wrote them
+    parts: Reason  # the rule, with its reason if the sentence or one beside it gives one
+    quote: str  # both, as the user wrote them
+
+
+class _Judged(NamedTuple):
+    signal: Signal
+    parts: Reason
+    margin: float  # by how much it is worth keeping; above 0 it is
 
 
 def find_signals(text: str) -> Iterator[FoundSignal]:
@@ -59,35 +72,63 @@ def find_signals(text: str) -> Iterator[FoundSignal]:
     masked = _MASKED.sub(" ", text)
     spans = [found.span() for found in _SENTENCE.finditer(masked) if found[0].strip(_AROUND)]
     sentences = [masked[begin:end].strip(_AROUND) for begin, end in spans]
-    signals = [_find_signal(sentences, at) for at in range(len(sentences))]
-    for at, signal in enumerate(signals):
-        if signal is None or signal == "reason":
-            continue
-        beside = _reason_beside(sentences, signals, at)
-        first, last = sorted((at, at if beside is None else beside))
-        quote = masked[spans[first][0] : spans[last][1]].strip(_AROUND)
-        if beside is not None:
-            yield FoundSignal(signal, sentences[at], bare_reason(sentences[beside]), quote)
-        else:
-            yield FoundSignal(signal, *_split_reason(signal, sentences[at]), quote)
+    judged = [_judge(sentences, at) for at in range(len(sentences))]
+    kept = {at: found for at, found in enumerate(judged) if found is not None and found.margin > 0}
+    beside = {at: given for at in kept if (given := _find_beside(sentences, judged, at)) is not None}
+    for at, found in kept.items():
+        if any(at == place for place, _ in beside.values()):
+            continue  # the reason of another
+        place, parts = beside.get(at, (at, found.parts))
+        first, last = sorted((at, place))
+        yield FoundSignal(found.signal, parts, masked[spans[first][0] : spans[last][1]].strip(_AROUND))
 
 
-def _reason_beside(sentences: Sequence[str], signals: Sequence[Signal | Literal["reason"] | None], at: int) -> int | None:
-    """Return the place of the sentence that gives the reason: the next one, or the one before."""
-    if reason(sentences[at]).why:
+def _judge(sentences: Sequence[str], at: int) -> _Judged | None:
+    """Judge a sentence as a whole, and as a rule with its reason: the reason may hide that the rule is worth keeping."""
+    sentence = sentences[at]
+    if is_vetoed(sentence):
         return None
-    return next((place for place in (at + 1, at - 1) if 0 <= place < len(signals) and signals[place] == "reason"), None)
+    if CONFIRMATION.search(sentence):
+        return _Judged("confirmation", Reason(sentence), math.inf)
+    whole = worth(sentences, at)
+
+    def judge_rule(rule: str) -> Worth:
+        return worth([*sentences[:at], rule, *sentences[at + 1 :]], at)
+
+    if at and (after := without_so(sentence)) and _is_order(after, sentence):
+        return _Judged("feedback", Reason(sentence), max(whole.margin, SURE))
+    marked = marked_reason(sentence)
+    parts = marked or unmarked_reason(sentence, lambda rule: judge_rule(rule).kind)
+    if parts is None or flips(parts.rule, sentence):
+        return _Judged(whole.kind, Reason(sentence), whole.margin)
+    rule = judge_rule(parts.rule)
+    kind = whole.kind if whole.margin > 0 else rule.kind
+    ordered = kind == "feedback" and sentence.endswith(parts.rule) and _is_order(parts.rule, sentence)
+    if marked is None and ((rule.margin < UNSURE and not ordered) or rule.kind != kind or kind == "user"):
+        return _Judged(whole.kind, Reason(sentence), whole.margin)
+    margin = max(whole.margin, min(rule.margin, whole.margin + MOST_HIDDEN))
+    return _Judged(kind, parts, max(margin, SURE) if ordered else margin)
 
 
-def _split_reason(signal: Signal, sentence: str) -> tuple[str, str]:
-    """Return the rule and its reason if a clause without a word like "because" gives it: "no mocks, they hid a bug"."""
-    if signal not in ("feedback", "project") or reason(sentence).why:
-        return sentence, ""
-    for found in reversed(list(_CLAUSE.finditer(sentence))):
-        rule, why = sentence[: found.start()], sentence[found.end() :]
-        if min(len(rule), len(why)) >= _CLAUSE_CHARS and gives_reason_for(why, rule):
-            return rule, bare_reason(why)
-    return sentence, ""
+def _is_order(rule: str, sentence: str) -> bool:
+    """Whether a rule orders something for all times. After its reason, that is meant to last."""
+    return CUES["always do"].search(rule) is not None and not any(CUES[cue].search(sentence) for cue in _DOUBTFUL)
+
+
+def _find_beside(sentences: Sequence[str], judged: Sequence[_Judged | None], at: int) -> tuple[int, Reason] | None:
+    """Return the place of the sentence that gives the reason, and the rule with it: the next one, or the one before "So …"."""
+    found = judged[at]
+    if found is None or found.parts.why:
+        return None
+    if at and judged[at - 1] is not None and (rule := without_so(sentences[at])):
+        return at - 1, Reason(rule, sentences[at - 1])
+    following = judged[at + 1] if at + 1 < len(judged) else None
+    if following is None or following.signal == "confirmation":
+        return None
+    kind = "feedback" if found.signal == "confirmation" else found.signal
+    why, margin = reason_beside(sentences[at], sentences[at + 1], kind)
+    bar = math.inf if found.signal == "user" else max(0.0, following.margin)
+    return (at + 1, Reason(sentences[at], why)) if margin > bar else None
 
 
 def is_vetoed(sentence: str) -> bool:
@@ -97,9 +138,3 @@ def is_vetoed(sentence: str) -> bool:
     if _HANGUL.search(sentence) is not None and _HAN_OR_KANA.search(sentence) is not None:
         return True
     return (ASKED.search(sentence) is not None and _POLITE.search(sentence) is None) or NOT_MEANT.search(sentence) is not None
-
-
-def _find_signal(sentences: Sequence[str], at: int) -> Signal | Literal["reason"] | None:
-    if is_vetoed(sentences[at]):
-        return None
-    return "confirmation" if CONFIRMATION.search(sentences[at]) else judge(sentences, at)

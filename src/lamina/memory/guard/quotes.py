@@ -19,7 +19,8 @@ WINDOW = 3
 
 # Matches at the beginning of a line.
 _SAID = re.compile(r"(?:\*\*)?Said:(?:\*\*)?")
-_QUESTION = re.compile(r"(?:[?？]|[吗嗎呢]|ですか|ますか|니까|나요|까요)[\s.!。！”\"')]*$")
+# In Korean, "니까" ends a question after some syllables and a reason after others.
+_QUESTION = re.compile(r"(?:[?？]|[吗嗎呢]|ですか|ますか|[습입합됩봅갑옵줍]니까|나요|(?<!니)까요)[\s.!。！”\"')]*$")
 _REQUEST = re.compile(
     r"\s*(?:(?:and|but|so|also|ok(?:ay)?)[,\s]+)?(?:(?:can|could|would|will) (?:you|we)\b|please\b|kannst du|könntest du|können (?:sie|wir)"
     r"|bitte|请|請|能不能|可不可以|可以|麻烦)|.*(?:もらえますか|くれますか|いただけますか|주실|줄 수|줄래)",

@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from ...core.connectives import consequence, marked_reason
 from ...core.language import ON
 from ...core.terms import is_word, normal, stem, terms
 
@@ -114,11 +115,14 @@ def negated(text: str) -> bool:
 
 
 def flips(claim: str, quote: str) -> bool:
-    """Whether a claim is the quotation with a "not" added or dropped."""
+    """Whether a claim is the quotation with a "not" added or dropped. A "not" in the reason for it negates something else."""
+    wanted = content(claim)
+    parts = marked_reason(quote) or consequence(quote)
+    if parts is not None and covers(wanted, content(parts.rule)):
+        quote = parts.rule
     mine, theirs = negated(claim), negated(quote)
     if mine == theirs:
         return False
-    wanted = content(claim)
     new = weight(wanted - shared(wanted, content(quote)))
     return new < 1 and not _REJECTS.search(quote) if mine else new <= 1 and negated(_up_to_claim(quote, wanted))
 

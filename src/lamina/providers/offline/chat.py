@@ -144,12 +144,16 @@ def scored(question: str, sentences: list[str]) -> BestSentence | None:
 def _scores(question: str, texts: list[str]) -> list[float]:
     """Return, for each text, the share of the question's weight that it contains. Rare words weigh more.
 
-    The list is empty if the question has no terms.
+    A text that names a tool contains the name of its kind, if the question asks for that kind. The list is empty if the question has no
+    terms.
     """
-    wanted = set(terms(question))
+    from .tool_kinds import named_kinds, question_terms, terms_of_tools  # imported late: its regular expressions compile slowly
+
+    kinds = named_kinds(question)
+    wanted = question_terms(question, kinds)
     if not wanted or not texts:
         return []
-    having = [set(terms(text)) for text in texts]
+    having = [{*terms(text), *terms_of_tools(text, kinds)} for text in texts]
     weight = {word: math.log(1 + len(texts) / (1 + sum(word in other for other in having))) + 0.1 for word in wanted}
     total = sum(weight.values())
     return [sum(weight[word] for word in wanted & have) / total for have in having]

@@ -1,7 +1,8 @@
 """Turns "Remember: …" into a memory by simple rules: its name, its type, the rule and the reason.
 
-`sentence_rules` classifies the words. A wrong type or a clumsy name is easy to correct in an editor, so the chat never asks about
-those. It asks only if the sentence is clearly not worth remembering: code, a place in the project, or the current task.
+`reasons` finds the reason and `sentence_rules` classifies the words. A wrong type or a clumsy name is easy to correct in an editor, so the
+chat never asks about those. It asks only if the sentence is clearly not worth remembering: code, a place in the project, or the current
+task.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ from collections.abc import Sequence
 from datetime import date
 from typing import NamedTuple
 
+from ...core.connectives import Reason
 from ...core.dates import dated, relative_dates
 from ...core.language import HOW, labels_for
 from ...core.memory_requests import to_remember
 from ...core.terms import normal, terms
-from .sentence_rules import kind_of, reason
+from .reasons import reason
+from .sentence_rules import kind_of
 from .sentence_rules import no_memory as no_memory  # re-exported for the modules that save notes
 
 # Number of words in a name: enough to distinguish it from others, and few enough for a line of the index.
@@ -122,7 +125,13 @@ def noted(prompt: str, today: str = "", *, plan: bool = False) -> Note:
 
 
 def _noted(text: str, today: str, *, plan: bool = False) -> Note:
-    rule, why, how = reason(text)
+    return note_of(reason(text), today, plan=plan)
+
+
+def note_of(parts: Reason, today: str, *, plan: bool = False) -> Note:
+    """Return the note for a sentence whose reason was found."""
+    rule, why, how = parts
+    text = " ".join(part for part in parts if part)
     on = today if _RELATIVE.search(text) or with_dates(text, today, plan=plan) != text else ""
     says = with_dates(rule, today, plan=plan)
     return Note(named(rule), kind_of(rule), says, with_dates(why, today), on, with_dates(how, today))

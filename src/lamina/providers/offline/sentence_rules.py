@@ -1,4 +1,4 @@
-"""Classifies a sentence to remember by its words: its type, its reason, and whether it is worth remembering.
+"""Classifies a sentence to remember by its words: its type, and whether it is worth remembering.
 
 It also decides whether a sentence replaces an older one: "we deploy on Thursdays" after "we deploy on Tuesdays".
 
@@ -11,70 +11,18 @@ does not replace "Bob likes tea". A missed replacement stays as a second memory,
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
+from ...core.connectives import marked_reason
 from ...core.terms import normal, terms
 
 _URL = re.compile(r"https?://\S+", re.IGNORECASE)
-
-# Patterns for the reason
-
-# A reason without "because" is looked for only in texts of this length: sentences, not pasted text.
-SENTENCE_CHARS = 600
-
-_BECAUSE_FIRST = re.compile(
-    r"^\s*+(?:(?:because|since)\s+(?P<en>.+?),\s*(?:so\s+)?|weil\s+(?P<de>.+?),\s*|(?:因为|因為|由于|由於)(?P<zh>.+?)[，,]\s*(?:所以|因此)?"
-    r"|(?P<ja>[^。、]+?)(?:ので|ため|(?<=[だいるたす])から)、\s*)(?P<rule>.+)$",
-    re.IGNORECASE | re.DOTALL,
-)
-# White space is matched from its beginning and never given back: a run of thousands of spaces takes one pass.
-_BECAUSE = re.compile(
-    r"^(?P<rule>.+?)(?:(?:[,;]|(?<!\s))\s++(?:because(?:\s+of)?|bc|porque|parce que|puisque)\s+|[,;]\s*+since\s+"
-    r"|,\s*+(?:weil|denn|da|ya que|puesto que|car)\s+"
-    r"|(?<!\s)\s*+[，,；。]?\s*+(?:因为|因為|由于|由於|原因是|なぜなら|왜냐하면)[:：]?\s*)(?P<why>.+)$",
-    re.IGNORECASE | re.DOTALL,
-)
-# The reason under its label, as a bullet of a daily log gives it: "…; why: Friday is short".
-_LABELLED = re.compile(
-    r"^(?P<rule>.+?)(?:[,;.，；。]\s*+|(?<!\s)\s++[—–-]\s+|(?<!\s)\s*+[（(])(?:why|reason|warum|grund|原因|理由|이유)\s?[:：]\s*(?P<why>.+?)[)）]?$",
-    re.IGNORECASE | re.DOTALL,
-)
-# A reason without a word for "because": after a dash, as "otherwise …", or as a comment on a command.
-_IMPLIED = re.compile(
-    r"^(?P<rule>.{6,}?)(?:(?<!\s)\s++(?:[—–]|--?)\s+|(?<!\s)\s*+——\s*|[,;]\s+(?=(?:otherwise|or else|sonst|andernfalls)\b)"
-    r"|(?<!\s)\s*+[，；,;]\s*+(?=否则|不然|免得|以免|会|さもないと|안 그러면))(?P<why>.{4,})$",
-    re.IGNORECASE | re.DOTALL,
-)
-# Japanese and Korean give the reason behind the request, by its ending.
-_REASON_LAST = re.compile(
-    r"^(?P<rule>[^、,]{4,}?(?:ください|下さい|ほしい|주세요|마세요|줘))[、,]\s*+(?P<why>[^、,]{4,}?)(?:ので|から(?:です)?|ため(?:です)?|니까요?|거든요|서요)[。.]?$"
-)
-_COMMENTED = re.compile(
-    r"^(?P<rule>(?:please |bitte )?(?:don['’]?t|do not|never|always|avoid|stop|no|prefer|use|keep|write|keine?|nie|verwende|nimm)\b"
-    r"[^,;.]{6,120}?)"
-    r"(?:[,;]\s+(?=(?:it|they|that|this|das|es|sie|dies)\s+\w|(?:\w+\s+){1,4}(?:it|them)(?: (?:every|each) \w+)?[.!]*$)|;\s+)"
-    r"(?P<why>.{4,})$",
-    re.IGNORECASE | re.DOTALL,
-)
-# A reason in a sentence of its own, by its ending.
-_REASON_NEXT = re.compile(
-    r"^(?P<rule>.+?[。.!！])\s*(?P<why>[^。.!！]+(?:から(?:です|だ)|ため(?:です|だ)|거든요|때문(?:입니다|이에요))[。.]?)$",
-    re.DOTALL,
-)
-# A consequence that follows the reason as a separate clause.
-_SO = re.compile(
-    r"^(?P<why>.+?)(?:[,;]\s*(?:so|therefore|thus|deshalb|daher|darum)\s+(?!that\b)|[，,；。]\s*(?:所以|因此)[，,]?\s*|。\s*(?:だから|そのため)、?\s*)(?P<how>.+)$",
-    re.IGNORECASE | re.DOTALL,
-)
-# Endings of a Japanese reason that mean "because".
-_REASON_END = re.compile(r"(?:から|ため|ので)(?:です|だ)?[。.]?$")
 
 # Patterns for the type
 
 _USER = re.compile(
     r"^\s*(?:i am|i'm|i’m|my name|my role|my job|my (?:native|first) language|i work (?:as|for|at)|i know|i have been|i've been"
-    r"|i (?:do not|don't) know|i (?:like|love|speak|live|studied|maintain)|i prefer)\b"
-    r"|^\s*(?:ich (?:bin|heiße|heisse|arbeite|kenne|mag|spreche|wohne|bevorzuge)|mein name|meine (?:rolle|aufgabe im team|muttersprache))\b"
+    r"|i (?:do not|don't) know|i (?:like|love|speak|live|studied|maintain))\b"
+    r"|^\s*(?:ich (?:bin|heiße|heisse|arbeite|kenne|mag|spreche|wohne)|mein name|meine (?:rolle|aufgabe im team|muttersprache))\b"
     r"|^\s*(?:我是|我叫|我的名字|我的角色|我的职位|我(?:喜欢|擅长|熟悉|负责|从事|不熟悉))"
     r"|^\s*(?:私は|私の(?:名前|役割|仕事)|僕は|俺は|저는|나는|제 이름)",
     re.IGNORECASE,
@@ -184,41 +132,6 @@ KINDS = (
 )
 
 
-class Reason(NamedTuple):
-    """The parts of a sentence: the rule, its reason, and how to apply it. Missing parts are empty."""
-
-    rule: str
-    why: str = ""
-    how: str = ""
-
-
-def reason(text: str) -> Reason:
-    if first := _BECAUSE_FIRST.match(text):
-        why = first["en"] or first["de"] or first["zh"] or first["ja"]
-        return Reason(first["rule"].strip(), why.strip())
-    found = _LABELLED.match(text) or _BECAUSE.match(text) or (_implied(text) if len(text) <= SENTENCE_CHARS else None)
-    if found is None:
-        return Reason(text)
-    rule, why = found["rule"].strip(" ,;，；。"), found["why"].strip()
-    if follows := _SO.match(why):
-        return Reason(rule, bare_reason(follows["why"]), follows["how"].strip())
-    return Reason(rule, bare_reason(why))
-
-
-def gives_reason(text: str) -> bool:
-    """Whether a word such as "because" introduces the reason."""
-    return any(pattern.match(text) for pattern in (_BECAUSE_FIRST, _LABELLED, _BECAUSE, _REASON_LAST))
-
-
-def _implied(text: str) -> re.Match[str] | None:
-    return _REASON_NEXT.match(text) or _REASON_LAST.match(text) or _IMPLIED.match(text) or _COMMENTED.match(text)
-
-
-def bare_reason(why: str) -> str:
-    """Return a reason without the ending that means "because"."""
-    return _REASON_END.sub("", why.strip()) or why
-
-
 def kind_of(rule: str) -> str:
     """Return the memory type of a rule."""
     if _USER.search(rule):
@@ -238,7 +151,7 @@ def no_memory(text: str) -> str | None:
         return "code"
     if _MOMENT.search(text) or _PROGRESS.search(text):
         return "the current task"
-    if _BECAUSE_FIRST.match(text) or _BECAUSE.match(text):
+    if marked_reason(text) is not None:
         return None
     if _PATH.search(bare := _URL.sub(" ", text)) or _FILE.search(bare):
         return "the location of a file"

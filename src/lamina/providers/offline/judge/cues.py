@@ -101,6 +101,44 @@ CUES: Mapping[str, re.Pattern[str]] = {
         r"|mattermost|zulip|metabase|looker|airtable|zotero|overleaf)\b|#\w|https?:"
         "|飞书|钉钉|语雀|石墨|看板|群里|文档|企业微信|禅道|ノーション|スラック|チャンネル|フォルダ|スプレッドシート|노션|지라|슬랙|채널|위키|시트|드라이브|폴더",
     ),
+    # An order for all times, as against "the parser never returns null".
+    "always do": any_of(
+        r"(?:^|[,;:] )(?:(?:so|please|and|but|ok(?:ay)?|then)[, ]+)*(?:always|never|from now on,?) (?!mind\b)(?!\w+(?:s|ed|ing)\b)\w+",
+        r"^ne (?:\w+|\w+-\w+) (?:plus )?jamais\b|\b(?:nunca|jamás) \w+(?:es|as)\b|\bsiempre \w+(?:a|e)\b",
+        r"^(?:bitte )?(?:\w+ ){1,5}(?:immer|nie(?:mals)?)\b|\b(?:immer|nie(?:mals)?)\b.*\bbitte\b",
+        "(?:^|[，,。])(?:所以)?(?:请|你)?(?:以后|今后|一律|千万|务必|每次)|(?:必ず|絶対|常に|いつも|今後).*(?:ください|こと|ないで)$|(?:항상|절대|꼭|반드시|앞으로).*(?:세요|마|줘)$",
+    ),
+    # Where something is found in another system.
+    "found in": any_of(
+        r"\b(?:lives?|sits?|kept|tracked|logged|stored|published|managed|posted|filed|found|goes? (?:to|in|on)|come from|are in"
+        r"|is in|are on|is on)\b",
+        r"\b(?:liegen?|liegt|stehen|steht|laufen über|findest|trouve\w*|sont (?:dans|sur)|est (?:dans|sur)|están? en|guarda\w*)\b",
+        "放在|存在|都在|记在|在.{1,20}[里上下中]|にあ[るり]|にまと|で管理|에 (?:있|모|올|다 모)|에서 (?:봐|봅|관리)",
+    ),
+    # Who somebody is.
+    "role": any_of(
+        r"\b(?:engineer|developer|dev|designer|manager|lead|nurse|doctor|physicist|biologist|scientist|analyst|student|teacher|professor|lawyer)\b",
+        r"\b(?:counsel|accountant|writer|translator|founder|consultant|intern|researcher|statistician|admin|retired|freelanc\w+"
+        r"|self-taught|by training)\b",
+        r"\b(?:i (?:work|teach|run|study|maintain|lead|manage|do) |my (?:job|role|background|team|degree)|ich bin|arbeite als"
+        r"|je suis|soy|trabajo|dirijo)",
+        "我是|本人|我在.{1,12}(?:工作|上班|负责|做|教|读)|出身|老师|学生|工程师|医生|律师|设计师|産品|[一-龥]担当|畑|学部|教師|看護師|エンジニア|デザイナー"
+        "|개발자|디자이너|엔지니어|학생|교사|년차|출신",
+    ),
+    "skill": any_of(
+        r"\b(?:know|knew|years? of|new to|never (?:used|touched|opened|wrote|written)|beginner|newbie|inside out|fluent|no clue"
+        r"|rusty|familiar)\b",
+        r"\b(?:only started|first time|learning|kenne|anfänger\w*|neu für|débutant\w*|connais|nunca he|principiante|sé (?:poco"
+        r"|bastante))\b",
+        "不懂|熟悉|没用过|没碰过|小白|不会写|擅长|刚开始|初めて|経験|詳しく|わから|처음|모름|모릅|익숙|초보",
+    ),
+    # Who does what, and what was agreed.
+    "decided": any_of(
+        r"\b(?:decided|agreed|chose|settled|signs? off|signed|owns?|in charge|handles?|takes? over|approves?|moved|moves"
+        r"|postponed|deadline|due)\b",
+        r"\b(?:entschieden|beschlossen|zuständig|kümmert|décidé|choisi|valide|s'occupe|decidimos|decidió|elegimos|se encarga|lleva)\b",
+        "定了|决定|负责|接手|推迟|改到|截止|上线|決ま|決定|担当|延期|정했|결정|맡|마감|미뤄",
+    ),
     "do": any_of(
         r"^(?:(?:ok(?:ay)?|and|now|then|so|please|pls|also|great|thanks|cool|well|und|dann|bitte|y|et|puis|por favor)[,.! ]+)*"
         r"(?:can you|could you|let's|add|fix|run|make|write|show|move|rename|delete|remove|change|check|look|create|update|give|put|set"
