@@ -177,3 +177,20 @@ def test_a_chinese_conversation_gets_chinese_notices(tmp_path: Path) -> None:
         terminal.press("\x04")
         terminal.expect("Run `lamina --resume ")
         assert terminal.wait() == 0
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "key: would consist only of a secret, which is not saved; save where the secret is kept instead.",
+        "notes: no such memory exists; run `lamina memory list` to see the names.",
+        "notes: is longer than 64 KiB; keep the essentials and name the place of the rest.",
+        "inbox: it is full (200 proposals); run `lamina inbox` to review them.",
+        "notes: memories about a person stay private; save it without the team scope.",
+    ],
+)
+def test_a_reason_why_a_memory_was_not_saved_is_chinese_in_a_chinese_chat(reason: str) -> None:
+    said = translate_line("zh", reason)
+    assert said != reason
+    assert "；" in said
+    assert not re.search(r"secret|memory exists|proposals|essentials|private", said)

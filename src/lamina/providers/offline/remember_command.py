@@ -23,6 +23,8 @@ from .turn_context import FRONT, Done, KnownMemory, TurnContext, body, call, con
 # Two sentences that share this part of their words have the same meaning.
 SAME = 0.6
 
+# How the store refuses a memory of which nothing is left without its secret.
+_ONLY_SECRET = "would consist only of a secret"
 _LEFT_OUT = re.compile(r"A secret was (?:removed|left out) \((?P<what>[^)\n]*)\)\.")
 
 
@@ -150,7 +152,7 @@ def _ask_back(asked: TurnContext, kind: str) -> str:
 
 def _outcome(note: Note, there: KnownMemory | None, wrote: Done, replies: Replies) -> str:
     if wrote.failed:
-        return replies.not_saved.format(why=wrote.said)
+        return replies.only_secret if _ONLY_SECRET in wrote.said else replies.not_saved.format(why=wrote.said)
     if not wrote.said.startswith(("Saved", "Updated")) and "already has this content" not in wrote.said:
         return wrote.said
     changed = (
