@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.session.play import turns
-from tests.sources.agents import CLAUDE, CODEX, PI, claude_home, codex_home, pi_home
+from tests.sources.agents import CLAUDE, CODEX, CODEX_WINDOW, PI, claude_home, codex_home, pi_home
 
 from lamina.session.session import Session
 
@@ -54,6 +54,9 @@ def test_every_command_reads_every_agents_sessions(project: Path) -> None:
         assert document("stats", session)["calls"] == calls
         assert document("context", session)["tokens"] > 0
         assert document("replay", session)["sessions"] == 1
+    window = document("context", CODEX)["window"]
+    assert (window["size"], window["source"]) == (CODEX_WINDOW, "record")
+    assert "Context window: 272,000 tokens (stated in the session's file)." in " ".join(here("context", CODEX).stdout.split())
     found = {found["kind"]: found for found in document("doctor")["findings"]}
     assert found["source"]["severity"] == "info"
     assert {path: path.read_bytes() for path in before} == before

@@ -14,7 +14,7 @@ from lamina.core.explanation import explain
 from lamina.core.records import Clear, Event, Message, Record, Snapshot, Span
 from lamina.core.settings import Settings
 from lamina.core.usage import Usage
-from lamina.session.window_series import KINDS, Decision, RequestPoint, Series, window_series
+from lamina.session.window_series import KINDS, Decision, RequestPoint, Series, in_force, window_series
 from lamina.sources import read
 from lamina.sources.places import Origin
 
@@ -73,6 +73,36 @@ def test_sessions_of_all_agents_have_a_window_over_time(origin: Origin, tmp_path
     assert [turn.number for turn in found.turns] == list(range(1, len(found.turns) + 1))
     assert found.turns[-1].last_request == len(found.requests)
     assert found.turns[-1].words
+
+
+def test_the_window_that_a_codex_session_states_is_its_window(tmp_path: Path) -> None:
+    records = list(read(agents.codex_home(tmp_path, Path("/p"))))
+    found = series(records, "codex")
+    assert (found.window, found.window_source, found.threshold) == (agents.CODEX_WINDOW, "record", 244_800)
+    assert window_series(records, Settings(context_window=50_000), origin="codex").window == agents.CODEX_WINDOW
+    assert in_force(found, Settings(context_window=50_000), "codex") == found  # a kept window
+
+
+def test_a_window_that_is_stated_after_the_only_answer_counts(tmp_path: Path) -> None:
+    rows = agents.codex_rows("/p")[:9]  # the last line is the first that states it
+    assert series(list(read(agents.write(tmp_path / "rollout.jsonl", rows))), "codex").window == agents.CODEX_WINDOW
+
+
+@pytest.mark.parametrize("stated", [None, "many", -1, True, 7])
+def test_a_window_that_cannot_be_one_is_ignored(stated: Any, tmp_path: Path) -> None:
+    rows = agents.codex_rows("/p")
+    started = agents.codex_row("event_msg", {"type": "task_started", "model_context_window": stated})
+    for row in rows:
+        row["payload"].get("info", {}).pop("model_context_window", None)
+    found = series(list(read(agents.write(tmp_path / "rollout.jsonl", [rows[0], started, *rows[1:]]))), "codex")
+    assert (found.window, found.window_source) == (400_000, "model")
+
+
+def test_the_newest_window_that_a_codex_session_states_counts(tmp_path: Path) -> None:
+    started = agents.codex_row("event_msg", {"type": "task_started", "model_context_window": 90_000}, 14)
+    rows = agents.codex_rows("/p")
+    found = series(list(read(agents.write(tmp_path / "rollout.jsonl", [*rows[:-4], started, *rows[-4:]]))), "codex")
+    assert found.window == 90_000
 
 
 def test_the_system_prompt_of_another_agent_is_not_counted_as_the_first_message() -> None:

@@ -12,6 +12,7 @@ from lamina.disk.paths.project import slug
 CLAUDE = "c1a0de00-0000-4000-8000-000000000001"
 CODEX = "019b0000-aaaa-7000-8000-000000000002"
 CODEX_CHILD = "019b0000-bbbb-7000-8000-000000000003"
+CODEX_WINDOW = 272_000
 PI = "91000000-0000-4000-8000-000000000004"
 
 
@@ -131,7 +132,8 @@ def codex_usage(given: int, cached: int, output: int, second: int) -> dict[str, 
 
 def codex_rows(cwd: Path | str, thread: str = CODEX, **meta: Any) -> list[dict[str, Any]]:
     """Two answers before a compaction and one after it. Every text stands twice, as Codex writes it."""
-    counted = {"type": "token_count", "info": {"total_token_usage": {"input_tokens": 99_999, "output_tokens": 9}}}
+    totals = {"input_tokens": 99_999, "output_tokens": 9}
+    counted = {"type": "token_count", "info": {"total_token_usage": totals, "model_context_window": CODEX_WINDOW}}
     history = [
         {
             "type": "message",

@@ -32,6 +32,7 @@ from .agents import (
     CLAUDE,
     CODEX,
     CODEX_CHILD,
+    CODEX_WINDOW,
     PI,
     claude_answer,
     claude_user,
@@ -82,6 +83,7 @@ def test_tokens_and_costs_are_counted_once(agents: Agents) -> None:
     assert found[CLAUDE].tokens == 3 * 1_110  # two records of one answer repeat its usage
     assert found[CLAUDE].cost_usd == pytest.approx(3 * (100 * 3 + 1_000 * 0.3 + 10 * 15) / 1e6)
     assert found[CODEX].tokens == 1_020 + 1_230 + 505  # running totals are not added
+    assert [found[name].window for name in (CLAUDE, CODEX, PI)] == [0, CODEX_WINDOW, 0]  # as the session states it
     assert found[CODEX].cost_usd == pytest.approx((1_300 * 1.25 + 1_400 * 0.125 + 55 * 10) / 1e6)
     assert (found[PI].tokens, found[PI].cost_usd) == (4 * 265, 1.0)  # pi records what each answer cost
     folded = {session.id: session for session in fold_subagents(list(found.values()))}

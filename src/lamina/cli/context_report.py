@@ -43,6 +43,7 @@ SOURCES = {
     "header": "from the beta header",
     "server": "reported by the server",
     "default": "assumed",
+    "record": "stated in the session's file",
 }
 
 # Lines shown of a request, half from each end; --json has all blocks.

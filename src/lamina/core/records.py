@@ -16,7 +16,10 @@ from typing import TypeAlias
 import msgspec
 
 from .blocks import Block, Role, Wire
-from .usage import Usage
+from .usage import Usage, count_of
+
+# The event of a session of another program that states the size of its window, as `tokens`.
+WINDOW_EVENT = "window"
 
 
 class Linked(msgspec.Struct, frozen=True):
@@ -176,6 +179,11 @@ class Event(Linked, frozen=True):
 
     name: str
     data: Wire = {}
+
+    @property
+    def window(self) -> int:
+        """The size of the window as another program states it in its session; 0 in any other event."""
+        return count_of(self.data.get("tokens")) if self.name == WINDOW_EVENT else 0
 
 
 class Foreign(msgspec.Struct, frozen=True):

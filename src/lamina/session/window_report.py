@@ -14,14 +14,14 @@ from ..conversation.window.breakdown import Item as LabelledBlock
 from ..conversation.window.count import Count, recount
 from ..conversation.window.estimate import estimate
 from ..conversation.window.features import Memo, measure_all
-from ..conversation.window.thresholds import ModelFacts, Thresholds, WindowState, state_of, thresholds, window_for
+from ..conversation.window.model_window import window_of
+from ..conversation.window.thresholds import Thresholds, WindowState, state_of, thresholds
 from ..core.blocks import Wire, canonical, text
 from ..core.errors import InputError
 from ..core.log import Log
-from ..core.records import Message, Record, Spill
+from ..core.records import Event, Message, Record, Spill
 from ..core.settings import Settings
 from ..core.view import View
-from ..providers.models import known
 
 # Attachments that carry instructions and knowledge; all other kinds report events.
 MEMORY_KINDS = frozenset({"instructions", "nested_memory", "memory", "recall", "relevant_memories"})
@@ -42,23 +42,22 @@ class WindowReport(NamedTuple):
 
 def report_on_transcript(read: Callable[[], Iterable[Record]], settings: Settings) -> WindowReport:
     """Build the report from a transcript."""
-    model = ""
+    model, recorded = "", 0
 
     def noting() -> Iterator[Record]:
-        nonlocal model
+        nonlocal model, recorded
         for record in read():
             if isinstance(record, Message) and record.model and not record.silent:
                 model = record.model
+            elif isinstance(record, Event):
+                recorded = record.window or recorded
             yield record
 
     log = Log.load(noting)
     view = log.view
     if not view.items:
         raise InputError("session", "the transcript has no readable messages", "run `lamina sessions list` to see the sessions")
-    info = known(model)
-    facts = {model: ModelFacts(info.window, info.max_output, info.needs_header_for_1m)} if info is not None else {}
-    policy = settings.policy.window
-    window = window_for(model, setting=settings.context_window, known=facts, default=policy.default_window)
+    policy, window = settings.policy.window, window_of(model, settings, recorded=recorded)
     limits = thresholds(
         window.tokens, window.max_output, policy, settings.autocompact_percent, compact_in=settings.auto_compact_window
     )

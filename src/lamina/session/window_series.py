@@ -16,7 +16,7 @@ from ..conversation.window.thresholds import thresholds
 from ..core.blocks import Block, Text, Thinking, ToolResult, ToolUse
 from ..core.log import Log
 from ..core.policy import CLASSIC
-from ..core.records import Boundary, Message, Record
+from ..core.records import Boundary, Event, Message, Record
 from ..core.settings import Settings
 from ..core.usage import Usage
 from ..disk.transcripts.jsonl import Health
@@ -54,13 +54,14 @@ class Series(msgspec.Struct, frozen=True):
     window: int
     threshold: int | None  # where automatic compaction starts; None if that is unknown
     threshold_owner: str
-    window_source: str  # as in `lamina context`, or "requests" if a request was larger than the model's known window
+    window_source: str  # as in `lamina context`, or "requests" if a request was larger than that
     skipped_lines: int
     estimated: bool  # no request has a reported count
     beside: int = 0  # requests of subagents in the same file, which are not among `requests`
     beside_usd: float | None = 0.0  # None: a price is unknown
     beside_usage: Usage = Usage()
     short_outputs: int = 0  # answers whose reported output is far less than their text: the agent noted only its beginning
+    recorded_window: int = 0  # as the session's file states it; 0 if it does not
 
 
 def window_series(
@@ -125,6 +126,7 @@ class WindowFold:
         self._beside: dict[str, tuple[str, Usage]] = {}  # answers to subagents
         self._compacted = False
         self._switched = False
+        self._recorded_window = 0
 
     def add(self, record: Record) -> None:
         if self._read is None:
@@ -147,6 +149,8 @@ class WindowFold:
             self._note_turn(record)
         elif is_mark(record):
             self.marks.append(Mark(len(self._requests) + 1, record))
+        if isinstance(record, Event):
+            self._recorded_window = record.window or self._recorded_window
         self._compacted = self._compacted or (isinstance(record, Boundary) and not record.sidechain)
 
     def _answer(self, record: Message, key: str) -> None:
@@ -209,6 +213,7 @@ class WindowFold:
             beside_usd=_sum_costs(price_of(model, usage) for model, usage in self._beside.values()),
             beside_usage=sum((usage for _, usage in self._beside.values()), Usage()),
             short_outputs=sum(request.short_output for request in self._requests),
+            recorded_window=self._recorded_window,
         )
         return in_force(made, settings, origin)
 
@@ -227,9 +232,9 @@ def in_force(series: Series, settings: Settings, origin: Origin) -> Series:
     points, model = series.requests, series.model
     most = max((point.tokens for point in points), default=0)
     head = points[-1].kinds[AT["system"]] + points[-1].kinds[AT["tools"]] if points else 0
-    window, source = window_of(model, settings, most)
-    threshold = _threshold(model, window, settings, origin, head)
-    return msgspec.structs.replace(series, window=window, threshold=threshold, window_source=source)
+    window = window_of(model, settings, most, series.recorded_window)
+    threshold = _threshold(model, window.tokens, settings, origin, head)
+    return msgspec.structs.replace(series, window=window.tokens, threshold=threshold, window_source=window.source)
 
 
 def _point(number: int, request: _Request, parts: list[int], before: RequestPoint | None) -> RequestPoint:

@@ -15,13 +15,15 @@ import msgspec
 from ..core.blocks import Block, Role, Wire, read_block, text
 from ..core.decoding import UNDECODABLE
 from ..core.errors import InputError
-from ..core.records import Attachment, Boundary, Message, Record
+from ..core.records import WINDOW_EVENT, Attachment, Boundary, Event, Message, Record
 from ..core.usage import Usage, count_of
 from .scan import Scan, Turn, is_injected
 
 # Fields lie at most this deep inside a payload.
 DEEPEST = 4
 CALLS = ("function_call", "custom_tool_call", "local_shell_call", "tool_search_call")
+# Events that state the size of the window.
+STATING_WINDOW = ("token_count", "task_started")
 OUTPUTS = ("function_call_output", "custom_tool_call_output", "tool_search_output")
 
 
@@ -48,9 +50,10 @@ def scan_row(scan: Scan, turns: list[Turn], row: Mapping[str, Any]) -> None:
         case "token_usage_record":
             scan.model = _str(payload.get("model")) or scan.model
             scan.answered_usage(read_tokens(payload))
-        case "event_msg" if payload.get("type") == "token_count":
+        case "event_msg" if payload.get("type") in STATING_WINDOW:
             info = payload.get("info")
             scan.running = read_tokens(info.get("total_token_usage")) if isinstance(info, Mapping) else scan.running
+            scan.window = read_window(payload) or scan.window
         case _:
             pass
 
@@ -61,6 +64,11 @@ def read_tokens(payload: object) -> Usage | None:
     given, output = count_of(found.get("input_tokens")), count_of(found.get("output_tokens"))
     cached = min(given, count_of(found.get("cached_input_tokens")))
     return Usage(given - cached, cached, 0, 0, output) if given else None
+
+
+def read_window(payload: object) -> int:
+    """Read the size of the window; 0 if it is not stated."""
+    return count_of(_find(payload, "model_context_window", DEEPEST).get("model_context_window"))
 
 
 def _find(value: object, name: str, depth: int) -> Mapping[str, Any]:
@@ -77,11 +85,12 @@ def _find(value: object, name: str, depth: int) -> Mapping[str, Any]:
 class CodexReader:
     """Turns the rows of a rollout into records, in order."""
 
-    def __init__(self, count: int = 0, last: str | None = None, model: str | None = None) -> None:
+    def __init__(self, count: int = 0, last: str | None = None, model: str | None = None, window: int = 0) -> None:
         """Begin at the start of a file, or after `count` records, of which `last` is the newest."""
         self._count = count
         self._leaf = last
         self._model = model
+        self._window = window
         self._answer: str | None = None  # the message id of the current answer
         self._held: list[Record] = []  # the records since it began: its usage may come after its results
 
@@ -91,9 +100,9 @@ class CodexReader:
         yield from self.finish()
 
     @property
-    def state(self) -> tuple[int, str | None, str | None]:
+    def state(self) -> tuple[int, str | None, str | None, int]:
         """The state from which another reader can go on; between two turns no answer is open."""
-        return self._count, self._leaf, self._model
+        return self._count, self._leaf, self._model, self._window
 
     def add(self, row: Mapping[str, Any]) -> Iterator[Record]:
         payload, time = row.get("payload"), _str(row.get("timestamp"))
@@ -114,9 +123,11 @@ class CodexReader:
                 self._model = _str(payload.get("model")) or self._model
                 self._note_usage(read_tokens(payload))
                 yield from self._release()
-            case "event_msg" if payload.get("type") == "token_count" and isinstance(payload.get("info"), Mapping):
-                # Older versions have no other count. It may be repeated, so it replaces and is never added.
-                self._note_usage(read_tokens(payload["info"].get("last_token_usage")))
+            case "event_msg" if payload.get("type") in STATING_WINDOW:
+                yield from self._note_window(read_window(payload), time)
+                if isinstance(info := payload.get("info"), Mapping):
+                    # Older versions have no other count. It may be repeated, so it replaces and is never added.
+                    self._note_usage(read_tokens(info.get("last_token_usage")))
             case "compacted":
                 yield from self._release()
                 yield from self._compacted(payload, time)
@@ -171,6 +182,17 @@ class CodexReader:
             self._held.append(message)
         else:
             yield message
+
+    def _note_window(self, tokens: int, time: str) -> Iterator[Record]:
+        """Record the size of the window where it changes; while an answer is open, the record waits with it."""
+        if tokens in (0, self._window):
+            return
+        self._window = tokens
+        stated = Event(f"codex-window-{self._count}", self._leaf, time, WINDOW_EVENT, {"tokens": tokens})
+        if self._answer is not None:
+            self._held.append(stated)
+        else:
+            yield stated
 
     def _note_usage(self, usage: Usage | None) -> None:
         for at, one in enumerate(self._held):

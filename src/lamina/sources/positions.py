@@ -23,12 +23,13 @@ CHUNK = 64 << 10
 
 
 class Place(NamedTuple):
-    """The start of a line: its offset, and how many records came before it, the last of them, and the model, if ids depend on it."""
+    """The start of a line: its offset, how many records came before it, the last of them, and the model and window that they name."""
 
     offset: int = 0
     before: int = 0
     last: str | None = None
     model: str | None = None
+    window: int = 0
 
 
 START = Place()
@@ -46,7 +47,7 @@ def read_placed(
     where, health = Path(path), health or Health()
     match format_of(where):
         case "codex":
-            return _follow(CodexReader(start.before, start.last, start.model), where, start, end, health)
+            return _follow(CodexReader(*start[1:]), where, start, end, health)
         case "pi":
             return _follow(PiReader(start.before, start.last), where, start, end, health)
         case _:

@@ -108,6 +108,7 @@ class SessionFigures(msgspec.Struct, frozen=True, array_like=True, gc=False):
     newest: tuple[int, str]
     short_outputs: int
     first: str
+    window: int
     costs: dict[str, dict[str, Paid]]
 
 
@@ -150,6 +151,7 @@ class Scan(msgspec.Struct):
     short: int = 0  # answers whose reported output is far less than their text, without the open ones
     newest: tuple[int, str] = (0, "")  # tokens of the last request, and its model
     first: str = ""  # digest of the first answer: a copy of a transcript begins with the same one
+    window: int = 0  # tokens that fit into the window, as the newest line that names it states
     counted: set[str] = set()  # digests of the closed answers: some files hold the same answers twice
     recalls: dict[str, tuple[int, str]] = {}  # file of a memory → how often it was recalled, and when last
 
@@ -195,6 +197,7 @@ class Scan(msgspec.Struct):
             newest=self.newest,
             short_outputs=self.short_outputs,
             first=self.first,
+            window=self.window,
             costs=self.money(),
         )
 

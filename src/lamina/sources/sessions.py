@@ -62,6 +62,7 @@ class SourceSession(msgspec.Struct, frozen=True):
     newest: tuple[int, str] = (0, "")  # tokens of the last request, and its model
     short_outputs: int = 0  # answers that report far too little output: the session cost more than `cost_usd`
     first: str = ""  # digest of the first answer
+    window: int = 0  # tokens that fit into the window, if the session's file states it
     subagents: tuple[SourceSession, ...] = ()  # set by fold_subagents
 
     @property
@@ -146,6 +147,7 @@ def read_session(row: IndexedFile) -> tuple[SourceSession, Costs]:
         newest=figures.newest,
         short_outputs=figures.short_outputs,
         first=figures.first,
+        window=figures.window,
     )
     return session, figures.costs
 

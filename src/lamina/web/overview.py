@@ -262,7 +262,7 @@ def _run(site: Site, words: Words, session: SourceSession) -> Html:
     bar = None
     sent, model = session.newest
     if sent:
-        window, _ = window_of(model, site.settings, session.fullest)
+        window = window_of(model, site.settings, session.fullest, session.window).tokens
         label = words("overview.full", tokens=tokens(sent), window=tokens(window))
         bar = (
             tag("progress", {"value": min(sent, window), "max": window, "aria-label": label}),

@@ -245,8 +245,8 @@ def _row(words: Words, session: SourceSession, now: float) -> Html:
 
 
 def _fullness(words: Words, session: SourceSession) -> Html:
-    """A thin bar: the fullest request as a share of the usual window, or of the long one."""
-    window = WINDOW if session.fullest <= WINDOW else LONG_WINDOW
+    """A thin bar: the fullest request as a share of the window that the session states, of the usual one, or of the long one."""
+    window = session.window or (WINDOW if session.fullest <= WINDOW else LONG_WINDOW)
     label = words("sessions.fullest_request", tokens=tokens(session.fullest)) if session.fullest else words("sessions.no_counts")
     bar = tag("rect", {"class": "full", "width": f"{min(100.0, 100 * session.fullest / window):.1f}", "height": 5})
     picture = tag(

@@ -219,6 +219,7 @@ LINES: dict[str, str] = {
     "from the environment": "来自环境变量",
     "from the model's name": "来自模型名称",
     "known for this model": "该模型的已知值",
+    "stated in the session's file": "会话文件中的记录",
     "from the beta header": "来自 beta 请求头",
     "reported by the server": "由服务器报告",
     "assumed": "假定值",

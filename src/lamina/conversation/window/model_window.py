@@ -1,17 +1,21 @@
-"""The window of a session's model: from the settings, the model table, or a request that was larger than both say. Pure."""
+"""The window of a recorded session: as its file states it, from the settings, the model table, or a request that was larger. Pure."""
 
 from __future__ import annotations
 
+import msgspec
+
 from ...core.settings import Settings
 from ...providers.models import known
-from .thresholds import LONG_WINDOW, ModelFacts, window_for
+from .thresholds import LONG_WINDOW, MIN_WINDOW, ModelFacts, Window, window_for
 
 
-def window_of(model: str, settings: Settings, most: int) -> tuple[int, str]:
-    """Return the size of the window and the source that tells it. `most` is the size of the fullest request."""
+def window_of(model: str, settings: Settings, most: int = 0, recorded: int = 0) -> Window:
+    """Return the window and its source. `most` is the size of the fullest request, `recorded` what the session's file states."""
     info = known(model)
     facts = {model: ModelFacts(info.window, info.max_output, info.needs_header_for_1m)} if info is not None else {}
     found = window_for(model, setting=settings.context_window, known=facts, default=settings.policy.window.default_window)
+    if recorded >= MIN_WINDOW:
+        found = msgspec.structs.replace(found, tokens=recorded, source="record")
     if most > found.tokens:
-        return max(LONG_WINDOW, most), "requests"
-    return found.tokens, found.source
+        return msgspec.structs.replace(found, tokens=max(LONG_WINDOW, most), source="requests")
+    return found

@@ -139,7 +139,9 @@ DEFAULT_WINDOW = 200_000
 ENVIRON_NAME = "LAMINA_CONTEXT_WINDOW"
 SETTING_NAME = "contextWindow"
 
-Source: TypeAlias = Literal["argument", "setting", "environment", "suffix", "model", "header", "server", "default"]
+Source: TypeAlias = Literal[
+    "argument", "setting", "environment", "suffix", "model", "header", "server", "default", "record", "requests"
+]
 
 
 class ModelFacts(msgspec.Struct, frozen=True):
