@@ -114,6 +114,40 @@ def test_bad_input_gets_one_sentence_and_the_server_goes_on(project: Path) -> No
     talk(project, run)
 
 
+WRONG = {"string": 7, "integer": "many", "array": "no list"}
+RIGHT = {"string": "text", "integer": 1, "array": list[Any]()}
+
+
+@pytest.mark.spec("U4")
+@pytest.mark.parametrize("tool_set", ["lamina", "reference"])
+def test_a_wrong_type_is_refused_by_every_tool_with_the_name_of_the_field(tool_set: str, project: Path) -> None:
+    async def run(client: Client) -> None:
+        tried = 0
+        for tool in (await client.list_tools()).tools:
+            fields = tool.input_schema["properties"]
+            right = {name: field.get("enum", [RIGHT[field["type"]]])[0] for name, field in fields.items()}
+            for name, field in fields.items():
+                answer = await call(client, tool.name, **{**right, name: WRONG[field["type"]]})
+                assert answer.startswith(f"error: {tool.name}: {name} must be "), answer
+                tried += 1
+        assert tried >= 8
+
+    talk(project, run, "--tools", tool_set)
+
+
+@pytest.mark.spec("U4")
+def test_a_wrong_type_inside_a_list_is_refused_and_nothing_is_written(project: Path) -> None:
+    async def run(client: Client) -> None:
+        row = {"name": "ann", "entityType": "person", "observations": ["Leads the audit", 7]}
+        assert await call(client, "create_entities", entities=[row]) == (
+            "error: create_entities: entities[0].observations[1] must be a string, not 7."
+        )
+        assert await call(client, "open_nodes", names=[None]) == "error: open_nodes: names[0] must be a string, not null."
+        assert "ann" not in await call(client, "read_graph")
+
+    talk(project, run, "--tools", "reference")
+
+
 @pytest.mark.exhaustive
 @pytest.mark.spec("U4")
 def test_100_megabytes_are_refused_and_the_server_goes_on(project: Path) -> None:

@@ -1,8 +1,8 @@
 """Validation of a tool's arguments, for the part of JSON Schema that our schemas use.
 
 Models send numbers and booleans as strings, lists as JSON text, null for "not given", and arguments of other programs'
-tools: all of these are accepted. Missing values, wrong types and values out of range are refused with one sentence that
-names the field.
+tools: all of these are accepted. Missing values, other wrong types (a number where text is expected may have lost digits) and
+values out of range are refused with one sentence that names the field.
 
 Supported: object with properties and required; string (minLength, maxLength, enum), integer and number (minimum, maximum),
 boolean, array (items, maxItems). Anything else in a schema is our own mistake and raises.
@@ -79,8 +79,6 @@ def _value(schema: Schema, given: Any, where: str) -> Any:
 
 
 def _string(schema: Schema, given: Any, where: str) -> str:
-    if isinstance(given, int | float) and not isinstance(given, bool):
-        given = str(given)
     if not isinstance(given, str) or given not in schema.get("enum", (given,)):
         raise _wrong(schema, given, where)
     if len(given) < schema.get("minLength", 0):
@@ -130,8 +128,17 @@ def _array(schema: Schema, given: Any, where: str) -> list[Any]:
 
 
 def _wrong(schema: Schema, given: object, where: str) -> InvalidArguments:
-    shown = repr(given[:_SHOWN]) if isinstance(given, str) else str(given) if isinstance(given, int | float) else _describe(given)
-    return InvalidArguments(f"{where} must be {_wanted(schema)}, not {shown[:_SHOWN]}.")
+    return InvalidArguments(f"{where} must be {_wanted(schema)}, not {_shown(given)[:_SHOWN]}.")
+
+
+def _shown(given: object) -> str:
+    match given:
+        case str():
+            return repr(given[:_SHOWN])
+        case int() | float() if not isinstance(given, bool):
+            return str(given)
+        case _:
+            return _describe(given)
 
 
 def _wanted(schema: Schema) -> str:
