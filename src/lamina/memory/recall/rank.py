@@ -189,7 +189,7 @@ def _rank(counts: Mapping[str, _Places], documents: _Documents, most: int) -> li
 
 
 # A page that searches while somebody types asks for the same names with each letter.
-@lru_cache(16_384)
+@lru_cache(maxsize=16_384)
 def _name_terms(name: str) -> frozenset[str]:
     return frozenset(terms(name))
 
