@@ -94,9 +94,9 @@ def test_the_ids_of_a_list_open_also_if_sessions_began_in_the_same_minute(projec
         assert len(ids) == 4
         for name in ids:
             assert here("sessions", "show", name).returncode == 0, name
-    # Of two files with the same id, the newest is shown.
-    copy = codex_rows(project, twin)[:-2]
-    write(Path(os.environ["HOME"]) / ".codex/sessions/2026/04/02" / f"rollout-2026-04-02T08-00-40-{twin}.jsonl", copy)
+    # Of two files with the same id, the one with the newest message is shown.
+    later = json.loads(json.dumps(codex_rows(project, twin)[:-2]).replace("2026-04-01T", "2026-04-02T"))
+    write(Path(os.environ["HOME"]) / ".codex/sessions/2026/04/02" / f"rollout-2026-04-02T08-00-40-{twin}.jsonl", later)
     assert "2026-04-02T08" in here("sessions", "show", twin).stdout
 
 
