@@ -2,8 +2,9 @@
 
     python scripts/generate_ui_pictures.py [VIEW ...]
 
-Needs the extras `test` and `web`, and a browser (chromium, or LAMINA_TEST_BROWSER). The sessions and memories are those of the tests,
-with words of our own. Colours are reduced to a palette, so that a picture has some ten kilobytes.
+Needs the extras `test` and `web`, a browser (chromium, or LAMINA_TEST_BROWSER) and a font with Chinese characters (fonts-noto-cjk). The
+sessions and memories are those of the tests, with words of our own. Colours are reduced to a palette, so that a picture has some ten
+kilobytes.
 """
 
 from __future__ import annotations
