@@ -133,6 +133,76 @@ def test_what_the_user_added_survives(home: Path) -> None:
 
 
 @pytest.mark.spec("U5")
+def test_the_folders_that_an_uninstallation_removes_are_listed(home: Path) -> None:
+    here("install", "claude-code")
+    data = home / ".claude" / "plugins" / "data" / "lamina-skills-dir"
+    (data / "cache").mkdir(parents=True)
+    between = tree(home)
+    planned = json.loads(here("uninstall", "claude-code", "--dry-run", "--json").stdout)["changes"]
+    assert tree(home) == between
+    assert json.loads(here("uninstall", "claude-code", "--json").stdout)["changes"] == planned
+    gone = {change["path"] for change in planned if change["action"] == "removed"}
+    assert {str(data), str(home / ".claude/skills/lamina")} <= gone
+    assert gone == {path for path in gone if not Path(path).exists()}
+    assert not (home / ".claude" / "plugins").exists()
+
+
+@pytest.mark.spec("U5")
+def test_what_stays_after_an_uninstallation_is_listed_and_survives_the_next_installation(home: Path) -> None:
+    before = tree(home)
+    here("install", "claude-code")
+    plugin, data = home / ".claude/skills/lamina", home / ".claude/plugins/data/lamina-skills-dir"
+    (plugin / "notes.md").write_text("mine")
+    (plugin / "empty").mkdir()
+    (plugin / "elsewhere").symlink_to(home / ".codex")
+    (plugin / ".mcp.json").write_text(
+        '{"mcpServers": {"other": {"command": "x"}, "mem": {"args": ["-P", "-m", "lamina", "mcp"]}}}'
+    )
+    data.mkdir(parents=True)
+    (data / "list.txt").write_text("mine too")
+    told = json.loads(here("uninstall", "claude-code", "--json").stdout)["changes"]
+    mine = {str(plugin / "notes.md"), str(plugin / "elsewhere"), str(data / "list.txt")}
+    assert {change["path"] for change in told if change["action"] == "kept"} == mine
+    left = tree(home)
+    new = {str(home / name) for name in left.keys() - before.keys() if not (home / name).is_dir() or (home / name).is_symlink()}
+    assert new == {*mine, str(plugin / ".mcp.json")}
+    again = json.loads(here("uninstall", "claude-code", "--json").stdout)
+    assert "The plugin is not installed." in again["notes"]
+    assert {change["path"] for change in again["changes"]} == {*mine, str(plugin / ".mcp.json")}
+    assert tree(home) == left
+    assert here("install", "--list").stdout.startswith("claude-code  not installed")
+    assert here("install", "claude-code").returncode == 0
+    assert json.loads((plugin / ".mcp.json").read_text())["mcpServers"].keys() == {"other", "mem"}
+    assert here("uninstall", "claude-code").returncode == 0
+    assert tree(home) == left
+
+
+@pytest.mark.spec("U5")
+def test_a_data_folder_without_a_plugin_is_removed(home: Path) -> None:
+    before = tree(home)
+    (home / ".claude/plugins/data/lamina-skills-dir").mkdir(parents=True)
+    assert "lamina-skills-dir" in here("uninstall", "claude-code").stdout
+    assert tree(home) == before
+
+
+@pytest.mark.spec("U5")
+def test_a_server_of_the_user_with_our_name_is_refused_and_never_removed(home: Path) -> None:
+    servers = home / ".claude/skills/lamina/.mcp.json"
+    servers.parent.mkdir()
+    servers.write_text('{"mcpServers": {"mem": {"command": "mine"}}}')
+    before = tree(home)
+    done = here("install", "claude-code")
+    assert done.returncode == 2
+    assert f"{servers}: has another server named mem" in done.stderr
+    assert tree(home) == before
+    servers.unlink()
+    here("install", "claude-code")
+    servers.write_text('{"mcpServers": {"mem": {"command": "mine"}}}')
+    assert here("uninstall", "claude-code").returncode == 0
+    assert tree(home) == before
+
+
+@pytest.mark.spec("U5")
 @pytest.mark.parametrize(
     ("file", "text", "agent"),
     [
@@ -149,6 +219,8 @@ def test_what_the_user_added_survives(home: Path) -> None:
         (".claude/skills/lamina/.claude-plugin/plugin.json", '{"name": "lamina"}', "claude-code"),
         (".claude/skills/lamina/.claude-plugin/plugin.json", "{", "claude-code"),
         (".claude/skills/lamina", "a file", "claude-code"),
+        (".claude/skills/lamina/hooks/hooks.json", '{"hooks": []}', "claude-code"),
+        (".claude/skills/lamina/.mcp.json", "[]", "claude-code"),
     ],
 )
 def test_a_file_that_cannot_be_changed_safely_is_refused_unchanged(home: Path, file: str, text: str | bytes, agent: str) -> None:

@@ -1,14 +1,15 @@
 """The plugin for Claude Code: a folder that it loads at its next start, with hooks and the MCP server. No file of the user changes.
 
 The folder is `skills/lamina` in Claude Code's directory (`~/.claude`, or CLAUDE_CONFIG_DIR). It is Lamina's if its plugin.json names
-Lamina's authors; any other folder of that name is refused. Entries and files that the user added to it are kept.
+Lamina's authors; another plugin or skill of that name is refused. Entries and files that the user added to it are kept and listed, and
+an installation leaves them alone. Claude Code makes a data folder for the plugin, into which Lamina writes nothing.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,7 @@ from ... import __version__
 from ...core.errors import DiskError, InputError, MissingExtra, UsageError
 from ...core.wording import counted
 from ...disk.home.agent_homes import agent_homes
-from ...disk.temp_files import is_temp
-from .file_change import AgentReport, FileChange, change_file, read_file, remove_empty
+from .file_change import AgentReport, FileChange, change_files, read_file, remove_empty
 from .hook_entries import read_object, with_entries, without_entries, write_object
 
 NAME = "claude-code"
@@ -51,39 +51,52 @@ def install(environ: Mapping[str, str], *, dry_run: bool = False) -> AgentReport
         HOOKS: ("recall, large results, compaction, extraction", lambda old: with_entries(old, hook_groups(), str(top / HOOKS))),
         SERVERS: ("the MCP server, which also answers hooks", lambda old: _with_server(old, str(top / SERVERS))),
     }
-    changes = [change_file(top / file, plan, about, dry_run=dry_run, environ=environ) for file, (about, plan) in plans.items()]
+    changes = change_files({top / file: plan for file, plan in plans.items()}, dry_run=dry_run, environ=environ)
     notes = ("Claude Code loads the plugin at its next start. Remove it with: lamina uninstall claude-code",)
-    return AgentReport(NAME, tuple(changes), notes, dry_run)
+    return AgentReport(NAME, changes, notes, dry_run)
 
 
 def uninstall(environ: Mapping[str, str], *, dry_run: bool = False) -> AgentReport:
     """Remove the plugin's entries, its folder if nothing else is in it, and its data folder."""
     top = folder(environ)
-    if not os.path.isdir(top):
-        return AgentReport(NAME, (), ("The plugin is not installed.", *_spills(top.parents[1])), dry_run)
+    home = top.parents[1]
+    data = home / "plugins" / "data" / "lamina-skills-dir"
     _refuse_foreign(top)
+    installed = os.path.isfile(top / PLUGIN)
     plans = {
         HOOKS: lambda old: without_entries(old, str(top / HOOKS)),
         SERVERS: lambda old: _without_server(old, str(top / SERVERS)),
         # Last: without it, the folder would no longer count as Lamina's if this is interrupted.
         PLUGIN: lambda _: None,
     }
-    changes = [change_file(top / file, plan, "", dry_run=dry_run, environ=environ) for file, plan in plans.items()]
-    data = top.parents[1] / "plugins" / "data" / "lamina-skills-dir"
-    home = top.parents[1]
-    remove_empty([top / "hooks", top / ".claude-plugin", top, top.parent, data, *data.parents[:2], home], dry_run=dry_run)
-    gone = {change.path for change in changes if change.action != "kept"}
-    changes += [FileChange(str(file), "kept", "yours") for file in _files(top) if str(file) not in gone]
-    return AgentReport(NAME, tuple(changes), tuple(_spills(top.parents[1])), dry_run)
+    files = {top / file: ("", plan) for file, plan in plans.items() if installed}
+    changes = change_files(files, dry_run=dry_run, environ=environ)
+    changes += tuple(left for directory in (top, data) for left in _remove_folder(directory, changes, dry_run=dry_run))
+    if any(change.action == "removed" for change in changes):
+        remove_empty([top.parent, *data.parents[:2], home], dry_run=dry_run)
+    notes = () if installed else ("The plugin is not installed.",)
+    return AgentReport(NAME, changes, (*notes, *_spills(home)), dry_run)
+
+
+def _remove_folder(top: Path, changes: Iterable[FileChange], *, dry_run: bool) -> list[FileChange]:
+    """Remove a folder, or what is empty in it; report the files that are not among the changes."""
+    if not os.path.isdir(top):
+        return []
+    told = {change.path for change in changes}
+    gone = {change.path for change in changes if change.action == "removed"}
+    files = [str(file) for file in _files(top) if str(file) not in gone]
+    remove_empty([Path(directory) for directory, _, _ in os.walk(top, topdown=False)], dry_run=dry_run)
+    kept = [FileChange(file, "kept", "yours") for file in files if file not in told]
+    return kept if files else [FileChange(str(top), "removed")]
 
 
 def state(environ: Mapping[str, str]) -> str:
     """Return the state of the plugin: not installed, installed, out of date, or not Lamina's."""
     top = folder(environ)
-    if not os.path.isdir(top):
-        return "not installed"
     try:
         _refuse_foreign(top)
+        if not is_installed(environ):
+            return "not installed"
         changes = install(environ, dry_run=True).changes
     except (InputError, DiskError):
         return "not Lamina's"
@@ -106,11 +119,9 @@ def need_server() -> None:
 def _refuse_foreign(top: Path) -> None:
     if os.path.islink(top) or (os.path.exists(top) and not os.path.isdir(top)):
         raise InputError(str(top), "is not a folder", "move it away, then try again")
-    # Another installation may run: it writes the manifest first, so whatever was listed before the manifest is read has one.
-    listed = [file for file in _files(top) if not is_temp(file.name)]
     data = read_file(top / PLUGIN)
-    if data is None and not listed:
-        return
+    if data is None and not os.path.lexists(top / "SKILL.md"):
+        return  # what lies there stayed after an uninstallation
     found = read_object(data, str(top / PLUGIN))
     author = found.get("author")
     if found.get("name") != "lamina" or not isinstance(author, dict) or author.get("name") != AUTHOR:
@@ -155,24 +166,36 @@ def _with_server(old: bytes | None, path: str) -> bytes:
     document = read_object(old, path)
     program, *arguments = lamina_command("mcp", "--hooks", "claude-code")
     servers = document.get("mcpServers")
+    before = servers if isinstance(servers, dict) else {}
+    if SERVER in before and not _is_ours(before[SERVER]):
+        raise InputError(path, f"has another server named {SERVER}, so nothing was changed", "rename it, then try again")
     entry = {"command": program, "args": arguments}
-    return write_object({**document, "mcpServers": {**(servers if isinstance(servers, dict) else {}), SERVER: entry}}, old)
+    return write_object({**document, "mcpServers": {**before, SERVER: entry}}, old)
 
 
 def _without_server(old: bytes | None, path: str) -> bytes | None:
     document = read_object(old, path)
     servers = document.get("mcpServers")
-    others = {name: entry for name, entry in (servers if isinstance(servers, dict) else {}).items() if name != SERVER}
+    if not isinstance(servers, dict) or not _is_ours(servers.get(SERVER)):
+        return old
+    others = {name: entry for name, entry in servers.items() if name != SERVER}
     left = {**document, "mcpServers": others}
     return write_object(left, old) if others or left.keys() - {"mcpServers"} else None
+
+
+def _is_ours(entry: object) -> bool:
+    arguments = entry.get("args") if isinstance(entry, dict) else None
+    return isinstance(arguments, list) and arguments[1:4] == lamina_command("mcp")[2:]
 
 
 # What stays
 
 
 def _files(top: Path) -> Iterator[Path]:
-    for directory, _, names in os.walk(top):
-        yield from (Path(directory) / name for name in sorted(names))
+    """Yield all files below, and links to directories."""
+    for directory, inner, names in os.walk(top):
+        links = [name for name in inner if os.path.islink(os.path.join(directory, name))]
+        yield from (Path(directory) / name for name in sorted((*names, *links)))
 
 
 def _spills(home: Path) -> Iterator[str]:

@@ -16,7 +16,7 @@ from ...core.errors import DiskError, InputError, MissingExtra, UsageError
 from ...core.prompt_files import prompt_text
 from ...disk.home.agent_homes import agent_homes
 from .claude_code import lamina_command, need_server
-from .file_change import AgentReport, change_file, read_file, remove_empty
+from .file_change import AgentReport, change_files, read_file, remove_empty
 from .hook_entries import holds_entries, with_entries, without_entries
 from .marked_section import MARKDOWN, TOML, MarkStyle, holds_section, with_section, without_section
 
@@ -50,12 +50,9 @@ def install(environ: Mapping[str, str], *, dry_run: bool = False) -> AgentReport
         ),
         HOOKS: ("recall and extraction", lambda old: with_entries(old, hook_groups(), str(paths[HOOKS]))),
     }
-    # All plans are made before the first file is written, so a file that is refused leaves the others untouched.
-    for name, (about, plan) in plans.items():
-        change_file(paths[name], plan, about, dry_run=True, environ=environ)
-    changes = [change_file(paths[name], plan, about, dry_run=dry_run, environ=environ) for name, (about, plan) in plans.items()]
+    changes = change_files({paths[name]: plan for name, plan in plans.items()}, dry_run=dry_run, environ=environ)
     hidden = (f"{home / OVERRIDE} exists, so Codex does not read {INSTRUCTIONS}.",) if (home / OVERRIDE).is_file() else ()
-    return AgentReport(NAME, tuple(changes), (TRUST, *hidden, "Remove it with: lamina uninstall codex"), dry_run)
+    return AgentReport(NAME, changes, (TRUST, *hidden, "Remove it with: lamina uninstall codex"), dry_run)
 
 
 def uninstall(environ: Mapping[str, str], *, dry_run: bool = False) -> AgentReport:
@@ -65,9 +62,7 @@ def uninstall(environ: Mapping[str, str], *, dry_run: bool = False) -> AgentRepo
         INSTRUCTIONS: lambda old: _without(old, MARKDOWN, str(home / INSTRUCTIONS)),
         HOOKS: lambda old: without_entries(old, str(home / HOOKS)),
     }
-    for name, plan in plans.items():
-        change_file(home / name, plan, "", dry_run=True, environ=environ)
-    changes = [change_file(home / name, plan, "", dry_run=dry_run, environ=environ) for name, plan in plans.items()]
+    changes = change_files({home / name: ("", plan) for name, plan in plans.items()}, dry_run=dry_run, environ=environ)
     found = tuple(change for change in changes if change.action != "unchanged")
     remove_empty([home] if found else [], dry_run=dry_run)
     return AgentReport(NAME, found, () if found else ("Lamina is not installed in Codex.",), dry_run)

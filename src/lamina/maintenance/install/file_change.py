@@ -44,7 +44,15 @@ class AgentReport(NamedTuple):
     dry_run: bool = False
 
 
-def change_file(path: Path, plan: Plan, about: str, *, dry_run: bool, environ: Mapping[str, str]) -> FileChange:
+def change_files(plans: Mapping[Path, tuple[str, Plan]], *, dry_run: bool, environ: Mapping[str, str]) -> tuple[FileChange, ...]:
+    """Bring files to the planned contents, in this order. A file that is refused leaves all of them untouched."""
+    planned = tuple(_change(path, plan, about, dry_run=True, environ=environ) for path, (about, plan) in plans.items())
+    if dry_run:
+        return planned
+    return tuple(_change(path, plan, about, dry_run=False, environ=environ) for path, (about, plan) in plans.items())
+
+
+def _change(path: Path, plan: Plan, about: str, *, dry_run: bool, environ: Mapping[str, str]) -> FileChange:
     """Bring a file to the planned content, and report what was done."""
     roots = [str(home)] if (home := user_home(environ)) is not None else []
     for attempt in range(_ATTEMPTS):
