@@ -62,6 +62,15 @@ def test_every_command_reads_every_agents_sessions(project: Path) -> None:
     assert {path: path.read_bytes() for path in before} == before
 
 
+def test_a_session_that_is_not_found_says_where_it_was_searched(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hint = "Run `lamina sessions list --all` to see the ids.\n"
+    for command in (("context",), ("sessions", "show"), ("stats",)):
+        told = here(*command, "nowhere").stderr
+        assert told.endswith(f"Session 'nowhere' not found in the sessions of Lamina, Claude Code, Codex, pi. {hint}")
+    monkeypatch.setenv("LAMINA_SOURCES", "0")
+    assert here("context", "nowhere").stderr.endswith(f"Session 'nowhere' not found in the sessions of Lamina. {hint}")
+
+
 @pytest.mark.spec("U3", "S10")
 def test_a_literal_search_finds_tool_output_and_opens_the_turn(project: Path) -> None:
     [hit] = document("sessions", "search", "E474")

@@ -10,6 +10,7 @@ import os
 import stat
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from .. import sources
@@ -91,12 +92,9 @@ def _find_by_id(session: str, cwd: Path) -> Path:
 
     name, settings = checked_id(session), settings_in_force(cwd)
     homes = homes_of(settings, os.environ)
-    error: NoSuchSession | None = None
     for home in dict.fromkeys(home for origin, home in homes.items() if origin in ("lamina", "claude-code")):
-        try:
+        with suppress(NoSuchSession):
             return find_transcript(home / "projects", slug(cwd), name)
-        except NoSuchSession as missing:
-            error = error or missing
     if Path(session).is_file():
         return Path(session).absolute()
     found = [
@@ -108,7 +106,7 @@ def _find_by_id(session: str, cwd: Path) -> Path:
         raise InputError("session id", f"{session!r} matches {count} sessions", "give more characters of the id")
     if found:
         return Path(found[0].path)  # of several copies, the newest
-    raise error or NoSuchSession(session, "any home directory")
+    raise NoSuchSession(session, f"the sessions of {', '.join(NAMES[origin] for origin in homes) or 'any agent'}")
 
 
 def _check(path: Path) -> None:

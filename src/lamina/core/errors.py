@@ -146,7 +146,7 @@ class TranscriptError(LaminaError):
 
 class NoSuchSession(TranscriptError):
     def __init__(self, session_id: str, where: str) -> None:
-        super().__init__(f"Session {session_id!r} not found in {where}. Run `lamina sessions list` to see the ids.")
+        super().__init__(f"Session {session_id!r} not found in {where}. Run `lamina sessions list --all` to see the ids.")
         self.session_id = session_id
         self.where = where
 

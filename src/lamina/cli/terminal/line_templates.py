@@ -303,8 +303,8 @@ LINES: dict[str, str] = {
         "{path} 和它所在的目录都不存在（最近的现有目录：{above}）。"
     ),
     "{name} is not a read-only command ({names}); use one of these.": "{name} 不是只读命令，只读命令有：{names}。",
-    "Session {name} not found in {path}. Run `lamina sessions list` to see the ids.": (
-        "在 {path} 里没有会话 {name}。运行 `lamina sessions list` 查看 id。"
+    "Session {name} not found in {path}. Run `lamina sessions list --all` to see the ids.": (
+        "在 {path} 里没有会话 {name}。运行 `lamina sessions list --all` 查看 id。"
     ),
     "no home directory found.": "找不到主目录。",
     "turns": "轮次",
