@@ -154,7 +154,8 @@ def test_the_mode_stays(here: Context, file: Path) -> None:
 
 def test_a_read_only_file_is_left_alone(here: Context, file: Path) -> None:
     file.chmod(0o444)
-    assert "is read-only" in refused("Edit", here, file_path="f.py", old_string="line 3", new_string="x")
+    told = refused("Edit", here, file_path="f.py", old_string="line 3", new_string="x")
+    assert told.endswith("is read-only; check its permissions. Ask the user before changing them.")
     assert "line 3" in file.read_text()
 
 

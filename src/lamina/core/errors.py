@@ -124,6 +124,13 @@ class PathRefused(DiskError):
     pass
 
 
+class ProtectedFile(PathRefused):
+    """A file that its owner made read-only."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path, "is read-only", "check its permissions")
+
+
 class LockHeld(DiskError):
     def __init__(self, path: str, holder: str = "another process") -> None:
         super().__init__(path, f"is in use by {holder}", "close it there first")

@@ -29,7 +29,7 @@ from contextlib import contextmanager, suppress
 from pathlib import PurePath
 from typing import NamedTuple
 
-from ..core.errors import DiskError, PathRefused, ReadOnly
+from ..core.errors import DiskError, PathRefused, ProtectedFile, ReadOnly
 from .crash_points import point
 from .dirfd import CREATE_NEW, Dir, sync_fd
 from .faults import reporting
@@ -156,7 +156,7 @@ def _refuse_irregular(found: os.stat_result, path: AnyPath) -> None:
 def _refuse_protected(found: os.stat_result, full: str) -> None:
     """Refuse to replace a read-only file. A rename ignores the mode, and root may write anyway, but the user chose the mode."""
     if not stat.S_IMODE(found.st_mode) & 0o222 or not os.access(full, os.W_OK):
-        raise PathRefused(full, "is read-only", "ask the user before changing its permissions")
+        raise ProtectedFile(full)
 
 
 def _refuse_change(found: os.stat_result | None, expect: FileVersion | None, full: str) -> None:

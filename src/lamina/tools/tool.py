@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 import msgspec
 
 from ..core.blocks import Wire
-from ..core.errors import DiskError
+from ..core.errors import DiskError, ProtectedFile
 from .arguments import InvalidArguments, check_arguments
 from .read_state import ReadRange, ReadState, digest
 
@@ -122,7 +122,9 @@ class Builtin(msgspec.Struct, frozen=True, kw_only=True):
             return failure(f"{self.name}: {error}")
         except DiskError as error:
             failed = isinstance(error.__cause__, OSError) and not isinstance(error.__cause__, FileNotFoundError)
-            return failure(str(error), path=error.path, **({"disk_error": True} if failed else {}))
+            # A model could change them by itself; an error of the disk addresses users.
+            advice = " Ask the user before changing them." if isinstance(error, ProtectedFile) else ""
+            return failure(f"{error}{advice}", path=error.path, **({"disk_error": True} if failed else {}))
 
 
 class GuardedTool(msgspec.Struct, frozen=True):
