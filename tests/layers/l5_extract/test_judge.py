@@ -33,9 +33,10 @@ def test_training_again_gives_the_same_weights(monkeypatch: pytest.MonkeyPatch) 
     script, regression = importlib.import_module("train_extract"), importlib.import_module("regression")
     for judge, trained in ((keep, script.train_keep(script.sentences())), (reason, script.train_reason(script.pairs()))):
         small, _ = regression.packed(trained)
-        pairs = zip(small.ravel().tolist(), judge.weights().rows, strict=True)
-        # Another processor may add numbers in another order.
-        assert max(abs(new - old) for new, old in pairs) <= 1
+        pairs = [*zip(small.ravel().tolist(), judge.weights().rows, strict=True)]
+        # Another processor may add numbers in another order and end the search a step apart: one weight in 2,000 was off by more
+        # than one. Ten sentences fewer change one in 55.
+        assert sum(abs(new - old) > 1 for new, old in pairs) <= len(pairs) / 500
 
 
 @pytest.mark.spec("O1", "S7", "S8")
