@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,7 @@ def test_a_list_is_a_table_that_fits_the_terminal(tmp_path: Path, monkeypatch: p
         shown = run(tmp_path, "list").splitlines()
         assert len(shown) == 3
         assert all(get_cwidth(line) <= width for line in shown)
+        assert all(re.search(r" \d{4}-\d\d-\d\d ", line) for line in shown[1:]), "a date is whole"
 
 
 def test_remove_is_the_trash_under_its_old_name_too(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ terminal it is cut to fit, so each row stays on one line.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import threading
@@ -24,6 +25,7 @@ GAP = "  "
 LEAST = 8
 # Columns wider than WIDE are cut to give the last one this room; dates and ids are narrower and stay whole while they can.
 WIDE, ROOMY = 16, 24
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 # A shorter wait needs no explanation.
 QUIET_SECONDS = 1.0
 TICK = 0.2
@@ -125,9 +127,11 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, right: 
     from rich.cells import cell_len
 
     cells = [[sentence(cell) for cell in row] for row in (header, *rows)]
-    wide = [max(map(cell_len, column)) for column in zip(*cells, strict=True)][:-1]
+    columns = list(zip(*cells, strict=True))[:-1]
+    wide = [max(map(cell_len, column)) for column in columns]
+    dates = [all(map(_DATE.fullmatch, column[1:])) for column in columns]
     width = terminal_width()
-    room = None if width is None else _make_room(wide, width)
+    room = None if width is None else _make_room(wide, dates, width)
 
     def padded(text: str, at: int) -> str:
         shown = fit(text, wide[at])
@@ -140,15 +144,15 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, right: 
         click.echo(line if number else click.style(line, bold=True), color=color())
 
 
-def _make_room(wide: list[int], width: int) -> int:
-    """Narrow the widest columns until the last one has room, and return that room."""
+def _make_room(wide: list[int], dates: Sequence[bool], width: int) -> int:
+    """Narrow the widest columns until the last one has room, and return that room. A date stays whole: a part of it says nothing."""
 
     def room() -> int:
         return width - sum(wide) - len(GAP) * len(wide)
 
     for floor, wanted in ((WIDE, ROOMY), (LEAST // 2, LEAST)):
-        while wide and max(wide) > floor and room() < wanted:
-            wide[wide.index(max(wide))] -= 1
+        while room() < wanted and (can := [at for at, date in enumerate(dates) if not date and wide[at] > floor]):
+            wide[max(can, key=wide.__getitem__)] -= 1
     return max(room(), 1)
 
 
