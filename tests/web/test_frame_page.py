@@ -88,6 +88,23 @@ def test_a_page_left_open_says_that_the_server_was_started_again(page: Page, ser
         watched.problems[:] = [one for one in watched.problems if "401" not in one]
 
 
+@pytest.mark.spec("V5")
+def test_a_page_whose_server_stopped_says_so_whatever_is_tried(tmp_path: Path, watched: Watched) -> None:
+    make_memories(tmp_path)
+    page = watched.page()
+    with serving(tmp_path) as served:
+        page.goto(served.link)
+        page.goto(f"{served.base}/memories")
+        expect(page.locator("html")).to_have_attribute("data-live", "1")
+    status = page.locator("#status")
+    expect(status).to_contain_text("Not live: the server stopped.")
+    page.locator("main [data-find] input[type=search]").fill("staging")
+    expect(status).to_contain_text("The server did not answer.")
+    page.evaluate("document.getElementById('status').textContent = ''")
+    page.evaluate("dispatchEvent(new PopStateEvent('popstate'))")
+    expect(status).to_contain_text("The server did not answer.")
+
+
 @pytest.mark.spec("V6")
 def test_the_focus_goes_to_the_next_proposal_and_back_with_an_undo(page: Page, served: Served) -> None:
     page.goto(f"{served.base}/memories")

@@ -89,8 +89,8 @@
   async function find(form) {
     const url = new URL(form.action), mine = ++typed;
     url.search = new URLSearchParams([...new FormData(form)].filter(([, value]) => value)).toString();
-    const page = await fetchPage(url, true);
-    if (mine !== typed) return;
+    const page = await fetchPage(url, true).catch(failed);
+    if (!page || mine !== typed) return;
     for (const id of form.dataset.find.split(' ')) byId(id)?.replaceWith(page.getElementById(id));
     history.replaceState({}, '', url); document.dispatchEvent(new Event('lamina:content'));
   }
@@ -117,7 +117,7 @@
     if (link) { event.preventDefault(); fetchPage(link.dataset.load, true).then(page => link.parentElement.replaceChildren(...partsOf(page)), failed); }
   });
 
-  /* One stream for the page; while the page is hidden it is closed. */
+  /* One stream for the page, closed while the page is hidden. */
   let stream, lost;
   function listen() {
     stream?.close();
@@ -131,14 +131,14 @@
   }
   document.addEventListener('visibilitychange', listen);
   addEventListener('pagehide', () => stream?.close());
-  /* A view that is a list shows itself again when what it lists has changed. Views with their own way set data-live="own". */
+  /* A list shows itself again when what it lists has changed. Views with their own way set data-live="own". */
   let due, shown = 0;
   const own = () => document.querySelector('[data-live=own]');
   document.addEventListener('lamina:change', () => {
     if (own() || document.activeElement.matches('textarea,input:not([type=range])')) return;
-    clearTimeout(due); due = setTimeout(() => { if (!changing) { shown = Date.now(); refresh(); } }, Math.max(150, shown + 2000 - Date.now()));
+    clearTimeout(due); due = setTimeout(() => { if (!changing) { shown = Date.now(); refresh().catch(() => {}); } }, Math.max(150, shown + 2000 - Date.now()));
   });
-  addEventListener('popstate', () => { if (own()) location.reload(); else refresh(); });
+  addEventListener('popstate', () => { if (own()) location.reload(); else refresh().catch(failed); });
 
   /* Keys. Letters are off in fields, and wherever somebody switched them off. */
   const dialog = byId('keys'), onOff = byId('keys-switch'), off = () => localStorage.getItem('lamina-keys') === 'off';
