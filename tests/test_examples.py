@@ -53,6 +53,7 @@ def test_the_memory_of_the_example_is_found_changed_and_restored(root: Path) -> 
     assert "restored: Deploys go out on Tuesdays\nleft: deploys\n" in said
 
 
+@pytest.mark.exhaustive
 @pytest.mark.spec("Q7")
 def test_memories_come_to_the_messages_of_the_example_once_each(root: Path) -> None:
     said = said_by(root / "examples" / "recall_loop.py")

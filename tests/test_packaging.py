@@ -126,11 +126,13 @@ def test_the_extras_are_the_documented_ones_and_all_brings_all(project: dict[str
     assert set(expand("all", extras)) == {package for extra in features for package in expand(extra, extras)}
 
 
+@pytest.mark.exhaustive
 def test_the_test_extra_brings_every_package_the_tests_import(project: dict[str, Any], root: Path) -> None:
     installed = BASE | set(expand("test", project["optional-dependencies"]))
     assert third_party(imported_by((root / "tests").rglob("*.py")), root) - importable(installed) == set()
 
 
+@pytest.mark.exhaustive
 def test_the_package_imports_only_its_base_and_its_extras(project: dict[str, Any], root: Path) -> None:
     extras = project["optional-dependencies"]
     installed = BASE | {package for extra in EXTRAS - {"docs", "dev"} for package in expand(extra, extras)}
@@ -190,6 +192,7 @@ def test_the_hosted_checks_run_the_documented_commands(jobs: dict[str, Any]) -> 
     assert jobs["windows"]["runs-on"] == "windows-latest"
 
 
+@pytest.mark.exhaustive
 def test_the_windows_job_installs_what_every_module_imports(jobs: dict[str, Any], project: dict[str, Any], root: Path) -> None:
     [install] = [step["run"] for step in jobs["windows"]["steps"] if step.get("run", "").startswith("pip install")]
     named = re.fullmatch(r'pip install "?\.(?:\[(?P<extras>[\w,]+)\])?"?', install)

@@ -112,6 +112,7 @@ def test_whole_turns_reach_the_disk_and_come_back(tmp_path: Path) -> None:
         assert [message["content"][0]["text"] for message in session.messages] == ["a", "b", "in the fork"]
 
 
+@pytest.mark.exhaustive
 def test_the_command_line_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LAMINA_HOME", str(tmp_path))
     run(COMMAND, "-p", "Remember: our tests run against Postgres.")

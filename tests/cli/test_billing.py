@@ -77,6 +77,7 @@ def test_tokens_stand_apart_and_units_add_up(home: Path, monkeypatch: pytest.Mon
     assert "today's budget is used up (the limit of its cost)" in ledger
 
 
+@pytest.mark.exhaustive
 def test_a_replay_compares_all_units_and_its_requests_add_up_to_its_rows(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LAMINA_BILLING", "subscription")
     shown = run(home, "replay")

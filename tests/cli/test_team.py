@@ -152,6 +152,7 @@ def test_members_write_to_each_other_by_name(
     assert not [received.error for received in messages_server.requests if received.refused]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.spec("A6")
 def test_a_member_is_joined_and_goes_on_afterwards(home: Path) -> None:
     assert start("build", "research-agent=Remember: tests use Postgres.").returncode == 0
@@ -172,6 +173,7 @@ def test_a_member_is_joined_and_goes_on_afterwards(home: Path) -> None:
     assert show("build")["research-agent"]["status"] == "stopped", "one that did not run is not started"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.spec("A6")
 def test_a_chat_as_a_member_has_its_mailbox_and_leaves_it_to_the_process(work: Path) -> None:
     from .at_terminal import Terminal

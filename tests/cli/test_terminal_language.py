@@ -94,6 +94,7 @@ def test_chinese_is_wrapped_between_characters_and_no_line_begins_with_punctuati
     assert all(get_cwidth(line) <= 12 for line in lines)
 
 
+@pytest.mark.exhaustive
 def test_every_template_of_a_line_still_has_its_words_in_the_code(root: Path) -> None:
     texts = root / "src/lamina/cli/terminal/line_templates.py"
     trees = (ast.parse(path.read_text("utf-8")) for path in (root / "src/lamina").rglob("*.py") if path != texts)

@@ -46,6 +46,7 @@ def test_an_answer_is_rendered_after_a_retry_that_is_shown(keyed: MessagesServer
         assert terminal.wait() == 0
 
 
+@pytest.mark.exhaustive
 def test_a_dumb_terminal_gets_the_text_of_the_answer(keyed: MessagesServer, tmp_path: Path) -> None:
     keyed.reply(text="## Result\n\n- **two**\n")
     with Terminal(*MODEL, cwd=tmp_path, TERM="dumb") as terminal:
@@ -58,6 +59,7 @@ def test_a_dumb_terminal_gets_the_text_of_the_answer(keyed: MessagesServer, tmp_
         assert b"\x1b" not in terminal.written
 
 
+@pytest.mark.exhaustive
 def test_a_retry_of_a_prompt_is_a_notice_and_an_event(keyed: MessagesServer, tmp_path: Path) -> None:
     keyed.fail(529, kind="overloaded_error", message="Overloaded")
     done = lamina("-p", "hello", *MODEL, "--output-format", "stream-json", cwd=tmp_path)
@@ -94,6 +96,7 @@ def test_wide_characters_fit_a_narrow_terminal(columns: int, tmp_path: Path) -> 
         assert terminal.wait() == 0
 
 
+@pytest.mark.exhaustive
 def test_an_encoding_without_the_characters_costs_the_characters_alone(keyed: MessagesServer, tmp_path: Path) -> None:
     keyed.reply(text="- 中文 item\n")
     with Terminal(

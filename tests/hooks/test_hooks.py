@@ -92,6 +92,7 @@ def test_a_hook_that_hangs_is_ended_with_its_children(tmp_path: Path, monkeypatc
     assert ends(int((tmp_path / "child.pid").read_text()))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.spec("U6")
 def test_a_child_that_ignores_the_first_signal_is_killed_with_a_hook_that_hangs(tmp_path: Path) -> None:
     hangs = "sh -c \"trap '' TERM; echo > ready; exec sleep 1000\" & echo $! > child.pid; until test -e ready; do :; done; wait"

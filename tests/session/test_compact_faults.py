@@ -138,6 +138,7 @@ def test_rules_make_room_in_the_same_turn_whenever_the_model_can_not(
         assert "Question 0: what is in it?" in words(session)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.spec("C8", "B1")
 def test_after_three_failures_in_a_row_the_model_is_not_asked_again(messages_server: MessagesServer, tmp_path: Path) -> None:
     messages_server.answer_with(summarising(UNTAGGED))

@@ -198,6 +198,7 @@ def test_context_is_put_back_and_hooks_run(messages_server: MessagesServer, tmp_
         assert "# Session Title" in ran[0][1]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.spec("N6")
 def test_a_session_resumed_behind_a_compaction_sends_the_same_and_compacts_again(
     messages_server: MessagesServer, tmp_path: Path
@@ -322,6 +323,7 @@ class Hands:
             return None
 
 
+@pytest.mark.exhaustive
 @pytest.mark.spec("N7")
 @pytest.mark.parametrize("age", [0.0, 59.0, 60.0])
 def test_a_compaction_waits_for_an_update_under_way_unless_it_is_old(

@@ -289,6 +289,7 @@ class History:
             return
 
 
+@pytest.mark.exhaustive
 @pytest.mark.spec("U7")
 @settings(max_examples=60)
 @given(st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 50)), max_size=12))

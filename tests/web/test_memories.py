@@ -235,6 +235,7 @@ def test_a_memory_whose_file_was_renamed_by_hand_is_found_by_its_content(served:
     assert "My text." in told.json()["html"]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.spec("V6")
 def test_memories_of_other_agents_and_a_read_only_page_change_nothing(home: Path) -> None:
     foreign = f"claude-code.{place(home)}"
@@ -313,6 +314,7 @@ def test_the_keyboard_alone_searches_opens_edits_and_undoes(served: Served, home
     assert "us-east-1" in raw(home)
 
 
+@pytest.mark.exhaustive
 def test_the_page_of_a_second_tab_shows_both_versions_and_keeps_mine(served: Served, home: Path, watched: Watched) -> None:
     page = watched.page()
     page.goto(served.link.replace("/?", f"{address(home)}?edit=1&"))

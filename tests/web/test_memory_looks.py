@@ -47,6 +47,7 @@ def test_every_view_has_contrast_names_and_sizes_and_no_sideways_scrolling(
     context.close()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("width", [1_400, 360])
 def test_the_fields_of_a_form_are_as_wide_as_the_form(browser: Browser, tmp_path: Path, width: int) -> None:
     make_memories(tmp_path)

@@ -376,6 +376,7 @@ def test_a_view_of_a_file_that_is_replaced_or_removed_while_it_is_read_is_made_a
     site.close()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.spec("V6")
 def test_a_large_session_answers_at_once_and_is_read_only_once(tmp_path: Path, watched: Watched) -> None:
     path = make_home(tmp_path, others=0)
@@ -402,6 +403,7 @@ def test_a_large_session_answers_at_once_and_is_read_only_once(tmp_path: Path, w
     assert stat.S_IMODE(os.stat(tmp_path / ".lamina" / "cache" / "sessions.sqlite").st_mode) == 0o600
 
 
+@pytest.mark.exhaustive
 def test_a_large_session_opens_with_scripts_and_without_them(tmp_path: Path, browser: Browser) -> None:
     path = make_home(tmp_path, others=0)
     long_session(path, str(tmp_path), 2_100).write()
