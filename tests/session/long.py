@@ -33,6 +33,8 @@ from .words import Wire, refused
 
 WINDOW = 40_000
 PATIENCE = 120.0
+# Longer than a temporary directory usually is.
+PATH_CHARS = 120
 TOOLS: list[Wire] = [
     {"name": name, "description": f"{name} does its work.", "input_schema": {"type": "object"}}
     for name in ("Read", "Bash", "Grep", "TodoWrite")
@@ -134,6 +136,13 @@ class Work:
         self.server.reply(**answer)
         self.session.ask()
         settle(self.session)
+
+
+def of_fixed_length(directory: Path) -> Path:
+    """Return a directory in this one whose path always has the same length: requests name it, and layers decide by their size."""
+    made = directory / "d".ljust(PATH_CHARS - len(str(directory)) - 1, "d")
+    made.mkdir()
+    return made
 
 
 def settle(session: Session) -> None:

@@ -24,7 +24,7 @@ from lamina.core.records import Message
 from lamina.core.settings import Settings
 from lamina.session.base import working
 
-from .long import TOOLS, Output, called, decisions, how, image, lines, records, settle, stages
+from .long import TOOLS, Output, called, decisions, how, image, lines, of_fixed_length, records, settle, stages
 from .words import Wire, answer, refused
 
 pytestmark = pytest.mark.exhaustive
@@ -52,6 +52,11 @@ OUTPUTS = (
 )
 # An id, or the beginning of one as a fold names itself.
 UUID = re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})?\b")
+
+
+@pytest.fixture
+def tmp_path(tmp_path: Path) -> Path:
+    return of_fixed_length(tmp_path)
 
 
 def opened(directory: Path, policy: Policy, settings: Settings, **given: Any) -> Session:

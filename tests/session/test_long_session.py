@@ -26,6 +26,7 @@ from .long import (
     check_requests,
     decisions,
     events,
+    of_fixed_length,
     playing,
     prove,
     records,
@@ -55,7 +56,7 @@ def session_at(provider: AnthropicProvider, home: Path, **given: Any) -> Session
 
 @pytest.fixture(scope="module")
 def long(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Long]:
-    home = tmp_path_factory.mktemp("long")
+    home = of_fixed_length(tmp_path_factory.mktemp("long"))
     with (
         MessagesServer() as server,
         closing(AnthropicProvider("claude-sonnet-5-5", base_url=server.url, api_key="any", max_retries=0)) as provider,
