@@ -277,6 +277,7 @@ def sendable(text: str) -> bool:
         return False
 
 
+@pytest.mark.exhaustive
 @pytest.mark.spec("A5", "G1")
 @pytest.mark.parametrize("mode", ["ask", "all"])
 def test_no_bad_path_of_an_agent_leads_out_of_its_memory(

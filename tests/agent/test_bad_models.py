@@ -187,6 +187,7 @@ def _glob(number: int) -> Any:
 # Answers
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("wire", ["messages", "chat"])
 @pytest.mark.parametrize(
     ("said", "ended"),

@@ -198,6 +198,7 @@ def test_a_chat_as_a_member_has_its_mailbox_and_leaves_it_to_the_process(work: P
     assert show("build")["research-agent"]["pid"] != joined["pid"]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.spec("A6")
 def test_a_member_that_ends_at_once_is_told_in_one_sentence_and_turns_are_bounded(home: Path) -> None:
     failed = start("build", "a=Hello.", model=("--model", "anthropic:claude-sonnet-5-5"))

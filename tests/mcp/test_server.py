@@ -118,6 +118,7 @@ WRONG = {"string": 7, "integer": "many", "array": "no list"}
 RIGHT = {"string": "text", "integer": 1, "array": list[Any]()}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.spec("U4")
 @pytest.mark.parametrize("tool_set", ["lamina", "reference"])
 def test_a_wrong_type_is_refused_by_every_tool_with_the_name_of_the_field(tool_set: str, project: Path) -> None:

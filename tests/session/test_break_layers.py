@@ -344,6 +344,7 @@ FAULTS: list[BaseException] = [
 ]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.spec("C7", "C8")
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: type(fault).__name__)
 def test_whatever_a_summary_call_raises_the_conversation_goes_on(tmp_path: Path, fault: BaseException) -> None:

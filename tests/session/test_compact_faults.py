@@ -105,6 +105,7 @@ def test_the_second_try_counts(messages_server: MessagesServer, tmp_path: Path) 
         assert done.usage.output_tokens > 0
 
 
+@pytest.mark.exhaustive
 @pytest.mark.spec("C8")
 @pytest.mark.parametrize(
     ("bad", "why"),

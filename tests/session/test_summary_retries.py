@@ -32,6 +32,7 @@ def client_of(server: MessagesServer, retries: int) -> anthropic.Anthropic:
     return anthropic.Anthropic(api_key="any", base_url=server.url, max_retries=retries)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.spec("C8", "B3")
 @pytest.mark.parametrize("retries", [0, 2, 6])
 @pytest.mark.parametrize("bad", [BUSY, UNTAGGED], ids=["529", "untagged"])

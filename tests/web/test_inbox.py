@@ -112,6 +112,7 @@ def test_a_proposal_that_was_decided_or_renewed_elsewhere_is_not_applied(served:
         assert post(page, "/changes/inbox/accept", ids=waiting(page)["Deploys to staging"]["token"]).status_code == 403
 
 
+@pytest.mark.exhaustive
 def test_the_keyboard_accepts_and_refuses_the_proposal_that_has_the_focus(served: Served, home: Path, watched: Watched) -> None:
     page = watched.page()
     page.goto(served.link.replace("/?", "/memories?"))

@@ -84,6 +84,7 @@ def test_a_summary_can_not_speak_for_the_person_or_for_us(forged: str) -> None:
     assert "<system-reminder" not in found.text
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "piece",
     [

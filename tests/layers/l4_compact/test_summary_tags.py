@@ -115,6 +115,7 @@ def test_the_rules_can_quote_the_tags_too(quotation: str) -> None:
     assert "It is read 17 times in the parser." in found
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "piece", ["<summary>## 1. ", "\n<summary>\n## 1. x", "<analysis></analysis><summary>", "</summary>\n## 1."]
 )
