@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import os
-import shutil
 import signal
-import tempfile
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,12 +23,10 @@ pytest_plugins = ["lamina.testing.plugin"]
 
 # A child process must import the tree, not a copy that happens to be installed.
 os.environ["PYTHONPATH"] = str(ROOT / "src")
-# Hundreds of tests start `lamina` as a process: what is compiled once serves them all, wherever the tree lies and whatever the person
-# who runs this has switched off. The process that started the workers removes it.
+# Hundreds of tests start `lamina` as a process: compiled once, the package serves them all and the next run, whatever the user has
+# switched off.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-COMPILED = None if "PYTHONPYCACHEPREFIX" in os.environ else tempfile.mkdtemp(prefix="lamina-tests-compiled-")
-if COMPILED is not None:
-    os.environ["PYTHONPYCACHEPREFIX"] = COMPILED
+sys.dont_write_bytecode = False
 # Whoever starts the tests in the background may ignore signals; programs that tests start would inherit that.
 for _signal in (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
     if threading.current_thread() is threading.main_thread() and signal.getsignal(_signal) is signal.SIG_IGN:
@@ -63,6 +61,18 @@ _SLOW_FIRST = {name: rank for rank, name in enumerate(("cli", "disk", "agent", "
 
 
 @pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Let each process begin with another part of the tests, so that each test file is compiled by one process and loaded by the
+    others. `pytest_collection_modifyitems` sorts what they find."""
+    gc.disable()
+    worker: dict[str, Any] | None = getattr(session.config, "workerinput", None)
+    if worker is not None and session.config.args == session.config.getini("testpaths"):
+        parts = sorted(str(path) for path in (ROOT / "tests").iterdir() if path.is_dir() or path.match("test_*.py"))
+        first = len(parts) * int(worker["workerid"].removeprefix("gw")) // int(worker["workercount"])
+        session.config.args[:] = parts[first:] + parts[:first]
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Property tests belong to both runs, with more examples in the exhaustive one. Packages with slow tests start first: files go
     to the next free process, and a slow one at the end would run alone."""
@@ -71,7 +81,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             if is_hypothesis_test(getattr(item, "obj", None)):
                 item.add_marker("exhaustive")
         items[:] = [item for item in items if "some points" not in item.name]  # the same test tries every point
-    items.sort(key=lambda item: _SLOW_FIRST.get(item.path.relative_to(ROOT).parts[1], len(_SLOW_FIRST)))
+    items.sort(key=_place)
+
+
+def _place(item: pytest.Item) -> tuple[int, str]:
+    return _SLOW_FIRST.get(item.path.relative_to(ROOT).parts[1], len(_SLOW_FIRST)), str(item.path)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -82,25 +96,29 @@ def pytest_xdist_auto_num_workers() -> int:
 
 def pytest_collection_finish() -> None:
     """What was collected stays until the end: no search for garbage looks at it again, and forked children share its pages."""
+    gc.enable()
     gc.collect()
     gc.freeze()
-
-
-def pytest_unconfigure() -> None:
-    if COMPILED is not None:
-        shutil.rmtree(COMPILED, ignore_errors=True)
 
 
 # Variables that choose a provider, a key, a directory or a switch: none may leak in from the person who runs the tests.
 FOREIGN_PREFIXES = ("LAMINA_", "ANTHROPIC_", "OPENAI_", "CLAUDE_", "CLAUDECODE")
 
 
+@pytest.fixture(scope="session")
+def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The next unused name for a home; pytest would also keep a link to the newest one up to date, for each test."""
+    above = tmp_path_factory.mktemp("homes")
+    return (above / f"home{number}" for number in itertools.count())
+
+
 @pytest.fixture(autouse=True)
-def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+def clean_environment(monkeypatch: pytest.MonkeyPatch, homes: Iterator[Path]) -> None:
     """A private home and no variable that would steer Lamina; a test sets what it needs."""
     for name in [name for name in os.environ if name.startswith(FOREIGN_PREFIXES)]:
         monkeypatch.delenv(name)
-    home = tmp_path_factory.mktemp("home")
+    home = next(homes)
+    home.mkdir()
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("USERPROFILE", str(home))
     monkeypatch.setenv("LAMINA_HOME", str(home / ".lamina"))
