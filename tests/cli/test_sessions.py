@@ -93,7 +93,7 @@ def test_a_table_for_people_names_each(work: Path) -> None:
 
 def test_a_list_that_is_cut_says_how_many_there_are() -> None:
     done = here("sessions", "list", "--all", "-n", "2", "--json")
-    assert done.stderr == "lamina: 2 of 3 sessions are listed. Use --limit to list more.\n"
+    assert done.stderr == "lamina: Listed 2 of 3 sessions. Use --limit to list more.\n"
     assert [row["session_id"] for row in json.loads(done.stdout)] == ["in-work", "in-other"]
     assert here("sessions", "list", "--all", "-n", "3").stderr == ""
 

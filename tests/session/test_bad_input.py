@@ -44,9 +44,9 @@ WRONG_WAYS_TO_OPEN: list[tuple[dict[str, Any], str]] = [
     ({"session_id": "Memory"}, "invalid session id"),
     ({"session_id": "a" * 200}, "invalid session id"),
     ({"provider": "nobody:model"}, "provider"),
-    ({"provider": 5}, "provider: must be a text such as 'anthropic:MODEL', not int"),
-    ({"selection": 5}, "selection: must be a text, not int"),
-    ({"read_tool": ["Read"]}, "read_tool: must be a text, not list"),
+    ({"provider": 5}, "provider: must be a string such as 'anthropic:MODEL', not int"),
+    ({"selection": 5}, "selection: must be a string, not int"),
+    ({"read_tool": ["Read"]}, "read_tool: must be a string, not list"),
 ]
 
 

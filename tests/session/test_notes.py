@@ -192,7 +192,7 @@ def test_notes_that_fail_for_good_are_reported_once_and_start_again_after_a_comp
         failed = told(session).named("notes_failed")
         assert len(failed) == CLASSIC.notes.breaker
         (said,) = [notice for notice in session.notices if "notes" in notice]
-        assert said.startswith("The session notes could not be updated 8 times in a row")
+        assert said.startswith("Updating the session notes failed (8 failures in a row)")
         works = True
         fill(session, 35_000)
         assert told(session).named("notes") == [], "stopped"

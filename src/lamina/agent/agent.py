@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, get_args
 from uuid import uuid4
 
 import msgspec
@@ -25,7 +25,7 @@ import msgspec
 from .. import turn
 from ..core.blocks import ToolUse
 from ..core.effects import drive
-from ..core.errors import Aborted, SessionClosed, UsageError
+from ..core.errors import Aborted, InputError, SessionClosed, UsageError
 from ..core.reply import Reply
 from ..core.settings import Permissions, Settings
 from ..disk.settings_files import lamina_home, user_home
@@ -129,6 +129,8 @@ class Agent:
             if catalog is not None:
                 self.agents = AgentPool(self, catalog, self.mail)
                 self.tools = (*self.tools, self.agents.tool)
+        if mode is not None and mode not in get_args(Mode):
+            raise InputError("mode", f"unknown mode {mode!r}", f"use one of {', '.join(get_args(Mode))}")
         self.mode: Mode = mode or read_mode(session.settings.permissions.mode) or "ask"
         self._allowed: tuple[PermissionRule, ...] = ()  # by the user or by this loop, for this conversation
         self._rules: tuple[Permissions, PermissionRules] | None = None
@@ -338,7 +340,7 @@ class Agent:
         outcome = self._driver.carry_on(self.rounds)
         rounds = outcome.rounds
         for sent_back in range(MOST_STOPS):
-            if outcome.ended == "stopped":  # by a hook, so nobody asks whether it is done
+            if outcome.ended == "stopped":  # by a hook, so the Stop hooks are not asked
                 break
             stopped = self._stop_hook(outcome, sent_back)
             notices += [*stopped.messages, *stopped.faults]
@@ -443,9 +445,11 @@ class Agent:
 
 
 def _words(prompt: str | Sequence[Mapping[str, Any]]) -> str:
-    """Return the text of a prompt, for hooks."""
+    """Return the text of a prompt, for hooks. An invalid prompt has none; `add_user` refuses it."""
     if isinstance(prompt, str):
         return prompt
+    if not isinstance(prompt, list | tuple):
+        return ""
     return "\n".join(block["text"] for block in prompt if isinstance(block.get("text"), str))
 
 

@@ -22,13 +22,13 @@ WORDS = {"written": "write", "removed": "remove", "unchanged": "leave unchanged"
 
 
 @click.command("install")
-@click.argument("agent", type=_agent, required=False)
+@click.argument("agent", metavar="AGENT", type=_agent, required=False)
 @click.option("--list", "listing", is_flag=True, help="List the agents and whether Lamina is installed in them.")
 @_dry_run
 @options.as_json
 @options.only_for_user
 def install_command(agent: str | None, listing: bool, dry_run: bool, as_json: bool) -> None:
-    """Plug Lamina into a coding agent: memory, recall and hooks.
+    """Plug Lamina into AGENT (claude-code or codex): memory, recall and hooks.
 
     Nothing of the agent's own configuration is lost: lamina uninstall gives back what was there. Run it again after an upgrade.
     """
@@ -41,12 +41,12 @@ def install_command(agent: str | None, listing: bool, dry_run: bool, as_json: bo
 
 
 @click.command("uninstall")
-@click.argument("agent", type=_agent)
+@click.argument("agent", metavar="AGENT", type=_agent)
 @_dry_run
 @options.as_json
 @options.only_for_user
 def uninstall_command(agent: str, dry_run: bool, as_json: bool) -> None:
-    """Take Lamina out of a coding agent. Memories and sessions stay.
+    """Take Lamina out of AGENT (claude-code or codex). Memories and sessions stay.
 
     Only Lamina's own entries and files are removed; what you added is kept and listed.
     """

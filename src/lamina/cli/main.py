@@ -163,11 +163,10 @@ def _run(argv: list[str] | None) -> int:
         # A group without a command prints its help.
         print(error.format_message(), file=sys.stderr)
         return error.exit_code
-    except click.MissingParameter as error:
-        path = error.ctx.command_path if error.ctx is not None else "lamina"
-        return _say(f"{error.format_message().rstrip('.')}. Run `{path} --help` for usage.", error.exit_code)
     except click.ClickException as error:
-        return _say(error.format_message(), error.exit_code)
+        from .wrong_call import reword
+
+        return _say(reword(error).format_message(), error.exit_code)
     except (InputError, SettingError) as error:
         return _say(str(error), 2)
     except LaminaError as error:

@@ -74,6 +74,8 @@ def show_command(memory: Memory, name: str) -> Reported:
 @with_memory
 def search_command(memory: Memory, query: str, most: int, explain: bool) -> Reported:
     """List the memories that match QUERY, best first. Needs no model."""
+    if not query.strip():
+        raise click.UsageError("QUERY is empty: pass a question or a few words.")
     found = memory.recall(query, most)
     rows = [_row(each.topic, memory) | {"score": round(each.score, 4), "why": each.why} for each in found]
     lines = [
@@ -203,9 +205,17 @@ def log_command(memory: Memory, name: str | None, removed: bool) -> Reported:
     """List changes with their author, reason and time, newest first."""
     from ..memory.store.journal import find_trash
 
-    versions = find_trash(memory.log(name)) if removed else memory.log(name)
+    versions = find_trash(_log(memory, name)) if removed else _log(memory, name)
     lines = (f"{one.id}  {minute(one.time)}  {one.action} {one.name}{_from(one)}{_by(one)}" for one in versions)
     return [_change(version) for version in versions], lines
+
+
+def _log(memory: Memory, name: str | None) -> list[MemoryVersion]:
+    versions = memory.log(name)
+    if name is not None and not versions:
+        shown = printable(name)
+        raise click.UsageError(f"No changes of a memory {shown!r} are recorded. Run `lamina memory log` to list all changes.")
+    return versions
 
 
 @memory_command.command("diff")
@@ -214,9 +224,11 @@ def log_command(memory: Memory, name: str | None, removed: bool) -> Reported:
 @with_memory
 def diff_command(memory: Memory, name: str | None, version_id: str | None) -> Reported:
     """Show the diff of a change."""
-    versions = [version for version in memory.log(name) if version_id in (None, version.id)]
+    versions = [version for version in _log(memory, name) if version_id in (None, version.id)]
+    if not versions and version_id is None:
+        raise click.UsageError("No changes are recorded yet.")
     if not versions:
-        raise click.UsageError("Change not found. Run `lamina memory log` to see the ids.")
+        raise click.UsageError(f"Change {printable(version_id or '')!r} not found. Run `lamina memory log` to see the ids.")
     diff = memory.diff(versions[0].id)
     return _change(versions[0]) | {"diff": diff}, diff.removesuffix("\n") if diff else ()
 

@@ -118,7 +118,7 @@ def read_block(raw: Mapping[str, Any], *, where: str = "block") -> Block:
     wire, data = _freeze(kind, raw, where)
     for name, kind_of in _REQUIRED.get(kind, ()):
         if not isinstance(wire.get(name), kind_of):
-            raise InputError(where, f"a {kind} block needs {name!r} ({kind_of.__name__})")
+            raise InputError(where, f"a block of type {kind!r} needs {name!r} ({kind_of.__name__})")
     digest = blake2b(data, digest_size=DIGEST_BYTES).digest()
     match kind:
         case "text":

@@ -58,8 +58,9 @@ class UsageError(LaminaError):
 
 
 class SessionClosed(UsageError):
-    def __init__(self, session_id: str) -> None:
-        super().__init__(f"Session {session_id} is closed. Reopen it with resume={session_id!r}.")
+    def __init__(self, session_id: str, *, in_memory: bool = False) -> None:
+        advice = f"Reopen it with resume={session_id!r}." if not in_memory else "It was kept in memory only; open a new one."
+        super().__init__(f"Session {session_id} is closed. {advice}")
         self.session_id = session_id
 
 

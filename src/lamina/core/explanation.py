@@ -28,7 +28,7 @@ Cached: TypeAlias = Literal["read", "partly", "new", "unknown"]
 Size: TypeAlias = Callable[[Block], int]
 
 MEMORY = "memory"  # the kind of a recalled memory
-UNRECORDED = "not recorded"  # the kind of what was sent and stands in no record
+UNRECORDED = "not recorded"  # the kind of content that was sent but is in no record
 HEAD_PATH, HEAD_WHY = "(before the messages)", "system prompt and tools; the transcript does not hold them"
 REST_PATH, REST_WHY = "(somewhere)", "context that the agent inserted; no record holds it"
 # Providers may count a few tokens of framing on either side of a mark.
@@ -46,7 +46,7 @@ B = TypeVar("B", bound=_Block)
 
 
 class Unrecorded(NamedTuple):
-    """The tokens of a request that stand in no record."""
+    """The tokens of a request that are in no record."""
 
     head: int = 0  # the system prompt and the tools
     rest: int = 0
@@ -111,7 +111,7 @@ def _explained(
                     return
         fold.add(record)
     made = counted(len(fold.answers), "answer")
-    raise InputError("--turn", f"call {max(wanted)} does not exist (the session has {made})")
+    raise InputError(f"call {max(wanted)}", f"does not exist (the session has {made})", "choose an earlier call")
 
 
 class Explainer:
@@ -203,7 +203,7 @@ def _answer_key(record: Record) -> str:
 
 
 def difference(old: Explained, new: Explained) -> Changed:
-    """Return what changed between two requests. Blocks are matched by record and content, wherever they stand."""
+    """Return what changed between two requests. Blocks are matched by record and content, whatever their position."""
     added = unmatched(new.pieces, old.pieces)
     return Changed(len(new.pieces) - len(added), unmatched(old.pieces, new.pieces), added)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from os import PathLike
+from types import NoneType
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
@@ -16,6 +18,8 @@ RESERVED = frozenset({"model", "max_tokens", "messages", "system", "tools"})
 # Lifetimes of cache marks; AUTO leaves it to the policy.
 AUTO = "auto"
 TTLS = ("5m", "1h", AUTO)
+# Names of argument types in messages.
+_WORDS = {str: "a string", int: "a whole number", bool: "True or False", PathLike: "a path", BaseException: "an exception"}
 # Types of content blocks in a result. A list with other types is the tool's data, which happens to have a field `type`.
 PARTS = ("text", "image", "document", "search_result", "tool_reference")
 
@@ -60,7 +64,7 @@ def read_given(
     cache_ttl: object,
 ) -> Given:
     """Validate and copy the arguments of a Session, for callers without a type checker."""
-    if max_tokens is not None and (not isinstance(max_tokens, int) or max_tokens < 1):
+    if max_tokens is not None and (not isinstance(max_tokens, int) or max_tokens is True or max_tokens < 1):
         raise InputError("max_tokens", f"invalid value {max_tokens!r}", "use a whole number of at least 1")
     if not (cache_ttl is None or (isinstance(cache_ttl, str) and cache_ttl in TTLS)):
         raise InputError("cache_ttl", f"invalid value {cache_ttl!r}", f"use one of {', '.join(TTLS)} or None")
@@ -73,9 +77,12 @@ def read_given(
     )
 
 
-def check_text(name: str, value: object) -> None:
-    if value is not None and not isinstance(value, str):
-        raise InputError(name, f"must be a text, not {type(value).__name__}")
+def check_type(name: str, value: object, *kinds: type, words: str = "") -> None:
+    """Raise InputError unless an argument has one of these types, for callers without a type checker."""
+    if isinstance(value, kinds) and (not isinstance(value, bool) or bool in kinds):
+        return
+    wanted = words or " or ".join(_WORDS.get(kind, f"a {kind.__name__}") for kind in kinds if kind is not NoneType)
+    raise InputError(name, f"must be {wanted}, not {type(value).__name__}")
 
 
 def plain_options(options: object) -> Wire:

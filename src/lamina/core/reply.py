@@ -62,7 +62,7 @@ def plain(response: object) -> Mapping[str, Any]:
         value = dump(mode="json", exclude_none=True) if hasattr(response, "model_dump") else dump()
         if isinstance(value, Mapping):
             return value
-    raise InputError("response", f"cannot read a {type(response).__name__}", "pass the SDK's response object or a dict")
+    raise InputError("response", f"must be the SDK's response object or a dict, not {type(response).__name__}")
 
 
 def read_response(response: object) -> Reply:

@@ -58,21 +58,23 @@ class _Unusable(Exception):
 def lamina_home(environ: Mapping[str, str]) -> Path | None:
     """Return LAMINA_HOME or `~/.lamina`. It is read only from the given environment, because many tenants may share a process.
 
-    Raises SettingError if it is the root of the disk or belongs to another user.
+    Raises SettingError if it is a relative path or the root of the disk or belongs to another user.
     """
     named = environ.get("LAMINA_HOME", "").strip()
     own = user_home(environ)
-    found = own / ".lamina" if own is not None else None
+    found, problem = own / ".lamina" if own is not None else None, None
     if named.startswith("~/") and own is not None:
         found = own / named[2:]
     elif os.path.isabs(named):
         found = Path(named)
-    if found is not None and (problem := _bad_home(found)):
+    elif named:
+        problem = f"{printable(named, LONGEST_SHOWN_PATH)!r} is not an absolute path"
+    if problem or (found is not None and (problem := bad_home(found))):
         raise SettingError("LAMINA_HOME", "environment", problem, "set LAMINA_HOME to a directory that you own")
     return found
 
 
-def _bad_home(home: Path) -> str | None:
+def bad_home(home: Path) -> str | None:
     """Return why a directory cannot be the home. Whoever owns it could write settings there, and hooks are among them."""
     if os.path.dirname(os.path.normpath(home)) == os.path.normpath(home):
         return f"{home} is the root of the disk"
@@ -152,13 +154,9 @@ def _judge(home: Path | None) -> Callable[[str], str | None] | None:
 
 
 def _home_findings(environ: Mapping[str, str], paths: SettingsPaths) -> list[Finding]:
-    named = environ.get("LAMINA_HOME", "").strip()
-    if paths.home is None:
-        text = "No home directory found, so your user settings are not read. Set LAMINA_HOME."
-    elif named and not os.path.isabs(named) and not named.startswith("~/"):
-        text = f"LAMINA_HOME must be an absolute path. Using {printable(str(paths.home), LONGEST_SHOWN_PATH)} instead."
-    else:
+    if paths.home is not None:
         return []
+    text = "No home directory found, so your user settings are not read. Set LAMINA_HOME."
     return [Finding("LAMINA_HOME", "environment", text)]
 
 

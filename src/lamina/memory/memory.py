@@ -11,11 +11,13 @@ import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, Self
+from types import NoneType
+from typing import NamedTuple, Self, get_args
 
 import msgspec
 
 from ..core.errors import DiskError, InputError, PathRefused
+from ..core.inputs import check_type
 from ..core.settings import Mode, Scope, Settings
 from ..disk.paths.memory_paths import check_root
 from ..disk.settings_files import lamina_home, user_home
@@ -97,8 +99,10 @@ class Memory:
 
         Without `settings`, the settings for `cwd` are loaded. Raises PathRefused for a directory that may not be used.
         """
+        check_type("cwd", cwd, str, os.PathLike)
+        check_type("home", home, str, os.PathLike, NoneType)
         own = Path(home) if home is not None else None
-        # A caller that passes settings has seen their findings; otherwise nobody would report that memory is stored elsewhere.
+        # A caller that passes settings has seen their findings; otherwise nothing would report that memory is stored elsewhere.
         reported = settings is not None
         settings = Settings.given_or_loaded(settings, cwd, home=own)
         found = () if reported else tuple(finding.text for finding in settings.findings if finding.key in _PLACING)
@@ -142,6 +146,8 @@ class Memory:
     def store(self, scope: ScopeName = "private") -> GatedStore:
         """Return the store of a scope under its mode, for layers that write on their own."""
         if (found := self._stores.get(scope)) is None:
+            if scope not in get_args(ScopeName):
+                raise InputError("scope", f"unknown scope {scope!r}", f"use {' or '.join(get_args(ScopeName))}")
             raise InputError("scope", "team memory is off", "enable it with the setting team")
         return found
 
@@ -162,6 +168,10 @@ class Memory:
 
         With `base`, the memory is saved only if its file still has that digest (`digest`); an empty one means a new memory.
         """
+        for argument, text in (("name", name), ("description", description), ("body", body)):
+            check_type(argument, text, str)
+        if name.strip() and not description.strip() and not body.strip():
+            raise InputError(name.strip(), "has neither a description nor a text", "pass one of them")
         draft = Draft(name, type, description, body, self.pin(evidence), modified)
         done = self.store(scope).save(draft, why=why or ChangeReason("user"), base=base)
         return done._replace(topic=with_prefix(done.topic, scope)) if isinstance(done, Saved) else done
@@ -200,6 +210,8 @@ class Memory:
 
         A local ranker chooses; no model is called. A memory with stale evidence comes after others that fit about as well.
         """
+        check_type("query", query, str)
+        check_type("k", k, int)
         found = self._library.recall(query, k)
         if self._library.problem and self._library.problem not in self.notices:
             self.notices += (self._library.problem,)
@@ -339,6 +351,7 @@ class Memory:
 
     def _asked(self, name: str) -> list[tuple[ScopeName, str]]:
         """Return the scopes a name may be in, with its name there."""
+        check_type("name", name, str)
         if name.startswith(f"{TEAM}/") and TEAM in self._stores:
             return [("team", name.removeprefix(f"{TEAM}/"))]
         return [(scope, name) for scope in self._stores]

@@ -7,7 +7,9 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from os import PathLike
 from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -20,13 +22,13 @@ from ..conversation.state import Conversation
 from ..conversation.window.thresholds import Thresholds
 from ..core.blocks import RedactedThinking, Text, Thinking, ToolResult, ToolUse, Wire, read_content
 from ..core.errors import InputError, SessionClosed, StreamBroken
-from ..core.inputs import Given, check_text, read_given
+from ..core.inputs import Given, check_type, read_given
 from ..core.policy import Policy, named_policy
 from ..core.reach import OWN_NAMES, tool_names
 from ..core.reply import Reply
 from ..core.settings import Settings
 from ..core.wording import counted
-from ..disk.settings_files import lamina_home
+from ..disk.settings_files import bad_home, lamina_home
 from ..fork.host import Host
 from ..layers.l1_results import step as results
 from ..layers.l1_results.step import HandedIn
@@ -133,6 +135,11 @@ class SessionBase(TurnUndo, SessionEdits, Inspection, SideCalls):
             NoSuchSession: The session to resume does not exist.
             NewerVersion: The session to resume was written by a newer version of Lamina.
         """
+        _check_types(cwd, home, resume, window, policy, session_id)
+        for name, switch in (("in_memory", in_memory), ("interactive", interactive), ("offer_tools", offer_tools)):
+            check_type(name, switch, bool)
+        for name, text in (("read_tool", read_tool), ("selection", selection)):
+            check_type(name, text, str, NoneType)
         self._lock = threading.RLock()
         self._closed = False
         self._aborted = threading.Event()
@@ -142,8 +149,6 @@ class SessionBase(TurnUndo, SessionEdits, Inspection, SideCalls):
         self._opened_providers = [self.provider] if isinstance(provider, str) else []
         # Validate all arguments first, so that a session that cannot be opened leaves no file and no lock behind.
         given = read_given(system=system, tools=tools, options=options, max_tokens=max_tokens, cache_ttl=cache_ttl)
-        check_text("read_tool", read_tool)
-        check_text("selection", selection)
         if offer_tools and (taken := sorted(OWN_NAMES & set(tool_names(given.tools or ())))):
             raise InputError("tools", f"{', '.join(taken)}: Lamina's own tools have this name", "rename your tool")
         notices: list[str] = []
@@ -236,18 +241,21 @@ class SessionBase(TurnUndo, SessionEdits, Inspection, SideCalls):
 
     # Provider and prompt
 
-    def switch_model(self, provider: Provider, *, window: int | None = None) -> None:
+    def switch_model(self, provider: str | Provider, *, window: int | None = None) -> None:
         """Continue the conversation with another model.
 
         The next request breaks the prompt cache; the break is recorded with its reason. Token counting starts afresh, because the
         old model's counts do not apply to the new one. Background work started with the old model is cancelled.
 
         Args:
-            provider: The provider to use from now on.
+            provider: Wire format and model, such as `"openai:gpt-5"`, or a provider object.
             window: Size of its context window in tokens. By default a window given when the session was opened still applies,
                 up to the size the new model is known to support.
         """
+        check_type("window", window, int, NoneType)
         with self._open():
+            named, provider = isinstance(provider, str), provider_for(provider, None)
+            self._opened_providers += [provider] if named else []
             asked = window if window is not None else no_wider(self._window, provider.model)
             options = self._c.prompt.options
             limits = limits_for(provider, self._c.policy, self.settings, window=asked, options=options, notices=self.notices)
@@ -270,6 +278,7 @@ class SessionBase(TurnUndo, SessionEdits, Inspection, SideCalls):
         Args:
             host: What your loop offers. It replaces any host given before. The session fills in what it can offer by itself.
         """
+        check_type("host", host, Host, words="a lamina.Host")
         with self._open():
             self._c.lend(host)
             if self._begun:
@@ -438,7 +447,7 @@ class SessionBase(TurnUndo, SessionEdits, Inspection, SideCalls):
 
     def _check_open(self) -> None:
         if self._closed:
-            raise SessionClosed(self.id)
+            raise SessionClosed(self.id, in_memory=self.home is None)
 
     def _record(self, response: object) -> Reply:
         reply = response if isinstance(response, Reply) else self.provider.read(response)
@@ -461,8 +470,19 @@ class SessionBase(TurnUndo, SessionEdits, Inspection, SideCalls):
             self._record(reply)
 
 
+def _check_types(cwd: object, home: object, resume: object, window: object, policy: object, session_id: object) -> None:
+    check_type("cwd", cwd, str, PathLike)
+    check_type("home", home, str, PathLike, NoneType)
+    check_type("resume", resume, str, PathLike, NoneType)
+    check_type("window", window, int, NoneType)
+    check_type("policy", policy, str, Policy, NoneType)
+    check_type("session_id", session_id, str, NoneType)
+
+
 def _home(home: str | Path | None) -> Path | None:
     found = Path(home) if home is not None else lamina_home(os.environ)
+    if home is not None and (problem := bad_home(Path(home))):
+        raise InputError("home", problem, "pass a directory that you own")
     return found.expanduser().absolute() if found is not None else None
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from itertools import pairwise
+from types import NoneType
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -17,6 +18,7 @@ from ..conversation import revision
 from ..conversation.state import Conversation
 from ..core.blocks import Text, Wire
 from ..core.errors import InputError, UsageError
+from ..core.inputs import check_type
 from ..core.log import Log
 from ..core.records import Boundary, Clear, Pin, Span, Spill, new_id
 from ..core.view import Item
@@ -77,6 +79,8 @@ class SessionEdits:
         Raises:
             InputError: Both or neither of the arguments are given, the message is not in view, or the text is too large.
         """
+        check_type("text", text, str, NoneType)
+        check_type("message", message, str, NoneType)
         with self._open():
             if (text is None or not text.strip()) == (message is None):
                 raise InputError("pin", "pass either a text or a message id")
@@ -107,6 +111,8 @@ class SessionEdits:
         Raises:
             InputError: The kind or the key is empty.
         """
+        check_type("kind", kind, str)
+        check_type("key", key, str)
         with self._open():
             if not kind.strip() or not key.strip():
                 raise InputError("restore_after_compaction", "the kind or the key is empty", "pass both")
@@ -131,6 +137,7 @@ class SessionEdits:
             UndoOrder: A later change depends on this one and must be undone first.
             InputError: The id is unknown or ambiguous.
         """
+        check_type("decision", decision, str, NoneType)
         with self._open():
             found = self._undoable(decision)
             revision.undo(self._c, found.id)
@@ -169,6 +176,8 @@ class SessionEdits:
         Raises:
             InputError: The id or the page does not exist.
         """
+        check_type("node", node, str)
+        check_type("page_number", page_number, int)
         with self._open():
             return self._opened(node, page_number)
 
@@ -201,9 +210,13 @@ class SessionEdits:
             InputError: The messages or turns do not exist, or cannot be hidden.
             UsageError: The setting `lamina.snip` disables hiding.
         """
+        for name, text in (("first", first), ("last", last), ("turns", turns)):
+            check_type(name, text, str)
         with self._open():
             from ..layers.l4_compact import collapse
 
+            if not first and not turns:
+                raise InputError("hide_messages", "no messages are named", "pass the ids of messages, or turns")
             if turns:
                 first, last = self._turn_range(turns)
             return collapse.snip(self._c, first, last or first).uuid

@@ -7,7 +7,7 @@ its journal; a memory that the model has not seen in full is not replaced; bad i
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from ..core.blocks import Wire
 from ..core.errors import LaminaError
@@ -37,6 +37,7 @@ MOST_BYTES = 8_000
 NOT_SEEN = "A memory named {name} exists and was not shown in full. Find it with MemorySearch, then save the complete new text."
 
 
+@runtime_checkable
 class Called(Protocol):
     """A tool call: one of ours, or the block of an SDK."""
 

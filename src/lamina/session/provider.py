@@ -46,7 +46,7 @@ def provider_for(provider: str | Provider, client: Any) -> Provider:
     """
     if not isinstance(provider, str):
         if not hasattr(provider, "capabilities"):
-            raise InputError("provider", f"must be a text such as 'anthropic:MODEL', not {type(provider).__name__}")
+            raise InputError("provider", f"must be a string such as 'anthropic:MODEL', not {type(provider).__name__}")
         return provider
     named = read_spec(provider)
     if client is None and named.provider != "offline":

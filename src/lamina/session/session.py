@@ -22,6 +22,7 @@ from .. import turn
 from ..core.blocks import Wire
 from ..core.effects import Ask, Effect, Flow, Sleep, Wait, drive, drive_async
 from ..core.errors import BadRequest, PromptTooLong, StreamBroken, UsageError
+from ..core.inputs import check_type
 from ..core.reply import Reply
 from ..providers import OnEvent
 from .base import SessionBase
@@ -113,6 +114,7 @@ class Session(SessionBase):
         Returns:
             True if the next request will differ: call `before_call` again. False if this error cannot be repaired.
         """
+        check_type("error", error, BaseException)
         with self._open():
             return drive(turn.recover(self._c, self._typed(error)), self._perform)
 
@@ -138,6 +140,7 @@ class Session(SessionBase):
         Returns:
             The outcome. If nothing changed, `boundary` is empty and `why` gives the reason.
         """
+        check_type("instructions", instructions, str)
         with self._open():
             return drive(turn.compact_now(self._c, instructions, pivot), self._perform)
 
@@ -234,6 +237,7 @@ class AsyncSession(SessionBase):
 
     async def compact(self, instructions: str = "", *, pivot: Pivot | None = None) -> Compacted:
         """Compact the conversation now: replace messages by a summary. See `Session.compact`."""
+        check_type("instructions", instructions, str)
         async with self._alone():
             return await self._run(turn.compact_now(self._c, instructions, pivot))
 

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from ..conversation.state import Conversation
 from ..core.blocks import ToolResult, ToolUse, Wire, text
 from ..core.errors import DiskError
-from ..core.inputs import Given
+from ..core.inputs import Given, check_type
 from ..core.reach import path_in, tool_names
 from ..layers.l6_dream.trigger import recover_dreams
 from ..tools.read_state import ReadRange, ReadState
@@ -165,7 +165,7 @@ class SessionStart:
 
     def _bring_context(self) -> None:
         """Add what the model needs besides messages: a new date, and instruction files next to files that were read."""
-        if not self._begun:
+        if not self._begun and self._c.log.view.items:  # without a message there is nothing to send
             self._begin()
         if self._reminders is None:
             return
@@ -201,6 +201,7 @@ class SessionStart:
         Args:
             path: The file. A relative path starts at the session's working directory.
         """
+        check_type("path", path, str, os.PathLike)
         with self._open():
             self._note(str(path), {})
 
@@ -222,8 +223,9 @@ class SessionStart:
             Whether the call was for one of these tools. If not, run it yourself and call `add_tool_result`.
         """
         with self._open():
-            from .own_tools import find_own, run_own
+            from .own_tools import Called, find_own, run_own
 
+            check_type("call", call, Called, words="an item of reply.tool_uses")
             found = find_own(cast("SessionBase", self), call.name)
             if found is None:
                 return False

@@ -13,6 +13,7 @@ import msgspec
 from ..conversation.revision import rewind
 from ..core.blocks import Text, ToolUse
 from ..core.errors import UsageError
+from ..core.inputs import check_type
 from .start import SessionStart
 
 if TYPE_CHECKING:
@@ -68,5 +69,6 @@ class TurnUndo(SessionStart):
             The names of the memories that were taken back, and a sentence for each that was left: one that was changed since
             stays as it is. A memory that the turn created goes to the trash.
         """
+        check_type("turn", turn, UndoneTurn, words="the result of undo_turn()")
         with self._open():
             return self._binding.take_back(turn.memories)

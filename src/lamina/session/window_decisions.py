@@ -32,7 +32,7 @@ Recorded: TypeAlias = Boundary | Break | Clear | Event | Revoke | Rewind | Span 
 
 # Fewer tokens without a record are context that agents insert all the time.
 UNRECORDED_TOKENS = 5_000
-# The decision that explains what was written again, if several stand before one request.
+# The decision that explains what was written again, if there are several before one request.
 ORDER: tuple[DecisionKind, ...] = ("compact", "collapse", "clear", "undo", "model", "break", "unrecorded", "spill")
 # Decisions that make the window smaller and have a balance.
 SHRINKING = ("compact", "collapse", "clear", "spill")

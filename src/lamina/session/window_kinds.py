@@ -2,7 +2,7 @@
 
 `KindSums` follows a view: after each change it pays for the items that changed, so that a session costs its length and not its square.
 `Split` divides what the provider reported among the kinds. The recorded kinds share what their own estimates explain. The rest was sent
-but stands in no record: the system prompt and the tools of another agent, and context that it inserted. Invariant: the parts add up to
+but is in no record: the system prompt and the tools of another agent, and context that it inserted. Invariant: the parts add up to
 the reported total. Pure.
 """
 
@@ -35,7 +35,7 @@ KINDS = (
     "shell",
     "web",
     "other",
-    "unrecorded",  # everything else that was sent and stands in no record
+    "unrecorded",  # everything else that was sent but is in no record
 )
 AT = {name: at for at, name in enumerate(KINDS)}
 

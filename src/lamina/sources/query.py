@@ -2,7 +2,7 @@
 
 A message with the one before it is a document; memories are documents too, and weigh more, because they were kept on purpose.
 Ranked by BM25 over the index of `catalogue.py`. Invariants: the same files and question give the same answer; a document that
-shares no word with the question is not in it; a text that stands in several sessions appears once; bad input gives fewer results
+shares no word with the question is not in it; a text of several sessions appears once; bad input gives fewer results
 and a sentence.
 """
 
@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
+from ..core.inputs import check_type
 from ..core.settings import Settings
 from ..core.terms import stem, terms, unstemmed
 from ..disk.home.loading import settings_in_force
@@ -112,6 +113,9 @@ def search(
     `skip` are paths of sessions to leave out; with `of_project_only`, memories that belong to no project are left out too.
     `redacted` removes secrets from literal matches before they are cut. `tell` is called while new files are read, with their number.
     """
+    check_type("query", query, str)
+    check_type("cwd", cwd, str, os.PathLike)
+    check_type("k", k, int)
     told = [] if notices is None else notices
     variables = os.environ if environ is None else environ
     chosen = settings_in_force(cwd, environ=environ) if settings is None else settings

@@ -17,12 +17,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from os import PathLike
+from types import NoneType
 from typing import Any
 
 import msgspec
 
 from ..errors import InputError, SettingError
 from ..flags import Flags
+from ..inputs import check_type
 from ..policy import Policy
 from .collection_kinds import NO_ENTRIES
 from .levels import TREE, Document, Finding, Judge, Level, LevelReader, finding
@@ -71,6 +73,8 @@ class Settings(Table):
 
         `home` replaces `LAMINA_HOME`. Keyword arguments are settings that win over all of these. A session that is given the
         result follows the files while it runs."""
+        check_type("cwd", cwd, str, PathLike)
+        check_type("home", home, str, PathLike, NoneType)
         Settings(**arguments)  # a wrong name or value is an error here
         found: Settings = import_module(LOADER).settings_in_force(cwd, home=home, arguments=arguments)
         return found

@@ -1,0 +1,162 @@
+"""An argument of the wrong type, and a call in the wrong order, is refused with one sentence that names the argument."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.session.plain import Session
+
+import lamina
+from lamina.core.errors import InputError, LaminaError, NothingToSend, SessionClosed, SettingError
+
+from .words import files_under
+
+OPENED: list[tuple[dict[str, Any], str]] = [
+    ({"window": "large"}, "window: must be a whole number, not str."),
+    ({"window": 1e5}, "window: must be a whole number, not float."),
+    ({"window": True}, "window: must be a whole number, not bool."),
+    ({"policy": 5}, "policy: must be a string or a Policy, not int."),
+    ({"cwd": 5}, "cwd: must be a string or a path, not int."),
+    ({"home": 5}, "home: must be a string or a path, not int."),
+    ({"home": "/"}, "home: / is the root of the disk; pass a directory that you own."),
+    ({"session_id": 5}, "session_id: must be a string, not int."),
+    ({"resume": 5}, "resume: must be a string or a path, not int."),
+    ({"max_tokens": True}, "max_tokens: invalid value True; use a whole number of at least 1."),
+    ({"offer_tools": "yes"}, "offer_tools: must be True or False, not str."),
+    ({"interactive": "no"}, "interactive: must be True or False, not str."),
+    ({"in_memory": "no"}, "in_memory: must be True or False, not str."),
+]
+
+
+@pytest.mark.parametrize(("wrong", "sentence"), OPENED)
+def test_an_argument_of_the_wrong_type_opens_no_session(tmp_path: Path, wrong: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(InputError) as refused:
+        lamina.Session("offline", **{"home": tmp_path / "home", "cwd": tmp_path, **wrong})
+    assert str(refused.value) == sentence
+    assert list(files_under(tmp_path)) == []
+
+
+CALLED: list[tuple[Callable[[Any], object], str]] = [
+    (lambda s: s.compact(5), "instructions: must be a string, not int."),
+    (lambda s: s.expand(None), "node: must be a string, not NoneType."),
+    (lambda s: s.expand("x", page_number="2"), "page_number: must be a whole number, not str."),
+    (lambda s: s.pin(5), "text: must be a string, not int."),
+    (lambda s: s.pin(message=5), "message: must be a string, not int."),
+    (lambda s: s.undo(5), "decision: must be a string, not int."),
+    (lambda s: s.recover("too long"), "error: must be an exception, not str."),
+    (lambda s: s.hide_messages(), "hide_messages: no messages are named; pass the ids of messages, or turns."),
+    (lambda s: s.hide_messages(5), "first: must be a string, not int."),
+    (lambda s: s.hide_messages(turns=2), "turns: must be a string, not int."),
+    (lambda s: s.note_read(None), "path: must be a string or a path, not NoneType."),
+    (lambda s: s.answer_tool({"name": "Expand"}), "call: must be an item of reply.tool_uses, not dict."),
+    (lambda s: s.switch_model(5), "provider: must be a string such as 'anthropic:MODEL', not int."),
+    (lambda s: s.lend(None), "host: must be a lamina.Host, not NoneType."),
+    (lambda s: s.undo_memories(None), "turn: must be the result of undo_turn(), not NoneType."),
+    (lambda s: s.restore_after_compaction(None, "a", "b"), "kind: must be a string, not NoneType."),
+    (lambda s: s.add_user([{"type": "image"}]), "add_user[0]: a block of type 'image' needs 'source' (dict)."),
+    (lambda s: s.after_call(5), "response: must be the SDK's response object or a dict, not int."),
+]
+
+
+@pytest.mark.parametrize(("call", "sentence"), CALLED)
+def test_an_argument_of_the_wrong_type_changes_nothing(call: Callable[[Any], object], sentence: str) -> None:
+    with Session(in_memory=True) as session:
+        session.add_user("hello")
+        before = session.messages
+        with pytest.raises(InputError) as refused:
+            call(session)
+        assert str(refused.value) == sentence
+        assert session.messages == before
+
+
+def test_a_session_switches_to_a_model_by_its_name() -> None:
+    with Session(in_memory=True) as session:
+        session.switch_model("openai:gpt-5")
+        session.add_user("hello")
+        assert session.before_call()["model"] == "gpt-5"
+
+
+def test_a_request_needs_a_message_of_the_user() -> None:
+    with lamina.Session("offline", in_memory=True, instructions=True) as session:
+        with pytest.raises(NothingToSend):
+            session.before_call()
+        assert session.messages == []
+
+
+def test_a_closed_session_in_memory_is_not_offered_for_resuming(tmp_path: Path) -> None:
+    for session, advice in (
+        (Session(in_memory=True), "It was kept in memory only; open a new one."),
+        (Session(home=tmp_path), "Reopen it with resume="),
+    ):
+        session.close()
+        with pytest.raises(SessionClosed) as refused:
+            session.add_user("hello")
+        assert advice in str(refused.value)
+
+
+REMEMBERED: list[tuple[Callable[[lamina.Memory], object], str]] = [
+    (lambda m: m.save(None), "name: must be a string, not NoneType."),  # type: ignore[arg-type]
+    (lambda m: m.save("a", body=5), "body: must be a string, not int."),  # type: ignore[arg-type]
+    (lambda m: m.save("a", description=None), "description: must be a string, not NoneType."),  # type: ignore[arg-type]
+    (lambda m: m.save("a"), "a: has neither a description nor a text; pass one of them."),
+    (lambda m: m.save("a", body="b", scope="mine"), "scope: unknown scope 'mine'; use private or team."),  # type: ignore[arg-type]
+    (lambda m: m.get(None), "name: must be a string, not NoneType."),  # type: ignore[arg-type]
+    (lambda m: m.remove(5), "name: must be a string, not int."),  # type: ignore[arg-type]
+    (lambda m: m.recall(None), "query: must be a string, not NoneType."),  # type: ignore[arg-type]
+    (lambda m: m.recall("a", k="5"), "k: must be a whole number, not str."),  # type: ignore[arg-type]
+]
+
+
+@pytest.mark.parametrize(("call", "sentence"), REMEMBERED)
+def test_a_memory_refuses_an_argument_of_the_wrong_type(
+    tmp_path: Path, call: Callable[[lamina.Memory], object], sentence: str
+) -> None:
+    with lamina.Memory.open(tmp_path, home=tmp_path / "home") as memory:
+        with pytest.raises(InputError) as refused:
+            call(memory)
+        assert str(refused.value) == sentence
+        assert memory.topics() == []
+
+
+ELSEWHERE: list[tuple[Callable[[], object], str]] = [
+    (lambda: lamina.Memory.open(5), "cwd: must be a string or a path, not int."),  # type: ignore[arg-type]
+    (lambda: lamina.Settings.load(5), "cwd: must be a string or a path, not int."),  # type: ignore[arg-type]
+    (lambda: lamina.search(None), "query: must be a string, not NoneType."),  # type: ignore[arg-type]
+    (lambda: lamina.search("a", k="5"), "k: must be a whole number, not str."),  # type: ignore[arg-type]
+    (lambda: lamina.search("a", cwd=5), "cwd: must be a string or a path, not int."),  # type: ignore[arg-type]
+    (
+        lambda: lamina.Agent.open("offline", in_memory=True, mode="yolo"),  # type: ignore[arg-type]
+        "mode: unknown mode 'yolo'; use one of ask, accept-edits, read-only, all.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "sentence"), ELSEWHERE)
+def test_other_public_functions_refuse_an_argument_of_the_wrong_type(call: Callable[[], object], sentence: str) -> None:
+    with pytest.raises(LaminaError) as refused:
+        call()
+    assert str(refused.value) == sentence
+
+
+@pytest.mark.parametrize("prompt", [None, 5, "", b"hello"])
+def test_an_agent_runs_only_a_message(prompt: Any, tmp_path: Path) -> None:
+    with (
+        lamina.Agent.open("offline", cwd=tmp_path, home=tmp_path / "home", in_memory=True) as agent,
+        pytest.raises(InputError, match=r"^add_user"),
+    ):
+        agent.run(prompt)
+
+
+def test_a_relative_home_is_refused_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LAMINA_HOME", "trial")
+    for opened in (lamina.Session, lamina.Memory.open):
+        with pytest.raises(SettingError) as refused:
+            opened()
+        assert str(refused.value) == (
+            "Setting LAMINA_HOME (environment): 'trial' is not an absolute path; set LAMINA_HOME to a directory that you own."
+        )
+    assert list(files_under(tmp_path)) == []
