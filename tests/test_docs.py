@@ -211,7 +211,9 @@ def test_relative_links_lead_somewhere() -> None:
 
 def test_no_document_or_source_names_a_package_registry() -> None:
     paths = [
-        path for path in ROOT.rglob("*") if path.suffix in {".md", ".py", ".toml", ".json", ".txt", ".sh", ""} and path.is_file()
+        path
+        for path in ROOT.rglob("*")
+        if path.suffix in {".md", ".py", ".toml", ".json", ".tsv", ".txt", ".sh", ".yml", ".yaml", ""} and path.is_file()
     ]
     own = [
         path for path in paths if not any(part.startswith(".") or part in SKIPPED for part in path.relative_to(ROOT).parts[:-1])
