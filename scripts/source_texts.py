@@ -233,7 +233,7 @@ def _returned(function: ast.FunctionDef) -> list[ast.expr]:
 
 
 def is_worded(text: str) -> bool:
-    """Words of our own stand in it, not only values."""
+    """Whether it contains words of ours, not only values."""
     return len(re.findall(r"[A-Za-z]{2,}", re.sub(r"\{[^}]*\}", "", text))) >= 2
 
 

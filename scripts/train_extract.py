@@ -8,7 +8,7 @@ The labels are the four types of a memory, `reason` (the reason for a sentence b
 had not seen the program; "ours" are short sentences that its authors wrote to tell look-alikes apart; "clauses" are strangers' sentences,
 divided into a rule and its reason.
 
-`bench/extract_reasons.tsv` has pairs: a rule, its type (or `none`), and what stands beside it, which is its reason or something else. A
+`bench/extract_reasons.tsv` has pairs: a rule, its type (or `none`), and the text beside it, which is its reason or something else. A
 pair trains the judge of reasons in several ways to join the two. A rule with its reason also trains the judge of what to keep.
 
 Cross-validation keeps the sentences of an utterance together, leaves the clauses out, and counts the strangers' only. The same corpus

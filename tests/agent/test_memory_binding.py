@@ -66,7 +66,7 @@ def test_a_model_saves_in_one_session_and_knows_in_the_next(
     assert (answer.text, answer.notices) == ("I will remember that.", ("Saved memory: testing-db.",))
     assert (memory.path / "testing-db.md").read_text() == TOPIC
     assert memory.index() == "- [testing-db](testing-db.md) — Integration tests use a real database\n"
-    assert last(memory.log()) == ("agent", "asked for", agent.session.id)
+    assert last(memory.log()) == ("agent", "the user asked for it", agent.session.id)
     [version] = memory.log()
     assert version.why is not None
     assert version.why.message in {record.uuid for record in records(agent) if isinstance(record, Message)}
@@ -89,7 +89,7 @@ def test_a_model_forgets_by_writing_the_file_empty(opened: Open, messages_server
     assert answer.notices == ("Removed memory: testing-db. To undo, run `lamina memory restore testing-db`.",)
     assert not Path(path).exists()
     assert memory.index() == ""
-    assert last(memory.log())[:2] == ("agent", "asked for")
+    assert last(memory.log())[:2] == ("agent", "the user asked for it")
     assert memory.restore("testing-db").body == "b\n"
 
 

@@ -61,7 +61,7 @@ def test_every_setting_is_listed_with_its_value_and_where_it_came_from(tree: Pat
 
 def test_without_all_only_what_was_changed_is_listed_by_kind(tree: Path, home: Path) -> None:
     untouched = run()
-    assert untouched.stdout.startswith(f"Nothing is changed: {len(SETTINGS)} settings")
+    assert untouched.stdout.startswith(f"No setting is changed: {len(SETTINGS)} settings")
     (home / "settings.json").write_text('{"model": "offline", "lamina": {"recall": false}}', "utf-8")
     *lines, rest = run().stdout.splitlines()
     assert [line.split()[0] for line in lines] == ["Switches:", "lamina.recall", "Values:", "model"]

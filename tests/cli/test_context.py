@@ -224,7 +224,7 @@ def test_a_request_is_told_block_by_block_with_tokens_and_what_the_cache_gave(
     assert len(blocks) == len(places)
     assert [block["path"].split("[")[0] for block in blocks] == [where for where, _ in places]
     kinds = {block["kind"] for block in blocks}
-    assert {"said", "attachment:instructions", "thinking", "call of Read", "result of Read"} <= kinds
+    assert {"message", "attachment:instructions", "thinking", "call of Read", "result of Read"} <= kinds
     usage = shown["usage"]
     whole = usage["input_tokens"] + usage["cache_read_input_tokens"] + usage["cache_creation_input_tokens"]
     assert abs(sum(block["tokens"] for block in blocks) - whole) <= len(blocks)
@@ -260,7 +260,7 @@ def test_two_requests_are_compared_block_by_block(
 def test_the_system_prompt_of_another_agent_is_a_block_of_its_own(tmp_path: Path) -> None:
     rows = [agents.claude_user(1, "Fix the test."), *agents.claude_answer(1, agents.said("Done."))]
     shown = report(str(agents.write(tmp_path / "other.jsonl", rows)), "--turn", "1")
-    assert [(block["kind"], block["words"]) for block in shown["blocks"]] == [("not recorded", ""), ("said", "Fix the test.")]
+    assert [(block["kind"], block["words"]) for block in shown["blocks"]] == [("not recorded", ""), ("message", "Fix the test.")]
     head, first = (block["tokens"] for block in shown["blocks"])
     assert head + first == 1_100
     assert first < 20

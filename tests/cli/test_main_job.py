@@ -46,7 +46,7 @@ def test_what_is_said_once_is_known_in_the_next_session(project: Path) -> None:
     [row] = json.loads(said(lamina("memory", "list", "--json", cwd=project)))
     assert row["type"] == "feedback"
     [change] = json.loads(said(lamina("memory", "log", "--json", cwd=project)))
-    assert (change["who"], change["why"], change["action"]) == ("agent", "asked for", "save")
+    assert (change["who"], change["why"], change["action"]) == ("agent", "the user asked for it", "save")
     assert change["session_id"]
     assert change["message"]
 

@@ -52,13 +52,13 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> ReplayReport:
 def test_the_recorded_bill_says_how_it_differs_from_the_transcripts() -> None:
     figures = ReplayFigures(usd=5.78, unrecorded_usd=0.2, unrecorded_calls=1, unexplained_usd=0.1, unexplained_breaks=2)
     assert recorded_bill(ReplayReport(figures={"recorded": figures})) == (
-        "Recorded bill: $5.68 in the transcripts + $0.20 estimated for calls that wrote a summary and stand in no transcript (1)"
+        "Recorded bill: $5.68 in the transcripts + $0.20 estimated for calls that wrote a summary and are in no transcript (1)"
         " − $0.10 for cache breaks that nothing explains (2) = $5.78"
     )
     assert recorded_bill(ReplayReport(figures={"recorded": ReplayFigures(usd=5.78)})) == ""
     used = msgspec.structs.replace(IN_ENGLISH, billing="subscription")
     assert recorded_bill(ReplayReport(figures={"recorded": figures}), used) == (
-        "Recorded use: with estimated calls that wrote a summary and stand in no transcript (1); "
+        "Recorded use: with estimated calls that wrote a summary and are in no transcript (1); "
         "without cache breaks that nothing explains (2)."
     )
 

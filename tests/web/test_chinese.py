@@ -19,10 +19,10 @@ pytestmark = pytest.mark.exhaustive
 
 TOLD = (
     *(
-        "said",
+        "message",
         "answer",
         "thinking",
-        "put in",
+        "inserted",
         "tool",
         "system",
         "memory",

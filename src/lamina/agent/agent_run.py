@@ -5,7 +5,7 @@ messages and calls on the way are sent to event listeners, never to the parent's
 
 A background agent's report enters the conversation in the conversation's own thread: in full, or moved to a file of the session with a
 preview (layer 1). The file is written first. The report and the event that it arrived are one append, in this order. After a crash in
-between, the agent is reported as lost once more; a report that nobody read is never hidden.
+between, the agent is reported as lost once more; an unread report is never hidden.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ CallInputs: TypeAlias = "tuple[ForkDriver, Handover | None]"
 MOST_AT_ONCE = 8
 # Number of ended agents kept, for the user and for the list after a compaction.
 MOST_KNOWN = 50
-# How long an agent may take to end after it was told to.
+# How long an agent may take to end after it was asked to.
 LAST_WORDS = 5.0
 
 FULL = f"{MOST_AT_ONCE} background agents are already running. Wait for one of their reports, or run this one without run_in_background."

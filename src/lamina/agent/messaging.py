@@ -224,7 +224,7 @@ class Messaging:
             except DiskError as error:
                 problems.append(f"Not sent to {name}: {error}")
         if not sent and not problems:
-            return failure("Nothing was sent: nobody else is running at the moment.")
+            return failure("Nothing was sent: no other agent is running at the moment.")
         told = [f"Sent to {', '.join(sent)}."] if sent else []
         return ToolOutput(" ".join([*told, *problems]), is_error=not sent, facts={"sent": sent})
 

@@ -3,7 +3,7 @@
 It reads an agent's last request and answer (`AgentRun.seen`) and makes a side call: to the small model of the settings or of the same
 maker, with the end of that as data, or without a small model to the agent's own, by a fork that reads the rest from the prompt cache.
 Invariants: no agent waits for this; it ends with the last agent, even in the middle of a call; each call is counted in the ledger, and
-none is made over the budget; a rejected or failed answer changes nothing; the user is told when a model is used that costs more.
+none is made over the budget; a rejected or failed answer changes nothing; a notice reports that a model that costs more is used.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class Progress:
         return small if small not in (None, model) and small not in self._refused else None
 
     def _query(self, seen: LastExchange, small: str, until: Deadline) -> Reply | None:
-        """Ask a small model. None if the server does not have it, and nobody chose it."""
+        """Ask a small model. None if the server does not have it and it was not chosen explicitly."""
         request = {**summary_query(seen, small, self._c.policy.agents), "extra_headers": own_headers(PURPOSE)}
         try:
             return self._c.ask_side(Ask(request, PURPOSE), until)

@@ -1,6 +1,6 @@
 """`lamina chat`: an interactive chat on a terminal, or with -p one prompt and one answer.
 
-With -p nobody can be asked for permission: such calls are denied with a message to the model, and the turn goes on. Exit codes:
+With -p no permission can be asked for: such calls are denied with a message to the model, and the turn goes on. Exit codes:
 0 for an answer, 1 for a failure, 2 for misuse, 130 for Ctrl-C, 143 for SIGTERM, 129 when the terminal was closed.
 """
 
@@ -21,7 +21,7 @@ FORMATS = ("text", "json", "stream-json")
 MODES = ("ask", "accept-edits", "read-only", "all")
 # Larger than any model's context window.
 MOST_INPUT = 32 << 20
-# An open pipe that nobody writes to would block forever; a program that has output starts sooner than this.
+# An open pipe without a writer's data would block forever; a program that has output starts sooner than this.
 PIPE_SECONDS = 3.0
 NOTHING = 'No prompt given. Pass one, for example: lamina -p "What do our tests run against?"'
 

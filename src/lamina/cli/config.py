@@ -131,5 +131,5 @@ def _print_groups(settings: Settings, *, everything: bool) -> None:
             click.echo(click.style(line, dim=True) if found.source == "default" else line, color=color())
     left = sum(1 for _ in settings) - len(rows)
     if left:
-        what = "Not listed" if rows else "Nothing is changed"
+        what = "Not listed" if rows else "No setting is changed"
         click.echo(f"{what}: {counted(left, 'setting')} at the default value. Run `lamina config --all` to list them.")

@@ -15,7 +15,7 @@ from .console import capped, print_result, printable, waiting
 if TYPE_CHECKING:
     from ..maintenance.forget.forget import ForgetReport, ForgottenFile
 
-# Files listed before the confirmation; nobody reads more.
+# Number of files listed before the confirmation.
 SHOWN = 40
 
 

@@ -9,7 +9,7 @@ import time
 from _thread import get_ident, start_new_thread
 from types import FrameType
 
-# Most modules are imported in less time, and nobody notices the delay.
+# Most modules are imported in less time, so the delay is not noticed.
 AGAIN_AFTER = 0.02
 
 

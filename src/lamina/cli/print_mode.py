@@ -1,6 +1,6 @@
 """`lamina -p`: one prompt, one answer.
 
-Nobody can be asked for permission: such a call is denied with a message to the model, and the turn goes on. However the turn
+No permission can be asked for: such a call is denied with a message to the model, and the turn goes on. However the turn
 ends, the transcript is complete and closed before the exit code is returned.
 """
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ..sources.sessions import SourceSession
 
 SOURCES = ("all", "lamina", "claude-code", "codex", "pi")
-# Sessions listed before the confirmation; nobody reads more.
+# Number of sessions listed before the confirmation.
 MOST_LISTED = 40
 # Characters of a term that a message repeats.
 MOST_SHOWN = 80
@@ -52,7 +52,7 @@ def list_command(everywhere: bool, source: str, limit: int, cwd: Path, as_json: 
     unread: list[str] = []
     every = find_sessions(None if everywhere else cwd, source, unread)
     found = every[:limit]
-    cut = [f"{len(found):,} of {len(every):,} sessions are listed. Use --limit to list more."] if len(found) < len(every) else []
+    cut = [f"Listed {len(found):,} of {len(every):,} sessions. Use --limit to list more."] if len(found) < len(every) else []
     notice(*unread, *cut)
     if found and not as_json:
         from ..disk.home.loading import settings_in_force

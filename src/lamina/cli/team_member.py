@@ -1,7 +1,7 @@
 """`lamina team run`: a member of a team, in its own process.
 
 It has its own session, transcript and mailbox. It works on its task, then runs a turn whenever messages arrive, until it is
-asked to end (SIGTERM) or has used up its turns. Nobody can be asked for permission. Invariants: what it does is in `member.json` for
+asked to end (SIGTERM) or has used up its turns. No permission can be asked for. Invariants: what it does is in `member.json` for
 other processes; however it ends, its transcript is complete and its unread messages stay in the mailbox; what fails in one turn is
 recorded, and the next message is answered all the same.
 """

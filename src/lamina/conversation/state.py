@@ -154,7 +154,7 @@ class Conversation:
         self.checkpointed[name] = value
 
     def name_for_model(self, path: str) -> str:
-        """Return how the model is told the path of a stored result: a short name, if our own Read tool runs its calls."""
+        """Return the path of a stored result as the model sees it: a short name, if our own Read tool runs its calls."""
         runner = self.host.tool_runner
         known = runner is not None and runner.find_result is not None and any(tool.name == "Read" for tool in runner.tools)
         own = self.directory is not None and os.path.dirname(path) == str(self.directory / DIRECTORY)

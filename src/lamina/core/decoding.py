@@ -1,4 +1,4 @@
-"""The errors of decoding. They stand apart from our own errors, which can be imported without a library."""
+"""The errors of decoding. They are apart from our own errors, which can be imported without a library."""
 
 from __future__ import annotations
 

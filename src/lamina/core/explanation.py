@@ -59,7 +59,7 @@ class Piece(msgspec.Struct, frozen=True):
     """One block of a request."""
 
     path: str  # tools[0], system[1], messages[4].content[2]
-    kind: str  # tool, system, memory, said, answer, thinking, call of X, result of X, attachment:X, summary, not recorded, …
+    kind: str  # tool, system, memory, message, answer, thinking, call of X, result of X, attachment:X, summary, not recorded, …
     why: str
     tokens: int
     cached: Cached
@@ -285,10 +285,10 @@ def _kind(item: Item | None, block: Block, calls: dict[str, str]) -> str:
     if isinstance(block, ToolResult):
         return f"result of {calls.get(block.tool_use_id, 'a tool')}"
     if item is None:
-        return "put in"
+        return "inserted"
     if item.kind != "said":
         return MEMORY if item.kind == "attachment:relevant_memories" else item.kind
-    plain = "answer" if item.role == "assistant" else "said"
+    plain = "answer" if item.role == "assistant" else "message"
     return plain if name == "text" else name
 
 

@@ -103,7 +103,7 @@ def _unseen(char: str) -> bool:
     return char in _BLANKS or (unicodedata.category(char) in ("Cf", "Cc", "Mn", "Me") and char not in "\t\n\r\f\v")
 
 
-# A name without its dashes, and the places where they were: there, dashes and spaces may stand or be missing.
+# A name without its dashes, and the places where they were: dashes and spaces are optional there.
 _NAMES = {tag.replace("-", ""): frozenset(at - n for n, at in enumerate(_places(tag))) for tag in TAGS}
 # Most openers of ordinary markup are ruled out here, by a plain letter that no name begins with.
 _OTHER = "".join(letter for letter in "abcdefghijklmnopqrstuvwxyz" if letter not in {tag[0] for tag in TAGS})

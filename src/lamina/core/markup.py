@@ -38,7 +38,7 @@ def join(children: Iterable[Child]) -> Html:
 
 
 def bdi(text: str) -> Html:
-    """Return a text from a file. Its direction marks have no effect on what stands around it."""
+    """Return a text from a file. Its direction marks have no effect on the text around it."""
     return tag("bdi", None, text)
 
 

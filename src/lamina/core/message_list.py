@@ -182,7 +182,7 @@ class Flat:
     def prepare(self) -> None:
         """Copy the list ahead of the next request.
 
-        Copying thousands of messages is the main cost of a long conversation, and while tools run nobody waits for it. New turns
+        Copying thousands of messages is the main cost of a long conversation, and no one waits for it while tools run. New turns
         are not rendered yet, because open calls may still get their results.
         """
         self._spare = self._wire.copy()

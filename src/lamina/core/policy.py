@@ -15,7 +15,7 @@ from .errors import InputError
 
 # Far above any window, budget or file size, and still exact in every JSON reader.
 LARGEST = 1_000_000_000_000
-# An upper bound for retries, turns and files: each one costs something, and nobody needs more.
+# An upper bound for retries, turns and files: each one costs something, and more are never needed.
 MOST = 100
 LONGEST_WAIT = 600
 

@@ -16,7 +16,7 @@ from .fence import escape, escaped_places
 _ESCAPED = re.compile("&lt;")
 # How much longer an escaped character is.
 _LONGER = len("&lt;") - 1
-# Longer than any tag's name, with what may stand in it.
+# Longer than any tag's name, including its attributes.
 LONGEST_TAG = 80
 
 

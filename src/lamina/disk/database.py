@@ -39,7 +39,7 @@ def open_database(path: Path | None, schema: str, version: int) -> sqlite3.Conne
 
 
 def open_foreign(path: Path) -> sqlite3.Connection:
-    """Open another program's database for reading. Without a write-ahead log nobody is writing, and no file appears next to it."""
+    """Open another program's database for reading. Without a write-ahead log no program is writing, and no file appears next to it."""
     options = "mode=ro" if os.path.exists(f"{path}-wal") else "mode=ro&immutable=1"
     found = sqlite3.connect(f"{path.resolve().as_uri()}?{options}", uri=True, timeout=WAIT, isolation_level=None)
     found.execute("PRAGMA query_only=ON")

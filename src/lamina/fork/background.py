@@ -2,7 +2,7 @@
 
 A job gets frozen values and an Event that asks it to stop; it never touches the conversation. Its result or exception goes to the
 inbox, which the conversation's own thread drains. Invariants: at most one job per name runs; no result is lost before it is drained;
-jobs and results together never exceed MOST, so a full inbox starts nothing new. `allowed` (the budget) admits work that nobody asked
+jobs and results together never exceed MOST, so a full inbox starts nothing new. `allowed` (the budget) admits work that no one asked
 for; work requested in the conversation is always admitted. Threads are daemons: the interpreter's exit does not wait for them, `close`
 does. A process made by os.fork has no threads and starts with nothing running.
 
@@ -107,7 +107,7 @@ class Background:
         no threads left.
 
         `take` is called with the result by the thread that drains. `asked`: requested in the conversation, so it does not count as
-        background work. `settles`: seconds that `close` still grants the job after it was told to stop, to restore what it holds.
+        background work. `settles`: seconds that `close` still grants the job after it was asked to stop, to restore what it holds.
         `later`: it may never call a model, and checks the budget itself before it does."""
         if not asked and not later and not self.allows(name):
             return False
@@ -163,7 +163,7 @@ class Background:
                     running.abort.set()
 
     def close(self, timeout: float = 60.0) -> list[str]:
-        """Start nothing more and wait for running jobs. Returns the names of those still running; they are told to stop and dropped."""
+        """Start nothing more and wait for running jobs. Returns the names of those still running; they are asked to stop and dropped."""
         until = time.monotonic() + timeout
         with self._own_lock():
             self._closed = True

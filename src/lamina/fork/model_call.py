@@ -2,7 +2,7 @@
 
 A provider's call blocks: on a silent server, between two retries, between two words. So it runs in its own thread. The caller's thread
 handles its events one at a time, so a listener never runs in parallel with what follows the call. An aborted call sends no further
-request and ends with its next event; its remaining output is dropped, and nobody waits for it.
+request and ends with its next event; its remaining output is dropped, without waiting for it.
 """
 
 from __future__ import annotations

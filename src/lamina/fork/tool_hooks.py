@@ -51,7 +51,7 @@ def before_call(hooks: HookRunner, call: ToolUse, abort: Event) -> HookedCall:
 
 
 def with_decision(verdict: Verdict, said: HookOutcome) -> Verdict:
-    """Return the verdict with the hooks' decision. Rules and questions that no rule answers stand above an `allow`."""
+    """Return the verdict with the hooks' decision. Rules, and questions that no rule answers, override an `allow`."""
     match said.decision, verdict:
         case _, Deny():
             return verdict

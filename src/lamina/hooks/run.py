@@ -92,7 +92,7 @@ def run_hooks(
 
 class _HookStop:
     """Set by an abort of the turn, or by Ctrl-C during this event. The next turn clears its abort, but a command whose thread was
-    still starting, and which nobody waits for, must end too."""
+    still starting, and which no caller waits for, must end too."""
 
     def __init__(self, abort: threading.Event) -> None:
         self._abort = abort

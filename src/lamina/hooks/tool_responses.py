@@ -19,7 +19,7 @@ _NUMBERED = re.compile(r"(\d+)\t(.*)", re.DOTALL)
 
 
 class ToolOutcome(NamedTuple):
-    """A finished call, as hooks are told about it."""
+    """A finished call, as hooks receive it."""
 
     name: str
     input: Mapping[str, Any]

@@ -1,6 +1,6 @@
 """`lamina mcp`: serve memory and past sessions to other agents over the Model Context Protocol.
 
-It stands here and not in cli/, because the surfaces do not import each other; the command line finds it by its name.
+It is here and not in cli/, because the surfaces do not import each other; the command line finds it by its name.
 """
 
 from __future__ import annotations

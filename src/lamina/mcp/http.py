@@ -1,6 +1,6 @@
 """The server over HTTP, on loopback only, for clients that cannot start a process.
 
-Three checks stand before the SDK: the Host must be this machine (a page of another site that resolves its name to 127.0.0.1 is refused),
+Three checks come before the SDK: the Host must be this machine (a page of another site that resolves its name to 127.0.0.1 is refused),
 a foreign Origin is refused, and the token must be given as a bearer. The SDK refuses bodies over 4 MiB.
 """
 

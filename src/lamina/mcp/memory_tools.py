@@ -29,7 +29,7 @@ TYPES = ("user", "feedback", "project", "reference")
 # How much of each memory a search shows: a memory is a paragraph or two, and `memory_read` shows the rest.
 MOST_LINES = 40
 MOST_SHOWN = 2_000
-# A client's name comes from the client, and stands in the journal.
+# A client's name comes from the client and is written to the journal.
 LONGEST_NAME = 60
 
 _NAME: Wire = {"type": "string", "minLength": 1, "maxLength": 200}

@@ -1,6 +1,6 @@
 """Claude Code's own memory: whether it is on for a project, and where it is.
 
-Claude Code tells nobody whether it writes memories. Its variable decides, then `autoMemoryEnabled` in the local, project and user settings;
+Claude Code does not say whether it writes memories. Its variable decides, then `autoMemoryEnabled` in the local, project and user settings;
 otherwise it is on. A settings file that is not valid JSON is ignored, because Claude Code does not load it either.
 """
 

@@ -100,7 +100,7 @@ def readable(context: PermissionContext) -> tuple[str, ...]:
 
 @lru_cache(maxsize=256)
 def real(place: Path) -> Path:
-    """Resolve a directory the user chose. The result is cached: the project cannot change what lies above it."""
+    """Resolve a directory the user chose. The result is cached: the project cannot change the directories above it."""
     return Path(os.path.realpath(place))
 
 

@@ -1,7 +1,7 @@
 """Cache break detection: explain why the provider read fewer tokens from its cache than the previous call left there.
 
 The session knows whether the request bytes changed. If they did, it announced the break beforehand and nothing is reported
-here. Otherwise the cause lies outside: the entry expired, or the provider evicted it. If the provider sends its own
+here. Otherwise the cause is outside: the entry expired, or the provider evicted it. If the provider sends its own
 diagnosis, that is the reported cause.
 """
 

@@ -54,7 +54,7 @@ class IncludeTarget(msgspec.Struct, frozen=True):
 
 
 class IncludeReach(msgspec.Struct, frozen=True):
-    """The files that a file may load. Managed and user files load anything. All others load what lies inside these
+    """The files that a file may load. Managed and user files load anything. All others load files inside these
     directories and what was approved."""
 
     project: Path

@@ -170,7 +170,7 @@ class InstructionLoader:
         # A missing file needs no approval: the finding reports it.
         if answer is None and os.path.isfile(real):
             self._pending.setdefault(real, PendingFile(real, wanted.spelled, wanted.included_from))
-            self._find(f"{shown(real)} lies outside the project and waits for approval{_named_in(wanted)}.")
+            self._find(f"{shown(real)} is outside the project and waits for approval{_named_in(wanted)}.")
         elif answer is None:
             self._complain(wanted, "does not exist")
         return answer is True
@@ -190,7 +190,7 @@ class InstructionLoader:
         only files of the current user and of the system count."""
         if not hasattr(os, "getuid") or _owners(path, owner) <= {os.getuid(), 0}:
             return False
-        self._find(f"{shown(path)} belongs to another user and lies above the project; it is left out.")
+        self._find(f"{shown(path)} belongs to another user and is above the project; it is left out.")
         return True
 
     def _keep(self, wanted: WantedFile, raw: str) -> None:

@@ -92,8 +92,8 @@ def _add_directories(loader: InstructionLoader, directories: Sequence[Path], pro
 
 
 def _reach(directory: Path, project: Path) -> tuple[IncludeReach, bool]:
-    """Return what the files of a directory may include, and whether it lies above the project. Such a directory may also
-    load what lies beside and below it."""
+    """Return what the files of a directory may include, and whether it is above the project. Such a directory may also
+    load files beside and below it."""
     above = not directory.is_relative_to(project)
     return IncludeReach(project, (project, directory) if above else (project,)), above
 

@@ -3,7 +3,7 @@
 The x-axis is time. A pause longer than LONGEST_PAUSE is drawn as short as that, shaded and labelled with its real length: a night
 between two messages would otherwise leave no room for them. Without times, the axis counts the points.
 
-Each line is a staircase: a request has one size, and nothing lies between two requests. Colours and fonts come from the classes in
+Each line is a staircase: a request has one size, and there is nothing between two requests. Colours and fonts come from the classes in
 `report.css`.
 """
 

@@ -54,9 +54,9 @@ ENGLISH: dict[str, str] = {
     "n_units": "{n} units",
     "spread": "median session {median}; {dearer} of {sessions} over 2% more",
     "bill": "Recorded bill: {usd} in the transcripts",
-    "bill_added": "{usd} estimated for calls that wrote a summary and stand in no transcript ({n})",
+    "bill_added": "{usd} estimated for calls that wrote a summary and are in no transcript ({n})",
     "bill_left": "{usd} for cache breaks that nothing explains ({n})",
-    "use_added": "with estimated calls that wrote a summary and stand in no transcript ({n})",
+    "use_added": "with estimated calls that wrote a summary and are in no transcript ({n})",
     "use_left": "without cache breaks that nothing explains ({n})",
     "use": "Recorded use: {what}.",
     "figures": "Figures",
@@ -149,7 +149,7 @@ def style() -> str:
 
 
 def parts(report: ReplayReport, texts: ReportWords = IN_ENGLISH, names: Names = NO_NAMES) -> list[tuple[str, Html]]:
-    """Return the report below its differences: headings and what stands under them. `names` has those of sessions by file."""
+    """Return the report below its differences: headings and their content. `names` has those of sessions by file."""
     general = [texts[f"remark_{at}"] for at in range(len(REMARKS)) if at not in COLUMN_REMARKS]
     told = [texts.told(one) for one in odd_remarks(report, texts.billing)]
     made = [

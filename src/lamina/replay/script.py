@@ -220,7 +220,7 @@ def _whole(records: Sequence[Record], originals: Mapping[str, str]) -> Iterator[
 
 
 class _ScriptBuilder:
-    """Builds the steps from view items. Blocks of one answer are joined even if results stand between them."""
+    """Builds the steps from view items. Blocks of one answer are joined even if results are between them."""
 
     def __init__(self, records: Sequence[Record], spilled: Container[str]) -> None:
         self._records = records

@@ -71,7 +71,7 @@ def columns(billing: Billing) -> tuple[str, ...]:
     return COLUMNS if billing == "list" else (*COLUMNS[:2], *_USED)
 
 
-# What stands in the place of the first remark under a subscription.
+# Replaces the first remark under a subscription.
 UNITS_REMARK = (
     "A unit is one uncached input token: a cache read counts 0.1, a cache write 1.25 (2 for one hour), an output token 5, "
     "whatever the model."

@@ -32,7 +32,7 @@ if TYPE_CHECKING:  # a session without memories loads none of these
     from .base import SessionBase
 
 # Reasons in the journal for writes of the main conversation.
-ASKED = "asked for"
+ASKED = "the user asked for it"
 JUDGED = "found worth keeping"
 
 

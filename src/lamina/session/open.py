@@ -38,7 +38,7 @@ from ..disk.transcripts.store import (
 )
 
 if TYPE_CHECKING:
-    from ..disk.transcripts.oversized import Head
+    from ..disk.transcripts.oversized import TranscriptHead
 
 # Session ids are used as file names.
 MAX_ID = 100
@@ -68,7 +68,7 @@ class Opening(msgspec.Struct, frozen=True):
     store: TranscriptStore
     notices: tuple[str, ...]
     path: Path  # the file that is read, which is the source of a fork
-    head: Head | None = None  # of a source that is too large to load
+    head: TranscriptHead | None = None  # of a source that is too large to load
     start: int = 0  # the offset in the store where the loaded part begins, if there is a head
 
 
@@ -194,7 +194,7 @@ def _fork(place: SessionPlace, source: Path, reason: str, clock: Callable[[], st
     return _loaded(Opening(name, store, (notice,), source, head, 0), place, clock)
 
 
-def _live_part(source: Path) -> tuple[Head | None, int]:
+def _live_part(source: Path) -> tuple[TranscriptHead | None, int]:
     """Return the offset from which a session in another file needs this transcript, and what it must know of a part too large."""
     from ..disk.transcripts import oversized
 

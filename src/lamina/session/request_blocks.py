@@ -261,6 +261,6 @@ def kind_of_piece(piece: Piece) -> str:
         return group_of(piece.kind.removeprefix("result of "))
     if piece.kind.startswith("attachment:"):
         return kind_of_attachment(piece.kind.removeprefix("attachment:"))
-    if piece.kind == "said":
+    if piece.kind == "message":
         return "other" if is_injected(piece.words) else "user"
     return _PLAIN.get(piece.kind, "web" if piece.kind.endswith(SERVER_RESULT) else "other")

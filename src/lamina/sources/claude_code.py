@@ -20,7 +20,7 @@ from ..core.usage import read_usage
 from ..disk.transcripts.jsonl import objects_in
 from .scan import Scan, Turn, is_injected, one_line
 
-# What stands in front of the path of a stored result, and what ends it.
+# The texts before and after the path of a stored result.
 _STORED = "<persisted-output>\nOutput too large ("
 _SAVED_TO = "Full output saved to: "
 _HEAD = 8 << 10

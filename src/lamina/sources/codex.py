@@ -1,6 +1,6 @@
 """Reads Codex's rollouts (`sessions/yyyy/mm/dd/rollout-<time>-<thread>.jsonl`), for lists and as records.
 
-The conversation stands in `response_item` lines; `event_msg` lines repeat its texts and are left out. Developer messages,
+The conversation is in `response_item` lines; `event_msg` lines repeat its texts and are left out. Developer messages,
 AGENTS.md and the environment are context, not the user's words. A `compacted` line replaces the whole history. Usage is summed
 over `token_usage_record` lines, one per response; files of older versions have only running totals in `token_count`.
 """
@@ -204,7 +204,7 @@ class CodexReader:
         yield from held
 
     def _compacted(self, payload: Mapping[str, Any], time: str) -> Iterator[Record]:
-        """A compaction keeps nothing: the new history stands in the line, or is the summary alone."""
+        """A compaction keeps nothing: the line has the new history, or the summary alone."""
         self._count += 1
         boundary = Boundary(f"codex-{self._count}", self._leaf, time, "auto")
         self._leaf = boundary.uuid

@@ -62,7 +62,7 @@ def search_exact(
 
 
 def _needles(term: str) -> tuple[bytes, ...] | None:
-    """Return the term as it may stand in a line of JSON; None if its case cannot be told from the bytes."""
+    """Return the term as a line of JSON may spell it; None if its case cannot be told from the bytes."""
     if not term.isascii():
         return None
     return (json.dumps(term)[1:-1].lower().encode(),)

@@ -20,7 +20,7 @@ from ..disk.home.agent_homes import agent_homes as agent_homes
 
 NAMES: dict[Origin, str] = {"lamina": "Lamina", "claude-code": "Claude Code", "codex": "Codex", "pi": "pi"}
 
-# Codex nests sessions by year, month and day; nobody nests deeper.
+# Codex nests sessions by year, month and day; nothing nests deeper.
 MOST_DEPTH = 4
 # A memory directory may contain the team's, which may contain directories.
 MEMORY_DEPTH = 2

@@ -26,7 +26,7 @@ TITLE_CHARS = 120
 MOST_CHARS = 12_000
 # Of the message before: enough for what "it" and "that" refer to.
 BEFORE_CHARS = 1_500
-# Answers whose last record may still come. Records of one answer stand close together, also with parallel subagents.
+# Answers whose last record may still come. Records of one answer are close together, also with parallel subagents.
 OPEN_ANSWERS = 16
 # Answers remembered as counted: some 300 kB in the index for a session of that length.
 MOST_COUNTED = 20_000
@@ -81,7 +81,7 @@ class Open(msgspec.Struct, frozen=True, array_like=True):
     usd: float | None
     model: str
     half: str
-    beside: bool = False  # to a subagent whose messages stand in the same file; it has its own window and cache entries
+    beside: bool = False  # to a subagent whose messages are in the same file; it has its own window and cache entries
     chars: int = 0  # of its text
 
     @property

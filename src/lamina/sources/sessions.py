@@ -176,7 +176,7 @@ def project_filter(cwd: str | os.PathLike[str]) -> Callable[[SourceSession], boo
 
 
 def _place(session: SourceSession) -> str:
-    """Return the name of the project's directory that a transcript lies in."""
+    """Return the name of the project's directory that contains a transcript."""
     directory = Path(session.path).parent
     return directory.parent.parent.name if session.parent and directory.name == "subagents" else directory.name
 

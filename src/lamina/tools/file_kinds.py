@@ -15,7 +15,7 @@ from ..core.errors import DiskError
 
 # Enough for every signature (tar's is at 257) and for a fair sample of text.
 HEAD_BYTES = 8_192
-# A text with a few odd bytes is still worth reading; in random data about a third lies outside the printable range.
+# A text with a few odd bytes is still worth reading; in random data about a third is outside the printable range.
 _MOST_ODD = 0.3
 
 _IMAGES = (

@@ -32,7 +32,7 @@ from .tool import MAX_RESULT, STOPPED, Builtin, Context, ToolOutput, failure, fi
 # The default that users of other agents know.
 DEFAULT_LIMIT = 250
 NOTHING = "No matches."
-# Sorting by age needs all names; beyond this number nobody looks at the order.
+# Sorting by age needs all names; beyond this number the order does not matter.
 MAX_FILES = 10_000
 # A search that takes longer needs a narrower path.
 SECONDS = 30.0

@@ -2,7 +2,7 @@
 
 Decides  nothing: every change goes through the same guard, journal and permissions as on the command line
 Does     serves HTML that is complete without scripts, one event stream, and JSON of every view with `?format=json`
-Costs    no CPU while nobody looks; the first view reads the index of all sources, a session's view reads its file
+Costs    no CPU while no page is open; the first view reads the index of all sources, a session's view reads its file
 Switch   the command itself; `--read-only` refuses every change and keeps the index in memory
 Spec     V1, V2, V3, V4, V5, V6
 

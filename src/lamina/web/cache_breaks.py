@@ -1,6 +1,6 @@
 """The cache breaks of a period: by cause, with the tokens that were written again, their cost and the worst one.
 
-The causes stand in no index: each session with breaks is read as a whole, in a thread, once for each version of its file. Views show what
+No index has the causes: each session with breaks is read as a whole, in a thread, once for each version of its file. Views show what
 is known so far, and how many sessions are still to be read.
 """
 

@@ -1,6 +1,6 @@
 """`lamina ui`: open the page in the browser.
 
-It stands here and not in cli/, because the surfaces do not import each other; the command line finds it by its name.
+It is here and not in cli/, because the surfaces do not import each other; the command line finds it by its name.
 """
 
 from __future__ import annotations

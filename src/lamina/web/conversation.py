@@ -354,7 +354,7 @@ def _raw_link(shown: _Shown, record: Message) -> Html:
 
 
 def record(site: Site, request: Request, opened: OpenSession) -> Response:
-    """One record as it stands in the file."""
+    """One record as it is in the file."""
     found = raw_record(opened.session.path, request.path_params["record"])
     words = words_for(request)
     if found is None:

@@ -144,7 +144,7 @@ def _undo_form(words: Words, place: Place, record: DreamRecord, group: ChangeGro
 
 
 def _group_title(words: Words, group: ChangeGroup) -> str:
-    """Return what became of a group; what only waits is told as a proposal."""
+    """Return what became of a group; a pending change is described as a proposal."""
     would = "would_" if any(one.state == "waiting" for one in group.files) else ""
     if group.merged:
         return words(f"dreams.{would}became_one", n=sum(one.before is not None for one in group.files))
@@ -183,7 +183,7 @@ def _one(words: Words, one: DreamedFile, facts: tuple[DreamFact, ...]) -> Html:
 
 
 def _slip(file: str, text: str | None, facts: tuple[DreamFact, ...], own: str | None) -> Html:
-    """Return a memory with its facts marked and numbered. `own` is the file whose facts stand in it; None after the dream."""
+    """Return a memory with its facts marked and numbered. `own` is the file that its facts come from; None after the dream."""
     topic = read_topic(file, text or "", 0)
     inside = [fact for fact in facts if (fact.file == own if own is not None else fact.now_in == file)]
     parts: list[Child] = []

@@ -31,7 +31,7 @@ def list_memories(index: MemoryIndex, request: Request) -> Listed:
     facts = {place.id: index.facts(place) for place in places}
     wanted = asked.get("q", "").strip()
     if wanted and request.headers.get("x-lamina-part") and not any(asked.get(name) for name in FILTERS):
-        # While somebody types, only what is found is shown, and the directories are looked at once.
+        # While the user types, only what is found is shown, and the directories are looked at once.
         found, total = index.search(wanted, looked, MOST_FOUND)
         return Listed(places, chosen, [], [one.card for one in found], _by_key(found), total, facts)
     every = index.cards(places)

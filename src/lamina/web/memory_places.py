@@ -41,7 +41,7 @@ _AGENT_SCOPES: tuple[AgentScope, ...] = ("user", "project", "local")
 
 
 class Place(msgspec.Struct, frozen=True):
-    """A directory of memories. `id` stands in addresses; `project` is the directory of its project, if that is known."""
+    """A directory of memories. `id` is used in addresses; `project` is the directory of its project, if that is known."""
 
     id: str
     name: str

@@ -66,7 +66,7 @@ def routes(site: Site) -> list[Route]:
 def _memories(site: Site, request: Request, opened: tuple[Place, OneMemory] | None) -> Response:
     words, index, now = words_for(request), site.memories, site.clock()
     listed = list_memories(index, request)
-    if request.headers.get("x-lamina-part"):  # while somebody types
+    if request.headers.get("x-lamina-part"):  # while the user types
         return fragment(card_list(words, index, request, listed, now, None))
     key = (opened[0].id, opened[1].topic.file) if opened is not None else None
     pane = _pane(site, words, request, *opened) if opened is not None else None

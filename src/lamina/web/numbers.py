@@ -61,7 +61,7 @@ def tokens_apart(words: Words, usage: Usage) -> str:
 
 
 def parts_apart(words: Words, usage: Usage) -> list[str]:
-    """Return the tokens that were read, written and output. Uncached ones stand beside the written ones: their price is another."""
+    """Return the tokens that were read, written and output. Uncached ones are shown beside written ones: their price differs."""
     sent = [tokens(usage.cache_write)] if usage.cache_write or not usage.input_tokens else []
     sent += [words("amount.uncached", tokens=tokens(usage.input_tokens))] if usage.input_tokens else []
     return [tokens(usage.cache_read), " + ".join(sent), tokens(usage.output_tokens)]

@@ -1,6 +1,6 @@
 """The frame of every view: head, navigation, search box, theme, language, keyboard help; or the view's data as JSON.
 
-What marks in the markup mean to static/frame.js:
+Attributes that static/frame.js reads:
 
 - forms: `data-change` is sent by script, with the secret; `data-auto` when a field changes; `data-find="ids"` while the user types, and
   the elements with these ids are replaced by those of the answer;
@@ -48,7 +48,7 @@ KEYS = (
     (("?",), "keys.help"),
 )
 MOON = "M13.500 9.500A6 6 0 0 1 6.500 2.500a6 6 0 1 0 7 7Z"
-# Fills for what was sent and stands in no record; the chart and the strips refer to them.
+# Fills for content that was sent but is in no record; the chart and the strips refer to them.
 HATCH = tag(
     "svg",
     {"class": "sr", "aria-hidden": "true"},

@@ -26,7 +26,7 @@ from .site import Site
 from .words import Words, words_for
 
 QUOTE_CHARS = 160
-# A longer line is not a message that somebody typed.
+# A longer line is not a message that a user typed.
 _LINE_BYTES = 1 << 20
 
 

@@ -49,7 +49,7 @@ class Busy(Exception):
 
 
 class Stopped(Exception):
-    """The job was told to stop, or its time is over."""
+    """The job was asked to stop, or its time is over."""
 
 
 class Progress(NamedTuple):

@@ -24,7 +24,7 @@ from .site import Site
 from .words import Words, words_for
 
 # Labels of blocks that say no more than their kind.
-PLAIN = ("said", "answer", "thinking")
+PLAIN = ("message", "answer", "thinking")
 # Less than half a cent is neither a gain nor a loss; nor are as many units, which are as much at a middling price.
 LEAST: dict[Billing, float] = {"list": 0.005, "subscription": 1_500}
 # Blocks listed beside the chart; the whole page lists all.
@@ -110,7 +110,7 @@ def _total(words: Words, point: RequestPoint) -> Html:
 
 
 def _strip(words: Words, series: Series, point: RequestPoint) -> Html:
-    """The window in the order it is sent; the kinds stand in that order."""
+    """The window in the order in which its kinds are sent."""
     made, left = [], 0.0
     for kind, count in zip(KINDS, point.kinds, strict=True):
         if count:

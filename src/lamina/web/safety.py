@@ -1,6 +1,6 @@
 """Access to the page: the token of the link, the cookie it becomes, the secret of a change, Host, Origin, and response headers.
 
-Threats and what stands against each of them:
+Threats, and the measure against each of them:
 - another program or site that guesses the address: without the cookie, nothing is served (401)
 - a site whose name resolves to 127.0.0.1: the Host must be this server (403)
 - a site that sends requests from its own pages: the Origin must be this server (403), and the cookie is SameSite=Strict

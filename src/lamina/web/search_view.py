@@ -29,7 +29,7 @@ RESULTS = 30
 SHOWN_CHARS, BEFORE_CHARS = 320, 120
 # Characters of a query; a longer one is a document, and the address would not hold it.
 MOST_QUERY = 2_000
-# Signs of markdown that would stand between the words of a result.
+# Markdown signs that would separate the words of a result.
 MARKUP = re.compile(r"\*\*|`+|(?<!\S)#{1,6}(?=\s)")
 
 

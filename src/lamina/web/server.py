@@ -32,7 +32,7 @@ from .words import words_for
 
 # New objects between two collections. A session that is shown holds many records without cycles, and each full collection walks over them.
 COLLECT_AFTER = 20_000
-# Seconds between two looks whether the server was told to stop.
+# Seconds between two checks whether the server should stop.
 TICK = 0.5
 STATIC = Path(__file__).parent / "static"
 # Each has `routes(site)`. The first view of the page loads only the modules of FIRST. The order decides which route answers an address
@@ -132,7 +132,7 @@ def serve(
 
 
 class QuietServer(uvicorn.Server):
-    """Looks twice a second whether to stop, instead of ten times: a page that nobody uses costs no CPU."""
+    """Checks twice a second whether to stop, instead of ten times, so an idle page costs no CPU."""
 
     async def main_loop(self) -> None:
         while not self.should_exit:

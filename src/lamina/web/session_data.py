@@ -226,7 +226,7 @@ def _texts(record: Message) -> Iterator[str]:
 
 
 def raw_record(path: str, uuid: str) -> dict[str, Any] | None:
-    """Return a record as it stands in the file."""
+    """Return a record as it is in the file."""
     needle = f'"{uuid}"'.encode()
     for _, line in raw_lines(Path(path), 0, Health()):
         if needle in line and (row := decode_object(line)) is not None and uuid in (row.get("uuid"), row.get("id")):

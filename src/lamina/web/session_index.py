@@ -1,6 +1,6 @@
 """The list of all sessions for the page: brought up to date in one thread, so that no view waits for a home that is read the first time.
 
-Invariants: `current` answers within WAIT seconds with what is known so far; nothing runs while nobody asks; reading files waits while a
+Invariants: `current` answers within WAIT seconds with what is known so far; nothing runs without a request; reading files waits while a
 view is made (`held`). When the page is read-only, the index lives in memory and no file is written.
 """
 

@@ -164,7 +164,7 @@ def _chart_words(words: Words, opened: OpenSession) -> dict[str, Any]:
 
 
 def _gone(words: Words) -> Html:
-    """The line that is shown once the file is gone: what was read stays."""
+    """Return the line shown once the file is removed; what was read stays on the page."""
     back = tag("a", {"href": "/sessions"}, words("frame.back"))
     return tag("p", {"class": "notice", "id": "gone", "hidden": True}, words("session.gone"), " ", back)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lamina.core.fence import TAGS
 from lamina.core.reach import Reach
-from lamina.layers.l1_results.preview import Head, cut, cut_to_page, head_of, parts_of, persisted, rest_of
+from lamina.layers.l1_results.preview import ResultHead, cut, cut_to_page, head_of, parts_of, persisted, rest_of
 
 READ = rest_of("a", Reach(read=True))
 
@@ -93,7 +93,7 @@ def test_a_character_cut_in_two_by_the_reading_is_no_binary_data(most: int) -> N
     data = "é€𝄞".encode() * 4
     for end in range(4, len(data)):
         assert not head_of(data[:end], most, whole=False).binary or end < most * 4
-    assert head_of("é€𝄞".encode() * 4, most, whole=True) == Head(("é€𝄞" * 4)[: most + 1], binary=False)
+    assert head_of("é€𝄞".encode() * 4, most, whole=True) == ResultHead(("é€𝄞" * 4)[: most + 1], binary=False)
 
 
 def test_what_is_cut_says_so_and_why() -> None:

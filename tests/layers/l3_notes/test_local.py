@@ -20,7 +20,7 @@ from lamina.fork.handover import PLACEHOLDER
 from lamina.layers.l2_micro.registry import marker
 from lamina.layers.l3_notes.offline import answer
 from lamina.layers.l3_notes.sections import Notes, merged, read_notes, render, sizes
-from lamina.layers.l3_notes.template import How, Limits, between_tags, directive, own_template, seen, texts_in_force
+from lamina.layers.l3_notes.template import How, NotesLimits, between_tags, directive, own_template, seen, texts_in_force
 
 from .working import EDIT, letters, with_bodies
 
@@ -60,21 +60,21 @@ TALK = [
 ]
 
 
-def request(messages: list[Wire], notes: Notes | None = None, how: How = "sections", limits: Limits | None = None) -> Wire:
+def request(messages: list[Wire], notes: Notes | None = None, how: How = "sections", limits: NotesLimits | None = None) -> Wire:
     asked = directive(
         texts_in_force(None, None),
         notes or own_template().notes,
         PATH,
         how,
         size=letters,
-        limits=limits or Limits(2_000, 12_000),
+        limits=limits or NotesLimits(2_000, 12_000),
     )
     return {"model": "m", "tools": [EDIT], "messages": [*messages, user(tagged(asked, "notes"))]}
 
 
-def written(messages: list[Wire], notes: Notes | None = None, limits: Limits | None = None) -> Notes:
+def written(messages: list[Wire], notes: Notes | None = None, limits: NotesLimits | None = None) -> Notes:
     """The notes behind an answer that names the sections that change."""
-    limits, notes, texts = limits or Limits(2_000, 12_000), notes or own_template().notes, texts_in_force(None, None)
+    limits, notes, texts = limits or NotesLimits(2_000, 12_000), notes or own_template().notes, texts_in_force(None, None)
     (block,) = answer(request(messages, notes, limits=limits))
     said = between_tags(block["text"])
     if not said:
@@ -135,7 +135,7 @@ def test_sections_it_does_not_know_stay_as_they_are() -> None:
 @pytest.mark.spec("N2")
 def test_a_full_section_loses_its_oldest_lines_but_the_task_keeps_its_first() -> None:
     many = [part for number in range(60) for part in (user(f"Step {number}: {'x' * 100}"), assistant("Yes."))]
-    notes = written([user("The task."), assistant("Yes."), *many], limits=Limits(200, 1_200))
+    notes = written([user("The task."), assistant("Yes."), *many], limits=NotesLimits(200, 1_200))
     task = section(notes, "Task specification").split("\n")
     assert task[0] == "- The task."
     assert task[-1].startswith("- Step 59:")

@@ -22,7 +22,7 @@ from lamina.layers.l3_notes.sections import (
     render,
     shown,
 )
-from lamina.layers.l3_notes.template import Limits, directive, own_template, texts_in_force
+from lamina.layers.l3_notes.template import NotesLimits, directive, own_template, texts_in_force
 from lamina.layers.l3_notes.update import Updated
 
 from .working import answer, letters, order, updated
@@ -77,7 +77,7 @@ def test_what_says_how_things_stand_what_is_short_and_what_holds_code_is_shown_w
 @pytest.mark.spec("N2")
 def test_a_section_that_is_to_be_shortened_is_shown_whole() -> None:
     said = directive(
-        texts_in_force(None, None), notes_with(worklog=LONG), "/n.md", "sections", size=letters, limits=Limits(100, 12_000)
+        texts_in_force(None, None), notes_with(worklog=LONG), "/n.md", "sections", size=letters, limits=NotesLimits(100, 12_000)
     )
     assert "- step 1 was taken" in said
     assert "- Worklog: about" in said
@@ -86,7 +86,7 @@ def test_a_section_that_is_to_be_shortened_is_shown_whole() -> None:
 @pytest.mark.spec("N5")
 def test_a_prompt_of_the_users_own_is_given_the_notes_whole() -> None:
     texts = texts_in_force(None, "Mine: {{currentNotes}}")
-    said = directive(texts, notes_with(worklog=LONG), "/n.md", "sections", size=letters, limits=Limits(2_000, 12_000))
+    said = directive(texts, notes_with(worklog=LONG), "/n.md", "sections", size=letters, limits=NotesLimits(2_000, 12_000))
     assert "- step 1 was taken" in said
 
 

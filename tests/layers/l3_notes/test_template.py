@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from lamina.layers.l3_notes.sections import Misfit, read_notes
-from lamina.layers.l3_notes.template import Limits, between_tags, directive, fill, own_template, texts_in_force
+from lamina.layers.l3_notes.template import NotesLimits, between_tags, directive, fill, own_template, texts_in_force
 
 from .test_sections import letters, notes
 
-LIMITS = Limits(section=2_000, total=12_000)
+LIMITS = NotesLimits(section=2_000, total=12_000)
 OURS = texts_in_force(None, None)
 
 
@@ -18,7 +18,7 @@ def asked(prompt: str | None = None, body: str = "", how: str = "sections", **mo
     current = own_template().notes
     current = current._replace(sections=(current.sections[0]._replace(body=body), *current.sections[1:]))
     limits = more.get("limits", LIMITS)
-    assert isinstance(limits, Limits)
+    assert isinstance(limits, NotesLimits)
     return directive(texts, current, "/s/summary.md", "edit" if how == "edit" else "sections", size=letters, limits=limits)
 
 

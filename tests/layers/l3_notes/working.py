@@ -15,7 +15,7 @@ from lamina.fork.fork import directive_in
 from lamina.fork.handover import Handover, chain_of
 from lamina.layers.l3_notes.plan import Cursor
 from lamina.layers.l3_notes.sections import Notes
-from lamina.layers.l3_notes.template import How, Limits, own_template
+from lamina.layers.l3_notes.template import How, NotesLimits, own_template
 from lamina.layers.l3_notes.update import Draft, NotesOrder, UpdateOutcome, begin, finish, rewrite
 from lamina.tools.edit import SCHEMA
 from lamina.tools.tool import Context
@@ -57,7 +57,7 @@ def handed(*messages: Wire) -> Handover:
 
 def order(directory: Path, how: How = "sections", home: Path | None = None) -> NotesOrder:
     path = directory / "session-memory" / "summary.md"
-    return NotesOrder(path=path, home=home, how=how, limits=Limits(2_000, 12_000), cursor=CURSOR)
+    return NotesOrder(path=path, home=home, how=how, limits=NotesLimits(2_000, 12_000), cursor=CURSOR)
 
 
 def answer(*content: Wire | str, stop: str | None = None) -> Reply:

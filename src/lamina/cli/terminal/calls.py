@@ -18,7 +18,7 @@ from .screen import Style
 
 # Lines of a change shown on each side.
 MOST_CHANGED = 30
-# Lines of a command shown; nobody reads more, and the rest is counted.
+# Number of lines of a command that are shown; the rest is counted.
 MOST_COMMAND = 200
 LONGEST = 2_000
 TITLE = 300

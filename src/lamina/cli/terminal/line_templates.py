@@ -33,7 +33,7 @@ LINES: dict[str, str] = {
     "The dream failed while changing memories ({why}). The next session restores them, or run `lamina dream --kill` to do it now.": (
         "整理在改动记忆时失败（{why}）。下次会话会恢复它们，或现在运行 `lamina dream --kill`。"
     ),
-    "The session notes could not be updated {n} times in a row, so there are no more updates until the next compaction, which is made with a summary instead.": (  # noqa: E501
+    "Updating the session notes failed ({n} failure[s] in a row), so updates stop until the next compaction, which is made with a summary instead.": (  # noqa: E501
         "会话笔记连续 {n} 次未能更新，在下次压缩之前不再更新；那次压缩改用摘要。"
     ),
     "The provider ignored the requested cache edits. From now on, old tool results are cleared by size.": (

@@ -38,7 +38,7 @@ class Source(Protocol):
     def read(self, start: int = 0) -> Iterator[Record]: ...
 
 
-class Head(NamedTuple):
+class TranscriptHead(NamedTuple):
     """The part of a transcript before the cut."""
 
     cut: int  # its size in bytes, and the offset where the loaded part starts
@@ -47,13 +47,13 @@ class Head(NamedTuple):
     near: tuple[Record, ...]  # the records right before the cut
 
 
-def read_head(source: Source) -> Head:
+def read_head(source: Source) -> TranscriptHead:
     """Cut the transcript and read what must be known of the part before the cut."""
     cut = find_cut(source.lines_back())
     first = _first_message(source.read(0))
     before = dropwhile(lambda line: line[0] >= cut, source.lines_back())
     near, state = _before_cut(before, cut)
-    return Head(cut, state, first, near)
+    return TranscriptHead(cut, state, first, near)
 
 
 def find_cut(lines: Iterable[tuple[int, bytes]]) -> int:

@@ -17,7 +17,7 @@ from .jsonl import Health, decode_object, objects_in, raw_lines_back, read_raw
 _SPOKEN = re.compile(rb'"(?:message|attachment)"\s*:\s*\{')
 _UUID = re.compile(rb'"uuid"\s*:\s*"([^"]+)"')
 _PARENT = re.compile(rb'"parentUuid"\s*:\s*"([^"]+)"')
-# The newest answer stands within a few turns of the end.
+# The newest answer is within a few turns of the end.
 MAX_LINES_BACK = 2_000
 
 
@@ -67,7 +67,7 @@ def read_live_lines(source: Path, start: int, health: Health, *, end: int | None
 
 
 def last_model(source: Path) -> str | None:
-    """Return the model of the newest answer near the end of a transcript; None where none stands there."""
+    """Return the model of the newest answer near the end of a transcript; None if there is no answer."""
     for _, line in islice(raw_lines_back(source), MAX_LINES_BACK):
         message = (decode_object(line) or {}).get("message") if b'"model"' in line else None
         model = message.get("model") if isinstance(message, dict) and message.get("role") == "assistant" else None

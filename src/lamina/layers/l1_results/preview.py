@@ -37,14 +37,14 @@ _HEAD_TOP, _HEAD_BOTTOM = 2, 3
 _LONGEST_REASON = 300
 
 
-class Head(msgspec.Struct, frozen=True):
+class ResultHead(msgspec.Struct, frozen=True):
     """The beginning of a result, and whether the result is binary."""
 
     text: str
     binary: bool
 
 
-def head_of(data: bytes, most: int, *, whole: bool) -> Head:
+def head_of(data: bytes, most: int, *, whole: bool) -> ResultHead:
     """Decode the first `most` characters of `data`. `whole` means that `data` is the complete result, not just its beginning."""
     start = data[: most * _BYTES_PER_CHARACTER + _BYTES_PER_CHARACTER]
     # A character split at the end of `start` does not make the result binary.
@@ -52,12 +52,12 @@ def head_of(data: bytes, most: int, *, whole: bool) -> Head:
     try:
         text = decoder.decode(start, final=whole and len(start) == len(data))
     except UnicodeDecodeError:
-        return Head(start.decode("utf-8", "replace")[: most + 1], binary=True)
-    return Head(text[: most + 1], binary="\0" in text)
+        return ResultHead(start.decode("utf-8", "replace")[: most + 1], binary=True)
+    return ResultHead(text[: most + 1], binary="\0" in text)
 
 
 def line_end(text: str, most: int) -> str:
-    """Return the first `most` characters, cut back to the last line end if that lies in their second half."""
+    """Return the first `most` characters, cut back to the last line end if that is in their second half."""
     if len(text) <= most:
         return text
     end = text.rfind("\n", 0, most + 1)
@@ -71,7 +71,7 @@ def rest_of(call: str, reach: Reach) -> str:
     return f"{EXPAND} with node={call} shows the rest, page by page.\n" if reach.expand else ""
 
 
-def persisted(head: Head, *, most: int, size: int, path: str, rest: str, most_bytes: int | None = None) -> str:
+def persisted(head: ResultHead, *, most: int, size: int, path: str, rest: str, most_bytes: int | None = None) -> str:
     """Return the preview with the size and path of the whole result. `most_bytes` limits it further in a small window, and `rest`
     tells how to see the rest."""
     fitting = head.text if most_bytes is None else head.text.encode()[:most_bytes].decode("utf-8", "ignore")
@@ -88,7 +88,7 @@ def persisted(head: Head, *, most: int, size: int, path: str, rest: str, most_by
     )
 
 
-def once_preview(head: Head, *, most: int, size: int, path: str, rest: str, most_bytes: int) -> str:
+def once_preview(head: ResultHead, *, most: int, size: int, path: str, rest: str, most_bytes: int) -> str:
     """Return the text that replaces a result after it was shown once. The arguments are those of `persisted`."""
     fitting = head.text.encode()[:most_bytes].decode("utf-8", "ignore")
     beginning = line_end(head.text, min(most, len(fitting)))

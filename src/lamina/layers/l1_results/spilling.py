@@ -39,7 +39,7 @@ class PreviewRoom(msgspec.Struct, frozen=True):
     bytes: int
     reach: Reach
     once: bool = False  # the result is shown once before its preview replaces it
-    named: Callable[[str], str] = str  # how the model is told a path
+    named: Callable[[str], str] = str  # how a path is shown to the model
 
 
 class SpilledResult(msgspec.Struct, frozen=True):

@@ -24,12 +24,13 @@ from ...core.blocks import ToolUse, text
 from ...core.effects import drive
 from ...core.errors import Aborted
 from ...core.records import Boundary
+from ...core.wording import counted
 from ...fork.background import JobResult
 from ...fork.handover import PrefixChanged
 from ...providers.models import known
 from .plan import Cursor, FailedUpdates, due, lowered, still_failed
 from .sections import Size
-from .template import How, Limits
+from .template import How, NotesLimits
 from .update import (
     Draft,
     NotesOrder,
@@ -47,7 +48,7 @@ from .update import (
 # The name of the background job. Only one job of a name runs at a time, so updates never overlap (N4).
 NAME = "notes"
 STOPPED = (
-    "The session notes could not be updated {times} times in a row, so there are no more updates until the next compaction, "
+    "Updating the session notes failed ({tries} in a row), so updates stop until the next compaction, "
     "which is made with a summary instead. Last reason: {why}."
 )
 # An answer may contain all notes, with this many sections over their limit.
@@ -183,8 +184,8 @@ def _how(c: Conversation) -> How:
     return "edit" if runs_our_edit and any(tool.get("name") == "Edit" for tool in c.prompt.tools) else "sections"
 
 
-def limits_of(c: Conversation) -> Limits:
-    return Limits(c.limits.scaled(c.policy.notes.section_tokens), c.limits.scaled(c.policy.notes.total_tokens))
+def limits_of(c: Conversation) -> NotesLimits:
+    return NotesLimits(c.limits.scaled(c.policy.notes.section_tokens), c.limits.scaled(c.policy.notes.total_tokens))
 
 
 def _max_tokens(c: Conversation) -> int:
@@ -217,7 +218,7 @@ def _take(c: Conversation, one: JobResult) -> None:
             state.failed = FailedUpdates(before.times + 1, c.count.tokens, boundary)
             c.record_event("notes_failed", {"why": value.why, "times": state.failed.times})
             if state.failed.times == c.policy.notes.breaker:
-                c.notify(STOPPED.format(times=state.failed.times, why=value.why.rstrip(".")))
+                c.notify(STOPPED.format(tries=counted(state.failed.times, "failure"), why=value.why.rstrip(".")))
         case _:
             assert_never(value)
     c.notify_once(*value.remarks)

@@ -30,7 +30,7 @@ _ITALIC = re.compile(r"_[^_\s].*_|\*[^*\s].*\*")
 LARGEST = 3
 
 
-class Head(NamedTuple):
+class SectionHead(NamedTuple):
     """The fixed part of a section."""
 
     line: str
@@ -42,7 +42,7 @@ class Head(NamedTuple):
 
 
 class Section(NamedTuple):
-    head: Head
+    head: SectionHead
     body: str
 
 
@@ -75,7 +75,7 @@ class Template(NamedTuple):
     notes: Notes  # with the bodies of a new file, usually empty
 
     @property
-    def heads(self) -> tuple[Head, ...]:
+    def heads(self) -> tuple[SectionHead, ...]:
         return tuple(section.head for section in self.notes.sections)
 
     @property
@@ -91,7 +91,7 @@ def read_template(text: str) -> Template | Misfit:
     described = []
     for line, rest in parts:
         italic = rest[0].strip() if rest and is_italic(rest[0].strip()) else ""
-        described.append(Section(Head(line, italic), body_of(rest[1:] if italic else rest)))
+        described.append(Section(SectionHead(line, italic), body_of(rest[1:] if italic else rest)))
     return Template(Notes(tuple(described), preamble))
 
 
@@ -250,7 +250,7 @@ def says_left_out(line: str) -> bool:
     return _LEFT_OUT.fullmatch(line.strip()) is not None
 
 
-def _is_long(head: Head, body: str, size: Size) -> bool:
+def _is_long(head: SectionHead, body: str, size: Size) -> bool:
     # Cutting a code block in two would turn the headings after it into code.
     plain = "```" not in body and "~~~" not in body
     return head.name.casefold() in COLLECTING and plain and size(body) > WHOLE_TOKENS
@@ -287,7 +287,7 @@ def merged(text: str, notes: Notes, template: Template, hidden: Mapping[str, int
     )
 
 
-def _described(head: Head, rest: list[str]) -> str | None:
+def _described(head: SectionHead, rest: list[str]) -> str | None:
     """Return the body of a section in an answer, or None if its description was changed. Leaving the description out is fine."""
     first = next((line.strip() for line in rest if line.strip()), "")
     if head.description and first == head.description:

@@ -48,7 +48,7 @@ def texts_in_force(template: str | None, prompt: str | None) -> Texts:
     return Texts(read, (prompt or "").strip() or prompt_text(__file__, "update"), remarks)
 
 
-class Limits(NamedTuple):
+class NotesLimits(NamedTuple):
     """The maximum size of the notes in tokens, scaled to the window."""
 
     section: int
@@ -56,7 +56,7 @@ class Limits(NamedTuple):
 
 
 def directive(
-    texts: Texts, notes: Notes, path: str, how: How, *, size: Size, limits: Limits, failures: tuple[str, ...] = ()
+    texts: Texts, notes: Notes, path: str, how: How, *, size: Size, limits: NotesLimits, failures: tuple[str, ...] = ()
 ) -> str:
     """Return the directive for the fork: the prompt, then the rules that apply to any prompt, then the failures of the last
     answer."""
@@ -86,7 +86,7 @@ def fill(prompt: str, notes: str, path: str) -> str:
     return _NAME.sub(lambda found: values[found[1]], prompt)
 
 
-def _sizes(found: Sizes, limits: Limits) -> str:
+def _sizes(found: Sizes, limits: NotesLimits) -> str:
     answers = prompt_sections(__file__, "answers")
     size = answers["size"].format(total=f"{limits.total:,}", section=f"{limits.section:,}", now=f"{found.total:,}")
     if not found.long:

@@ -37,7 +37,7 @@ from ...tools.edit import SCHEMA, EditRefusal, plan_edit
 from ...tools.tool import Builtin, Context, Tool, ToolOutput, failure
 from .plan import Cursor
 from .sections import Misfit, Notes, Size, Template, is_fresh, merged, read_notes, render, sizes
-from .template import How, Limits, Texts, between_tags, directive, seen, texts_in_force
+from .template import How, NotesLimits, Texts, between_tags, directive, seen, texts_in_force
 
 DIRECTORY = "session-memory"
 NAME = "summary.md"
@@ -156,7 +156,7 @@ class NotesOrder(msgspec.Struct, frozen=True, kw_only=True):
     path: Path
     home: Path | None
     how: How
-    limits: Limits
+    limits: NotesLimits
     cursor: Cursor  # recorded if the update succeeds
     max_tokens: int | None = None
 
@@ -250,7 +250,7 @@ def rewrite(order: NotesOrder, begun: Begun, handover: Handover, draft: Draft, s
     return _checked(new, begun, size, order.limits, outcomes)
 
 
-def _with_sections(answer: str, before: str, begun: Begun, size: Size, limits: Limits) -> Notes | Misfit:
+def _with_sections(answer: str, before: str, begun: Begun, size: Size, limits: NotesLimits) -> Notes | Misfit:
     """Put the sections of an answer into the notes it was shown. An empty answer means that the notes are up to date."""
     texts = begun.texts
     notes = read_notes(before, texts.template)
@@ -292,7 +292,7 @@ def _why_no_notes(outcome: ForkOutcome) -> str:
 
 
 def _checked(
-    read: Notes | Misfit, begun: Begun, size: Size, limits: Limits, outcomes: tuple[ForkOutcome, ...]
+    read: Notes | Misfit, begun: Begun, size: Size, limits: NotesLimits, outcomes: tuple[ForkOutcome, ...]
 ) -> Rewritten | NotUpdated:
     if isinstance(read, Misfit):
         return NotUpdated(read.why, outcomes)

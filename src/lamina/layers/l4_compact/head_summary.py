@@ -14,7 +14,7 @@ from ...core.log import BY_RESUME, Log, checkpoint_state, seeded
 from ...core.policy import CompactPolicy
 from ...core.receipts import Told, write_receipt
 from ...core.records import Boundary, Checkpoint, Message, Preserved, Record, new_id
-from ...disk.transcripts.oversized import Head
+from ...disk.transcripts.oversized import TranscriptHead
 from .offline import mechanical
 
 # A rough count is enough here: the next request counts the conversation again.
@@ -27,7 +27,7 @@ CUT = (
 )
 
 
-def fold_head(log: Log, head: Head, *, start: int, transcript: str, cwd: str, time: str) -> list[Record]:
+def fold_head(log: Log, head: TranscriptHead, *, start: int, transcript: str, cwd: str, time: str) -> list[Record]:
     """Return the records that replace the head. `log` holds the loaded part, which begins at the offset `start`."""
     boundary, summary = new_id(), new_id()
     order = [item.uuid for item in log.view.items]
@@ -42,7 +42,7 @@ def fold_head(log: Log, head: Head, *, start: int, transcript: str, cwd: str, ti
     ]
 
 
-def _words(head: Head, way: WayBack, cwd: str) -> str:
+def _words(head: TranscriptHead, way: WayBack, cwd: str) -> str:
     items = Log.load(lambda: head.near, lambda: seeded(head.state)).view.items
     said = said_in(items)
     if head.first is not None and all(item.uuid != head.first.uuid for item in items):

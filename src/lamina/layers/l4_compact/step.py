@@ -293,7 +293,7 @@ def _applied(
     needed: bool,
 ) -> Compacted:
     """Commit the model's summary. If there is none, or it saves nothing, rules make one, provided that room is needed: a compaction
-    that somebody asked for below the threshold rather leaves the conversation as it is."""
+    requested below the threshold leaves the conversation as it is."""
     if isinstance(asked, SummaryMade):
         done = apply_summary(c, items, made, asked, "rules" if asked.mechanical else how, wanted)
     else:

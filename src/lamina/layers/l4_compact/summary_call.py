@@ -33,7 +33,7 @@ PURPOSE = "summary"
 NO_USAGE = Usage()
 # The reserve is at most a quarter of the window (T5), which is a third of the effective window.
 RESERVE_PART = 3
-# Seconds to wait for the server in one compaction. The rules need no server, so nobody waits longer for a better summary.
+# Seconds to wait for the server in one compaction. The rules need no server, so the user does not wait longer for a better summary.
 PATIENCE = 10.0
 TOO_LONG = "the conversation is too long for the call that would write it"
 

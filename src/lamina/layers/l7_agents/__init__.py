@@ -2,7 +2,7 @@
 
 Decides  which agent types exist, what a call of Agent or SendMessage asks for, which tools a subagent gets, what its parent reads
          of its work, how a message is shown in a conversation, which words describe what an agent is doing, and
-         what a member of a team is told (team.py)
+         the instructions of a team member (team.py)
 Does     queues messages within a process (messages.py), sends them over sockets (sockets.py), takes them from a mailbox (step.py);
          `agent/` runs the agents themselves
 Costs    a fork: its directive and its answer, the rest comes from the prompt cache; a subagent: its own conversation; a message: only

@@ -1,6 +1,6 @@
 """Texts about agents: for the parent's model when an agent starts, when its report arrives, and after a compaction. Pure.
 
-A report is another model's text, so it is data: it stands between tags that it cannot close.
+A report is another model's text, so it is data: it is enclosed in tags that it cannot close.
 """
 
 from __future__ import annotations

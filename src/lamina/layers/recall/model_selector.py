@@ -38,7 +38,7 @@ class ModelSelection(NamedTuple):
     message: str
     choice: RecallChoice
     reply: Reply | None
-    refused: str = ""  # a model that the server does not have, and that nobody chose
+    refused: str = ""  # a model that the server does not have and that was not chosen explicitly
 
 
 def begin(c: Conversation, state: RecallState, asked: RecallQuestion, seen: SeenMemories) -> bool:

@@ -27,7 +27,7 @@ from .finding import Finding, Fix
 
 # Ten thousand memories of twice the usual length; searching them for secrets takes some seconds.
 MOST_BYTES = 24 << 20
-# The other checks take about a second for this many; nobody keeps more.
+# The other checks take about a second for this many, which is more than anyone keeps.
 MOST_TOPICS = 20_000
 _SKIPPED = ("logs", TEAM)
 

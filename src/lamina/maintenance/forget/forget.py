@@ -36,7 +36,7 @@ from ...sources.memories import SourceMemory
 from ...sources.places import NAMES
 from ...sources.sessions import SourceSession
 from ..kept_files import FORGET, KeptFiles, MemoryRoot, SessionFiles, regular_files, session_kind, unlisted_directories, windows
-from .memories import FileChange, MemoryChanges, changes, copied_lines
+from .memories import ForgetChange, MemoryChanges, changes, copied_lines
 from .subject import Subject
 from .transcripts import SpillDigest, redact_file, redact_transcript, spill_digests
 
@@ -59,7 +59,7 @@ class ForgottenFile(msgspec.Struct, frozen=True):
 
 
 class LeftFile(msgspec.Struct, frozen=True):
-    """A file that could not be cleaned or still contains the subject, and why. If not `in_scope`, nobody asked to clean it."""
+    """A file that could not be cleaned or still contains the subject, and why. If not `in_scope`, cleaning it was not requested."""
 
     path: str
     why: str
@@ -132,7 +132,7 @@ class _Removal:
     def _note(self, path: Path, kind: str, action: Literal["removed", "rewritten"], places: int) -> None:
         self.report.done.append(ForgottenFile(str(path), kind, action, places))
 
-    def _apply(self, change: FileChange, *, shared: bool = False) -> None:
+    def _apply(self, change: ForgetChange, *, shared: bool = False) -> None:
         if change.kind in REBUILT:
             self.remove_copy(change.path)
             return
@@ -179,7 +179,7 @@ class _Removal:
                 self._clean_files(session)
 
     def _clean_files(self, session: SessionFiles) -> None:
-        changed, spills = list[FileChange](), dict[str, SpillDigest]()
+        changed, spills = list[ForgetChange](), dict[str, SpillDigest]()
         logs = [session.transcript] if session.transcript.is_file() else []
         for path in regular_files(session.directory):
             if path.suffix == ".jsonl":
@@ -196,13 +196,13 @@ class _Removal:
             for one in changed:
                 self._apply(one)
 
-    def _changes(self, path: Path, kind: str, spills: dict[str, SpillDigest]) -> Iterator[FileChange]:
+    def _changes(self, path: Path, kind: str, spills: dict[str, SpillDigest]) -> Iterator[ForgetChange]:
         """Yield the change to a file that is not a transcript, and record its new digest in `spills`."""
         data, before = _data(path), file_state(path)
         new = redact_file(path, data, self.subject)
         if new is not None and before is not None:
             spills |= spill_digests(data, new.value)
-            yield FileChange(path, kind, new.places, before, new.value)
+            yield ForgetChange(path, kind, new.places, before, new.value)
 
     def _clean_log(self, path: Path, kind: str, spills: dict[str, SpillDigest]) -> None:
         before = file_state(path)

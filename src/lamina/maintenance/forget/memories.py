@@ -34,7 +34,7 @@ MOST_BYTES = 64 << 20
 _MARKERS = "-*+> \t"
 
 
-class FileChange(NamedTuple):
+class ForgetChange(NamedTuple):
     """The change to one file. `new` is None if it is removed; `trash` counts the places in memories that were already removed."""
 
     path: Path
@@ -48,7 +48,7 @@ class FileChange(NamedTuple):
 class MemoryChanges(NamedTuple):
     """The changes in the order to make them, and the files that could not be read."""
 
-    files: list[FileChange]
+    files: list[ForgetChange]
     unread: dict[Path, DiskError | OSError]
 
 
@@ -60,8 +60,8 @@ class _MemoryText(NamedTuple):
     seen: FileState
     text: str
 
-    def changed(self, places: int, new: str | None) -> FileChange:
-        return FileChange(self.path, self.kind, places, self.seen, None if new is None else _bytes(new))
+    def changed(self, places: int, new: str | None) -> ForgetChange:
+        return ForgetChange(self.path, self.kind, places, self.seen, None if new is None else _bytes(new))
 
 
 def changes(root: MemoryRoot, subject: Subject) -> MemoryChanges:
@@ -141,7 +141,7 @@ def _is_gone(one: _MemoryText, subject: Subject) -> bool:
     return about(one.name, one.text, subject) or _cleaned_topic(one.text, subject) is None
 
 
-def _change(one: _MemoryText, subject: Subject, gone: set[str]) -> FileChange | None:
+def _change(one: _MemoryText, subject: Subject, gone: set[str]) -> ForgetChange | None:
     if one.name in gone:
         return one.changed(max(1, len(subject.spans(one.text))), None)
     if one.kind == "indexes":
@@ -202,7 +202,7 @@ def _json_line(line: str, subject: Subject) -> str:
 # The journal
 
 
-def _journal(segments: list[_MemoryText], subject: Subject, gone: set[str], there: set[str]) -> list[FileChange]:
+def _journal(segments: list[_MemoryText], subject: Subject, gone: set[str], there: set[str]) -> list[ForgetChange]:
     every = [line for one in segments for line in _decoded(one.text)]
     fates = _fates([line for line in every if isinstance(line, JournalLine)], subject, gone)
     found = []
@@ -215,7 +215,7 @@ def _journal(segments: list[_MemoryText], subject: Subject, gone: set[str], ther
             if new is not None:
                 kept.append(msgspec.json.encode(new) if isinstance(new, JournalLine) else _bytes(new))
         if places:
-            found.append(FileChange(one.path, one.kind, places, one.seen, b"".join(row + b"\n" for row in kept), trash))
+            found.append(ForgetChange(one.path, one.kind, places, one.seen, b"".join(row + b"\n" for row in kept), trash))
     return found
 
 

@@ -17,7 +17,7 @@ from ... import __version__
 from ...core.errors import DiskError, InputError, MissingExtra, UsageError
 from ...core.wording import counted
 from ...disk.home.agent_homes import agent_homes
-from .file_change import AgentReport, FileChange, change_files, read_file, remove_empty
+from .file_change import AgentReport, InstallChange, change_files, read_file, remove_empty
 from .hook_entries import read_object, with_entries, without_entries, write_object
 
 NAME = "claude-code"
@@ -47,7 +47,7 @@ def install(environ: Mapping[str, str], *, dry_run: bool = False) -> AgentReport
     top = folder(environ)
     _refuse_foreign(top)
     plans = {
-        PLUGIN: ("says what the plugin is", lambda _: write_object(_manifest())),
+        PLUGIN: ("describes the plugin", lambda _: write_object(_manifest())),
         HOOKS: ("recall, large results, compaction, extraction", lambda old: with_entries(old, hook_groups(), str(top / HOOKS))),
         SERVERS: ("the MCP server, which also answers hooks", lambda old: _with_server(old, str(top / SERVERS))),
     }
@@ -78,7 +78,7 @@ def uninstall(environ: Mapping[str, str], *, dry_run: bool = False) -> AgentRepo
     return AgentReport(NAME, changes, (*notes, *_spills(home)), dry_run)
 
 
-def _remove_folder(top: Path, changes: Iterable[FileChange], *, dry_run: bool) -> list[FileChange]:
+def _remove_folder(top: Path, changes: Iterable[InstallChange], *, dry_run: bool) -> list[InstallChange]:
     """Remove a folder, or what is empty in it; report the files that are not among the changes."""
     if not os.path.isdir(top):
         return []
@@ -86,8 +86,8 @@ def _remove_folder(top: Path, changes: Iterable[FileChange], *, dry_run: bool) -
     gone = {change.path for change in changes if change.action == "removed"}
     files = [str(file) for file in _files(top) if str(file) not in gone]
     remove_empty([Path(directory) for directory, _, _ in os.walk(top, topdown=False)], dry_run=dry_run)
-    kept = [FileChange(file, "kept", "yours") for file in files if file not in told]
-    return kept if files else [FileChange(str(top), "removed")]
+    kept = [InstallChange(file, "kept", "yours") for file in files if file not in told]
+    return kept if files else [InstallChange(str(top), "removed")]
 
 
 def state(environ: Mapping[str, str]) -> str:
@@ -121,7 +121,7 @@ def _refuse_foreign(top: Path) -> None:
         raise InputError(str(top), "is not a folder", "move it away, then try again")
     data = read_file(top / PLUGIN)
     if data is None and not os.path.lexists(top / "SKILL.md"):
-        return  # what lies there stayed after an uninstallation
+        return  # files that stayed after an uninstallation
     found = read_object(data, str(top / PLUGIN))
     author = found.get("author")
     if found.get("name") != "lamina" or not isinstance(author, dict) or author.get("name") != AUTHOR:

@@ -27,7 +27,7 @@ Action: TypeAlias = Literal["written", "unchanged", "removed", "kept"]
 Plan: TypeAlias = Callable[[bytes | None], bytes | None]
 
 
-class FileChange(NamedTuple):
+class InstallChange(NamedTuple):
     """A change of a file, done or planned by a dry run."""
 
     path: str
@@ -39,12 +39,14 @@ class AgentReport(NamedTuple):
     """The outcome of an installation or a removal. `notes` are sentences for the user."""
 
     agent: str
-    changes: tuple[FileChange, ...]
+    changes: tuple[InstallChange, ...]
     notes: tuple[str, ...] = ()
     dry_run: bool = False
 
 
-def change_files(plans: Mapping[Path, tuple[str, Plan]], *, dry_run: bool, environ: Mapping[str, str]) -> tuple[FileChange, ...]:
+def change_files(
+    plans: Mapping[Path, tuple[str, Plan]], *, dry_run: bool, environ: Mapping[str, str]
+) -> tuple[InstallChange, ...]:
     """Bring files to the planned contents, in this order. A file that is refused leaves all of them untouched."""
     planned = tuple(_change(path, plan, about, dry_run=True, environ=environ) for path, (about, plan) in plans.items())
     if dry_run:
@@ -52,14 +54,14 @@ def change_files(plans: Mapping[Path, tuple[str, Plan]], *, dry_run: bool, envir
     return tuple(_change(path, plan, about, dry_run=False, environ=environ) for path, (about, plan) in plans.items())
 
 
-def _change(path: Path, plan: Plan, about: str, *, dry_run: bool, environ: Mapping[str, str]) -> FileChange:
+def _change(path: Path, plan: Plan, about: str, *, dry_run: bool, environ: Mapping[str, str]) -> InstallChange:
     """Bring a file to the planned content, and report what was done."""
     roots = [str(home)] if (home := user_home(environ)) is not None else []
     for attempt in range(_ATTEMPTS):
         found = _current(path)
         new = plan(found.data if found is not None else None)
         if new == (found.data if found is not None else None):
-            return FileChange(str(path), "unchanged", about)
+            return InstallChange(str(path), "unchanged", about)
         try:
             if not dry_run:
                 _write(path, found, new, roots)
@@ -71,7 +73,7 @@ def _change(path: Path, plan: Plan, about: str, *, dry_run: bool, environ: Mappi
             if attempt == _ATTEMPTS - 1 or _current(path) == found:
                 raise
             continue
-        return FileChange(str(path), "removed" if new is None else "written", about)
+        return InstallChange(str(path), "removed" if new is None else "written", about)
     raise AssertionError("the last attempt returns or raises")
 
 

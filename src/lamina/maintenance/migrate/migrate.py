@@ -55,7 +55,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _OWN = frozenset({FILE_NAME, MEMORY})
 
 
-class Candidate(NamedTuple):
+class MovedProject(NamedTuple):
     known: KnownProject
     because: Literal["the same root commit", "the same directory under another name"]
 
@@ -67,7 +67,7 @@ def topics_in(directory: Path) -> int:
     return sum(not any(part.startswith(".") for part in path.relative_to(inner).parts) for path in named)
 
 
-def candidates(home: Path, project: Path, roots: tuple[str, ...]) -> list[Candidate]:
+def candidates(home: Path, project: Path, roots: tuple[str, ...]) -> list[MovedProject]:
     """Return the stored projects that may be this one before it moved; `roots` are its root commits."""
     here = directory_id(project)
     found = []
@@ -75,9 +75,9 @@ def candidates(home: Path, project: Path, roots: tuple[str, ...]) -> list[Candid
         assert known.identity is not None
         theirs = known.identity.roots or ()
         if set(roots) & set(theirs):
-            found.append(Candidate(known, "the same root commit"))
+            found.append(MovedProject(known, "the same root commit"))
         elif here is not None and here == known.identity.place and not (roots and theirs):
-            found.append(Candidate(known, "the same directory under another name"))
+            found.append(MovedProject(known, "the same directory under another name"))
     tops = {one.known.path for one in found}
     directories = {one.known.directory for one in found if tops.isdisjoint(one.known.path.parents)}
     kept = {path for path in directories if topics_in(path) or any(one.transcript.is_file() for one in session_files(path))}

@@ -23,7 +23,7 @@ def visible_texts(topic: Topic) -> list[str]:
     """Return everything a later conversation sees of a memory."""
     stem = topic.file.rsplit("/", 1)[-1].removesuffix(".md")
     fields = {key: value for key, value in topic.fields.items() if key != "evidence"}
-    # A path is evidence, whoever named it. Any other text in its place is not.
+    # A path is evidence, no matter who named it. Any other text in its place is not.
     odd = read_evidence(evidence_of(topic)).unreadable
     return [stem, topic.name, topic.description, topic.body, *strings_in(fields, keys=True), *odd]
 

@@ -15,7 +15,7 @@ MOST_CHARS = 2_000
 PARAGRAPH_CHARS = 400
 # A shorter quotation is a name or a term.
 QUOTED_WORDS = 5
-# Headers of a mail stand together: two of them within this many lines make a mail.
+# Headers of a mail are close together: two of them within this many lines make a mail.
 HEADER_LINES = 4
 
 _FENCE = re.compile(r"\s*(```+|~~~+)")
@@ -26,7 +26,7 @@ _HEADER = re.compile(
     r"|发件人|寄件者|收件人|主题|主旨|发送时间|日期|差出人|宛先|件名|送信日時|日時|보낸 ?사람|받는 ?사람|제목|날짜)\**\s*[:：]\s*\S",
     re.IGNORECASE,
 )
-# From such a line on, everything is somebody else's.
+# From such a line on, everything is by someone else.
 _FORWARDED = re.compile(
     r"\s*[-_=*]{2,}\s*(?:original|forwarded|ursprüngliche|weitergeleitete|message d'origine|mensaje"
     r"|begin|原始邮件|转发|轉寄|元のメッセージ|転送|원본|전달)"

@@ -188,7 +188,7 @@ def _rank(counts: Mapping[str, _Places], documents: _Documents, most: int) -> li
     return [Ranked(at, scores[at], _found(at, counts), having) for at in _best(scores, documents.files, most)]
 
 
-# A page that searches while somebody types asks for the same names with each letter.
+# A page that searches while the user types asks for the same names with each letter.
 @lru_cache(maxsize=16_384)
 def _name_terms(name: str) -> frozenset[str]:
     return frozenset(terms(name))

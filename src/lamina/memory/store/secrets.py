@@ -214,7 +214,7 @@ def extract_secrets(text: str) -> tuple[str, ...]:
 
 
 _REMOVED = re.compile(r"\[secret removed: [^\]\n]*\]")
-# What is said of a secret in passing: the word for it, and the words that carry no meaning.
+# Words around a secret that carry no meaning, and the words for it.
 _IN_PASSING = re.compile(
     rf"(?i){_WORDS}|\b(?:the|my|our|your|is|for|a|an|it|this|here|key|login|user|und|das|der|ist)\b|是|的|我们|は|です|の"
 )

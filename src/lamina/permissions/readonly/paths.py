@@ -41,7 +41,7 @@ class ReadableRoots:
         self.roots = tuple(os.path.realpath(root) for root in roots)
 
     def real(self, text: str, *, opens: bool) -> str:
-        """Resolve a path. Raises NotReadOnly if it lies outside, or if opening it could block or have an effect."""
+        """Resolve a path. Raises NotReadOnly if it is outside, or if opening it could block or have an effect."""
         if not text:
             raise NotReadOnly("A path is empty; name a file or a directory.")
         if text.startswith("//") or _URL.match(text):
@@ -61,7 +61,7 @@ class ReadableRoots:
             return False
 
     def entry(self, text: str) -> str:
-        """Return the path of a directory entry that must not be followed. Raises NotReadOnly if its directory lies outside."""
+        """Return the path of a directory entry that must not be followed. Raises NotReadOnly if its directory is outside."""
         above, name = os.path.split(text)
         return os.path.join(self.real(above or ".", opens=False), name)
 
@@ -97,7 +97,7 @@ def _step(path: str) -> tuple[str, str | None]:
 
 
 def within(path: str, root: str) -> bool:
-    """Tell whether `path` is `root` or lies below it. Both are resolved paths, compared by whole components."""
+    """Tell whether `path` is `root` or below it. Both are resolved paths, compared by whole components."""
     return path == root or path.startswith(root if root.endswith(os.sep) else root + os.sep)
 
 
@@ -110,7 +110,7 @@ def _is_plain(real: str) -> bool:
     return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
 
 
-# A directory with more entries takes long to list, and nobody reads a command line with more names.
+# A directory with more entries takes long to list, and no one reads a command line with more names.
 MAX_ENTRIES = 20_000
 MAX_MATCHES = 1_000
 

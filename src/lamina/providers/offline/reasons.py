@@ -25,7 +25,7 @@ _SEPARATOR = re.compile(
 _BRACKET = re.compile(r"^(?P<rule>[^(（]{6,})[(（](?P<why>[^()（）]{3,})[)）](?P<rest>[^()（）]*)$")
 
 
-class Candidate(NamedTuple):
+class ReasonCandidate(NamedTuple):
     rule: str
     why: str
     link: str  # how the two are joined; a way that the judge knows
@@ -58,16 +58,16 @@ def reason_beside(rule: str, beside: str, kind: str) -> tuple[str, float]:
     return beside, reason_margin(rule, beside, "sentence", kind)
 
 
-def candidates(text: str) -> Iterator[Candidate]:
+def candidates(text: str) -> Iterator[ReasonCandidate]:
     """Yield the divisions of a text that punctuation or "so" allows."""
     if (follows := consequence(text)) is not None:
-        yield Candidate(follows.rule, follows.why, "so")
+        yield ReasonCandidate(follows.rule, follows.why, "so")
     if (inside := _BRACKET.match(text)) is not None:
-        yield Candidate(f"{inside['rule'].strip()}{inside['rest']}", inside["why"], "bracket")
+        yield ReasonCandidate(f"{inside['rule'].strip()}{inside['rest']}", inside["why"], "bracket")
     separators = list(_SEPARATOR.finditer(text))
     for found in separators if len(separators) <= MOST_SEPARATORS else ():
         before, after = text[: found.start()], text[found.end() :]
         if min(len(before), len(after)) >= FEWEST_CHARS:
-            yield Candidate(before, after, found.lastgroup or "comma")
+            yield ReasonCandidate(before, after, found.lastgroup or "comma")
             if found.lastgroup != "sentence" and follows is None:
-                yield Candidate(after, before, "first")
+                yield ReasonCandidate(after, before, "first")

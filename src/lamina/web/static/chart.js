@@ -103,7 +103,7 @@
       pointer(make('rect', { class: 'hit', x: LEFT, y: 0, width: W, height: bottom }, svg));
       for (const [one, value] of [[scrub, at + 1], [begin, from + 1], [end, to]]) Object.assign(set(one, { min: 1, max: count() }), { value });
       range.hidden = count() <= MANY; scrub.style.top = bottom - 10 + 'px'; scrub.style.left = range.style.marginLeft = LEFT + 'px'; scrub.style.width = range.style.width = W + 'px';
-      /* Marks before one request stand side by side; marks that are near to another or to the edge are icons. */
+      /* Marks before one request are side by side; marks that are near to another or to the edge are icons. */
       for (const one of marks) one.button.hidden = !visible.includes(one);
       visible.forEach((one, n) => {
         const away = other => other ? Math.abs(x(other.at) - x(one.at)) : width, same = visible.slice(0, n).filter(other => other.at === one.at).length;
@@ -162,7 +162,7 @@
       axis(mode) { byTime = mode === 'time'; draw(); },
       highlight(name) { svg.classList.toggle('dim', name !== null); for (const node of svg.querySelectorAll('.area')) node.classList.toggle('on', node.dataset.area === name); },
       floor(name) { ground = name; draw(); },
-      /* New data: whoever looked at the end keeps looking at it. */
+      /* New data: a view of the end stays at the end. */
       update(fresh) { const all = to >= count(); data = fresh; findMarks(); zoom(from, all ? count() : to); select(at, true); },
       close() { document.removeEventListener('lamina:key', key); size.disconnect(); }
     };

@@ -140,7 +140,7 @@
   });
   addEventListener('popstate', () => { if (own()) location.reload(); else refresh().catch(failed); });
 
-  /* Keys. Letters are off in fields, and wherever somebody switched them off. */
+  /* Keys. Letters are off in fields, and wherever the user switched them off. */
   const dialog = byId('keys'), onOff = byId('keys-switch'), off = () => localStorage.getItem('lamina-keys') === 'off';
   const mark = () => onOff.setAttribute('aria-checked', !off());
   onOff.addEventListener('click', () => { localStorage.setItem('lamina-keys', off() ? 'on' : 'off'); mark(); tell(word(off() ? 'keys_off' : 'keys_on')); });
@@ -171,7 +171,7 @@
   /* The language is in a cookie now; an address that is copied leaves the reader theirs. */
   const here = new URL(location.href);
   if (here.searchParams.has('lang')) { here.searchParams.delete('lang'); history.replaceState({}, '', here); }
-  /* The card of the open memory, if the list stands beside it. */
+  /* The card of the open memory, if the list is beside it. */
   if (innerWidth > 900) document.querySelector('.card[aria-current]')?.scrollIntoView({ block: 'nearest' });
   if (byId('opening')) location.reload();
   listen();

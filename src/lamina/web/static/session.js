@@ -73,7 +73,7 @@
     const turn = /^#t(\d+)$/.exec(location.hash); if (turn) openTurn(turn[1]);
   }
 
-  /* A session that runs: the end stays in view for whoever looks at it; for others it waits below. */
+  /* A session that runs: a view of the end stays at the end; otherwise new content waits below. */
   let latest, followed, growing = false;
   async function grow() {
     if (growing) return;

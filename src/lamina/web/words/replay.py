@@ -101,7 +101,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "replay.dearest": ("Dearest first", "最贵在前"),
     "replay.order": ("Order", "排序"),
     "replay.only_first": (
-        "The first {shown} of {n} session is listed.|The first {shown} of {n} sessions are listed.",
+        "Listed {shown} of {n} session.|Listed the first {shown} of {n} sessions.",
         "共 {n} 个会话，列出前 {shown} 个。",
     ),
     "replay.no_sessions": ("No session matches. Change the filter.", "没有匹配的会话。请更改筛选条件。"),

@@ -1,7 +1,7 @@
 """The Chinese form of sentences that lower packages write in English: why a block is in a request, what a decision did, and the
 rows and remarks of a replay.
 
-Each pattern matches a whole sentence. A number, name or path in it is taken over; what stands in braces has a Chinese form of its own.
+Each pattern matches a whole sentence. Numbers, names and paths in it are kept; the part in braces has its own Chinese form.
 """
 
 from __future__ import annotations
@@ -154,11 +154,11 @@ PATTERNS = tuple(
 )
 
 WHOLE = {
-    "said": "消息",
+    "message": "消息",
     "answer": "回答",
     "thinking": "思考",
     "redacted_thinking": "加密的思考",
-    "put in": "补入",
+    "inserted": "补入",
     "tool": "工具",
     "system": "系统提示",
     "memory": "记忆",
