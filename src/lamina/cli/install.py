@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 AGENTS = ("claude-code", "codex")
 _agent = click.Choice(AGENTS)
-_dry_run = click.option("--dry-run", is_flag=True, help="Say what would be done, and change nothing.")
+_dry_run = click.option("--dry-run", is_flag=True, help="Show what would be done and change nothing.")
 WORDS = {"written": "write", "removed": "remove", "unchanged": "leave unchanged", "kept": "keep"}
 
 
@@ -30,7 +30,7 @@ WORDS = {"written": "write", "removed": "remove", "unchanged": "leave unchanged"
 def install_command(agent: str | None, listing: bool, dry_run: bool, as_json: bool) -> None:
     """Plug Lamina into AGENT (claude-code or codex): memory, recall and hooks.
 
-    Nothing of the agent's own configuration is lost: lamina uninstall gives back what was there. Run it again after an upgrade.
+    The agent's own configuration is kept, and lamina uninstall restores it. Run this again after an upgrade.
     """
     if listing:
         _list(as_json)
@@ -48,7 +48,7 @@ def install_command(agent: str | None, listing: bool, dry_run: bool, as_json: bo
 def uninstall_command(agent: str, dry_run: bool, as_json: bool) -> None:
     """Take Lamina out of AGENT (claude-code or codex). Memories and sessions stay.
 
-    Only Lamina's own entries and files are removed; what you added is kept and listed.
+    Only Lamina's own entries and files are removed. Your additions are kept and listed.
     """
     _report(_module(agent).uninstall(os.environ, dry_run=dry_run), as_json)
 

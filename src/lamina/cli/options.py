@@ -129,7 +129,7 @@ def model_author() -> ChangeReason | None:
 
 
 def only_for_user(run: Callable[..., Any]) -> Callable[..., Any]:
-    """Refuse a command that a model runs: it would approve of its own changes."""
+    """Refuse a command that a model runs, because it would approve its own changes."""
 
     @wraps(run)
     def command(*args: Any, **given: Any) -> Any:

@@ -261,7 +261,7 @@ def stop_command(name: str, member: str | None, as_json: bool) -> int:
 @click.option("-p", "--print", "prompt", metavar="PROMPT", help="Answer PROMPT and exit.")
 @click.option("--output-format", type=click.Choice(FORMATS), default="text", show_default=True, help="Output format of -p.")
 def join_command(name: str, member: str, prompt: str | None, output_format: str) -> int:
-    """Chat as MEMBER: with its session and its mailbox. Its process rests meanwhile, and goes on afterwards."""
+    """Chat as MEMBER: with its session and its mailbox. Its process pauses meanwhile and continues afterwards."""
     from .team_member import member_options
 
     home = need_home()

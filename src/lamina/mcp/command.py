@@ -18,7 +18,7 @@ from ..core.errors import MissingExtra
 @click.option("--http", is_flag=True, help="Serve over HTTP on 127.0.0.1 instead of standard input and output.")
 @click.option("--port", type=click.IntRange(1, 65_535), default=7_411, show_default=True, help="With --http: the port.")
 @click.option(
-    "--token", envvar="LAMINA_MCP_TOKEN", help="With --http: the token clients must send. Made and printed if not given."
+    "--token", envvar="LAMINA_MCP_TOKEN", help="With --http: the token clients must send. Default: a new one, which is printed."
 )
 @click.option(
     "--tools",

@@ -186,7 +186,7 @@ class Site:
 
 
 def stamp_of(path: str) -> FileStamp:
-    """Raises OSError if the file is gone."""
+    """Return the version of a file. Raises OSError if it does not exist."""
     found = os.stat(path)
     return FileStamp(found.st_size, found.st_mtime_ns, found.st_ino)
 

@@ -311,7 +311,7 @@ class Table:
     billing: Setting[Billing] = Setting(
         "list",
         one_of(*BILLINGS),
-        "How amounts are shown: in dollars at list price (list), or in tokens and shares if you pay a flat subscription (subscription).",
+        "Show amounts in dollars at list price (list), or in tokens and shares if you pay a flat subscription (subscription).",
         "V4",
         "trusted",
     )
