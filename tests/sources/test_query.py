@@ -10,7 +10,7 @@ import pytest
 import lamina
 from lamina.sources.query import NO_WORDS, query_words
 
-from .agents import CLAUDE, CODEX, PI, claude_answer, claude_user, said, write
+from .agents import CLAUDE, CODEX, PI, claude_answer, claude_user, codex_message, codex_rows, said, write
 from .conftest import Agents
 
 
@@ -61,6 +61,25 @@ def test_the_message_before_is_part_of_the_document(agents: Agents) -> None:
     rows = [claude_user(1, "How often is the zeppelin painted?", agents.project), *claude_answer(1, said("Every second spring."))]
     write(agents.claude, rows)
     assert [one.text for one in ask(agents, "zeppelin")] == ["How often is the zeppelin painted?", "Every second spring."]
+
+
+def test_an_answer_after_many_steps_is_found_by_its_question(agents: Agents) -> None:
+    steps = [row for number in range(2, 6) for row in claude_answer(number, said(f"Step {number} of the work."))]
+    rows = [claude_user(1, "How often is the zeppelin painted?", agents.project), *claude_answer(1, said("I will look."))]
+    write(agents.claude, [*rows, *steps, *claude_answer(6, said("Every second spring."))])
+    assert [one.text for one in ask(agents, "zeppelin")] == ["How often is the zeppelin painted?", "Every second spring."]
+    assert ask(agents, "zeppelin")[1].before == "How often is the zeppelin painted?"
+    assert [one.text for one in ask(agents, "zeppelin step 3")][:1] == ["Step 3 of the work."]
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_a_link_opens_the_right_one_of_two_sessions_with_the_same_id(agents: Agents, exact: bool) -> None:
+    twin = agents.codex.with_name(f"rollout-2026-04-02T08-00-00-{CLAUDE}.jsonl")
+    write(twin, [*codex_rows(agents.project, CLAUDE)[:4], codex_message("user", "The walrus sleeps.", 5)])
+    [found] = ask(agents, "walrus", exact=exact)
+    assert (found.session_id, found.link) == (CLAUDE, f"lamina sessions show {twin} --turn 1")
+    [found] = ask(agents, "lost messages", 1, exact=exact)
+    assert found.link == f"lamina sessions show {agents.claude} --turn 1"
 
 
 def test_a_text_in_several_sessions_appears_once(agents: Agents) -> None:

@@ -77,6 +77,15 @@ def test_every_agents_sessions_are_found_where_it_keeps_them(agents: Agents) -> 
     assert [found[name].messages for name in (CLAUDE, CODEX, PI)] == [5, 4, 6]
 
 
+def test_subagents_belong_to_the_session_of_their_own_agent(agents: Agents) -> None:
+    write(
+        agents.codex.with_name(f"rollout-{CLAUDE}.jsonl"),
+        [*codex_rows(agents.project, CLAUDE)[:4], codex_message("user", "x", 5)],
+    )
+    found = fold_subagents(sources.sessions(Settings(), agents.project))
+    assert {one.origin: len(one.subagents) for one in found if one.id == CLAUDE} == {"codex": 0, "claude-code": 1}
+
+
 @pytest.mark.spec("U3")
 def test_tokens_and_costs_are_counted_once(agents: Agents) -> None:
     found = {session.id: session for session in sources.sessions(Settings(), agents.project)}

@@ -44,7 +44,7 @@ def search_command(query: str, count: int, exact: bool, everywhere: bool, contex
 
 
 def to_json(found: SearchResult) -> dict[str, Any]:
-    return {name: getattr(found, name) for name in found.__struct_fields__} | {"link": found.link}
+    return {name: getattr(found, name) for name in found.__struct_fields__}
 
 
 def result_lines(number: int, found: SearchResult, words: list[str], *, context: bool) -> list[str]:

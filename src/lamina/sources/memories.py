@@ -64,8 +64,11 @@ def scan_memory(file: SourceFile, opened: BinaryIO, scan: Scan, turns: list[Turn
     """Add the memories of a file to the index, and return how much of it was read."""
     data = opened.read(MOST_BYTES)
     for number, found in enumerate(read_memories(file.origin, file.path, data, file.mtime_ns / 1e9)):
-        time = datetime.fromtimestamp(max(0.0, found.modified), UTC).isoformat(timespec="seconds")
         head = f"{found.name}\n{found.description}"
-        turns.append(Turn(number, "memory", time, shorten(f"{head}\n{found.body}"), head))
+        turns.append(Turn(number, "memory", iso_time(found.modified), shorten(f"{head}\n{found.body}"), head))
         scan.title, scan.prompt = scan.title or found.name, scan.prompt or found.description
     return len(data)
+
+
+def iso_time(modified: float) -> str:
+    return datetime.fromtimestamp(max(0.0, modified), UTC).isoformat(timespec="seconds")

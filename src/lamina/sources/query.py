@@ -9,7 +9,9 @@ and a sentence.
 from __future__ import annotations
 
 import os
+import shlex
 import sqlite3
+import sys
 from collections.abc import Collection, Iterator, Mapping
 from itertools import islice
 from typing import Literal, NamedTuple
@@ -25,10 +27,20 @@ from ..disk.settings_files import lamina_home
 from ..memory.store.scopes import project_root
 from ..memory.store.secrets import redact
 from .catalogue import Catalogue, IndexedFile, Tell, day_words, with_catalogue
-from .exact import around, search_exact
+from .exact import ExactMatch, around, search_exact
+from .memories import iso_time
 from .places import Origin
 from .scan import cut_words
-from .sessions import SourceSession, follow_memories, follow_sessions, memories, project_filter, session_of, sessions
+from .sessions import (
+    SourceSession,
+    follow_memories,
+    follow_sessions,
+    memories,
+    project_filter,
+    session_of,
+    sessions,
+    ways_to_open,
+)
 
 # The weights of the columns: the message itself, the one before it, and its day. Chosen on LoCoMo 1–5 with `bench/past_turns.py`.
 WEIGHTS = (1.0, 0.6, 1.0)
@@ -48,7 +60,10 @@ NO_WORDS = "The query has no words to rank by. Use other words, or --exact to se
 
 
 class SearchResult(msgspec.Struct, frozen=True):
-    """A memory or a message. For a message, `turn` and `session_id` say where it is, `before` and `after` what surrounds it."""
+    """A memory or a message. For a message, `turn` and `session_id` say where it is, `before` and `after` what surrounds it.
+
+    For an answer that was found by its question, `before` is the question.
+    """
 
     kind: Literal["memory", "turn"]
     origin: Origin
@@ -63,11 +78,7 @@ class SearchResult(msgspec.Struct, frozen=True):
     turn: int = 0
     before: str = ""
     after: str = ""
-
-    @property
-    def link(self) -> str:
-        """The command that opens it, or the file of a memory."""
-        return f"lamina sessions show {self.session_id} --turn {self.turn}" if self.kind == "turn" else self.path
+    link: str = ""  # the command that opens it, or the file of a memory
 
 
 class _Place(NamedTuple):
@@ -79,6 +90,7 @@ class _Place(NamedTuple):
     path: str
     title: str
     session_id: str
+    opens: str  # what `lamina sessions show` takes: the id, or the path where several files have that id
 
 
 class _Candidate(NamedTuple):
@@ -178,10 +190,11 @@ def _places(
     """Bring the index up to date, and return the files to search by their number in it."""
     found: dict[int, _Place] = {}
     inside = project_filter(cwd) if cwd is not None else None
-    for row in follow_sessions(catalogue, settings, environ, told, tell):
-        session = session_of(row)
+    listed = {row.id: session_of(row) for row in follow_sessions(catalogue, settings, environ, told, tell)}
+    opens = ways_to_open(listed.values())
+    for number, session in listed.items():
         if inside is None or inside(session):
-            found[row.id] = _Place("turn", session.origin, session.project, row.path, session.title, session.id)
+            found[number] = _session_place(session, opens[session.path])
     wanted = None if cwd is None else {slug(os.path.realpath(cwd)), slug(project_root(cwd)), ""}
     for row, place in follow_memories(catalogue, settings, environ, cwd, told):
         if wanted is None or place in wanted:
@@ -189,20 +202,57 @@ def _places(
     return found
 
 
+def _session_place(session: SourceSession, opens: str) -> _Place:
+    return _Place("turn", session.origin, session.project, session.path, session.title, session.id, opens)
+
+
 def _memory_place(row: IndexedFile, place: str) -> _Place:
-    return _Place("memory", row.origin, place, row.path, row.scan.title, "")
+    return _Place("memory", row.origin, place, row.path, row.scan.title, "", row.path)
 
 
 def _ranked(database: sqlite3.Connection, words: list[str], places: dict[int, _Place], k: int) -> list[SearchResult]:
     stems = {stem(word) for word in words}
-    scored = [(_score(one, stems), one) for one in _candidates(database, words, places, k)]
+    found = _with_answers(database, _candidates(database, words, places, k), stems)
     results: dict[str, SearchResult] = {}
-    for score, one in sorted(scored, key=lambda pair: -pair[0]):
+    for score, one in sorted(((_score(one, stems), one) for one in found), key=lambda pair: -pair[0]):
         if len(results) == k:
             break
         if one.text not in results:
             results[one.text] = _result(database, places[one.file], one, score)
     return list(results.values())
+
+
+def _with_answers(database: sqlite3.Connection, found: list[_Candidate], stems: set[str]) -> list[_Candidate]:
+    """Return the candidates, and for each question the answer at the end of its turn.
+
+    Between a question and its answer, agents report their steps. An answer is ranked with its question all the same, and takes the
+    place of a first step that has none of the words.
+    """
+    at = {(one.file, one.place): one for one in found}
+    for one in found:
+        answer = _last_answer(database, one) if one.speaker == "user" else None
+        if answer is None or answer.place <= one.place + 1:
+            continue  # an answer that follows its question directly is ranked with it
+        step = at.get((one.file, one.place + 1))
+        if step is not None and not stems.intersection(terms(step.text)):
+            del at[step.file, step.place]
+        known = at.get((one.file, answer.place), answer)
+        at[known.file, known.place] = known._replace(score=known.score + WEIGHTS[1] * one.score, head=one.text)
+    return list(at.values())
+
+
+def _last_answer(database: sqlite3.Connection, found: _Candidate) -> _Candidate | None:
+    """Return the last answer of a turn, without a score."""
+    next_turn = database.execute(
+        "SELECT place FROM texts WHERE file = ? AND place > ? AND number > ? ORDER BY place LIMIT 1",
+        (found.file, found.place, found.number),
+    ).fetchone()
+    row = database.execute(
+        "SELECT file, place, number, speaker, time, text, head, 0.0 FROM texts"
+        " WHERE file = ? AND place < ? AND speaker = 'assistant' ORDER BY place DESC LIMIT 1",
+        (found.file, next_turn[0] if next_turn is not None else sys.maxsize),
+    ).fetchone()
+    return _Candidate(*row) if row is not None else None
 
 
 def _candidates(database: sqlite3.Connection, words: list[str], places: dict[int, _Place], k: int) -> list[_Candidate]:
@@ -243,7 +293,12 @@ def _result(database: sqlite3.Connection, place: _Place, found: _Candidate, scor
         turn=0 if memory else found.number,
         before="" if memory else cut_words(found.head, AROUND_CHARS),
         after="" if memory or after is None else cut_words(after[0], AROUND_CHARS),
+        link=place.path if memory else _show_turn(place.opens, found.number),
     )
+
+
+def _show_turn(session: str, turn: int) -> str:
+    return f"lamina sessions show {shlex.quote(session)} --turn {turn}"
 
 
 def _literal(
@@ -265,24 +320,37 @@ def _literal(
         if term.casefold() in text.casefold():
             text = redact(text).text if redacted else text
             yield SearchResult(
-                "memory", memory.origin, 1.0, around(text, term), "memory", "", memory.place, memory.path, memory.name
+                "memory",
+                memory.origin,
+                1.0,
+                around(text, term),
+                "memory",
+                iso_time(memory.modified),
+                memory.place,
+                memory.path,
+                memory.name,
+                link=memory.path,
             )
-    found = sessions(settings, cwd, environ=environ, unread=told, tell=tell)
+    every = sessions(settings, environ=environ, unread=told, tell=tell)
+    opens, inside = ways_to_open(every), project_filter(cwd) if cwd is not None else None
+    found = [one for one in every if inside is None or inside(one)]
     for hit in search_exact(term, found, told, redacted=redacted, tell=tell):
-        yield _literal_result(hit.session, hit.turn, hit.time, hit.role, hit.text)
+        yield _literal_result(hit, opens[hit.session.path])
 
 
-def _literal_result(session: SourceSession, turn: int, time: str, role: str, text: str) -> SearchResult:
+def _literal_result(hit: ExactMatch, opens: str) -> SearchResult:
+    session = hit.session
     return SearchResult(
         "turn",
         session.origin,
         1.0,
-        text,
-        role,
-        time,
+        hit.text,
+        hit.role,
+        hit.time,
         session.project,
         session.path,
         session.title,
         session.id,
-        turn,
+        hit.turn,
+        link=_show_turn(opens, hit.turn),
     )

@@ -7,7 +7,8 @@ damaged, vanishes or cannot be read costs itself and a sentence, never the other
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from heapq import nlargest
@@ -181,17 +182,24 @@ def _place(session: SourceSession) -> str:
     return directory.parent.parent.name if session.parent and directory.name == "subagents" else directory.name
 
 
+def ways_to_open(found: Iterable[SourceSession]) -> dict[str, str]:
+    """Return what `lamina sessions show` takes for each session, by its path: its id, or the path where several files have that id."""
+    listed = list(found)
+    counts = Counter(one.id for one in listed)
+    return {one.path: one.id if counts[one.id] == 1 else one.path for one in listed}
+
+
 def fold_subagents(found: list[SourceSession]) -> list[SourceSession]:
     """Return the sessions that a user started, each with its subagents and with their tokens and costs.
 
     Lamina's own sessions record those of their subagents themselves. A subagent whose session is gone stands for itself.
     """
-    children: dict[str, list[SourceSession]] = {}
+    children: dict[tuple[Origin, str], list[SourceSession]] = {}
     for session in found:
         if session.parent:
-            children.setdefault(session.parent, []).append(session)
+            children.setdefault((session.origin, session.parent), []).append(session)
     # Two files may have the same id; the subagents count once.
-    folded = [_with_subagents(session, children.pop(session.id, [])) for session in found if not session.parent]
+    folded = [_with_subagents(one, children.pop((one.origin, one.id), [])) for one in found if not one.parent]
     alone = [child for below in children.values() for child in below]
     return sorted((*folded, *alone), key=lambda session: (-session.last_active, session.path))
 
