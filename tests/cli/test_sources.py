@@ -12,6 +12,9 @@ import pytest
 from tests.session.play import turns
 from tests.sources.agents import CLAUDE, CODEX, CODEX_WINDOW, PI, claude_home, codex_home, pi_home
 
+import lamina
+from lamina import sources
+from lamina.cli.stats import figures_of
 from lamina.session.session import Session
 
 from .running import here, misused, one_line
@@ -117,6 +120,22 @@ def test_forgetting_removes_the_index_and_names_what_other_agents_keep(project: 
     left = {Path(row["path"]).name: row["why"] for row in told["left"]}
     assert left.keys() == {f"rollout-2026-04-01T08-00-00-{CODEX}.jsonl", "MEMORY.md"}
     assert all("was written by Codex, and Lamina does not change it" in why for why in left.values())
+
+
+@pytest.mark.spec("B11")
+def test_a_trial_of_forgetting_names_what_other_agents_keep_and_their_stored_results(project: Path) -> None:
+    told = document("forget", "E474", "--dry-run")
+    assert (told["removed"], [Path(row["path"]).name for row in told["left"]]) == ([], ["toolu_1.txt"])
+    done = here("forget", "E474", "--dry-run")
+    assert done.stdout.startswith("Nothing would be removed.\nLeft: ")
+
+
+def test_a_session_that_vanishes_costs_only_its_own_figures(project: Path) -> None:
+    [info] = [one for one in sources.sessions(lamina.Settings(), project) if one.id == CODEX]
+    Path(info.path).unlink()
+    unread: list[str] = []
+    assert figures_of(info, unread) is None
+    assert unread == [f"{info.path}: no such file or directory."]
 
 
 @pytest.mark.spec("U3", "R2")

@@ -7,8 +7,10 @@ import os
 import shutil
 import sqlite3
 import stat
+from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -417,6 +419,47 @@ def test_an_unreadable_directory_costs_a_sentence(agents: Agents, monkeypatch: p
     assert {session.origin for session in sources.sessions(Settings(), unread=unread)} == {"claude-code", "pi"}
     assert len(unread) == 1
     assert "could not be read: permission denied." in unread[0]
+
+
+@pytest.fixture
+def forbid(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], None]:
+    """Make a file or directory unreadable, also for root."""
+    closed: list[str] = []
+
+    def refusing(real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(path: Any, *args: Any, **options: Any) -> Any:
+            if any(str(path) == one or str(path).startswith(f"{one}/") for one in closed):
+                raise PermissionError(13, "denied", path)
+            return real(path, *args, **options)
+
+        return call
+
+    real_access = os.access
+    monkeypatch.setattr(os, "open", refusing(os.open))
+    monkeypatch.setattr(os, "scandir", refusing(os.scandir))
+    monkeypatch.setattr(os, "access", lambda path, mode: str(path) not in closed and real_access(path, mode))
+    return lambda path: closed.append(str(path))
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_files_that_cannot_be_read_are_named(agents: Agents, forbid: Callable[[Path], None], exact: bool) -> None:
+    note = agents.claude.parent / "memory" / "queue.md"
+    forbid(agents.codex)
+    forbid(note)
+    unread: list[str] = []
+    assert CODEX not in {session.id for session in sources.sessions(Settings(), unread=unread)}
+    assert unread == [f"{agents.codex} could not be read: permission denied."]
+    told: list[str] = []
+    assert lamina.search("parser redis", agents.project, exact=exact, notices=told) is not None
+    assert sorted(told) == sorted(f"{path} could not be read: permission denied." for path in (agents.codex, note))
+
+
+def test_an_unreadable_home_costs_one_sentence(agents: Agents, forbid: Callable[[Path], None]) -> None:
+    home = agents.codex.parents[4]
+    forbid(home)
+    told: list[str] = []
+    assert lamina.search("redis", agents.project, notices=told)
+    assert told == [f"{home} could not be read: permission denied."]
 
 
 def test_a_source_directory_that_vanishes_takes_only_its_own_sessions(agents: Agents) -> None:

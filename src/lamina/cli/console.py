@@ -26,6 +26,8 @@ LEAST = 8
 # Columns wider than WIDE are cut to give the last one this room; dates and ids are narrower and stay whole while they can.
 WIDE, ROOMY = 16, 24
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
+# Sentences printed about files and directories that could not be read.
+MOST_UNREAD = 3
 # A shorter wait needs no explanation.
 QUIET_SECONDS = 1.0
 TICK = 0.2
@@ -97,6 +99,11 @@ def notice(*texts: str) -> None:
     for text in texts:
         with suppress(OSError):
             print(f"lamina: {sentence(text)}", file=sys.stderr)
+
+
+def notice_unread(unread: Iterable[str]) -> None:
+    """Print sentences about what could not be read, at most MOST_UNREAD of them."""
+    notice(*capped(list(dict.fromkeys(unread)), MOST_UNREAD, "{:,} more could not be read. Run `lamina doctor` to list them."))
 
 
 def color() -> bool | None:

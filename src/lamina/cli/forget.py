@@ -34,7 +34,7 @@ def forget_command(
 ) -> int:
     """Permanently remove a subject from memories, history, transcripts and all other stored files."""
     from ..maintenance.forget.forget import as_json as told
-    from ..maintenance.forget.job import ForgetJob, job_path, plan_job, run_job
+    from ..maintenance.forget.job import ForgetJob, find_left, job_path, plan_job, run_job
 
     if resume == (subject is not None):
         raise click.UsageError("Name a subject, or use --resume alone to finish interrupted forgets.")
@@ -45,6 +45,8 @@ def forget_command(
     path = job_path(home, job)
     with waiting("Searching the stored files"):
         job, planned = plan_job(home, path, job, os.environ)
+        if dry_run or not yes:
+            find_left(home, job, planned, os.environ)
     if dry_run:
         print_result(told(planned) | {"dry_run": True}, describe_report(planned, "would be removed"), as_json=as_json)
         return 0
@@ -77,7 +79,7 @@ def describe_report(report: ForgetReport, verb: str) -> str:
 
     rows = capped([f"{item.kind}: {item.path} ({extent(item)})" for item in report.done], SHOWN, "… and {:,} more")
     counts = ", ".join(f"{count} in {kind}" for kind, count in sorted(report.counts().items()))
-    none = "Nothing was removed." if report.skipped or report.left else "No matches found."
+    none = f"Nothing {'was ' if verb == 'removed' else ''}{verb}." if report.skipped or report.left else "No matches found."
     rows.append(f"{verb.capitalize()}: {counts}." if counts else none)
     rows += [f"Not done: {one.path}: {one.why}" for one in report.skipped]
     # A skipped session stands for its other files too.

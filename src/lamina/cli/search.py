@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import options
-from .console import notice, sentence, waiting
+from .console import notice_unread, sentence, waiting
 
 if TYPE_CHECKING:
     from ..sources.query import SearchResult
@@ -35,7 +35,7 @@ def search_command(query: str, count: int, exact: bool, everywhere: bool, contex
     told: list[str] = []
     with waiting("Searching"):
         found = search(query, cwd, count, exact=exact, everywhere=everywhere, notices=told)
-    notice(*dict.fromkeys(told))
+    notice_unread(told)
     words = [query] if exact else query_words(query)
     lines = (line for number, one in enumerate(found, 1) for line in result_lines(number, one, words, context=context))
     hints = {"--all to search all directories": everywhere, "--exact to search tool output too": exact}

@@ -19,7 +19,7 @@ import msgspec
 
 from ..core.wording import counted
 from . import completion, options
-from .console import capped, local_time, minute, notice, print_result, print_table, printable, shorten, waiting
+from .console import capped, local_time, minute, notice, notice_unread, print_result, print_table, printable, shorten, waiting
 from .conversation import find_problems, print_conversation, show_turn
 
 if TYPE_CHECKING:
@@ -53,7 +53,8 @@ def list_command(everywhere: bool, source: str, limit: int, cwd: Path, as_json: 
     every = find_sessions(None if everywhere else cwd, source, unread)
     found = every[:limit]
     cut = [f"Listed {len(found):,} of {len(every):,} sessions. Use --limit to list more."] if len(found) < len(every) else []
-    notice(*unread, *cut)
+    notice_unread(unread)
+    notice(*cut)
     if found and not as_json:
         from ..disk.home.loading import settings_in_force
         from ..providers.amounts import Amount
@@ -189,7 +190,7 @@ def search_command(term: str, everywhere: bool, source: str, limit: int, cwd: Pa
         sessions = find_sessions(None if everywhere else cwd, source, unread)
         every = [one for session in sessions for one in (session, *session.subagents)]
         found = list(islice(search_exact(term, every, unread), limit))
-    notice(*unread)
+    notice_unread(unread)
     rows = [
         {"session_id": hit.session.id, "source": hit.session.origin, "turn": hit.turn, "path": hit.session.path}
         | {"time": hit.time, "role": hit.role, "text": hit.text}

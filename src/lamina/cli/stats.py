@@ -12,7 +12,7 @@ import msgspec
 
 from .. import sources
 from ..core.budget import LedgerLine, Limits, Spent, left, limits_of, ran_out, spent_in
-from ..core.errors import InputError
+from ..core.errors import DiskError, InputError
 from ..core.session_stats import AGENT_PURPOSES
 from ..core.settings import Billing
 from ..core.usage import Usage
@@ -22,7 +22,7 @@ from ..disk.home.loading import settings_in_force
 from ..providers.amounts import Amount
 from . import completion, options
 from .amounts import HEADS, cell, tokens_apart
-from .console import print_result, print_table, terminal_width, waiting
+from .console import notice_unread, print_result, print_table, terminal_width, waiting
 from .output import FREE, price
 from .sessions import SOURCES
 from .transcripts import find_sessions, locate, short_ids
@@ -86,8 +86,11 @@ def stats_command(
         return
     since = time.time() - days * 86_400 if days is not None else 0.0
     with waiting("Reading the sessions"):
-        infos = [info for info in find_sessions(None if everywhere else cwd, source) if info.last_active >= since][:limit]
-        rows = [(info, session_stats(sources.read(info), price) + sum_subagents([info])) for info in infos]
+        unread: list[str] = []
+        found_sessions = find_sessions(None if everywhere else cwd, source, unread)
+        infos = [info for info in found_sessions if info.last_active >= since][:limit]
+        rows = [(info, figures) for info in infos if (figures := figures_of(info, unread)) is not None]
+    notice_unread(unread)
     if not rows and not as_json:
         click.echo("No sessions found." + ("" if everywhere else " Use --all to include all directories."), err=True)
         return
@@ -113,6 +116,17 @@ def stats_command(
         *([last] if last is not None else ()),
     ]
     print_result(told, lines, as_json=as_json)
+
+
+def figures_of(info: SourceSession, unread: list[str]) -> SessionStats | None:
+    """Return what a session did; None, with a sentence in `unread`, if its file has vanished or cannot be read."""
+    from ..core.session_stats import session_stats
+
+    try:
+        return session_stats(sources.read(info), price) + sum_subagents([info])
+    except (DiskError, OSError) as error:
+        unread.append(str(error))
+        return None
 
 
 def _policy(cwd: Path) -> dict[str, str]:

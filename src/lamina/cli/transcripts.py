@@ -23,7 +23,7 @@ from ..disk.transcripts.jsonl import Health
 from ..disk.transcripts.search import MIN_BEGINNING, find_transcript
 from ..sources.places import NAMES
 from ..sources.sessions import SourceSession, fold_subagents, format_of, homes_of
-from .console import ProgressLine
+from .console import ProgressLine, notice_unread
 
 REMEDY = "run `lamina sessions list` to see the sessions"
 # The first part of a random id, and with the second and third one.
@@ -64,7 +64,9 @@ def locate(session: str, cwd: Path, *, edit: bool = False) -> Path:
 
 def locate_newest(cwd: Path) -> Path:
     """Return the transcript of the newest session in a directory, of any program."""
-    found = find_sessions(cwd)
+    unread: list[str] = []
+    found = find_sessions(cwd, unread=unread)
+    notice_unread(unread)
     if not found:
         raise InputError("session", f"no session was recorded in {cwd}", "run `lamina sessions list --all` to see the others")
     path = Path(found[0].path)
@@ -97,15 +99,16 @@ def _find_by_id(session: str, cwd: Path) -> Path:
             return find_transcript(home / "projects", slug(cwd), name)
     if Path(session).is_file():
         return Path(session).absolute()
-    found = [
-        one for one in sources.sessions(settings) if one.id == name or (len(name) >= MIN_BEGINNING and one.id.startswith(name))
-    ]
+    unread: list[str] = []
+    listed = sources.sessions(settings, unread=unread)
+    found = [one for one in listed if one.id == name or (len(name) >= MIN_BEGINNING and one.id.startswith(name))]
     # The ids of Codex begin with the time, so those of a session and its subagents may begin alike.
     found = [one for one in found if one.id == name] or [one for one in found if not one.parent] or found
     if (count := len({one.id for one in found})) > 1:
         raise InputError("session id", f"{session!r} matches {count} sessions", "give more characters of the id")
     if found:
         return Path(found[0].path)  # of several copies, the newest
+    notice_unread(unread)
     raise NoSuchSession(session, f"the sessions of {', '.join(NAMES[origin] for origin in homes) or 'any agent'}")
 
 

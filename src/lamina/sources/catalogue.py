@@ -23,7 +23,7 @@ from ..disk.database import DAMAGE, open_database, remove_database
 from ..disk.transcripts.jsonl import MAX_LINE, decode_object
 from . import claude_code, codex, pi
 from .memories import scan_memory
-from .places import Origin, SourceFile, open_plain
+from .places import Origin, SourceFile, note_unread, open_plain
 from .scan import Scan, Turn
 
 Kind: TypeAlias = Literal["session", "memory"]
@@ -114,12 +114,14 @@ class Catalogue:
     def rows(self, kind: Kind) -> list[IndexedFile]:
         return [_row(found) for found in self.database.execute("SELECT * FROM files WHERE kind = ?", (kind,))]
 
-    def follow(self, kind: Kind, files: Iterable[SourceFile], tell: Tell = lambda done, of: None) -> list[IndexedFile]:
+    def follow(
+        self, kind: Kind, files: Iterable[SourceFile], tell: Tell = lambda done, of: None, unread: list[str] | None = None
+    ) -> list[IndexedFile]:
         """Bring the index up to date with these files, the newest first, and return their rows.
 
-        `files` are all files of their kind: what else the index holds of that kind is gone.
+        `files` are all files of their kind: what else the index holds of that kind is gone. Files that cannot be read go to `unread`.
         """
-        wanted = list(files)
+        wanted, trouble = list(files), [] if unread is None else unread
         known = {row.path: row for row in self.rows(kind)}
         names = {file.path for file in wanted}
         gone = [row for path, row in known.items() if path not in names]
@@ -133,11 +135,11 @@ class Catalogue:
         for start, batch in _batches(due):
             with _Transaction(self.database):
                 for at, file in enumerate(batch, start + 1):
-                    self._index(kind, file)
+                    self._index(kind, file, trouble)
                     tell(at, len(due))
         return [row for row in self.rows(kind) if row.path in names] if gone or due else [known[path] for path in names]
 
-    def _index(self, kind: Kind, file: SourceFile) -> None:
+    def _index(self, kind: Kind, file: SourceFile, unread: list[str]) -> None:
         found = self.database.execute("SELECT * FROM files WHERE path = ?", (os.fsencode(file.path),)).fetchone()
         row = _row(found) if found is not None else None
         try:
@@ -146,9 +148,11 @@ class Catalogue:
                     self._remove(row.id)
                     row = None
                 self._add(kind, file, row, opened)
-        except OSError:
+        except OSError as error:
             if row is not None:
                 self._remove(row.id)  # unreadable or gone: nothing of it is shown
+            if not isinstance(error, FileNotFoundError):
+                note_unread(unread, file.path, error)
 
     def _add(self, kind: Kind, file: SourceFile, row: IndexedFile | None, opened: BinaryIO) -> None:
         scan = row.scan if row is not None else Scan(parent=file.parent)

@@ -22,6 +22,8 @@ from .scan import one_line
 MOST_LINES = 40
 MOST_BYTES = 2_000
 AROUND_BYTES = 200
+# Sentences about what could not be searched.
+MOST_TOLD = 3
 NOTHING = "Nothing was found. Try other words, or fewer."
 
 
@@ -60,7 +62,7 @@ def search_for_model(
         redacted=True,
         tell=tell,
     )
-    return render_results(found) if found else " ".join([*(escape(one) for one in told), NOTHING])
+    return render_results(found) if found else " ".join([*(escape(one) for one in told[:MOST_TOLD]), NOTHING])
 
 
 def render_results(found: Sequence[SearchResult]) -> str:

@@ -27,6 +27,8 @@ MEMORY_DEPTH = 2
 # Neither a link nor a pipe is followed or waited for; what a system lacks is left out.
 _PLAIN = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY", "O_CLOEXEC"))
 SUBAGENTS = "subagents"
+# Between a path and the reason, in a sentence about what cannot be read.
+UNREAD = " could not be read: "
 MEMORY = "memory"
 
 
@@ -115,8 +117,21 @@ def _entries(directory: Path | str, unread: list[str]) -> list[os.DirEntry[str]]
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
-        unread.append(f"{os.fspath(directory)} could not be read: {os.strerror(error.errno or 0).lower()}.")
+        note_unread(unread, _blocked(os.fspath(directory)), error)
         return []
+
+
+def note_unread(unread: list[str], path: str, error: OSError) -> None:
+    """Append a sentence about a file or directory that cannot be read, once."""
+    sentence = f"{path}{UNREAD}{os.strerror(error.errno or 0).lower()}."
+    if sentence not in unread:
+        unread.append(sentence)
+
+
+def _blocked(directory: str) -> str:
+    """Return the highest directory that cannot be entered on the way to this one: one sentence is enough for all below it."""
+    above = [str(parent) for parent in Path(directory).parents]
+    return next((parent for parent in reversed(above) if os.path.isdir(parent) and not os.access(parent, os.X_OK)), directory)
 
 
 def memory_files(homes: Mapping[Origin, Path], unread: list[str]) -> Iterator[tuple[Origin, str, str]]:

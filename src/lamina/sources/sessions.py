@@ -31,7 +31,7 @@ from .claude_code import with_spills
 from .codex import CodexReader
 from .memories import SourceMemory, read_memories
 from .pi import PiReader
-from .places import Origin, SourceFile, agent_homes, markdown_files, memory_files, open_plain, session_files
+from .places import Origin, SourceFile, agent_homes, markdown_files, memory_files, note_unread, open_plain, session_files
 from .scan import Costs, SessionFigures
 
 # A file tells its format in its first lines.
@@ -111,7 +111,7 @@ def follow_sessions(
     unread: list[str],
     tell: Tell = lambda done, of: None,
 ) -> list[IndexedFile]:
-    return catalogue.follow("session", session_files(homes_of(settings, environ), unread), tell)
+    return catalogue.follow("session", session_files(homes_of(settings, environ), unread), tell, unread)
 
 
 _FIGURES = msgspec.json.Decoder(SessionFigures)
@@ -275,8 +275,10 @@ def memories(
         try:
             with open_plain(path) as file:
                 data, modified = file.read(MOST_MEMORY), os.fstat(file.fileno()).st_mtime
+        except FileNotFoundError:
+            continue
         except OSError as error:
-            trouble.append(f"{path} could not be read: {os.strerror(error.errno or 0).lower()}.")
+            note_unread(trouble, path, error)
             continue
         found += read_memories(origin, path, data, modified, place)
     return found
@@ -313,7 +315,7 @@ def follow_memories(
             continue
         places[path] = place
         files.append(SourceFile(origin, path, seen.st_size, seen.st_mtime_ns, seen.st_ino))
-    return [(row, places[row.path]) for row in catalogue.follow("memory", files)]
+    return [(row, places[row.path]) for row in catalogue.follow("memory", files, unread=unread)]
 
 
 def _memory_files(

@@ -151,7 +151,8 @@ class SessionIndex:
                 self._finished.set()
 
         catalogue.pause = self._wait_for_views
-        self._publish(catalogue.follow("session", files, tell), unread, 0, 0)
+        trouble = [*unread]
+        self._publish(catalogue.follow("session", files, tell, trouble), trouble, 0, 0)
 
     def _wait_for_views(self) -> None:
         with self._lock:

@@ -5,13 +5,15 @@ Reads the newest files up to a budget, into an index in memory. Nothing is writt
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ...core.settings import Settings
 from ...core.wording import counted
 from ...sources.catalogue import Catalogue
-from ...sources.places import NAMES, Origin, SourceFile, session_files
+from ...sources.places import NAMES, Origin, SourceFile, note_unread, session_files
 from ...sources.sessions import homes_of
 from .finding import Finding
 
@@ -23,6 +25,9 @@ def check_sources(settings: Settings, environ: Mapping[str, str]) -> Iterator[Fi
     unread: list[str] = []
     homes: dict[Origin, Path] = {origin: home for origin, home in homes_of(settings, environ).items() if origin != "lamina"}
     files = list(session_files(homes, unread))
+    for file in files:
+        if not os.access(file.path, os.R_OK):
+            note_unread(unread, file.path, PermissionError(errno.EACCES, ""))
     for sentence in unread:
         yield Finding("sessions", "source-unread", sentence)
     for origin, home in homes.items():

@@ -31,9 +31,10 @@ from ...layers.l6_dream.record import dream_home, is_open, read_records, request
 from ...layers.l6_dream.undo import recover
 from ...memory.store.directory import DirectoryStore
 from ...memory.store.history import hold_guard
+from ...memory.store.index import INDEX
 from ...memory.store.modes import GatedStore
 from ...sources.memories import SourceMemory
-from ...sources.places import NAMES
+from ...sources.places import NAMES, UNREAD
 from ...sources.sessions import SourceSession
 from ..kept_files import FORGET, KeptFiles, MemoryRoot, SessionFiles, regular_files, session_kind, unlisted_directories, windows
 from .memories import ForgetChange, MemoryChanges, changes, copied_lines
@@ -340,14 +341,29 @@ def _left(path: Path, subject: Subject, loose: Subject, inside: Callable[[Path],
 
 def held_by_others(found: Iterable[SourceSession | SourceMemory], home: Path, subject: Subject) -> list[LeftFile]:
     """Return the sessions and memories of other agents that contain the subject. Lamina does not change them."""
-    theirs = {one.path: one.origin for one in found if home not in Path(one.path).parents}
+    theirs = {Path(one.path): one.origin for one in found if home not in Path(one.path).parents}
+    every = {path: origin for file, origin in theirs.items() for path in (file, *_beside(file))}
     left: list[LeftFile] = []
-    for path, origin in theirs.items():
-        with suppress(OSError):
-            if _holds(Path(path), subject):
-                why = f"was written by {NAMES[origin]}, and Lamina does not change it; searches still find it there"
-                left.append(LeftFile(path, why, in_scope=False))
+    for path, origin in every.items():
+        with suppress(FileNotFoundError):
+            try:
+                if _holds(path, subject):
+                    why = f"was written by {NAMES[origin]}, and Lamina does not change it; searches still find it there"
+                    left.append(LeftFile(str(path), why, in_scope=False))
+            except PermissionError as error:
+                left.append(LeftFile(str(path), f"could not be read: {why_not(error)}", in_scope=False))
     return left
+
+
+def _beside(file: Path) -> list[Path]:
+    """Return the files that belong to a session or memory of another agent: stored results, and the index of the memories."""
+    return [file.with_name(INDEX)] if file.suffix == ".md" else list(regular_files(file.with_suffix("")))
+
+
+def unread_file(sentence: str) -> LeftFile:
+    """Return what a search for sessions could not read. It may contain the subject, and no run can change that."""
+    path, _, why = sentence.removesuffix(".").partition(UNREAD)
+    return LeftFile(path, f"could not be read, and may contain it: {why}", in_scope=False)
 
 
 def as_json(report: ForgetReport) -> dict[str, Any]:

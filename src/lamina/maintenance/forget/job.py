@@ -28,7 +28,7 @@ from ...disk.temp_files import sweep_temps
 from ...memory.store.scopes import project_root
 from ...sources.sessions import memories, sessions
 from ..kept_files import FORGET, KeptFiles, directories_with_temps, kept_files
-from .forget import REBUILT, ForgetReport, LeftFile, forget, held_by_others, remains, why_not
+from .forget import REBUILT, ForgetReport, LeftFile, forget, held_by_others, remains, unread_file, why_not
 from .memories import copied_lines
 from .subject import Subject, fold
 
@@ -84,6 +84,11 @@ def plan_job(home: Path, path: Path, job: ForgetJob, environ: Mapping[str, str])
     return msgspec.structs.replace(job, rebuilt=tuple(sorted({*copies, *earlier.rebuilt}))), report
 
 
+def find_left(home: Path, job: ForgetJob, planned: ForgetReport, environ: Mapping[str, str]) -> None:
+    """Add to a plan what other agents keep of the subject, which no run removes."""
+    planned.left = _held_by_others(home, job, Subject(job.subject, anywhere=job.anywhere), _settings(home, job, environ), environ)
+
+
 def run_job(home: Path, path: Path, job: ForgetJob, planned: ForgetReport, environ: Mapping[str, str]) -> ForgetReport:
     """Do what was planned, and report what was done and what is left. The job's file stays until nothing is left to do."""
     subject, settings = Subject(job.subject, anywhere=job.anywhere), _settings(home, job, environ)
@@ -91,7 +96,7 @@ def run_job(home: Path, path: Path, job: ForgetJob, planned: ForgetReport, envir
         # Names and lines may contain bytes that are no text; only this encoder keeps them.
         replace(path, json.dumps(msgspec.to_builtins(job)).encode())
     # Looked for before anything is removed: this makes an index of all sessions, which is removed with the rest.
-    theirs = _held_by_others(home, job, subject, settings, environ)
+    theirs = planned.left or _held_by_others(home, job, subject, settings, environ)
     kept = _kept(home, job, settings, environ)
     report = forget(kept, job.matcher(), do=True, rebuilt=job.rebuilt)
     tops = [home, *(root.path for root in kept.roots)]
@@ -142,8 +147,10 @@ def _held_by_others(
     if not settings.sources:
         return []
     cwd, variables = None if job.everywhere else job.cwd, {**environ, "LAMINA_HOME": str(home)}
-    kept = [one for one in memories(settings, cwd, environ=variables) if one.origin != "lamina"]
-    return held_by_others([*sessions(settings, cwd, environ=variables), *kept], home, subject)
+    unread: list[str] = []
+    kept = [one for one in memories(settings, cwd, environ=variables, unread=unread) if one.origin != "lamina"]
+    found = sessions(settings, cwd, environ=variables, unread=unread)
+    return held_by_others([*found, *kept], home, subject) + [unread_file(sentence) for sentence in unread]
 
 
 def _sweep(tops: list[Path], report: ForgetReport) -> None:
