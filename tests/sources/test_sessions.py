@@ -383,6 +383,21 @@ def test_a_codex_file_cut_in_the_middle_shows_what_it_has(agents: Agents) -> Non
     assert "Which table drives the parser?" in texts(agents.codex)
 
 
+def test_a_character_cut_in_half_costs_nothing_else(agents: Agents) -> None:
+    torn = codex_rows(agents.project)[:4]
+    data = write(agents.codex, [*torn, codex_message("user", "half a face \ud83d of a walrus", 5)]).read_bytes()
+    message = codex_message("assistant", "It sleeps.", 6)
+    agents.codex.write_bytes(data[:-1] + json.dumps(message).encode() + b"\n")  # a writer that died before the line's end
+    pi = pi_rows(agents.project)
+    pi[1]["message"]["content"][0]["text"] = "\ude00 a walrus too"
+    write(agents.pi, pi)
+    for exact in (False, True):
+        found = lamina.search("walrus", agents.project, exact=exact)
+        assert {one.text for one in found} >= {"half a face \ufffd of a walrus", "\ufffd a walrus too"}
+    assert texts(agents.codex)[-2:] == ["half a face \ufffd of a walrus", "It sleeps."]
+    assert all(session.skipped == 0 for session in sources.sessions(Settings()))
+
+
 @pytest.mark.skipif(os.name == "nt", reason="links need a privilege")
 def test_links_are_never_followed(agents: Agents, tmp_path: Path) -> None:
     before = sources.sessions(Settings())

@@ -20,7 +20,7 @@ import msgspec
 from ..core.errors import DiskError
 from ..core.terms import unstemmed
 from ..disk.database import DAMAGE, open_database, remove_database
-from ..disk.transcripts.jsonl import MAX_LINE, decode_object
+from ..disk.transcripts.jsonl import MAX_LINE, Health, decode_object, whole_objects
 from . import claude_code, codex, pi
 from .memories import scan_memory
 from .places import Origin, SourceFile, note_unread, open_plain
@@ -32,7 +32,7 @@ Tell: TypeAlias = Callable[[int, int], None]
 
 FILE_NAME = "sessions.sqlite"
 # Increase this when the tables, the scan or the prices change: the file is made anew.
-VERSION = 7
+VERSION = 8
 # Bytes of sessions per transaction: about a second of work, in which another process waits. The first ones are small, so that a view of
 # a home that is read for the first time has something to show.
 BATCH_BYTES = 64 << 20
@@ -312,10 +312,9 @@ def scan_any(origin: Origin, line: bytes, scan: Scan, turns: list[Turn]) -> None
     if origin in ("lamina", "claude-code"):
         claude_code.scan_line(scan, turns, line)
         return
-    row = decode_object(line)
-    if row is None:
-        scan.skipped += 1
-    else:
+    rows = list(whole_objects(0, line, Health()))
+    scan.skipped += not rows
+    for row in rows:
         (codex if origin == "codex" else pi).scan_row(scan, turns, row)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..core.errors import LaminaError
-from ..disk.transcripts.jsonl import Health, objects_in, raw_lines
+from ..disk.transcripts.jsonl import Health, raw_lines, whole_objects
 from ..memory.store.secrets import redact
 from .catalogue import Tell, scan_any
 from .scan import Scan, Turn
@@ -81,19 +81,11 @@ def _matches(session: SourceSession, term: str, shown: Callable[[str], str]) -> 
         scan_any(origin, line, scan, turns)
         if needles is not None and not any(needle in line.lower() for needle in needles):
             continue
-        for row in objects_in(line) if origin in ("lamina", "claude-code") else _object(line):
+        for row in whole_objects(0, line, Health()):
             text = next((text for text in _said(row) if wanted in text.casefold()), None)
             if text is not None:
                 time = row.get("timestamp")
                 yield ExactMatch(session, max(1, scan.number), time if isinstance(time, str) else "", _role(row), shown(text))
-
-
-def _object(line: bytes) -> list[dict[str, Any]]:
-    try:
-        value = json.loads(line)
-    except (ValueError, RecursionError):
-        return []
-    return [value] if isinstance(value, dict) else []
 
 
 def _said(row: Mapping[str, Any]) -> Iterator[str]:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ..core.record_lines import read_record
 from ..core.records import Record
-from ..disk.transcripts.jsonl import MAX_LINE, Health, decode_object, parse_line, raw_lines
+from ..disk.transcripts.jsonl import MAX_LINE, Health, decode_object, parse_line, raw_lines, whole_objects
 from .claude_code import with_spills
 from .codex import CodexReader
 from .pi import PiReader
@@ -69,11 +69,8 @@ def _follow(reader: CodexReader | PiReader, path: Path, start: Place, end: int |
         if end is not None and offset >= end:
             break
         place = Place(offset, *reader.state)
-        row = decode_object(raw)
-        if row is not None:
+        for row in whole_objects(offset, raw, health):
             yield from (Placed(place, record) for record in reader.add(row))
-        elif raw.strip():
-            health.note("torn" if raw.lstrip().startswith(b"{") else "not JSON", lost=True)
     yield from (Placed(place, record) for record in reader.finish())
 
 

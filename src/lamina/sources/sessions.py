@@ -23,7 +23,7 @@ from ..core.settings import Settings
 from ..core.usage import Usage
 from ..disk.paths.project import slug
 from ..disk.settings_files import lamina_home, user_home
-from ..disk.transcripts.jsonl import Health, decode_object, raw_lines
+from ..disk.transcripts.jsonl import Health, decode_object, raw_lines, whole_objects
 from ..disk.transcripts.store import read_transcript
 from ..memory.store.scopes import locate_memory, project_root
 from .catalogue import Catalogue, IndexedFile, Tell, with_catalogue
@@ -249,12 +249,8 @@ def format_of(path: Path) -> Origin:
 
 
 def _rows(path: Path, health: Health) -> Iterator[dict[str, Any]]:
-    for _, raw in raw_lines(path, 0, health):
-        row = decode_object(raw)
-        if row is not None:
-            yield row
-        elif raw.strip():
-            health.note("torn" if raw.lstrip().startswith(b"{") else "not JSON", lost=True)
+    for offset, raw in raw_lines(path, 0, health):
+        yield from whole_objects(offset, raw, health)
 
 
 def memories(

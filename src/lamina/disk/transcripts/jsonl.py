@@ -10,11 +10,12 @@ line, blocks of NUL after a power loss, a byte-order mark, CRLF, invalid UTF-8, 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import msgspec
 
+from ...core.blocks import scrub
 from ...core.decoding import UNDECODABLE
 from ...core.wording import counted, plural
 from ..faults import reporting
@@ -22,6 +23,9 @@ from ..faults import reporting
 CHUNK = 1 << 20
 # A longer line is skipped without being held in memory: no record of ours comes near it, and memory must stay bounded.
 MAX_LINE = 64 << 20
+# Fields that records have, and objects nested in them do not: those of Lamina and Claude Code, and of Codex and pi.
+RECORD_MARKS = ("sessionId", "parentUuid")
+ANY_MARKS = (*RECORD_MARKS, "payload", "parentId")
 # Limits for one damaged line: failed attempts to find an object, and characters read in all. Each attempt may read the whole
 # rest.
 MAX_TRIES = 64
@@ -91,6 +95,15 @@ def objects_in(raw: bytes) -> list[dict[str, Any]]:
     return [line.value for line in parse_line(0, raw, Health())]
 
 
+def whole_objects(offset: int, raw: bytes, health: Health) -> Iterator[dict[str, Any]]:
+    """Yield the records of any agent in one line, also in a damaged one, without lone surrogates; note damage in `health`."""
+    value = decode_object(raw)
+    if value is not None:
+        yield value
+    else:
+        yield from (scrub(line.value) for line in parse_line(offset, raw, health, ANY_MARKS))
+
+
 def raw_lines_back(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
     """Read the lines as bytes, last first, so that a caller looking for one kind need not parse the others."""
     with reporting(path), open(path, "rb") as file:
@@ -143,15 +156,15 @@ def _trimmed(raw: bytes) -> bytes:
     return raw.strip(b" \t\r\n").removeprefix(BOM)
 
 
-def parse_line(offset: int, raw: bytes, health: Health) -> Iterator[JsonLine]:
-    """Yield the objects in one line and note damage in `health`."""
+def parse_line(offset: int, raw: bytes, health: Health, marks: Collection[str] = RECORD_MARKS) -> Iterator[JsonLine]:
+    """Yield the objects in one line and note damage in `health`. `marks` tell a record in a damaged line from what is nested in one."""
     line = _trimmed(raw)
     if not line:
         return
     try:
         value = msgspec.json.decode(line)
     except UNDECODABLE:
-        yield from _rescue(offset, line, health)
+        yield from _rescue(offset, line, health, marks)
         return
     if isinstance(value, dict):
         yield JsonLine(offset, value)
@@ -159,7 +172,7 @@ def parse_line(offset: int, raw: bytes, health: Health) -> Iterator[JsonLine]:
         health.note("no object", lost=True)
 
 
-def _rescue(offset: int, line: bytes, health: Health) -> Iterator[JsonLine]:
+def _rescue(offset: int, line: bytes, health: Health, marks: Collection[str]) -> Iterator[JsonLine]:
     """Yield the objects inside a line that as a whole is not valid JSON."""
     import json  # for damaged lines only
 
@@ -184,7 +197,7 @@ def _rescue(offset: int, line: bytes, health: Health) -> Iterator[JsonLine]:
             continue
         lost = lost or bool(text[at:begin].strip())
         # An object inside a torn record is part of it, not a record itself.
-        if _is_record(value):
+        if _is_record(value, marks):
             found += 1
             yield JsonLine(offset, value)
         at = stop
@@ -196,6 +209,6 @@ def _rescue(offset: int, line: bytes, health: Health) -> Iterator[JsonLine]:
         health.note("glued", lost=False)
 
 
-def _is_record(value: object) -> bool:
+def _is_record(value: object, marks: Collection[str]) -> bool:
     """Return whether an object is a record. Records name their session or parent; objects nested in one (a message) do not."""
-    return isinstance(value, dict) and isinstance(value.get("type"), str) and ("sessionId" in value or "parentUuid" in value)
+    return isinstance(value, dict) and isinstance(value.get("type"), str) and any(mark in value for mark in marks)
