@@ -51,7 +51,7 @@ def test_every_command_reads_every_agents_sessions(project: Path) -> None:
     costs = {row["source"]: row["total_cost_usd"] for row in stats["sessions"]}
     for row in listed:
         assert costs[row["source"]] == pytest.approx(row["cost_usd"])  # pi records what an unknown model cost
-    assert f"as priced or recorded: ${sum(costs.values()):.4f}\n" in here("stats").stdout
+    assert f"total cost: ${sum(costs.values()):.4f}\n" in here("stats").stdout
     for session, words, calls in ((CLAUDE, "Renamed it", 3), (CODEX[:13], "tablegen", 3), (PI[:8], "teal again", 4)):
         assert words in json.dumps(document("sessions", "show", session)["messages"])
         assert document("stats", session)["calls"] == calls
@@ -128,6 +128,34 @@ def test_a_trial_of_forgetting_names_what_other_agents_keep_and_their_stored_res
     assert (told["removed"], [Path(row["path"]).name for row in told["left"]]) == ([], ["toolu_1.txt"])
     done = here("forget", "E474", "--dry-run")
     assert done.stdout.startswith("Nothing would be removed.\nLeft: ")
+
+
+@pytest.mark.spec("U3")
+@pytest.mark.parametrize(("session", "origin"), [(CLAUDE, "claude-code"), (CODEX, "codex"), (PI, "pi")])
+def test_every_report_on_a_session_has_its_id_and_the_agent_that_wrote_it(session: str, origin: str) -> None:
+    commands = [("sessions", "show"), ("sessions", "show", "--turn", "1"), ("context",), ("stats",)]
+    for command in commands:
+        told = document(*command, session)
+        assert (told["session_id"], told["source"]) == (session, origin), command
+    assert here("sessions", "show", session).stdout.startswith(f"{session}  {origin}  ")
+    assert here("sessions", "show", session, "--turn", "1").stdout.startswith(f"{session}  {origin}  turn 1 of ")
+
+
+def test_the_limits_of_another_agent_are_not_lamina_s() -> None:
+    window = document("context", CODEX)["window"]
+    assert (window["size"], window["effective"]) == (CODEX_WINDOW, CODEX_WINDOW)
+    assert {window[name] for name in ("warning", "autocompact", "blocking", "auto_compact")} == {None}
+    said = " ".join(here("context", CODEX).stdout.split())
+    assert "Codex decides when to compact." in said
+    assert "Warning at" not in said
+
+
+def test_costs_that_pi_recorded_are_part_of_the_total() -> None:
+    told = document("stats")
+    costs = [row["total_cost_usd"] for row in told["sessions"]]
+    assert told["total"]["total_cost_usd"] == pytest.approx(sum(costs))
+    assert document("stats", PI)["total_cost_usd"] == 1.0
+    assert "cost unknown" not in here("stats").stdout
 
 
 def test_a_session_that_vanishes_costs_only_its_own_figures(project: Path) -> None:

@@ -31,19 +31,20 @@ def context_command(session: str | None, number: int | None, against: int | None
         raise click.UsageError("--against compares two calls: use it together with --turn.")
     from ..disk.home.loading import settings_in_force
     from ..session.window_report import report_on_transcript, to_json
+    from ..sources.sessions import name_of
     from .context_report import format_context, print_request
     from .transcripts import CountedTranscript, locate, locate_newest
 
     path = locate(session, cwd) if session is not None else locate_newest(cwd)
-    read = CountedTranscript(path)
+    read, name = CountedTranscript(path), name_of(path)
     if number is not None:
         columns = shutil.get_terminal_size().columns
-        print_request(read, path.stem, number, against, settings_in_force(cwd), as_json=as_json, width=columns)
+        print_request(read, name.id, number, against, settings_in_force(cwd), as_json=as_json, width=columns)
         return
     with waiting("Reading the session"):
-        report = report_on_transcript(read, settings_in_force(cwd))
+        report = report_on_transcript(read, settings_in_force(cwd), name.origin)
     if as_json:
-        click.echo(document({"session_id": path.stem, "path": str(path), **to_json(report)}))
+        click.echo(document({"session_id": name.id, "source": name.origin, "path": str(path), **to_json(report)}))
     else:
         for text, style in format_context(report, shutil.get_terminal_size().columns, picture=terminal_width() is not None):
             click.echo(click.style(text, fg=style) if style else text, color=color())

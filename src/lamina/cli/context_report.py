@@ -22,6 +22,7 @@ from ..core.wording import counted
 from ..session.request_blocks import tokens_of, unrecorded_in
 from ..session.window_report import WindowReport, list_kinds
 from ..session.window_series import window_series
+from ..sources.places import NAMES
 from .console import fit, print_result, printable, sentence, shorten
 
 Style: TypeAlias = Literal["", "green", "yellow", "red"]
@@ -90,6 +91,9 @@ def _window(report: WindowReport) -> Iterator[str]:
         )
     elif limits.window:
         yield f"Context window: {limits.window:,} tokens{why}."
+    if not report.limits_apply:
+        yield f"{NAMES[report.origin]} decides when to compact."
+        return
     compaction = (
         f"automatic compaction at {limits.starts_at(report.system):,}" if report.autocompact else "automatic compaction is off"
     )

@@ -50,6 +50,7 @@ def _print_block(block: Block, role: str, kind: str, time: str, *, full: bool) -
 def show_turn(path: Path, records: list[Any], turn: int, *, full: bool, as_json: bool) -> None:
     """Show one turn as it was recorded, also if the conversation was compacted or branched since."""
     from ..core.errors import InputError
+    from ..sources.sessions import name_of
     from ..sources.turns import numbered
 
     every = list(numbered(records))
@@ -57,14 +58,16 @@ def show_turn(path: Path, records: list[Any], turn: int, *, full: bool, as_json:
     if turn > last:
         raise InputError("--turn", f"turn {turn} does not exist (the session has {counted(last, 'turn')})", "choose another turn")
     found = [record for number, record in every if number == turn]
+    name = name_of(path)
     shown = {
-        "session_id": path.stem,
+        "session_id": name.id,
+        "source": name.origin,
         "path": str(path),
         "turn": turn,
         "turns": last,
         "messages": [_message(one) for one in found],
     }
-    print_result(shown, f"{path.stem}  turn {turn} of {last}\n{path}", as_json=as_json)
+    print_result(shown, f"{name.id}  {name.origin}  turn {turn} of {last}\n{path}", as_json=as_json)
     for record in found if not as_json else ():
         for block in record.blocks:
             kind = "summary" if record.summary else "subagent" if record.sidechain else "said"

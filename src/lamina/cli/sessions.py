@@ -84,6 +84,7 @@ def show_command(session: str, full: bool, turn: int | None, cwd: Path, as_json:
     """Show the session SESSION, given by id, id prefix or transcript file."""
     from ..conversation.window.count import recount
     from ..core.log import Log
+    from ..sources.sessions import name_of
     from .transcripts import CountedTranscript, locate
 
     path = locate(session, cwd)
@@ -93,9 +94,10 @@ def show_command(session: str, full: bool, turn: int | None, cwd: Path, as_json:
         return
     with waiting("Reading the session"):
         log = Log.load(read)
-    notes, tokens = find_problems(log, read.health, path), recount(log.view).tokens
+    notes, tokens, name = find_problems(log, read.health, path), recount(log.view).tokens, name_of(path)
     shown = {
-        "session_id": path.stem,
+        "session_id": name.id,
+        "source": name.origin,
         "path": str(path),
         "records": read.records,
         "skipped": read.health.skipped,
@@ -104,9 +106,8 @@ def show_command(session: str, full: bool, turn: int | None, cwd: Path, as_json:
         "decisions": [{"id": uuid, "kind": type(decision).__name__.lower()} for uuid, decision in log.decisions.items()],
         "messages": log.view.messages(),
     }
-    print_result(
-        shown, f"{path.stem}  {counted(read.records, 'record')}, about {tokens:,} tokens in view\n{path}", as_json=as_json
-    )
+    head = f"{name.id}  {name.origin}  {counted(read.records, 'record')}, about {tokens:,} tokens in view"
+    print_result(shown, f"{head}\n{path}", as_json=as_json)
     if not as_json:
         notice(*notes)
         print_conversation(log, full)
@@ -254,13 +255,14 @@ def expand_command(session: str, node: str, page: int, cwd: Path, as_json: bool)
     from ..layers.l1_results.reopen import spilled_text
     from ..layers.l4_compact.expand import page_of, stands_for, text_of
     from ..session.expand import spill_in
+    from ..sources.sessions import name_of
     from .transcripts import locate
 
     path = locate(session, cwd)
     spill = spill_in(Log.load(lambda: sources.read(path)), node)
     text = spilled_text(spill, path.with_suffix("")) if spill is not None else text_of(stands_for(TranscriptReader(path), node))
     shown = page_of(text, page)
-    told = {"session_id": path.stem, "node": node, "page": shown.number, "pages": shown.pages, "text": shown.text}
+    told = {"session_id": name_of(path).id, "node": node, "page": shown.number, "pages": shown.pages, "text": shown.text}
     print_result(told, shown.text, as_json=as_json)
     if shown.pages > 1 and not as_json:
         click.echo(

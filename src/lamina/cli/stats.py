@@ -20,6 +20,7 @@ from ..core.wording import counted, short_count
 from ..disk.home.ledger import day_of, list_ledger_days, read_ledger_day
 from ..disk.home.loading import settings_in_force
 from ..providers.amounts import Amount
+from ..sources.sessions import name_of
 from . import completion, options
 from .amounts import HEADS, cell, tokens_apart
 from .console import notice_unread, print_result, print_table, terminal_width, waiting
@@ -61,7 +62,7 @@ def stats_command(
     as_json: bool,
 ) -> None:
     """Show what sessions cost and what the layers saved."""
-    from ..core.session_stats import SessionStats, session_stats
+    from ..core.session_stats import SessionStats
     from ..maintenance.doctor.examination import pollution
     from .dream_status import describe_last, read_dreams, summarise
 
@@ -73,14 +74,14 @@ def stats_command(
     if session is not None:
         path = locate(session, cwd)
         listed = [info for info in find_sessions(None) if info.path == str(path)]
-        found = session_stats(sources.read(path), price) + sum_subagents(listed)
+        found = read_figures(path, listed)
         if not (found.turns or found.calls):
             problem = f"{session} has no readable messages"
             raise InputError("session", problem, "run `lamina sessions list` to see the sessions")
-        policy, billing = _policy(cwd), settings_in_force(cwd).billing
+        policy, billing, name = _policy(cwd), settings_in_force(cwd).billing, name_of(path)
         print_result(
-            {"session_id": path.stem, **to_json(found), "policy": policy, "billing": billing},
-            [*format_figures(found, billing), _policy_line(policy)],
+            {"session_id": name.id, "source": name.origin, **to_json(found), "policy": policy, "billing": billing},
+            [f"{name.id}  {name.origin}", *format_figures(found, billing), _policy_line(policy)],
             as_json=as_json,
         )
         return
@@ -120,13 +121,20 @@ def stats_command(
 
 def figures_of(info: SourceSession, unread: list[str]) -> SessionStats | None:
     """Return what a session did; None, with a sentence in `unread`, if its file has vanished or cannot be read."""
-    from ..core.session_stats import session_stats
-
     try:
-        return session_stats(sources.read(info), price) + sum_subagents([info])
+        return read_figures(Path(info.path), [info])
     except (DiskError, OSError) as error:
         unread.append(str(error))
         return None
+
+
+def read_figures(path: Path, listed: list[SourceSession]) -> SessionStats:
+    """Return what a session did, with its subagents. pi records what it paid, which counts before any list price."""
+    from ..core.session_stats import session_stats
+
+    found = session_stats(sources.read(path), price)
+    recorded = [info.cost_usd for info in listed if info.origin == "pi" and info.cost_usd is not None]
+    return msgspec.structs.replace(found, usd=recorded[0] if recorded else found.usd) + sum_subagents(listed)
 
 
 def _policy(cwd: Path) -> dict[str, str]:

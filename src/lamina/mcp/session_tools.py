@@ -74,10 +74,9 @@ class SessionTools:
 
     def _context(self, given: Wire) -> str:
         session = self._session(str(given.get("session_id", "")))
-        report = report_on_transcript(lambda: read(session), self._project.settings)
+        report = report_on_transcript(lambda: read(session), self._project.settings, session.origin)
         rows = [f"{tokens:>9,}  {escape(name)}" for name, tokens in list_kinds(report)]
-        limits = report.limits
-        head = f"{report.model or 'unknown model'}: about {report.tokens:,} of {limits.effective:,} usable tokens"
+        head = f"{report.model or 'unknown model'}: about {report.tokens:,} of {report.limits.effective:,} tokens"
         return "\n".join([escape(head), *rows])
 
     def _session(self, asked: str) -> SourceSession:

@@ -22,6 +22,7 @@ from ..core.log import Log
 from ..core.records import Event, Message, Record, Spill
 from ..core.settings import Settings
 from ..core.view import View
+from ..disk.home.agent_homes import Origin
 
 # Attachments that carry instructions and knowledge; all other kinds report events.
 MEMORY_KINDS = frozenset({"instructions", "nested_memory", "memory", "recall", "relevant_memories"})
@@ -38,10 +39,16 @@ class WindowReport(NamedTuple):
     spilled: tuple[Spill, ...] = ()  # results stored in files, with a preview of each in the window
     autocompact: bool = True
     source: str = ""  # where the window's size comes from; empty if unknown
+    origin: Origin = "lamina"  # the agent that wrote the session
+
+    @property
+    def limits_apply(self) -> bool:
+        """Whether Lamina reserves room in this window and compacts it. Other agents have limits of their own, which no file states."""
+        return self.origin == "lamina"
 
 
-def report_on_transcript(read: Callable[[], Iterable[Record]], settings: Settings) -> WindowReport:
-    """Build the report from a transcript."""
+def report_on_transcript(read: Callable[[], Iterable[Record]], settings: Settings, origin: Origin = "lamina") -> WindowReport:
+    """Build the report from a transcript that the agent `origin` wrote."""
     model, recorded = "", 0
 
     def noting() -> Iterator[Record]:
@@ -61,8 +68,15 @@ def report_on_transcript(read: Callable[[], Iterable[Record]], settings: Setting
     limits = thresholds(
         window.tokens, window.max_output, policy, settings.autocompact_percent, compact_in=settings.auto_compact_window
     )
+    if origin != "lamina":
+        limits = _whole_window(window.tokens)
     report = report_on(view, recount(view), limits, model=model, autocompact=settings.auto_compact)
-    return report._replace(spilled=find_spills(log), source=window.source)
+    return report._replace(spilled=find_spills(log), source=window.source, origin=origin)
+
+
+def _whole_window(tokens: int) -> Thresholds:
+    """Return a window in which nothing is reserved and nothing happens before it is full."""
+    return Thresholds(tokens, tokens, tokens, tokens, tokens, scale=1.0, window=tokens, latest=tokens)
 
 
 def find_spills(log: Log) -> tuple[Spill, ...]:
@@ -108,15 +122,17 @@ def to_json(report: WindowReport) -> dict[str, Any]:
     """Return the report for --json.
 
     `window.size` is the model's whole window. `window.effective` leaves room for an answer; `tokens` and `percent_left` count
-    against it.
+    against it. The limits of other agents are unknown, so they are null.
     """
-    limits = {name: getattr(report.limits, name) for name in ("effective", "warning", "autocompact", "blocking")}
-    limits["autocompact"] = report.limits.starts_at(report.system)
+    ours, limits = report.limits_apply, {"effective": report.limits.effective}
+    found = (report.limits.warning, report.limits.starts_at(report.system), report.limits.blocking, report.autocompact)
+    names = ("warning", "autocompact", "blocking", "auto_compact")
     return {
         "model": report.model,
         "tokens": report.tokens,
         "percent_left": round(report.state.percent_left, 1),
-        "window": {"size": report.limits.window, "source": report.source or None, **limits, "auto_compact": report.autocompact},
+        "window": {"size": report.limits.window, "source": report.source or None, **limits}
+        | {name: value if ours else None for name, value in zip(names, found, strict=True)},
         "system_and_tools": report.system,
         **report.parts.to_json(),
         "spilled": [{"tool_use_id": each.tool_use_id, "path": each.path, "bytes": each.size} for each in report.spilled],

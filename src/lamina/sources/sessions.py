@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from heapq import nlargest
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -26,16 +27,17 @@ from ..disk.settings_files import lamina_home, user_home
 from ..disk.transcripts.jsonl import Health, decode_object, raw_lines, whole_objects
 from ..disk.transcripts.store import read_transcript
 from ..memory.store.scopes import locate_memory, project_root
-from .catalogue import Catalogue, IndexedFile, Tell, with_catalogue
+from .catalogue import Catalogue, IndexedFile, Tell, scan_any, with_catalogue
 from .claude_code import with_spills
 from .codex import CodexReader
 from .memories import SourceMemory, read_memories
 from .pi import PiReader
 from .places import Origin, SourceFile, agent_homes, markdown_files, memory_files, note_unread, open_plain, session_files
-from .scan import Costs, SessionFigures
+from .scan import Costs, Scan, SessionFigures
 
 # A file tells its format in its first lines.
 HEAD_BYTES = 64 << 10
+HEAD_LINES = 50
 # Memory files larger than this are read in part.
 MOST_MEMORY = 1 << 20
 
@@ -246,6 +248,20 @@ def format_of(path: Path) -> Origin:
         if row is not None:
             break
     return "lamina"
+
+
+class SessionName(NamedTuple):
+    origin: Origin
+    id: str
+
+
+def name_of(path: Path) -> SessionName:
+    """Return the agent that wrote a file and the id of its session, as lists name them, by its first lines."""
+    scan, origin = Scan(), format_of(path)
+    for _, line in islice(raw_lines(path, 0, Health()), HEAD_LINES):
+        scan_any(origin, line, scan, [])
+    shared = origin == "lamina" and not scan.ours
+    return SessionName("claude-code" if shared else origin, scan.id or path.stem)
 
 
 def _rows(path: Path, health: Health) -> Iterator[dict[str, Any]]:
