@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from tests.sources.agents import CLAUDE, CODEX, claude_home, codex_home, codex_r
 
 from lamina.cli.search import SHOWN_CHARS, excerpt
 
-from .running import LAMINA, here, misused
+from .running import LAMINA, here, misused, on_a_terminal
 
 
 @pytest.fixture(autouse=True)
@@ -56,14 +57,48 @@ def test_people_see_who_said_it_when_and_how_to_open_it() -> None:
     ]
 
 
+def test_results_stand_in_columns_with_local_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    try:
+        shown = here("search", "lost queue parser redis accent table", "-k", "20").stdout.splitlines()
+        listed = here("sessions", "search", "lost messages").stdout
+        opened = here("sessions", "show", CLAUDE, "--turn", "1").stdout
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    heads = [line for line in shown if not line.startswith(" ")]
+    assert len({line.index("“") for line in heads}) == 1
+    assert {line.split("  ")[1].strip() for line in heads} == {"claude-code", "codex", "pi"}
+    assert "2026-03-02 05:00" in "\n".join(heads)
+    assert "2026-03-02 05:00" in listed
+    assert "2026-03-02 05:00" in opened
+
+
+def test_a_memory_is_shown_without_repetitions() -> None:
+    assert (
+        here("search", "postgres queue", "-k", "1").stdout.splitlines()[1] == "   The queue runs on Postgres – No redis anywhere."
+    )
+    [row] = found("tablegen after a change", "-k", "1")
+    assert row["text"] == "Task Group: parser\nscope: The parser is driven by a table\nRun tablegen after a change."
+
+
+def test_matching_words_are_bold_on_a_terminal_and_lines_are_wrapped(project: Path) -> None:
+    seen, code = on_a_terminal("search", "losing messages", "-k", "1", cwd=project)
+    assert (code, b"\x1b[1mlost\x1b[0m" in seen, b"\x1b[1mmessages\x1b[0m" in seen) == (0, False, True)
+    seen, code = on_a_terminal("search", "losing messages", "-k", "1", cwd=project, NO_COLOR="1")
+    assert (code, b"\x1b[" in seen) == (0, False)
+
+
 def test_literal_text_is_found_in_tool_output() -> None:
     assert "--exact" in here("search", "E474").stderr
     [row] = found("error E474", "--exact")
     opened = here(*row["link"].split()[1:])
     assert "toolu_1.txt" in opened.stdout
-    [summary] = found("being continued", "--exact")
-    assert summary["speaker"] == "summary"
-    assert summary["text"] in here(*summary["link"].split()[1:]).stdout
+    for text in ("being continued", "Summary so far", "accent was changed"):
+        [summary] = found(text, "--exact")
+        assert summary["speaker"] == "summary"
+        assert summary["text"] in here(*summary["link"].split()[1:]).stdout
     assert (row["session_id"], row["speaker"]) == (CLAUDE, "stored result toolu_1.txt")
     assert {row["session_id"] for row in found("GRAMMAR.TBL", "--exact")} == {CODEX}
 
@@ -102,10 +137,10 @@ def test_the_ids_of_a_list_open_also_if_sessions_began_in_the_same_minute(projec
 
 def test_an_excerpt_shows_the_words_that_matched() -> None:
     text = "start " + "filler " * 200 + "the redis queue lost messages " + "filler " * 200
-    shown = excerpt(text, ["redis", "queue", "start"])
+    shown = excerpt(text, "redis queues start")
     assert "redis queue lost" in shown
     assert len(shown) <= SHOWN_CHARS + 2
-    assert excerpt("short", ["redis"]) == "short"
+    assert excerpt("short", "redis") == "short"
 
 
 @pytest.mark.exhaustive

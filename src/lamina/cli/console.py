@@ -68,6 +68,15 @@ def minute(seconds: float) -> str:
     return local_time(seconds).strftime("%Y-%m-%d %H:%M")
 
 
+def local_minute(time: str) -> str:
+    """Format the time of a record in the local time zone; a time that no calendar has stays as it is."""
+    try:
+        at = datetime.fromisoformat(time)
+        return (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone().strftime("%Y-%m-%d %H:%M")
+    except (ValueError, OverflowError):
+        return sentence(time)[:16]
+
+
 def utc_time(seconds: float) -> str:
     """Format a time for JSON output."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..core.wording import counted, plural
-from .console import print_result, printable, sentence
+from .console import local_minute, print_result, printable, sentence
 
 if TYPE_CHECKING:
     from ..core.blocks import Block
@@ -44,7 +44,7 @@ def _print_block(block: Block, role: str, kind: str, time: str, *, full: bool) -
     body = printable(body)
     if not full and len(body) > SHOWN_CHARS:
         body = f"{body[:SHOWN_CHARS]}… ({len(body):,} characters)"
-    click.echo(f"\n{click.style(sentence(label), bold=True)}  {sentence(time)}\n{body}")
+    click.echo(f"\n{click.style(sentence(label), bold=True)}  {local_minute(time)}\n{body}")
 
 
 def show_turn(path: Path, records: list[Any], turn: int, *, full: bool, as_json: bool) -> None:

@@ -1,14 +1,21 @@
-"""`lamina search`: memories and sessions of all agents, ranked in one list (S10)."""
+"""`lamina search`: memories and sessions of all agents, ranked in one list (S10).
+
+Each result is a line that says who said it and when, the part of the text with the matching words, and the command that opens it.
+"""
 
 from __future__ import annotations
 
+import re
+import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..core.terms import highlights
 from . import options
-from .console import notice_unread, sentence, waiting
+from .console import GAP, color, fit, local_minute, notice_unread, print_result, sentence, terminal_width, waiting
 
 if TYPE_CHECKING:
     from ..sources.query import SearchResult
@@ -16,6 +23,11 @@ if TYPE_CHECKING:
 # Characters shown of each result, and of the messages around it with --context.
 SHOWN_CHARS = 280
 CONTEXT_CHARS = 160
+# Characters shown in front of the first matching word of a long text.
+LEAD_CHARS = 20
+MARGIN = "   "
+# Narrower lines are not worth wrapping.
+NARROWEST = 40
 
 
 @click.command("search")
@@ -25,52 +37,96 @@ CONTEXT_CHARS = 160
 @click.option("--all", "everywhere", is_flag=True, help="Search the memories and sessions of all directories.")
 @click.option("--context", is_flag=True, help="Also show the messages before and after.")
 @options.cwd("Search the memories and sessions of this directory.")
-@options.reports
-def search_command(query: str, count: int, exact: bool, everywhere: bool, context: bool, cwd: Path) -> options.Reported:
+@options.as_json
+def search_command(query: str, count: int, exact: bool, everywhere: bool, context: bool, cwd: Path, as_json: bool) -> None:
     """Search memories and sessions of Lamina, Claude Code, Codex and pi for QUERY, best match first."""
     if not query.strip():
         raise click.UsageError("QUERY is empty: pass a question or a few words.")
-    from ..sources.query import query_words, search
+    from ..sources.query import search
 
     told: list[str] = []
     with waiting("Searching"):
         found = search(query, cwd, count, exact=exact, everywhere=everywhere, notices=told)
     notice_unread(told)
-    words = [query] if exact else query_words(query)
-    lines = (line for number, one in enumerate(found, 1) for line in result_lines(number, one, words, context=context))
-    hints = {"--all to search all directories": everywhere, "--exact to search tool output too": exact}
-    left = " or ".join(hint for hint, used in hints.items() if not (used or told))
-    return [to_json(one) for one in found], lines, f"Nothing found.{f' Use {left}.' if left else ''}"
+    if as_json or not found:
+        hints = {"--all to search all directories": everywhere, "--exact to search tool output too": exact}
+        left = " or ".join(hint for hint, used in hints.items() if not (used or told))
+        none = f"Nothing found.{f' Use {left}.' if left else ''}"
+        print_result([to_json(one) for one in found], (), none, as_json=as_json)
+        return
+    width = terminal_width()
+    for head, one in zip(heads(found, width), found, strict=True):
+        click.echo(head)
+        for line in body(one, query, width, exact=exact, context=context):
+            click.echo(line, color=color())
 
 
 def to_json(found: SearchResult) -> dict[str, Any]:
     return {name: getattr(found, name) for name in found.__struct_fields__}
 
 
-def result_lines(number: int, found: SearchResult, words: list[str], *, context: bool) -> list[str]:
-    about = f"“{found.title}”" if found.title else ""
-    parts = [f"{number}.", found.origin, found.speaker, found.time[:16].replace("T", " "), about]
-    shown = ["  ".join(sentence(part) for part in parts if part)]
+def heads(found: list[SearchResult], width: int | None) -> list[str]:
+    """Return the first line of each result, in columns: its number, agent, speaker, local time and title."""
+    rows = [[f"{at}.", one.origin, sentence(one.speaker), local_minute(one.time)] for at, one in enumerate(found, 1)]
+    wide = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    room = None if width is None else max(1, width - sum(wide) - len(GAP) * len(wide))
+    titles = [f"“{sentence(one.title)}”" if one.title else "" for one in found]
+    shown = [title if room is None else fit(title, room) for title in titles]
+    cells = [GAP.join(cell.ljust(size) for cell, size in zip(row, wide, strict=True)) for row in rows]
+    return [f"{line}{GAP}{title}".rstrip() for line, title in zip(cells, shown, strict=True)]
+
+
+def body(found: SearchResult, query: str, width: int | None, *, exact: bool, context: bool) -> Iterator[str]:
+    """Yield the lines below the first one. Matching words are bold on a terminal, and long lines are wrapped there."""
     if context and found.before:
-        shown.append(f"   before: {_cut(found.before, CONTEXT_CHARS)}")
-    shown.append(f"   {sentence(excerpt(found.text, words))}")
+        yield from _wrapped(f"before: {_cut(found.before)}", width)
+    for line in _wrapped(excerpt(_text(found), query, exact=exact), width):
+        yield _marked(line, query, exact=exact)
     if context and found.after:
-        shown.append(f"   after: {_cut(found.after, CONTEXT_CHARS)}")
-    return [*shown, f"   {sentence(found.link)}"]
+        yield from _wrapped(f"after: {_cut(found.after)}", width)
+    yield click.style(f"{MARGIN}{sentence(found.link)}", dim=True)
 
 
-def excerpt(text: str, words: list[str]) -> str:
-    """Return the part of a text that has the most of the words, on one line."""
-    line = " ".join(text.split())
+def _text(found: SearchResult) -> str:
+    """Return the text to show. That of a memory begins with its name, which stands in the first line already."""
+    if found.kind != "memory":
+        return found.text
+    description, _, rest = found.text.removeprefix(found.title).strip().partition("\n")
+    return f"{description} – {rest}" if description and rest.strip() else description
+
+
+def excerpt(text: str, query: str, *, exact: bool = False) -> str:
+    """Return the part of a text that has the most of the query's words, on one line."""
+    line = sentence(text)
     if len(line) <= SHOWN_CHARS:
         return line
-    folded = line.casefold()
-    starts = [at for word in words if (at := folded.find(word.casefold())) >= 0]
+    starts = [start for start, _ in _ranges(line, query, exact=exact)]
     best = max(starts, key=lambda start: (sum(start <= at < start + SHOWN_CHARS for at in starts), -start), default=0)
-    begin = max(0, min(best - 20, len(line) - SHOWN_CHARS))
+    begin = max(0, min(best - LEAD_CHARS, len(line) - SHOWN_CHARS))
+    begin = line.find(" ", begin, best) + 1 or begin if begin else 0
     return f"{'…' if begin else ''}{line[begin : begin + SHOWN_CHARS]}{'…' if begin + SHOWN_CHARS < len(line) else ''}"
 
 
-def _cut(text: str, most: int) -> str:
-    line = sentence(" ".join(text.split()))
-    return line if len(line) <= most else f"{line[: most - 1]}…"
+def _ranges(text: str, query: str, *, exact: bool) -> list[tuple[int, int]]:
+    if not exact:
+        return highlights(text, query)
+    return [match.span() for match in re.finditer(re.escape(sentence(query)), text, re.IGNORECASE)]
+
+
+def _marked(line: str, query: str, *, exact: bool) -> str:
+    shown, at = "", 0
+    for start, end in _ranges(line, query, exact=exact):
+        shown += line[at:start] + click.style(line[start:end], bold=True)
+        at = end
+    return shown + line[at:]
+
+
+def _wrapped(text: str, width: int | None) -> list[str]:
+    if width is None or width < NARROWEST:
+        return [f"{MARGIN}{text}"]
+    return textwrap.wrap(text, width - 1, initial_indent=MARGIN, subsequent_indent=MARGIN)
+
+
+def _cut(text: str) -> str:
+    line = sentence(text)
+    return line if len(line) <= CONTEXT_CHARS else f"{line[: CONTEXT_CHARS - 1]}…"

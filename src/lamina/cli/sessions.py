@@ -19,7 +19,19 @@ import msgspec
 
 from ..core.wording import counted
 from . import completion, options
-from .console import capped, local_time, minute, notice, notice_unread, print_result, print_table, printable, shorten, waiting
+from .console import (
+    capped,
+    local_minute,
+    local_time,
+    minute,
+    notice,
+    notice_unread,
+    print_result,
+    print_table,
+    printable,
+    shorten,
+    waiting,
+)
 from .conversation import find_problems, print_conversation, show_turn
 
 if TYPE_CHECKING:
@@ -197,8 +209,11 @@ def search_command(term: str, everywhere: bool, source: str, limit: int, cwd: Pa
         | {"time": hit.time, "role": hit.role, "text": hit.text}
         for hit in found
     ]
+    id_width = max((len(hit.session.id) for hit in found), default=0)
+    origin_width = max((len(hit.session.origin) for hit in found), default=0)
     lines = (
-        f"{hit.session.id}  {_when(hit.time)}  {hit.session.origin}  turn {hit.turn}  {_speaker(hit.role)}: {hit.text}"
+        f"{hit.session.id:<{id_width}}  {local_minute(hit.time)}  {hit.session.origin:<{origin_width}}  turn {hit.turn}  "
+        f"{_speaker(hit.role)}: {hit.text}"
         for hit in found
     )
     shown = shorten(term, MOST_SHOWN)
@@ -210,10 +225,6 @@ def search_command(term: str, everywhere: bool, source: str, limit: int, cwd: Pa
 
 def _speaker(role: str) -> str:
     return "tool result" if role == "tool" else role
-
-
-def _when(time: str) -> str:
-    return time[:16].replace("T", " ")
 
 
 @contextmanager

@@ -113,7 +113,7 @@ def _texts(value: object, depth: int) -> Iterator[str]:
 
 
 def _role(row: Mapping[str, Any]) -> str:
-    if row.get("isCompactSummary"):
+    if row.get("isCompactSummary") or row.get("type") in ("compacted", "compaction"):
         return "summary"
     for name in ("message", "payload"):
         inner = row.get(name)

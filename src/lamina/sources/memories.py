@@ -55,9 +55,20 @@ def _sections(path: str, words: str, modified: float) -> Iterator[SourceMemory]:
     parts += (
         [(head["name"].strip(), words[head.end() : end]) for head, end in zip(heads, ends, strict=bool(heads))] if heads else []
     )
-    for name, body in parts:
-        if body.strip():
-            yield SourceMemory("codex", one_line(name), one_line(body), None, body.strip(), path, modified)
+    for name, words in parts:
+        body = words.strip()
+        if body:
+            first, _, rest = body.partition("\n")
+            short = one_line(first) == first  # a description that is repeated in the text would count twice
+            yield SourceMemory(
+                "codex",
+                one_line(name),
+                one_line(body) if not short else first,
+                None,
+                rest.strip() if short else body,
+                path,
+                modified,
+            )
 
 
 def scan_memory(file: SourceFile, opened: BinaryIO, scan: Scan, turns: list[Turn]) -> int:
