@@ -90,26 +90,6 @@ def test_remove_is_the_trash_under_its_old_name_too(tmp_path: Path) -> None:
         assert memory.forget("testing-db")
 
 
-def test_an_edit_is_saved_and_logged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    save(tmp_path)
-    monkeypatch.delenv("VISUAL", raising=False)
-    monkeypatch.setenv("EDITOR", "true")
-    assert run(tmp_path, "edit", "testing-db") == "Nothing changed.\n"
-    monkeypatch.setenv("EDITOR", "sed -i.bak s/Mocks/Fakes/")
-    assert run(tmp_path, "edit", "testing-db").startswith("Updated ")
-    assert rows(tmp_path, "show", "testing-db")["body"].strip() == "Fakes hid a migration."
-    assert rows(tmp_path, "log", "testing-db")[0]["why"] == "edited by hand"
-    monkeypatch.setenv("EDITOR", "sed -i.bak s/^name:/name/")
-    broken = here("memory", "edit", "testing-db", "--cwd", str(tmp_path))
-    assert broken.returncode == 2
-    assert broken.stderr.startswith("lamina: Not saved: ")
-    monkeypatch.setenv("EDITOR", "/no/such/editor")
-    missing = here("memory", "edit", "testing-db", "--cwd", str(tmp_path))
-    assert missing.returncode == 2
-    assert "Set EDITOR to another editor." in missing.stderr
-    assert len(rows(tmp_path, "log", "testing-db")) == 2
-
-
 @pytest.mark.spec("B7")
 def test_a_secret_is_left_out_and_said(tmp_path: Path) -> None:
     key = "sk-ant-api03-" + "a1B2" * 23 + "AA"

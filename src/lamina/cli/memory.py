@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..core.errors import InputError, LaminaError
 from ..core.wording import plural
 from . import completion, options
 from .console import minute, notice, print_result, print_table, printable, utc_time
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from ..memory.store.contract import MemoryVersion
     from ..memory.store.topic import Topic
     from ..memory.store.topic_files import TopicHeader
+    from .editor import EditedCopy
 
 _WORDS = {"today": 0, "yesterday": 1}
 NONE_YET = 'No memories here yet. Save one with `lamina -p "Remember: …"` or `lamina memory save`.'
@@ -127,53 +129,56 @@ def save_command(
 @with_memory
 @only_for_user
 def edit_command(memory: Memory, name: str) -> Reported:
-    """Edit a memory in your editor (VISUAL or EDITOR). The change is in the log, and `lamina memory restore` undoes it."""
+    """Edit a memory in your editor (VISUAL or EDITOR). Another `name` in its first lines renames it. The change is in the log, and
+    `lamina memory restore` undoes it."""
+    from .editor import EditedCopy
+
     topic = _known(memory, name)
-    before = memory.where(topic.file).read_text("utf-8")
-    text = _edited(before, topic)
-    if text == before:
-        return _row(topic, memory) | {"changed": False}, "Nothing changed."
-    return _save_edited(memory, topic, text)
-
-
-def _edited(text: str, topic: Topic) -> str:
-    """Open the editor until its text is a readable memory."""
-    from ..memory.store.topic import read_topic
-
+    before = memory.where(topic.file).read_bytes()
+    copy, same = EditedCopy(before, topic.file), _row(topic, memory) | {"changed": False}
     while True:
+        data = copy.edit()
+        if data == before:
+            copy.remove()
+            return same, "Nothing changed."
+        if not data.strip():
+            copy.remove()
+            back = f"lamina memory remove {shlex.quote(topic.name)}"
+            return same, f"The text is empty, so nothing was changed. Run `{back}` to move the memory to the trash."
         try:
-            text = click.edit(text, extension=".md") or text
-        except click.ClickException as error:
-            raise click.UsageError(f"{error.format_message().rstrip('.')}. Set EDITOR to another editor.") from None
-        problems = read_topic(topic.file, text, topic.modified).problems
-        if not problems:
-            return text
-        if not sys.stdin.isatty() or not click.confirm(f"{problems[0].capitalize()}. Edit it again?", default=True, err=True):
-            raise click.UsageError(f"Not saved: {problems[0]}.")
+            done = _put_edited(memory, topic, data, before)
+        except LaminaError as error:
+            _ask_again(error, copy)
+        else:
+            copy.remove()
+            return done
 
 
-def _save_edited(memory: Memory, topic: Topic, text: str) -> Reported:
-    """Save the text under the memory's own name. The log keeps a version that was saved in the meantime."""
+def _put_edited(memory: Memory, topic: Topic, data: bytes, before: bytes) -> Reported:
+    """Save the edited file, unless somebody else changed it in the meantime."""
     from ..memory.store.contract import ChangeReason, Saved
-    from ..memory.store.topic import evidence_of, read_topic
 
-    edited = read_topic(topic.file, text, topic.modified)
-    if edited.name != topic.name:
-        notice(f"The memory keeps its name {topic.name!r}. Use `lamina memory save` for a memory with another name.")
-    done = memory.save(
-        topic.name,
-        type=edited.type,
-        description=edited.description,
-        body=edited.body,
-        evidence=evidence_of(edited),
-        scope="team" if topic.file.startswith("team/") else "private",
-        why=ChangeReason("user", "edited by hand"),
-    )
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InputError(topic.name, "the text is not UTF-8", "save it as UTF-8") from None
+    text = text if b"\r\n" in before else text.replace("\r\n", "\n")
+    done = memory.put(topic.file, text, expected=before, why=ChangeReason("user", "edited by hand"))
     if not isinstance(done, Saved):
         return {"proposed": done.id}, f"Pending approval. Run `lamina inbox accept {done.id}` to save it."
     notice(*(f"A secret was removed from the text ({removed})." for removed in done.redacted))
-    row = _row(done.topic, memory) | {"changed": True}
-    return row, f"Updated {row['path']}"
+    row = _row(done.topic, memory)
+    changed = memory.where(done.topic.file).read_bytes() != before or done.topic.file != topic.file
+    renamed = f" (it was {topic.name!r})" if done.topic.name != topic.name else ""
+    return row | {"changed": changed}, f"Updated {row['path']}{renamed}" if changed else "Nothing changed."
+
+
+def _ask_again(error: LaminaError, copy: EditedCopy) -> None:
+    """Ask whether to edit the text again; raise the error if not, or if another text would not help."""
+    curable = isinstance(error, InputError)
+    if curable and sys.stdin.isatty() and click.confirm(f"Not saved: {error} Edit it again?", default=True, err=True):
+        return
+    raise (click.UsageError if curable else click.ClickException)(f"Not saved: {error}{copy.kept()}")
 
 
 @memory_command.command("remove")

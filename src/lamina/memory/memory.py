@@ -35,7 +35,7 @@ from .store.journal import BlamedLine, blame, digest_of
 from .store.modes import INBOX, GatedStore, Proposal
 from .store.project_identity import identify
 from .store.scopes import TEAM, AgentMemoryLocation, AgentScope, MemoryLocation, StrPath, locate_memory, project_root
-from .store.topic import Kind, Topic, evidence_of
+from .store.topic import Kind, Topic, evidence_of, read_topic, write_topic
 from .store.topic_files import TopicHeader, changed_meanwhile
 from .store.turn_changes import TakenBack, TurnChange, find_act_changes, find_turn_changes, take_back
 
@@ -175,6 +175,25 @@ class Memory:
         draft = Draft(name, type, description, body, self.pin(evidence), modified)
         done = self.store(scope).save(draft, why=why or ChangeReason("user"), base=base)
         return done._replace(topic=with_prefix(done.topic, scope)) if isinstance(done, Saved) else done
+
+    def put(self, file: str, text: str, *, expected: bytes | None, why: ChangeReason | None = None) -> Saved | Proposed:
+        """Write the whole text of a memory's file; another `name` in it renames the memory.
+
+        `expected` is the file as the writer knows it. Raises DiskError if it was changed since.
+        """
+        scope, asked = self._asked(file)[0]
+        done = self.store(scope).put(asked, self.pin_text(asked, text), expected=expected, why=why or ChangeReason("user"))
+        return done._replace(topic=with_prefix(done.topic, scope)) if isinstance(done, Saved) else done
+
+    def pin_text(self, file: str, text: str) -> str:
+        """Return the text of a memory's file with digests of the files of the project that it relies on."""
+        topic = read_topic(file, text, 0)
+        named = evidence_of(topic)
+        pinned = self.pin(named)
+        if pinned == named or "evidence" not in topic.fields:
+            return text
+        fields = topic.fields | {"evidence": list(pinned)}
+        return write_topic(msgspec.structs.replace(topic, fields=fields), before=text)
 
     def pin(self, evidence: Sequence[str]) -> tuple[str, ...]:
         """Return evidence with the digests that the files of the project have now."""

@@ -30,7 +30,7 @@ from .store.daily_logs import FOUND_IN, LOGS, plan_addition
 from .store.index import INDEX, read_entries
 from .store.modes import GatedStore
 from .store.scopes import TEAM, MemoryLocation
-from .store.topic import Topic, evidence_of, read_topic, restore_command, write_topic
+from .store.topic import Topic, restore_command
 
 SUFFIX = ".md"
 QUOTED_LINE = 80
@@ -136,7 +136,8 @@ def write_memory_file(
         guarded = _guarded(file, wish, why, heard)
         if isinstance(guarded, RefusedMemory):
             return WriteOutcome(guarded.why, is_error=True)
-        return _topic(gated, file, _pinned(memory, file, guarded.wish), guarded.why)
+        wish = guarded.wish
+        return _topic(gated, file, wish._replace(text=memory.pin_text(file, wish.text)), guarded.why)
     except LaminaError as error:
         return WriteOutcome(str(error), is_error=True)
 
@@ -150,17 +151,6 @@ def _guarded(file: str, wish: RequestedWrite, why: ChangeReason, heard: Sources 
     if isinstance(done, RefusedMemory):
         return done
     return GuardedWrite(wish._replace(text=done.text), with_source(why, done.origin))
-
-
-def _pinned(memory: Memory, file: str, wish: RequestedWrite) -> RequestedWrite:
-    """Return the write with digests of the files that the memory relies on."""
-    topic = read_topic(file, wish.text, 0)
-    named = evidence_of(topic)
-    pinned = memory.pin(named)
-    if pinned == named or "evidence" not in topic.fields:
-        return wish
-    fields = topic.fields | {"evidence": list(pinned)}
-    return wish._replace(text=write_topic(msgspec.structs.replace(topic, fields=fields), before=wish.text))
 
 
 def with_source(why: ChangeReason, origin: str) -> ChangeReason:

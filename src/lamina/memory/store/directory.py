@@ -215,11 +215,12 @@ class DirectoryStore:
             )
         return _planned(wish, topic if draft.modified is None else date_topic(topic, modified=draft.modified), before)
 
-    def plan_text(self, file: str, text: str) -> PlannedSave:
-        """Plan a `put`. Raises InputError for a text that is not a valid memory, or has the name of another one."""
+    def plan_text(self, file: str, text: str, *, keep: bool = True) -> PlannedSave:
+        """Plan a `put`. Raises InputError for a text that is not a valid memory, or has the name of another one. With `keep`, keys that the
+        text does not mention stay."""
         before = self.topic_files.whole(file)
         old = None if before is None else read_topic(file, decode_text(before), self.clock())
-        wish, topic = read_draft(file, text, old, team=self.scope == "team")
+        wish, topic = read_draft(file, text, old, team=self.scope == "team", keep=keep)
         owner = self.topic_files.named(wish.draft.name)
         if owner is not None and fold_name(owner) != fold_name(file):
             raise InputError(wish.draft.name, f"is already the name of the memory in {owner}", "change that file instead")
@@ -239,7 +240,7 @@ class DirectoryStore:
         overwritten."""
         check_child(self.root.path, file)
         with self._changing():
-            planned = self.plan_text(file, text)
+            planned = self.plan_text(file, text, keep=why.who != "user")
             if planned.before != expected:
                 raise changed_meanwhile(file)
             return self._carry_out(planned, why)

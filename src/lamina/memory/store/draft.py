@@ -107,10 +107,10 @@ def apply_draft(draft: Draft, old: Topic | None, file: str) -> Topic:
     )
 
 
-def read_draft(file: str, text: str, old: Topic | None, *, team: bool = False) -> tuple[CleanDraft, Topic]:
+def read_draft(file: str, text: str, old: Topic | None, *, team: bool = False, keep: bool = True) -> tuple[CleanDraft, Topic]:
     """Parse the text of a topic file that someone wrote. Raises InputError if it is not a valid memory.
 
-    Unknown keys that the text does not mention stay unchanged. A fault that the file already had is accepted.
+    With `keep`, unknown keys that the text does not mention stay unchanged. A fault that the file already had is accepted.
     """
     written = read_topic(file, text, 0)
     for problem in written.problems:
@@ -120,7 +120,7 @@ def read_draft(file: str, text: str, old: Topic | None, *, team: bool = False) -
     draft = done.draft
     if old is None and (redact(file).kinds or (done.redacted and repeats_secret(file, extract_secrets(text)))):
         raise InputError("file_path", "the file name contains a secret", "choose a file name that describes the subject")
-    kept = {} if old is None else old.fields
+    kept = old.fields if old is not None and keep else {}
     fields = {key: _without_secrets(value) for key, value in (kept | written.fields).items()}
     if team and fields != kept | written.fields:
         raise InputError(draft.name, "contains a secret", "remove it, because team memory is shared")
