@@ -52,6 +52,7 @@ CALL = {"type": "tool_use", "id": "c", "name": "Read", "input": {}}
         (reply(""), "empty"),
         (reply("   "), "empty"),
         (reply("<summary></summary>"), "empty"),
+        (reply("<summary>We talked.</summary>"), "too short"),
         (reply("<analysis>only thoughts</analysis>"), "no <summary>"),
         (reply("I would rather chat about something else."), "no <summary>"),
         (reply(f"<summary>{BODY}"), "no <summary>"),

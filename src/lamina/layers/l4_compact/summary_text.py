@@ -57,7 +57,7 @@ def read_summary(reply: Reply, *, most: int, tokens: Tokens) -> Summary | Reject
     if found is None:
         return Rejected("it holds no <summary>" if reply.text.strip() else "it is empty")
     if len(found.encode(errors="replace")) < LEAST_BYTES:
-        return Rejected("it is empty")
+        return Rejected("it is too short" if found.strip() else "it is empty")
     if (size := tokens(found)) >= most:
         return Rejected(f"it is no smaller than the messages it would replace ({size:,} of {most:,} tokens)")
     return Summary(_safe(found))
