@@ -72,6 +72,10 @@ def test_each_limit_of_the_budget_has_its_text_in_the_status_line() -> None:
         ("42", "zh"),
         ("明日デプロイします", "en"),
         ("用 pytest 跑 tests", "zh"),
+        ("把 README.md 里的 How to run the tests 改掉", "zh"),
+        ("git commit 之前先跑 lint", "zh"),
+        ("I prefer tabs over spaces in 中文 comments", "en"),
+        ("What does 部署 mean?", "en"),
         ("run make test", "zh"),
         ("read src/app.py", "zh"),
         ("Run the tests, please. Then commit.", "en"),
@@ -195,3 +199,67 @@ def test_a_reason_why_a_memory_was_not_saved_is_chinese_in_a_chinese_chat(reason
     assert said != reason
     assert "；" in said
     assert not re.search(r"secret|memory exists|proposals|essentials|private", said)
+
+
+# Kinds of errors that a chat with a model shows; the page of errors has the sentences of each.
+SHOWN_ERRORS = (
+    *(
+        "Aborted",
+        "WindowFull",
+        "MissingExtra",
+        "UndoOrder",
+        "DiskFull",
+        "ReadOnly",
+        "LockHeld",
+        "LockUnsupported",
+        "NewerVersion",
+    ),
+    *("AuthFailed", "PromptTooLong", "BadRequest", "RateLimited", "Overloaded", "ServerFault", "ConnectionLost", "StreamBroken"),
+    "Refused",
+)
+# Data within a sentence: what stands for a value, commands, names of keys and variables, and what has no translation.
+_DATA = re.compile(r"<[^>]*>|`[^`]*`|pip install \S+|/\w+|[A-Z_]{2,}|base URL|API")
+
+
+def sentences_of(root: Path, kind: str) -> list[str]:
+    page = (root / "docs/errors.md").read_text("utf-8").split(f"## `{kind}`\n")[1].split("\n## ")[0]
+    return [
+        row.split(" | ")[0].removeprefix("| ") for row in page.splitlines() if row.startswith("| ") and "| where |" not in row
+    ]
+
+
+def filled(sentence: str) -> str:
+    """The sentence with a value in each field: a number where one is expected."""
+    numbers = re.compile(r"\{(?:status|judged|blocking|found)\}")
+    return re.sub(r"\{(\w+)\}", r"<\1>", numbers.sub("529", sentence))
+
+
+@pytest.mark.parametrize("kind", SHOWN_ERRORS)
+def test_an_error_of_a_chat_is_chinese_in_a_chinese_chat(root: Path, kind: str) -> None:
+    for sentence in sentences_of(root, kind):
+        shown = translate_line("zh", filled(sentence))
+        assert not re.search(r"[A-Za-z]{2,} [A-Za-z]{2,}", _DATA.sub("", shown)), shown
+
+
+@pytest.mark.parametrize(
+    "notice",
+    [
+        "Session <a> continues as <b>, because it is open in another process.",
+        "Session <a> continues as <b>, because it was last written by another program.",
+        "<f>: is not writable; check its permissions or set LAMINA_HOME to a writable directory. This session is kept in memory only and cannot be resumed.",  # noqa: E501
+        "<f>: the disk is full or the quota is used up; free some space (no existing data was lost). This session goes on without memory.",
+        'Setting lamina.policy (your settings, <f>): must be one of balanced, thrifty, not "foo"; it is ignored.',
+        "Setting lamina.polcy (your settings, <f>): there is no such setting; did you mean lamina.policy? It is ignored.",
+        "Setting LAMINA_FOO (environment): is not a known variable; it is ignored.",
+        "Settings file <f>: is not valid JSON at line 1, column 2 (<why>); the file is ignored.",
+        "Settings file <f>: must contain a JSON object { … }; the file is ignored.",
+        "Ignored, because this directory is not trusted: hooks, permissions.",
+        "<f>: is not writable; check its permissions or set LAMINA_HOME to a writable directory. The conversation continues; 2 records wait in memory for the next write.",  # noqa: E501
+        "<f>: the last 7 records could not be written and are lost. Free some space or make the directory writable, then repeat what must be kept.",  # noqa: E501
+        "A memory change needs your approval. Run `lamina inbox accept 12`.",
+        "The model did not write the summary: it is too short. Lamina made it by rules instead: it lists requests, files, errors and open tasks, but no conclusions. Undo <id> to restore everything.",  # noqa: E501
+    ],
+)
+def test_a_notice_of_a_chat_is_chinese_in_a_chinese_chat(notice: str) -> None:
+    shown = translate_line("zh", notice)
+    assert not re.search(r"[A-Za-z]{2,} [A-Za-z]{2,}", _DATA.sub("", shown)), shown

@@ -25,6 +25,14 @@ _SCRIPTS: tuple[tuple[Language, re.Pattern[str]], ...] = (
 )
 
 
+# Words of an English sentence. One that begins in Latin script and has more Latin words than foreign characters only quotes these.
+_ENGLISH = re.compile(
+    r"\b(?:the|an?|is|are|was|be|i|we|you|it|they|my|our|your|to|of|in|on|for|and|or|not|with|what|how|why|does|because|that|this)\b",
+    re.IGNORECASE,
+)
+_LATIN_WORD = re.compile(r"[A-Za-z\u00c0-\u024f]+")
+
+
 class Labels(NamedTuple):
     """The labels of a memory: `why` and `how` begin a paragraph, and `on` says when a relative date was stated."""
 
@@ -57,7 +65,16 @@ def language_of(text: str) -> Language:
     """Return the language of a text by its script and, for German, by its words; English if nothing else shows."""
     begins = text[:_BEGINNING]
     script = next((name for name, pattern in _SCRIPTS if pattern.search(begins)), None)
-    return script or ("de" if _GERMAN.search(begins) else "en")
+    if script is not None and not _is_quoted(begins):
+        return script
+    return "de" if _GERMAN.search(begins) else "en"
+
+
+def _is_quoted(text: str) -> bool:
+    """Tell whether the characters of another script in a text are only quoted in an English sentence."""
+    foreign = sum(len(pattern.findall(text)) for _, pattern in _SCRIPTS)
+    words = _LATIN_WORD.findall(text)
+    return len(words) > foreign and _LATIN_WORD.match(text.lstrip()) is not None and _ENGLISH.search(text) is not None
 
 
 def labels_for(text: str) -> Labels:

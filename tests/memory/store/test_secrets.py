@@ -11,7 +11,7 @@ from tests.clocks import FAR_TOO_LONG
 
 from lamina.core.errors import InputError
 from lamina.memory.store.draft import Draft, clean_draft
-from lamina.memory.store.secrets import SECRET_FORMS, redact
+from lamina.memory.store.secrets import SECRET_FORMS, redact, says_nothing_else
 
 # Made here from parts, so that no scanner takes this file for a leak.
 MIX, HEX, UPPER = "aB3dE6gH9kL2mN5pQ8sT1vW4" * 4, "0f1e2d3c4b5a6978" * 8, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
@@ -116,7 +116,7 @@ def test_each_known_form_is_taken_out(kind: str) -> None:
     for text in (secret, f"use {secret} here", f"(`{secret}`)", f'k = "{secret}"', f"第一{secret}。"):
         found = redact(text)
         assert found.kinds == (kind,), text
-        assert f"[secret removed: {kind}]" in found.text
+        assert f"[secret removed: {kind}]" in found.text or "[已去掉密钥（" in found.text
         assert MIX[:20] not in found.text
         assert HEX[:20] not in found.text
         assert UPPER[:16] not in found.text
@@ -128,7 +128,7 @@ def test_each_known_form_is_taken_out(kind: str) -> None:
 def test_a_value_that_looks_random_behind_a_telling_word_is_taken_out(text: str) -> None:
     found = redact(text)
     assert found.kinds == ("assigned secret",)
-    assert "[secret removed: assigned secret]" in found.text
+    assert "[secret removed: assigned secret]" in found.text or "[已去掉密钥（赋值）]" in found.text
 
 
 @pytest.mark.spec("B7")
@@ -239,3 +239,10 @@ def test_a_memory_that_says_more_than_its_secret_is_saved_without_it() -> None:
     )
     assert done.redacted == ("GitHub token",)
     assert "vault of the team" in done.draft.body
+
+
+def test_in_a_chinese_text_the_mark_of_a_secret_is_chinese_and_stays_as_it_is() -> None:
+    once = redact("数据库密码是 hunter22xyz!，部署用 " + EXAMPLES["GitHub token"])
+    assert once.text == "数据库密码是 [已去掉密钥（赋值）]，部署用 [已去掉密钥（GitHub token）]"
+    assert redact(once.text) == (once.text, ())
+    assert says_nothing_else("密码是 [已去掉密钥（赋值）]")

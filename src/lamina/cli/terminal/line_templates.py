@@ -296,6 +296,94 @@ LINES: dict[str, str] = {
     "user": "用户",
     "assistant": "助手",
     "subagent": "子代理",
+    # The provider's failures
+    "Stopped. The conversation so far is kept, and the next message continues from there.": (
+        "已停止。到目前为止的对话会保留，下一条消息从这里继续。"
+    ),
+    "No response from {last}. Check the network and the base URL.": "模型服务没有响应：{last}。请检查网络和 base URL。",
+    "The response from {who} is not readable: {last}. You can retry the request.": "无法读取 {who} 的回答：{last}。可以重试。",
+    "The response from {who} was interrupted. {error} You can retry the request.": "{who} 的回答中断了。{error}可以重试。",
+    "The response is not readable ({last}). You can retry the request.": "无法读取回答（{last}）。可以重试。",
+    "The stream contains invalid data ({last}). You can retry the request.": "回答里有无效数据（{last}）。可以重试。",
+    "The response ended early, without a stop reason. You can retry the request.": "回答提前结束，没有说明原因。可以重试。",
+    "The response exceeds the size limit; the server does not end it.": "回答超过大小上限，服务器没有结束它。",
+    "The prompt is too long for {who}: {last}. Compact the conversation.": "请求对 {who} 来说太长：{last}。请压缩对话。",
+    "The offline provider has no function for '{last}'. Configure another provider to use it.": (
+        "离线替身不能处理“{last}”。请配置另一个模型服务。"
+    ),
+    "{who} declined the request: {last}. Rephrase it.": "{who} 拒绝了请求：{last}。请换一种说法。",
+    "{who} rejected the API key or account ({n}): {last}. Check the key and its permissions.": (
+        "{who} 不接受 API 密钥或账户（{n}）：{last}。请检查密钥和它的权限。"
+    ),
+    "{who} returned not found (404): {last}. Check the model name and the base URL.": (
+        "{who} 没有找到（404）：{last}。请检查模型名称和 base URL。"
+    ),
+    "{who} rate-limited the request (429): {last}. Try again later.": "{who} 限制了请求频率（429）：{last}。请稍后再试。",
+    "{who} is overloaded ({n}): {last}. Try again later.": "{who} 过载（{n}）：{last}。请稍后再试。",
+    "{who} failed ({n}): {last}. Try again later.": "{who} 出错（{n}）：{last}。请稍后再试。",
+    "{who} failed: {last}. Try again later.": "{who} 出错：{last}。请稍后再试。",
+    "{who} rejected the request ({n}): {last}.": "{who} 拒绝了请求（{n}）：{last}。",
+    'The package {last} is not installed. Run pip install "{extra}" to install it.': (
+        '没有安装 {last} 包。运行 pip install "{extra}" 安装。'
+    ),
+    "The conversation has about {n} tokens and the limit is {m}. Compact it (/compact), undo, or start a new session (/clear) before sending the next message.": (  # noqa: E501
+        "对话约有 {n} 个词元，上限是 {m}。发送下一条消息之前请压缩（/compact）、撤销，或开始新会话（/clear）。"
+    ),
+    "Cannot undo {one} yet. Undo {first} first: it is newer and depends on {last}.": "还不能撤销 {one}。请先撤销较新的 {first}。",
+    # Files and sessions
+    "Session {name} continues as {id}, because {why}.": "会话 {name} 以 {id} 继续，因为{why}。",
+    "it is open in another process": "它在另一个进程中打开",
+    "it was last written by another program": "它最后由另一个程序写入",
+    "{error} This session is kept in memory only and cannot be resumed.": "{error}本次会话只保存在内存中，不能恢复。",
+    "{error} This session goes on without memory.": "{error}本次会话不使用记忆。",
+    "{error} This session continues without memory.": "{error}本次会话不使用记忆。",
+    "{error} Until this is fixed, no memories are recalled.": "{error}在此之前不会调出记忆。",
+    "{error} Until then memory can be read but not written.": "{error}在此之前记忆只能读取，不能写入。",
+    "{error} The conversation continues; {waiting} for the next write.": "{error}对话继续；{waiting}，等待下次写入。",
+    "{n} record[s] [waits|wait] in memory": "{n} 条记录在内存中",
+    "{n} record[s]": "{n} 条记录",
+    "{path}: the last {records} could not be written and [is|are] lost. Free some space or make the directory writable, then repeat what must be kept.": (  # noqa: E501
+        "{path}：最后 {records}未能写入，已丢失。请腾出空间或使目录可写，然后重复必须保留的内容。"
+    ),
+    "the disk is full or the quota is used up": "磁盘已满或配额已用完",
+    "free some space (no existing data was lost)": "请腾出空间（已有数据没有丢失）",
+    "is not writable": "不可写",
+    "check its permissions or set LAMINA_HOME to a writable directory": "请检查权限，或把 LAMINA_HOME 设为可写的目录",
+    "is in use by {holder}": "正被{holder}使用",
+    "another process": "另一个进程",
+    "the process this one was forked from": "父进程",
+    "close it there first": "请先在那里关闭",
+    "the file system does not support file locks": "文件系统不支持文件锁",
+    "move LAMINA_HOME to a local disk": "请把 LAMINA_HOME 移到本地磁盘",
+    "{path}: written in format {n} by a newer version of Lamina; this version writes format {m}. Upgrade to continue the session; reading it still works.": (  # noqa: E501
+        "{path}：由更新版本的 Lamina 以格式 {n} 写入；这个版本写格式 {m}。升级后可以继续会话；现在只能读取。"
+    ),
+    "was changed by someone else in the meantime": "在此期间被别人改动",
+    "read it again and save what still applies": "请重新读取，再保存仍然适用的内容",
+    # Settings
+    "Settings file {path}: {problem}; the file is ignored.": "设置文件 {path}：{problem}；已忽略这个文件。",
+    "is not valid JSON at line {n}, column {m} ({last})": "第 {n} 行第 {m} 列不是有效的 JSON（{last}）",
+    "must contain a JSON object {last}": "必须是 JSON 对象 {last}",
+    "Setting {key} ({place}): {problem}; it is ignored.": "设置 {key}（{place}）：{problem}；已忽略。",
+    "Setting {key} ({place}): {problem}; did you mean {near}? It is ignored.": (
+        "设置 {key}（{place}）：{problem}；是不是 {near}？已忽略。"
+    ),
+    "your settings, {last}": "你的设置，{last}",
+    "environment, {last}": "环境变量，{last}",
+    "there is no such setting": "没有这个设置",
+    "is not a known variable": "不是已知的变量",
+    "must be one of {last}": "必须是其中之一：{last}",
+    "must be a whole number of at least {n}, not {last}": "必须是不小于 {n} 的整数，不能是 {last}",
+    "Ignored, because this directory is not trusted: {last}.": "已忽略，因为没有信任这个目录：{last}。",
+    "A memory change needs your approval. Run `{last}`.": "一处记忆改动需要你批准。运行 `{last}`。",
+    # Why a summary was not used
+    "the model refused to write it": "模型拒绝写",
+    "it calls a tool": "其中调用了工具",
+    "it was cut off": "没有写完",
+    "it holds no <summary>": "没有 <summary>",
+    "it is empty": "是空的",
+    "it is too short": "太短",
+    "it is no smaller than the messages it would replace ({n} of {m} tokens)": "不比它要代替的消息短（{n} / {m} 个词元）",
     # Reasons that come from errors
     "{path} does not exist. Use Glob to find files by name. The working directory is {cwd}.": "{path} 不存在。当前目录是 {cwd}。",
     "{path} does not exist. Similar: {names}.": "{path} 不存在。相近的有：{names}。",

@@ -214,7 +214,7 @@ class Chat:
                 answer = say()
         except Aborted as stopped:
             self.display.end()
-            self.screen.note(str(stopped), "yellow")
+            self.screen.report(str(stopped), "yellow")
         except LaminaError as error:
             self.display.end()
             self.fail(error)

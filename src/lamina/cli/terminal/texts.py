@@ -12,13 +12,12 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Literal, TypeAlias
 
+from ...core.language import language_of
 from .line_templates import LINES
 
 Language: TypeAlias = Literal["en", "zh"]
 
 _HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
-# Kana and hangul: Japanese and Korean texts contain Han characters too.
-_OTHERS = re.compile(r"[\u3040-\u30ff\uac00-\ud7af]")
 
 # `read a.py` and `run make test` are the same in every language; a longer text is a sentence.
 _COMMAND = re.compile(
@@ -241,7 +240,7 @@ def _line_pattern(english: str) -> str:
 
 def detect_language(words: str, current: Language) -> Language:
     """Return the language of a message; one in no language, such as a number or a command of the stand-in, keeps the current one."""
-    if _HAN.search(words) and not _OTHERS.search(words):
+    if language_of(words) == "zh":
         return "zh"
     return "en" if any(map(str.isalpha, words)) and not _COMMAND.fullmatch(words.strip()) else current
 

@@ -145,7 +145,8 @@ class TurnDisplay:
                 self._agent(event)
             case "retry":
                 self._close()
-                self._screen.note(describe_retry(event, self._screen.text), "yellow")
+                error = translate_line(self._screen.language, event["error"])
+                self._screen.note(describe_retry({**event, "error": error}, self._screen.text), "yellow")
                 self._screen.wait(self._screen.text(RETRYING))
             case "layer":
                 self._layer(str(event["name"]), event["data"])

@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
+from ...core.language import language_of
+
 
 class RedactedText(NamedTuple):
     text: str
@@ -181,7 +183,7 @@ def _assigned_secret(found: re.Match[str]) -> _Found | None:
 
 
 def redact(text: str) -> RedactedText:
-    """Replace secrets by `[secret removed: KIND]`, and return the text and the kinds found.
+    """Replace secrets by `[secret removed: KIND]`, in Chinese in a Chinese text, and return the text and the kinds found.
 
     A secret that is split by invisible characters is found too; the text is then returned without these."""
     once = _redact(text)
@@ -198,7 +200,7 @@ def _redact(text: str) -> RedactedText:
         if secret is None:
             return found[0]
         kinds.append(secret.kind)
-        return f"{secret.keep}[secret removed: {secret.kind}]"
+        return secret.keep + _marker(secret.kind, text)
 
     cleaned = _known().sub(lambda found: replaced(found, _known_secret(found)), text)
     cleaned = _assign().sub(lambda found: replaced(found, _assigned_secret(found)), cleaned)
@@ -213,7 +215,21 @@ def extract_secrets(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(one.secret for one in found if one is not None))
 
 
-_REMOVED = re.compile(r"\[secret removed: [^\]\n]*\]")
+# Kinds that are not named after a company, in a Chinese text.
+_CHINESE_KINDS = {
+    "assigned secret": "赋值",
+    "private key": "私钥",
+    "password in a URL": "网址中的密码",
+    "authorization header": "授权头",
+}
+
+
+def _marker(kind: str, text: str) -> str:
+    """Return what stands in place of a secret, in the language of the text."""
+    return f"[已去掉密钥（{_CHINESE_KINDS.get(kind, kind)}）]" if language_of(text) == "zh" else f"[secret removed: {kind}]"
+
+
+_REMOVED = re.compile(r"\[secret removed: [^\]\n]*\]|\[已去掉密钥（[^\]\n]*）\]")
 # Words around a secret that carry no meaning, and the words for it.
 _IN_PASSING = re.compile(
     rf"(?i){_WORDS}|\b(?:the|my|our|your|is|for|a|an|it|this|here|key|login|user|und|das|der|ist)\b|是|的|我们|は|です|の"
