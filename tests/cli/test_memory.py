@@ -71,12 +71,13 @@ def test_a_list_is_a_table_that_fits_the_terminal(tmp_path: Path, monkeypatch: p
     assert {line.split()[0] for line in lines} == {"testing-db", "deploys-happen-on-tuesdays-with-people-on-call"}
     assert {line[header.index("type") :].split()[0] for line in lines} == {"feedback", "project"}
     assert lines[0].endswith(words) or lines[1].endswith(words), "a pipe gets everything"
-    for width in (40, 80, 120):
+    for width, names in ((12, "name"), (40, "name"), (50, "name type"), (80, "name type modified"), (120, "name type modified")):
         monkeypatch.setattr("lamina.cli.console.terminal_width", lambda width=width: width)
-        shown = run(tmp_path, "list").splitlines()
-        assert len(shown) == 3
-        assert all(get_cwidth(line) <= width for line in shown)
-        assert all(re.search(r" \d{4}-\d\d-\d\d ", line) for line in shown[1:]), "a date is whole"
+        header, *shown = run(tmp_path, "list").splitlines()
+        assert len(shown) == 2
+        assert all(get_cwidth(line) <= width for line in (header, *shown))
+        assert header.split()[:-1] == names.split(), "a narrow terminal shows fewer columns, and those whole"
+        assert width < 80 or all(re.search(r" \d{4}-\d\d-\d\d ", line) for line in shown), "a date is whole"
 
 
 def test_remove_is_the_trash_under_its_old_name_too(tmp_path: Path) -> None:

@@ -30,8 +30,9 @@ def test_what_was_said_is_found_with_its_session(project: Path, term: str, expec
     assert set(hit) == {"session_id", "source", "turn", "path", "time", "role", "text"}
     assert (hit["role"], hit["text"]) == ("user", expected)
     shown = here("sessions", "search", term, cwd=project).stdout
-    assert shown.startswith(hit["session_id"])
-    assert expected in shown
+    assert shown.startswith(hit["session_id"][:8] + "  ")
+    assert shown.endswith(f"  turn 1  user\n   {expected}\n")
+    assert here("sessions", "show", hit["session_id"][:8], cwd=project).returncode == 0
 
 
 def test_a_term_of_many_words_is_not_repeated_in_full(project: Path) -> None:
@@ -54,4 +55,4 @@ def test_a_tool_result_is_not_shown_as_the_words_of_the_user(project: Path) -> N
         session.add_tool_result("t1", "E815: the disk is full")
     [hit] = json.loads(here("sessions", "search", "E815", "--json", cwd=project).stdout)
     assert hit["role"] == "tool"
-    assert "  tool result: E815" in here("sessions", "search", "E815", cwd=project).stdout
+    assert "  tool result\n   E815" in here("sessions", "search", "E815", cwd=project).stdout

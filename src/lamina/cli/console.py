@@ -1,13 +1,12 @@
 """Console output: a JSON document, lines or a table on standard output, notices on standard error.
 
-Text from messages and files is data: its control sequences never reach the terminal. In a pipe a table keeps its full width; on a
-terminal it is cut to fit, so each row stays on one line.
+Text from messages and files is data: its control sequences never reach the terminal. In a pipe a table keeps its full width. On a
+terminal each row stays on one line: long cells are cut, and a narrow terminal shows fewer columns, but always the first and the last.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import sys
 import threading
@@ -22,10 +21,9 @@ import click
 
 GAP = "  "
 # A narrower last column is unreadable.
-LEAST = 8
-# Columns wider than WIDE are cut to give the last one this room; dates and ids are narrower and stay whole while they can.
+LEAST = 16
+# Columns wider than WIDE are cut to give the last one this room; dates, times and ids are narrower and stay whole.
 WIDE, ROOMY = 16, 24
-_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 # Sentences printed about files and directories that could not be read.
 MOST_UNREAD = 3
 # A shorter wait needs no explanation.
@@ -143,11 +141,9 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, right: 
     from rich.cells import cell_len
 
     cells = [[sentence(cell) for cell in row] for row in (header, *rows)]
-    columns = list(zip(*cells, strict=True))[:-1]
-    wide = [max(map(cell_len, column)) for column in columns]
-    dates = [all(map(_DATE.fullmatch, column[1:])) for column in columns]
+    wide = [max(map(cell_len, column)) for column in list(zip(*cells, strict=True))[:-1]]
     width = terminal_width()
-    room = None if width is None else _make_room(wide, dates, width)
+    room = None if width is None else _make_room(wide, width)
 
     def padded(text: str, at: int) -> str:
         shown = fit(text, wide[at])
@@ -156,19 +152,23 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, right: 
 
     for number, row in enumerate(cells):
         last = row[-1] if room is None else fit(row[-1], room)
-        line = GAP.join([*(padded(cell, at) for at, cell in enumerate(row[:-1])), last]).rstrip()
+        # `wide` lacks the columns that a narrow terminal leaves out.
+        line = GAP.join([*(padded(row[at], at) for at in range(len(wide))), last]).rstrip()
         click.echo(line if number else click.style(line, bold=True), color=color())
 
 
-def _make_room(wide: list[int], dates: Sequence[bool], width: int) -> int:
-    """Narrow the widest columns until the last one has room, and return that room. A date stays whole: a part of it says nothing."""
+def _make_room(wide: list[int], width: int) -> int:
+    """Cut the widest columns, then leave out the rightmost ones but the last, until the last one has room. Return that room."""
 
     def room() -> int:
         return width - sum(wide) - len(GAP) * len(wide)
 
-    for floor, wanted in ((WIDE, ROOMY), (LEAST // 2, LEAST)):
-        while room() < wanted and (can := [at for at, date in enumerate(dates) if not date and wide[at] > floor]):
-            wide[max(can, key=wide.__getitem__)] -= 1
+    while room() < ROOMY and max(wide, default=0) > WIDE:
+        wide[wide.index(max(wide))] -= 1
+    while room() < LEAST and len(wide) > 1:
+        wide.pop()
+    if wide and room() < LEAST // 2:  # both columns share a very narrow terminal
+        wide[0] = max(1, min(wide[0], width // 2))
     return max(room(), 1)
 
 

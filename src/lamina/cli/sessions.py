@@ -196,7 +196,7 @@ def search_command(term: str, everywhere: bool, source: str, limit: int, cwd: Pa
     if not term.strip():
         raise click.UsageError("TERM is empty: pass a word or a phrase to search for.")
     from ..sources.exact import search_exact
-    from .transcripts import find_sessions
+    from .transcripts import find_sessions, short_ids
 
     unread: list[str] = []
     with waiting("Searching the sessions"):
@@ -209,12 +209,9 @@ def search_command(term: str, everywhere: bool, source: str, limit: int, cwd: Pa
         | {"time": hit.time, "role": hit.role, "text": hit.text}
         for hit in found
     ]
-    id_width = max((len(hit.session.id) for hit in found), default=0)
-    origin_width = max((len(hit.session.origin) for hit in found), default=0)
     lines = (
-        f"{hit.session.id:<{id_width}}  {local_minute(hit.time)}  {hit.session.origin:<{origin_width}}  turn {hit.turn}  "
-        f"{_speaker(hit.role)}: {hit.text}"
-        for hit in found
+        f"{name}  {local_minute(hit.time)}  {hit.session.origin}  turn {hit.turn}  {_speaker(hit.role)}\n   {' '.join(hit.text.split())}"
+        for name, hit in zip(short_ids([hit.session for hit in found]), found, strict=True)
     )
     shown = shorten(term, MOST_SHOWN)
     none = (

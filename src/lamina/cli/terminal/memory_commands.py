@@ -79,9 +79,10 @@ def _waiting(chat: Chat, what: str) -> Iterator[None]:
 
 
 def search(chat: Chat, rest: str) -> None:
-    from ...sources.query import query_words
+    import click
+
     from ...sources.query import search as search_all
-    from ..search import result_lines
+    from ..search import body, heads
 
     if not rest:
         chat.screen.say("Usage: {usage}", "red", usage="/search QUERY")
@@ -90,9 +91,8 @@ def search(chat: Chat, rest: str) -> None:
     with _waiting(chat, "searching"):
         found = search_all(rest, chat.options.cwd, MOST_FOUND, notices=told)
     chat.warn(dict.fromkeys(told))
-    words = query_words(rest)
-    for number, one in enumerate(found, 1):
-        for line in result_lines(number, one, words, context=False):
+    for head, one in zip(heads(found, None), found, strict=True):
+        for line in (head, *map(click.unstyle, body(one, rest, None, exact=False, context=False))):
             chat.screen.fold(translate_line(chat.screen.language, line), "plain", "", "   ")
     if not found:
         chat.screen.say("Nothing found.")
