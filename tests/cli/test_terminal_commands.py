@@ -19,6 +19,7 @@ def test_memory_is_steered_from_the_chat(tmp_path: Path) -> None:
     with Terminal(cwd=tmp_path, LAMINA_HOME=str(tmp_path / "new")) as chat:
         first = chat.prompt()
         assert "Welcome. Lamina is a chat that remembers" in first
+        assert f"plain files in {tmp_path / 'new'}. " in first, "the home that is used, not the usual one"
         chat.say("/remember deploys happen on Tuesdays")
         chat.expect("Saved memory: deploys-happen-tuesdays.")
         chat.prompt()

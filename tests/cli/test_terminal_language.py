@@ -14,7 +14,7 @@ from prompt_toolkit.utils import get_cwidth
 
 from lamina.cli.output import REFUSED
 from lamina.cli.start import OFFLINE
-from lamina.cli.terminal.banner import HINTS, UNFINISHED, WELCOME
+from lamina.cli.terminal.banner import HINTS, NO_KEY, OTHERS, SENT, UNFINISHED, WELCOME
 from lamina.cli.terminal.commands import COMMANDS, KEYS, MODE_WORDS
 from lamina.cli.terminal.line_templates import LINES
 from lamina.cli.terminal.loop import CUT_OFF, LEAVE
@@ -27,7 +27,7 @@ TELLERS = {"say", "text", "tell"}
 # Keys that the code passes by name, not as a literal.
 NAMED = {
     *HINTS,
-    *WELCOME,
+    *(*WELCOME, NO_KEY, SENT, OTHERS),
     *KEYS,
     *MODE_WORDS.values(),
     *(command.about for command in COMMANDS.values()),
@@ -57,6 +57,13 @@ def test_every_text_of_the_chat_has_a_translation_with_the_same_fields(root: Pat
     assert missing == set()
     for english, chinese in CHINESE.items():
         assert fields(chinese) - {"n", "m"} <= fields(english), english
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_welcome_is_five_lines_of_a_terminal(language: Language) -> None:
+    for answers in (NO_KEY, SENT):
+        lines = [translate(language, line, home="~/.lamina") for line in (*WELCOME, answers, OTHERS)]
+        assert [len(wrap_text(line, 79, "")) for line in lines] == [1] * 5
 
 
 def test_each_limit_of_the_budget_has_its_text_in_the_status_line() -> None:

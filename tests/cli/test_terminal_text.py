@@ -13,7 +13,7 @@ from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 from prompt_toolkit.utils import get_cwidth
 
-from lamina.cli.console import fit
+from lamina.cli.console import fit, sentence
 from lamina.cli.context_report import format_context
 from lamina.cli.terminal.calls import LONGEST, MOST_CHANGED, MOST_COMMAND, describe_call, describe_result, preview_call
 from lamina.cli.terminal.commands import COMMANDS, find, parse
@@ -91,6 +91,12 @@ def test_what_is_cut_to_fit_fits_and_holds_no_control_character(text: str, width
 
 def test_carriage_returns_are_dropped_and_tabs_become_blanks() -> None:
     assert clean("a\r\n\tb\x1b[31m\x9b\u202e") == "a\n    b\ufffd[31m\ufffd\ufffd"
+
+
+@pytest.mark.parametrize("text", ["中文　空格", "10\u00a0000\u202f€", "👩\u200d👩\u200d👧", "می\u200cخواهم", "e\u0301"])
+def test_the_blanks_and_joiners_of_every_script_are_shown_as_they_are(text: str) -> None:
+    assert clean(text) == text
+    assert sentence(text) == " ".join(text.split())
 
 
 @given(st.text(st.characters(exclude_categories=["C", "Z"]) | st.just(" ")), st.integers(9, 40))

@@ -32,11 +32,15 @@ TICK = 0.2
 _CLEAR = "\r\x1b[K"
 
 
+# Blanks of other scripts, and what joins the letters and emoji of some. Python does not count them as printable.
+_HARMLESS = frozenset("\n\t\u00a0\u1680\u202f\u205f\u3000\u200c\u200d").union(map(chr, range(0x2000, 0x200B)))
+
+
 def printable(text: str) -> str:
     """Replace control characters other than newlines and tabs."""
     if text.isprintable():
         return text
-    return "".join(char if char.isprintable() or char in "\n\t" else "\ufffd" for char in text)
+    return "".join(char if char.isprintable() or char in _HARMLESS else "\ufffd" for char in text)
 
 
 def sentence(text: str) -> str:

@@ -22,14 +22,15 @@ if TYPE_CHECKING:
 
 # Lines of the last answer shown in the recap.
 MOST_LINES = 8
-# Shown once, in a new home.
+# Shown once, in a new home: with the line about who answers, five lines of 80 columns.
 WELCOME = (
-    "Welcome. Lamina is a chat that remembers: what you tell it about yourself and your project is kept for the next chat.",
-    "Say `Remember: our tests use a real database`, and later ask about it. /memory lists what is kept.",
-    "Everything stays on this machine, as plain files in ~/.lamina. /forget deletes a subject for good.",
-    "It needs no API key to try. With one (ANTHROPIC_API_KEY or OPENAI_API_KEY) a model answers and can edit files.",
-    "`lamina --help` lists the other commands.",
+    "Welcome. Lamina is a chat that remembers what you tell it, for the next chat.",
+    "Say `Remember: our tests use a real database`, and later ask about it.",
+    "/memory lists what is kept: plain files in {home}. /forget deletes for good.",
 )
+NO_KEY = "An offline stand-in answers until you set ANTHROPIC_API_KEY or OPENAI_API_KEY."
+SENT = "Your messages, and memories that fit them, are sent to the model's provider."
+OTHERS = "`lamina --help` lists the other commands."
 HINTS = ("/help for commands", "Ctrl-C to stop", "Ctrl-D to leave")
 UNFINISHED = "The last turn was not finished. Use /retry to continue it."
 
@@ -47,10 +48,13 @@ def greet(chat: Chat) -> None:
         screen.painted((name, "bold"), (f"{dash}{chat.provider.model}", "plain"))
         screen.note(where)
     screen.note(dash.join(map(screen.text, HINTS)), "dim")
-    if chat.is_first:
-        screen.notes(map(screen.text, WELCOME))
+    offline, unset = chat.provider.name == "offline", is_model_unset(chat.options, chat.settings)
+    if chat.is_first and chat.home is not None:
+        answers = [NO_KEY] if offline and unset else [] if offline else [SENT]
+        for line in (*WELCOME, *answers, OTHERS):
+            screen.say(line, "plain", home=shorten_home(chat.home))
     chat.warn(describe_findings(chat.settings))
-    if chat.provider.name == "offline" and is_model_unset(chat.options, chat.settings):
+    if offline and unset and not chat.is_first:
         screen.say(OFFLINE, "yellow")
     chat.tell_notices()
     recap(chat)

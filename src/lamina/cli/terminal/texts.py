@@ -63,18 +63,17 @@ CHINESE: dict[str, str] = {
     "Ctrl-C to stop": "Ctrl-C 停止",
     "Ctrl-D to leave": "Ctrl-D 离开",
     "session {id}": "会话 {id}",
-    "Welcome. Lamina is a chat that remembers: what you tell it about yourself and your project is kept for the next chat.": (
-        "欢迎。Lamina 是会记忆的对话：你告诉它的关于你和项目的事，下次对话仍然记得。"
+    "Welcome. Lamina is a chat that remembers what you tell it, for the next chat.": (
+        "欢迎。Lamina 是会记忆的对话：你告诉它的事，下次对话仍然记得。"
     ),
-    "Say `Remember: our tests use a real database`, and later ask about it. /memory lists what is kept.": (
-        "说 `记住：我们的测试使用真实数据库`，以后再问它。/memory 列出已保存的内容。"
+    "Say `Remember: our tests use a real database`, and later ask about it.": "说 `记住：我们的测试使用真实数据库`，以后再问它。",
+    "/memory lists what is kept: plain files in {home}. /forget deletes for good.": (
+        "/memory 列出已保存的内容，是 {home} 里的普通文件。/forget 永久删除。"
     ),
-    "Everything stays on this machine, as plain files in ~/.lamina. /forget deletes a subject for good.": (
-        "一切都留在这台机器上，是 ~/.lamina 里的普通文件。/forget 永久删除一个主题。"
+    "An offline stand-in answers until you set ANTHROPIC_API_KEY or OPENAI_API_KEY.": (
+        "设置 ANTHROPIC_API_KEY 或 OPENAI_API_KEY 之前，由离线替身回答。"
     ),
-    "It needs no API key to try. With one (ANTHROPIC_API_KEY or OPENAI_API_KEY) a model answers and can edit files.": (
-        "试用不需要 API 密钥。设置密钥（ANTHROPIC_API_KEY 或 OPENAI_API_KEY）后由模型回答，并可以修改文件。"
-    ),
+    "Your messages, and memories that fit them, are sent to the model's provider.": "你的消息和相关的记忆会发送给模型服务。",
     "`lamina --help` lists the other commands.": "`lamina --help` 列出其他命令。",
     "No provider is configured, so the offline stand-in answers. Set ANTHROPIC_API_KEY or OPENAI_API_KEY to use a model.": (
         "没有配置模型服务，由离线替身回答。设置 ANTHROPIC_API_KEY 或 OPENAI_API_KEY 以使用模型。"
