@@ -1,6 +1,6 @@
 """The page in a real browser over a large home: first view, clicks, memory, CPU when idle, and how fast a running session is followed.
 
-    python bench/page.py [--sessions 2000] [--bytes 200000] [--memories 10000] [--requests 5000] [--keep DIR]
+    python bench/page.py [--sessions 2000] [--bytes 200000] [--memories 10000] [--requests 5000] [--times 5] [--only WORDS] [--keep DIR]
 
 Makes the home (bench/source_home.py), a session with many requests (tests/web/made_home.py) and memories, and starts `lamina ui`
 in its own process, once without an index and once with one. Needs playwright and a Chromium; LAMINA_TEST_BROWSER names another.
@@ -16,20 +16,24 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
+from page_clicks import CHART, Cost, Meter, clicks, cpu_seconds, measure  # noqa: E402
 from source_home import make  # noqa: E402
 from tests.web.conftest import ARGUMENTS, find_browser  # noqa: E402
 from tests.web.made_home import long_session, window_session  # noqa: E402
+from tests.web.made_memories import make_dream, make_memories, make_proposals  # noqa: E402
 
-LONG = "10000000-0000-4000-8000-000000000001"
+LONG_ID = "10000000-0000-4000-8000-000000000001"
+LONG = f"/sessions/claude-code/{LONG_ID}"
 RUNNING = "20000000-0000-4000-8000-000000000002"
 IDLE_SECONDS = 10
+# Milliseconds after which a click counts as one that is never answered.
+HANG = 15_000
 
 
 def memories(person: Path, count: int) -> None:
@@ -45,8 +49,11 @@ def memories(person: Path, count: int) -> None:
 def fill(person: Path, arguments: argparse.Namespace) -> None:
     make(person, arguments.sessions, arguments.bytes)
     memories(person, arguments.memories)
+    make_memories(person)
+    make_dream(person)
+    make_proposals(person)
     project = person / ".claude/projects/-work-shop-api"
-    long_session(project / f"{LONG}.jsonl", "/work/shop-api", arguments.requests).write()
+    long_session(project / f"{LONG_ID}.jsonl", "/work/shop-api", arguments.requests).write()
     window_session(project / f"{RUNNING}.jsonl", "/work/shop-api").write()
 
 
@@ -68,54 +75,29 @@ def memory_mb(pid: int) -> float:
     return 0.0
 
 
-def cpu_seconds(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 def show(name: str, value: float, unit: str, most: float | None = None, used: float | None = None) -> None:
     limit = f"   (at most {most:g})" if most is not None else ""
     busy = f"   server CPU {used:.0f} ms" if used is not None else ""
     print(f"{name:58}{value:>10.1f} {unit}{limit}{busy}", flush=True)
 
 
-def step(server: int, name: str, act: Callable[[], object], most: float | None = None) -> None:
-    """Show how long an act takes, and how long the server works for it: on a busy machine the second is what counts."""
-    before, began = cpu_seconds(server), time.perf_counter()
-    act()
-    show(name, 1_000 * (time.perf_counter() - began), "ms", most, 1_000 * (cpu_seconds(server) - before))
-
-
-def clicks(server: int, page: Page, base: str, memories: bool) -> None:
-    long = f"{base}/sessions/claude-code/{LONG}"
+def first_opening(meter: Meter, base: str) -> None:
+    """Open a session that nobody has opened before, and again while its blocks are still being read."""
+    page = meter.page
     page.goto(f"{base}/sessions")
-    step(server, "sessions list, again", lambda: page.goto(f"{base}/sessions"), 200)
-    step(server, "sessions list, filtered", lambda: page.goto(f"{base}/sessions?q=redis&sort=dearest"), 200)
-
-    def opened() -> None:
-        page.goto(long, wait_until="commit")
-        page.locator("#chart path.area").first.wait_for()
-
-    step(server, "the long session, first time, its title", lambda: page.goto(long, wait_until="commit"), 200)
-    step(server, "... and its chart", lambda: page.locator("#chart path.area").first.wait_for())
-    step(server, "the long session, again, chart drawn", opened, 250)
-    page.locator("#blocks:not([aria-busy])").wait_for(timeout=60_000)
-
-    def selected() -> None:
-        page.keyboard.press("ArrowLeft")
-        page.locator(f'#req[data-number="{int(page.url.rpartition("=")[2])}"]').wait_for()
-
-    step(server, "select a request: its panel", selected, 200)
-    step(server, "... and its blocks", lambda: page.locator("#blocks:not([aria-busy])").wait_for(timeout=60_000))
-
-    def turn() -> None:
-        page.click("#d3 > summary")
-        page.locator("#d3 .ev .call").first.wait_for()
-
-    step(server, "open a turn", turn, 200)
-    if memories:
+    with meter.measure():
+        page.goto(f"{base}{LONG}", wait_until="commit")
+    meter.show("the long session, first time, its title")
+    with meter.measure():
+        page.locator(CHART).first.wait_for()
+    meter.show("... and its chart", None)
+    with meter.measure():
+        page.goto(f"{base}{LONG}", wait_until="commit")
+        page.locator(CHART).first.wait_for()
+    meter.show("the long session, again at once, its chart", 250)
+    with meter.measure():
         page.goto(f"{base}/memories")
-        step(server, "memories, again", lambda: page.goto(f"{base}/memories"), 200)
+    meter.show("... and another view at once")
 
 
 def live(page: Page, base: str, person: Path) -> None:
@@ -139,10 +121,23 @@ def live(page: Page, base: str, person: Path) -> None:
     show("a running session is followed after (worst of 5)", max(waits), "ms", 1_000)
 
 
+def addresses(page: Page, base: str) -> tuple[str, str, str]:
+    """Return the addresses of a small session, of a memory that was written by Lamina, and of a dream."""
+    small = page.request.get(f"{base}/sessions?q=project-1&source=claude-code&format=json").json()["sessions"][0]["url"]
+    found = page.request.get(f"{base}/memories?by=user&format=json").json()["memories"][0]["url"]
+    dream = page.request.get(f"{base}/dreams?format=json").json()["dreams"][0]["url"]
+    return small, found, dream
+
+
+def slowest(found: list[tuple[str, Cost]]) -> list[tuple[str, Cost]]:
+    return sorted(found, key=lambda one: -one[1].wall)[:5]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name, default in (("sessions", 2_000), ("bytes", 200_000), ("memories", 10_000), ("requests", 5_000)):
+    for name, default in (("sessions", 2_000), ("bytes", 200_000), ("memories", 10_000), ("requests", 5_000), ("times", 5)):
         parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--only", default="", help="Measure only the clicks with these words in their names.")
     parser.add_argument("--keep", type=Path)
     arguments = parser.parse_args()
     path = find_browser()
@@ -157,6 +152,7 @@ def main() -> None:
             browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
             for name in ("no index", "an index"):
                 page = browser.new_context(viewport={"width": 1_400, "height": 1_000}).new_page()
+                page.set_default_timeout(HANG)
                 server, link, began = start(person)
                 page.goto(link)
                 show(
@@ -174,7 +170,10 @@ def main() -> None:
                         page.goto(f"{base}/sessions")
                     show("... until all sessions are read", time.perf_counter() - began, "s")
                 else:
-                    clicks(server.pid, page, base, memories=page.request.get(f"{base}/memories").ok)
+                    meter = Meter(server.pid, page)
+                    first_opening(meter, base)
+                    found = measure(meter, base, clicks(LONG, *addresses(page, base)), arguments.times, arguments.only)
+                    print("slowest:", ", ".join(f"{name} {cost.wall:.0f} ms" for name, cost in slowest(found)))
                     live(page, base, person)
                     page.goto("about:blank")
                     time.sleep(2)

@@ -1,0 +1,255 @@
+"""Every kind of click on the page: how long it takes, and the work of the server and of the browser for it.
+
+On a busy machine the time until an answer means little; the CPU times of the server and of the browser are what counts. Each click is made
+several times from the same view, and the median is shown.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from statistics import median
+from typing import NamedTuple
+
+from playwright.sync_api import CDPSession, Error, Page
+
+# The most a click may take, in milliseconds.
+MOST = 200
+
+
+def cpu_seconds(pid: int) -> float:
+    """Return the CPU time of a process so far, all its threads together, to the nanosecond (Linux numbers these clocks by process)."""
+    return time.clock_gettime((~pid << 3) | 2)
+
+
+class Cost(NamedTuple):
+    wall: float
+    server: float
+    browser: float
+    requests: float
+    kilobytes: float
+    nodes: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.wall:>8.0f} ms   server {self.server:>5.0f} ms   browser {self.browser:>5.0f} ms   {self.requests:>3.0f} requests   "
+            f"{self.kilobytes:>6.1f} kB   {self.nodes:>6.0f} nodes"
+        )
+
+
+class Meter:
+    """Measures what is done in its `with` block, each time into `costs`."""
+
+    def __init__(self, server: int, page: Page) -> None:
+        self.page = page
+        self.costs: list[Cost] = []
+        self._server = server
+        assert page.context.browser is not None
+        self._browser: CDPSession = page.context.browser.new_browser_cdp_session()
+        self._network: CDPSession = page.context.new_cdp_session(page)
+        self._network.send("Network.enable")
+        self._requests = self._bytes = 0
+        self._network.on("Network.requestWillBeSent", lambda _: self._count(requests=1))
+        self._network.on("Network.loadingFinished", lambda event: self._count(bytes=event["encodedDataLength"]))
+
+    def _count(self, *, requests: int = 0, bytes: float = 0) -> None:
+        self._requests += requests
+        self._bytes += int(bytes)
+
+    def _worked(self) -> dict[int, float]:
+        """Return the CPU time of each process of the browser so far."""
+        return {one["id"]: one["cpuTime"] for one in self._browser.send("SystemInfo.getProcessInfo")["processInfo"]}
+
+    @contextmanager
+    def measure(self) -> Iterator[None]:
+        before, self._requests, self._bytes = self._worked(), 0, 0
+        used, began = cpu_seconds(self._server), time.perf_counter()
+        yield
+        wall, worked = time.perf_counter() - began, cpu_seconds(self._server) - used
+        after = self._worked()
+        self.costs.append(
+            Cost(
+                1_000 * wall,
+                1_000 * worked,
+                1_000 * sum(spent - before.get(pid, 0.0) for pid, spent in after.items()),
+                self._requests,
+                self._bytes / 1_000,
+                self.page.evaluate("document.querySelectorAll('*').length"),
+            )
+        )
+
+    def show(self, name: str, most: float | None = MOST) -> Cost:
+        cost = Cost(*(median(column) for column in zip(*self.costs, strict=True)))
+        self.costs.clear()
+        print(f"{name:44}{cost}{'   over ' + format(most, 'g') if most and cost.wall > most else ''}", flush=True)
+        return cost
+
+
+class Click(NamedTuple):
+    """A click: the address of the view it is made in, what is done there, and the element that shows that it has been answered."""
+
+    name: str
+    view: str
+    act: Callable[[Page], object]
+    shows: str = ""
+    ready: str = ""  # that is waited for before the click
+
+
+def link(selector: str) -> Callable[[Page], object]:
+    """Follow a link, and wait until the next view has been loaded."""
+
+    def act(page: Page) -> None:
+        with page.expect_navigation():
+            page.locator(selector).first.dispatch_event("click")
+
+    return act
+
+
+def press(selector: str) -> Callable[[Page], object]:
+    return lambda page: page.locator(selector).first.dispatch_event("click")
+
+
+def choose(selector: str, value: str) -> Callable[[Page], object]:
+    def act(page: Page) -> None:
+        with page.expect_navigation():
+            page.locator(selector).select_option(value, force=True)
+
+    return act
+
+
+def enter(selector: str, text: str) -> Callable[[Page], object]:
+    def act(page: Page) -> None:
+        page.locator(selector).fill(text, force=True)
+        with page.expect_navigation():
+            page.locator(selector).evaluate("field => field.form.requestSubmit()")
+
+    return act
+
+
+def write(selector: str, text: str) -> Callable[[Page], object]:
+    """Type a word at once; the page waits 150 ms for the next letter, which count here."""
+    return lambda page: page.locator(selector).fill(text, force=True)
+
+
+def key(name: str) -> Callable[[Page], object]:
+    return lambda page: page.keyboard.press(name)
+
+
+def undone(change: Callable[[Page], object]) -> Callable[[Page], object]:
+    """Make a change and wait for its sentence. The next view takes it back before the same change is made again."""
+
+    def act(page: Page) -> None:
+        change(page)
+        page.locator("#status:not([hidden]) #undo").wait_for()
+
+    return act
+
+
+def take_back(page: Page) -> None:
+    """Undo what the last click changed, if it did."""
+    if page.locator("#status:not([hidden]) #undo").count():
+        said = page.locator("#status").inner_text()
+        page.locator("#undo").dispatch_event("click")
+        page.wait_for_function("said => document.getElementById('status').innerText !== said", arg=said)
+
+
+CHART = "#chart path.area"
+
+
+def clicks(long: str, small: str, memory: str, dream: str) -> list[Click]:
+    """Return all clicks. `long` and `small` are addresses of sessions, `memory` that of a memory with a history, `dream` of a dream."""
+    views = [Click(f"go to {name or 'overview'}", "/settings", link(f'.top nav a[href="/{name}"]'), "h1") for name in NAMES]
+    return [
+        Click("a page with nothing in it", "/settings", lambda page: page.goto(f"{page.url.rpartition('/')[0]}/nothing"), "h1"),
+        *views,
+        Click("overview: another period", "/", choose("select[name=days]", "30"), "h1"),
+        Click("sessions: filter by words", "/sessions", enter(".bar2 input[name=q]", "redis"), "h1"),
+        Click("sessions: filter by project", "/sessions", choose("select[name=project]", "/work/project-3"), "h1"),
+        Click("sessions: filter by agent", "/sessions", choose("select[name=source]", "codex"), "h1"),
+        *[Click(f"sessions: {sort} first", "/sessions", choose("select[name=sort]", sort), "h1") for sort in SORTS],
+        Click("sessions: the next page", "/sessions", link("a[rel=next]"), "h1"),
+        Click("sessions: open a small one", "/sessions?source=codex", link(".list > li > a"), "h1"),
+        Click("a small session, its chart", "/sessions", lambda page: page.goto(f"{origin(page)}{small}"), CHART),
+        Click("a long session, its chart", "/sessions", lambda page: page.goto(f"{origin(page)}{long}"), CHART),
+        Click("session: select a request, its panel", f"{long}?r=4000", key("ArrowLeft"), '#req[data-number="3999"]', BLOCKS),
+        Click("session: ... and its blocks", f"{long}?r=4000", arrow_left, BLOCKS, BLOCKS),
+        Click(
+            "session: a request far away, its blocks", f"{long}?r=4000", key("Home"), f'#req[data-number="1"] {BLOCKS}', BLOCKS
+        ),
+        Click("session: the next decision", f"{long}?r=4000", key("]"), '#req:not([data-number="4000"])', BLOCKS),
+        Click("session: put a kind on the floor", f"{long}?r=4000", press("#kinds button[data-kind=files]"), FLOOR, BLOCKS),
+        Click("session: zoom in", f"{long}?r=4000", key("+"), "#chart", BLOCKS),
+        Click("session: open a turn", long, press("#d3 > summary"), "#d3 .ev .call", CHART),
+        Click("session: later turns", long, link("#conv .pages a"), CHART, CHART),
+        Click(
+            "session: filter the conversation (types)",
+            long,
+            write("#filter input[name=find]", "step 77"),
+            "#t77:only-child",
+            CHART,
+        ),
+        Click("session: show as table", long, press("#as-table summary"), "#as-table tbody tr", CHART),
+        Click("session: open the whole request", f"{long}?r=4000", link('#req a[href*="/requests/"]'), "h1", BLOCKS),
+        Click("session: replay it", small, link("a.btn.main"), "h1"),
+        Click("memories: filter by type", "/memories", link('.side a[href*="type=project"]'), "h1"),
+        Click("memories: filter by evidence", "/memories", link('.side a[href*="evidence=stale"]'), "h1"),
+        Click("memories: filter by author", "/memories", link('.side a[href*="by="]'), "h1"),
+        Click("memories: never recalled", "/memories", link('.side a[href*="use=never"]'), "h1"),
+        Click("memories: one project", "/memories", link('.side a[href*="project=-work-project-3"]'), "h1"),
+        Click("memories: the next page", "/memories", link("a[rel=next]"), "h1"),
+        Click("memories: search (types)", "/memories", write("#memory-search input[name=q]", "port 8123"), ".whyhit"),
+        Click("memories: a search that is opened", "/memories", lambda page: page.goto(f"{page.url}?q=service+77"), ".whyhit"),
+        Click("memories: open one", "/memories", link(".card"), "h1"),
+        Click("memories: open one from a search", "/memories?q=service+77", link(".card"), "h1"),
+        Click("memories: edit one", memory, link('a[href*="edit="]'), "form.editor"),
+        Click("memories: save a change", f"{memory}?edit=1", undone(press("form.editor button.main")), "#undo"),
+        Click("memories: remove one", memory, undone(press('form[action$="/remove"] button')), "#undo"),
+        Click("memories: write a new one", "/memories", link('a[href^="/memories/new"]'), "form"),
+        Click("memories: duplicates", "/memories", link('a[href^="/memories/duplicates"]'), "h1"),
+        Click("memories: trash", "/memories", link('a[href^="/memories/trash"]'), "h1"),
+        Click("memories: forget a subject", "/memories", link('a[href^="/memories/forget"]'), "h1"),
+        Click("inbox: accept", "/memories", undone(press('[data-hotkey="a"]')), "#undo"),
+        Click("inbox: refuse", "/memories", undone(press('[data-hotkey="x"]')), "#undo"),
+        Click("search everything", "/sessions", enter(".search input", "redis cache"), ".results li, .found li, h1"),
+        Click("search everything, other words", "/sessions", enter(".search input", "service port"), "h1"),
+        Click("dreams: open one", "/dreams", link(f'a[href="{dream}"]'), "h1"),
+        Click("settings: turn a switch", "/settings", undone(press('[id="lamina.recall"] [role=switch]')), "#undo"),
+        Click("another language", "/memories", link(".lang"), "h1"),
+    ]
+
+
+NAMES = ("", "sessions", "memories", "dreams", "replay", "settings")
+SORTS = ("dearest", "longest", "fullest")
+BLOCKS = "#blocks:not([aria-busy])"
+FLOOR = "#kinds button[aria-pressed=true]"
+
+
+def origin(page: Page) -> str:
+    return "/".join(page.url.split("/")[:3])
+
+
+def arrow_left(page: Page) -> None:
+    page.keyboard.press("ArrowLeft")
+    page.locator('#req[data-number="3999"]').wait_for()
+
+
+def measure(meter: Meter, base: str, all_clicks: list[Click], times: int, only: str = "") -> list[tuple[str, Cost]]:
+    """Make each click several times, and show its median cost."""
+    page, found = meter.page, list[tuple[str, Cost]]()
+    for one in all_clicks:
+        if only not in one.name:
+            continue
+        try:
+            for _ in range(times):
+                page.goto(base + one.view)
+                page.locator(one.ready or "h1").first.wait_for()
+                with meter.measure():
+                    one.act(page)
+                    page.locator(one.shows).first.wait_for(state="attached")
+                take_back(page)
+            found.append((one.name, meter.show(one.name)))
+        except Error as error:
+            meter.costs.clear()
+            print(f"{one.name:44} could not be measured: {str(error).splitlines()[0]}", flush=True)
+    return found
