@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from hashlib import blake2b
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -25,6 +26,7 @@ from lamina.core.wording import short_count
 from lamina.web.changes import Conflict, Done, Undo, change_route
 from lamina.web.html import Html, bdi, join, tag
 from lamina.web.numbers import absolute, ago, length, money, price, share, size
+from lamina.web.safety import FOREVER
 from lamina.web.site import Site
 from lamina.web.words import LANGUAGES, PARTS, TABLE, Words, say
 
@@ -108,6 +110,18 @@ def test_every_answer_carries_the_policy(served: Served) -> None:
         assert "script-src 'self'" in policy
         assert "unsafe" not in policy
         assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+def test_a_browser_keeps_scripts_and_styles_by_their_digest_and_nothing_else(served: Served) -> None:
+    shown = get(served, "/sessions")
+    assert shown.headers["cache-control"] == "no-store"
+    kept = re.findall(r'"(/static/[^"]+)"', shown.text)
+    assert len(kept) == 4
+    for address in kept:
+        answer = get(served, address)
+        assert answer.headers["cache-control"] == FOREVER
+        assert blake2b(answer.content, digest_size=6).hexdigest() == address.partition("=")[2]
+        assert get(served, address.partition("?")[0]).headers["cache-control"] == "no-cache"
 
 
 @pytest.mark.spec("V1")

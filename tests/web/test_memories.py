@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from playwright.sync_api import expect
 from lamina.core.reach import RUN_BY_MODEL
 from lamina.disk.paths.project import slug
 from lamina.memory.store.contract import ChangeReason
+from lamina.web import memory_index
 
 from . import patient
 from .conftest import Watched
@@ -125,6 +127,29 @@ def test_a_memory_tells_how_often_sessions_recalled_it_and_when_last(home: Path)
         assert patient.wait_for(lambda: data(served, address(home))["recalled"]) == 2
         assert "recalled 2 times, last <time" in get(served, address(home)).text
         assert all(one["file"] != STAGING for one in data(served, "/memories?use=never")["memories"])
+
+
+def test_a_memory_written_in_place_is_listed_a_moment_after_a_view(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory_index, "LOOK_AGAIN", 0.0)
+    monkeypatch.setattr(memory_index, "LOOK_AFTER", 0.0)
+    directory = home / ".lamina/projects" / slug(project_of(home)) / "memory"
+    for path in (*directory.glob("*.md"), directory):
+        os.utime(path, (1_794_000_000, 1_794_000_000))  # settled: nothing was written just now
+    with serving(home) as served:
+        files = [data(served, "/memories") for _ in range(2)][-1]["memories"]
+        before = served.site.look("memories:")
+        assert not any("in place" in one["description"] for one in files)
+        path = directory / STAGING
+        path.write_text(path.read_text("utf-8").replace("description: ", "description: in place, "), "utf-8")
+        os.utime(directory, (1_794_000_000, 1_794_000_000))
+
+        def is_listed() -> bool:
+            return any("in place" in one["description"] for one in data(served, "/memories")["memories"])
+
+        patient.wait_for(is_listed)
+        assert served.site.look("memories:") != before, "the page is told, and shows itself again"
+        (directory / "new.md").write_text("---\nname: New\ndescription: made just now\n---\nNew.\n", "utf-8")
+        assert any(one["name"] == "New" for one in data(served, "/memories")["memories"]), "a new file is listed at once"
 
 
 @pytest.mark.spec("V3", "V6")

@@ -11,8 +11,8 @@ from starlette.requests import Request
 from ..memory.store.evidence import Freshness
 from ..memory.store.topic import KINDS
 from .html import Html, bdi, join, tag
-from .memory_index import Card, FoundCard, MemoryIndex, PlaceFacts
-from .memory_list import Listed, author_name, author_of, place_name
+from .memory_index import Card, FoundCard, MemoryIndex, PlaceFacts, author_of
+from .memory_list import Listed, author_name, place_name
 from .page import query
 from .words import Words
 
@@ -35,7 +35,7 @@ def list_memories(index: MemoryIndex, request: Request) -> Listed:
         found, total = index.search(wanted, looked, MOST_FOUND)
         return Listed(places, chosen, [], [one.card for one in found], _by_key(found), total, facts)
     every = index.cards(places)
-    within = [card for card in every if chosen is None or card.place.id == chosen.id]
+    within = every if chosen is None else [card for card in every if card.place.id == chosen.id]
     matching = _choose(index, facts, within, asked)
     if not wanted:
         return Listed(places, chosen, every, matching, {}, len(matching), facts)
@@ -61,7 +61,7 @@ def _choose(index: MemoryIndex, facts: Mapping[str, PlaceFacts], cards: list[Car
         for card in cards
         if (not kind or (card.header.type or "none") == kind)
         and (not source or card.place.origin == source)
-        and (not by or author_of(facts, card) == by)
+        and (not by or author_of(facts[card.place.id], card) == by)
         and (not state or evidence_state(evidence[card.place.id], card) == state)
         and (use != "never" or not index.recalls(card.place, facts[card.place.id], card.header.file).times)
     ]
@@ -75,15 +75,15 @@ def evidence_state(evidence: Mapping[str, Freshness], card: Card) -> str:
 def filters(words: Words, index: MemoryIndex, request: Request, listed: Listed) -> Html:
     """Return the filters beside the list, each with how many memories it leaves."""
     asked = request.query_params
-    within = [card for card in listed.every if listed.chosen is None or card.place.id == listed.chosen.id]
-    counts = Counter(card.place.id for card in listed.every)
+    within = listed.every if listed.chosen is None else [card for card in listed.every if card.place.id == listed.chosen.id]
+    counts = {place.id: index.counts(place) for place in listed.places}
+    totals = {id: counted.kinds.total() for id, counted in counts.items()}
     projects = [("", words("memories.all_projects"), len(listed.every))]
-    projects += [(place.id, place_name(place), counts[place.id]) for place in listed.places if counts[place.id]]
-    kinds: Counter[str] = Counter(card.header.type or "none" for card in within)
-    authors = Counter(author_of(listed.facts, card) for card in within)
-    never = sum(
-        not index.recalls(card.place, listed.facts[card.place.id], card.header.file).times for card in within if card.place.own
-    )
+    projects += [(place.id, place_name(place), totals[place.id]) for place in listed.places if totals[place.id]]
+    chosen = [counts[listed.chosen.id]] if listed.chosen is not None else list(counts.values())
+    kinds = sum((one.kinds for one in chosen), Counter[str]())
+    authors = sum((one.authors for one in chosen), Counter[str]())
+    never = sum(one.never for one in chosen)
     trash = tag("li", None, tag("a", {"href": _only(request, "/memories/trash")}, words("memories.trash")))
     doubles = tag("li", None, tag("a", {"href": _only(request, "/memories/duplicates")}, words("memories.duplicates")))
     unused = _filter(request, "use", "never", words("memories.never"), never, asked.get("use") == "never")

@@ -2,7 +2,9 @@
 
 Invariants: reading creates, repairs and writes nothing but caches, and not even those on a read-only page or in another agent's
 directory. A place that cannot be read is named in `problems` and hides no other. Libraries are not thread-safe, so one lock covers
-their reading; each change opens the memory anew (`MemoryPlaces.open`).
+their reading; each change opens the memory anew (`MemoryPlaces.open`). The files of a place are looked at when one of its directories
+has changed, as it does whenever a file is made, replaced, renamed or removed. What another program writes into a file in place is looked
+for in a thread, a moment after a view; `state` then changes, and the page shows itself again.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,7 +23,7 @@ import msgspec
 from ..core.errors import DiskError, LaminaError
 from ..core.settings import Settings
 from ..disk.trees.rootdir import RootDir
-from ..memory.recall.library import MemoryLibrary, Recalled
+from ..memory.recall.library import MemoryLibrary, Recalled, scope_modes
 from ..memory.recall.rank import Corpus, Ranked, SearchDocument
 from ..memory.store.contract import MemoryVersion
 from ..memory.store.decided import DECIDED, Decision, read_decisions
@@ -34,11 +37,16 @@ from ..memory.store.topic import Topic, evidence_of, fold_name, read_topic
 from ..memory.store.topic_files import HEAD_BYTES, TopicHeader, sort_newest_first
 from ..memory.store.uses import read_uses
 from ..sources.memories import MOST_BYTES, SourceMemory, read_memories
-from ..sources.places import memory_files, open_plain
+from ..sources.places import NAMES, memory_files, open_plain
 from ..sources.recalls import Recalls
 from .memory_places import MemoryPlaces, Place, scan
 
 T = TypeVar("T")
+# Seconds after which a view has files looked at for changes in place, and until that look: the view comes first.
+LOOK_AGAIN = 2.0
+LOOK_AFTER = 1.0
+# A directory that changed less than this before a look may change again unnoticed: file systems count time in ticks.
+SETTLED_NS = 2_000_000_000
 # Seconds that the state of evidence is kept: filters and their counts ask for it, and it reads the files that memories rely on.
 EVIDENCE_FRESH = 5.0
 _PREFIX = f"{TEAM}/"
@@ -65,6 +73,26 @@ class PlaceFacts(NamedTuple):
     uses: Mapping[str, int]
 
 
+NO_FACTS = PlaceFacts({}, {})
+
+
+class PlaceCounts(NamedTuple):
+    """How many memories of a place have each type and each author, and how many were never recalled."""
+
+    kinds: Counter[str]
+    authors: Counter[str]
+    never: int
+
+
+class _Looked(NamedTuple):
+    """The memories of a place as of a look at its files. `times` are those of its directories; None if they are too new to rely on."""
+
+    at: float
+    times: Any
+    headers: list[TopicHeader]
+    folders: frozenset[str] = frozenset()
+
+
 class OneMemory(NamedTuple):
     """A memory with the state of its evidence, and the digest of its file, which forms carry."""
 
@@ -81,6 +109,11 @@ class MemoryIndex:
         self._lock = threading.RLock()
         self._problems: dict[str, str] = {}
         self._libraries: dict[str, MemoryLibrary] = {}
+        self._looked: dict[str, _Looked] = {}
+        self._looking = threading.Lock()  # held from when a look in the background is asked for until it ends
+        self._found_in_place = 0  # changes
+        self._merged: tuple[list[list[TopicHeader]], list[Card]] = ([], [])
+        self._counts: dict[str, tuple[tuple[Any, ...], PlaceCounts]] = {}
         self._anchors: dict[str, dict[str, tuple[TopicHeader, Evidence | None]]] = {}
         self._states: dict[str, tuple[float, Mapping[str, Freshness]]] = {}
         self._facts: dict[str, tuple[Any, PlaceFacts]] = {}
@@ -92,20 +125,24 @@ class MemoryIndex:
         return tuple(self._problems[place.id] for place in self.places.all() if place.id in self._problems)
 
     @contextmanager
-    def _reading(self, place: Place) -> Iterator[MemoryLibrary]:
+    def _reading(self, place: Place, *, unchanged: bool = True) -> Iterator[MemoryLibrary]:
+        """Open a place. What it lists is that of the last look, if there was one; else, and if not `unchanged`, it looks at the files."""
         with self._lock:
-            settings = self.places.settings_of(place) if place.agent is None else Settings()
-            project = place.project or place.path
+            looked = self._looked.get(place.id)
             library = MemoryLibrary.open(
                 self.places.location(place),
-                settings=settings,
-                project=project,
+                settings=self._settings_of(place),
+                project=place.project or place.path,
                 after=self._libraries.get(place.id),
                 read_only=self.places.read_only or not place.own,
+                unchanged=unchanged and looked is not None and looked.times is not None,
             )
             with library:
                 yield library
             self._libraries[place.id] = library
+
+    def _settings_of(self, place: Place) -> Settings:
+        return self.places.settings_of(place) if place.agent is None else Settings()
 
     @contextmanager
     def _stores(self, place: Place) -> Iterator[list[tuple[str, DirectoryStore]]]:
@@ -125,17 +162,82 @@ class MemoryIndex:
 
     def cards(self, places: Iterable[Place]) -> list[Card]:
         """Return the memories of places, newest first."""
-        found = [Card(place, header) for place in places for header in self.headers(place)]
-        found.sort(key=lambda card: -card.header.modified)
-        return found
+        listed = [(place, self.headers(place)) for place in places]
+        known, cards = self._merged
+        if [id(headers) for _, headers in listed] != [id(headers) for headers in known]:
+            cards = [Card(place, header) for place, headers in listed for header in headers]
+            cards.sort(key=lambda card: -card.header.modified)
+            self._merged = ([headers for _, headers in listed], cards)
+        return cards
 
     def headers(self, place: Place) -> list[TopicHeader]:
+        """Return the memories of a place, newest first: the same list as the last time if nothing changed."""
         if place.origin == "codex":
-            return sort_newest_first([_section_header(at, one) for at, one in enumerate(self._codex(place))])
-        found = list[TopicHeader]()
-        with self._guarded(place), self._reading(place) as library:
-            found += library.headers()
-        return found
+            return self._codex_headers(place)
+        looked = self._looked.get(place.id)
+        if looked is None or looked.times is None or looked.times != self._times(place, looked.folders):
+            return self._look(place)
+        if time.monotonic() - looked.at > LOOK_AGAIN:
+            self._look_later()
+        return looked.headers
+
+    def _codex_headers(self, place: Place) -> list[TopicHeader]:
+        found = sort_newest_first([_section_header(at, one) for at, one in enumerate(self._codex(place))])
+        looked = self._looked.get(place.id)
+        if looked is None or looked.headers != found:
+            looked = self._looked[place.id] = _Looked(0.0, None, found)
+        return looked.headers
+
+    def _times(self, place: Place, folders: Iterable[str]) -> Any:
+        """Return what changes when a file of a place is made, replaced, renamed or removed, or its scopes are switched."""
+        times = {str(top / folder): _mtime(top / folder) for top in self._directories(place) for folder in folders}
+        return scope_modes(self._settings_of(place)), times
+
+    def _look(self, place: Place) -> list[TopicHeader]:
+        """Look at the files of a place, and return its memories."""
+        with self._lock:
+            before, began = self._looked.get(place.id), time.time_ns()
+            found = list[TopicHeader]()
+            times = self._times(place, before.folders) if before is not None else None
+            with self._guarded(place), self._reading(place, unchanged=False) as library:
+                found += library.headers()
+            if before is not None and before.headers == found:
+                found = before.headers  # views know by the list whether something changed
+            else:
+                times = None  # there may be directories that were not known yet
+            young = began - SETTLED_NS
+            if any(header.mtime_ns > young for header in found) or times is None or any(at > young for at in times[1].values()):
+                times = None
+            folders = frozenset({"", *(header.file.rpartition("/")[0] for header in found)})
+            self._looked[place.id] = _Looked(time.monotonic(), times, found, folders)
+            return found
+
+    def _look_later(self) -> None:
+        """Look in a moment for what was changed in place. Nothing waits for it."""
+        if self._looking.acquire(blocking=False):
+            timer = threading.Timer(LOOK_AFTER, self._look_again)
+            timer.daemon = True
+            timer.start()
+
+    def _look_again(self) -> None:
+        try:
+            for place in self.places.all():
+                before = self._looked.get(place.id)
+                if before is not None and place.origin != "codex" and self._look(place) is not before.headers:
+                    self._found_in_place += 1
+        finally:
+            self._looking.release()
+
+    def counts(self, place: Place) -> PlaceCounts:
+        """Return how many memories of a place have each type and author; counted again when one of them changed."""
+        headers, facts, recalls = self.headers(place), self.facts(place), self._recalls()
+        known = self._counts.get(place.id)
+        if known is None or any(old is not new for old, new in zip(known[0], (headers, facts, recalls), strict=True)):
+            kinds: Counter[str] = Counter(header.type or "none" for header in headers)
+            authors = Counter(author_of(facts, Card(place, header)) for header in headers)
+            never = sum(not self.recalls(place, facts, header.file).times for header in headers) if place.own else 0
+            known = self._counts[place.id] = ((headers, facts, recalls), PlaceCounts(kinds, authors, never))
+        return known[1]
 
     @contextmanager
     def _guarded(self, place: Place) -> Iterator[None]:
@@ -158,6 +260,8 @@ class MemoryIndex:
 
     def _search(self, place: Place, query: str, most: int) -> tuple[list[FoundCard], int]:
         from ..memory.recall.threshold import clear_fits
+
+        self.headers(place)
 
         if place.origin == "codex":
             sections = self._codex(place)
@@ -239,13 +343,13 @@ class MemoryIndex:
     def facts(self, place: Place) -> PlaceFacts:
         """Return who wrote the memories of a place, and how often they were recalled; read again when its history changed."""
         if place.origin == "codex":
-            return PlaceFacts({}, {})
+            return NO_FACTS
         state = [_state_of(path / HISTORY_DIRECTORY) for path in self._directories(place)]
         with self._lock:
             known = self._facts.get(place.id)
             if known is not None and known[0] == state:
                 return known[1]
-            facts = PlaceFacts({}, {})
+            facts = NO_FACTS
             with self._guarded(place), self._stores(place) as stores:
                 authors, uses = dict[str, MemoryVersion](), dict[str, int]()
                 for prefix, store in stores:
@@ -320,10 +424,11 @@ class MemoryIndex:
 
     def state(self) -> Any:
         """Return what changes whenever a memory, its history or the inbox does."""
-        return [
+        times = [
             [place.id, *(_mtime(place.path / name) for name in ("", HISTORY_DIRECTORY, INBOX, TEAM, ".dreams"))]
             for place in self.places.all()
         ]
+        return [self._found_in_place, *times]
 
     @contextmanager
     def gated(self, place: Place) -> Iterator[GatedStore]:
@@ -353,6 +458,14 @@ class MemoryIndex:
             if _section_header(at, one).file == file:
                 return OneMemory(Topic(file, one.name, one.description, None, one.body, {}, one.modified), None, "", one.path)
         return None
+
+
+def author_of(facts: PlaceFacts, card: Card) -> str:
+    """Return who wrote a memory: one of Lamina's authors, or the name of another agent."""
+    if not card.place.own:
+        return NAMES[card.place.origin]
+    version = facts.authors.get(card.header.file)
+    return "outside" if version is None or version.why is None else version.why.who
 
 
 def _section_header(at: int, one: SourceMemory) -> TopicHeader:

@@ -18,7 +18,7 @@ from ..memory.store.topic import evidence_of
 from ..sources.places import NAMES
 from ..sources.recalls import Recalls
 from .html import Child, Html, bdi, cut, join, tag
-from .memory_index import Card, FoundCard, MemoryIndex, PlaceFacts
+from .memory_index import Card, FoundCard, MemoryIndex, PlaceFacts, author_of
 from .memory_places import Place
 from .numbers import ago
 from .page import icon, query, search_box
@@ -57,13 +57,6 @@ def address_of(index: MemoryIndex, path: str) -> str:
     inside = [one for one in index.places.all() if one.origin != "codex" and Path(path).is_relative_to(one.path)]
     place = max(inside, key=lambda one: len(one.path.parts), default=None)
     return address(place, Path(path).relative_to(place.path).as_posix()) if place is not None else ""
-
-
-def author_of(facts: Mapping[str, PlaceFacts], card: Card) -> str:
-    if not card.place.own:
-        return NAMES[card.place.origin]
-    version = facts[card.place.id].authors.get(card.header.file)
-    return "outside" if version is None or version.why is None else version.why.who
 
 
 def author_name(words: Words, author: str) -> str:
@@ -157,7 +150,7 @@ def _card(
     facts: list[Child] = [
         evidence_mark(words, recalled.evidence if recalled is not None else None, named),
         tag("span", None, ago(words, header.modified, now)),
-        tag("span", None, bdi(author_name(words, author_of({place.id: facts_of}, card)))),
+        tag("span", None, bdi(author_name(words, author_of(facts_of, card)))),
         tag("span", None, recalled_text(words, recalls, now)) if place.own else None,
         tag("span", None, bdi(place_name(place))) if not request.query_params.get("project") else None,
     ]
@@ -260,7 +253,12 @@ def page_number(request: Request, listed: Listed, open_: tuple[str, str] | None)
     text = request.query_params.get("page", "")
     if text.isascii() and text.isdigit() and len(text) < 9:
         return max(1, int(text))
-    return next((at // PAGE + 1 for at, card in enumerate(listed.cards) if _key(card) == open_), 1) if open_ is not None else 1
+    if open_ is None:
+        return 1
+    place, file = open_
+    return next(
+        (at // PAGE + 1 for at, card in enumerate(listed.cards) if card.header.file == file and card.place.id == place), 1
+    )
 
 
 def card_json(index: MemoryIndex, facts: Mapping[str, PlaceFacts], card: Card, found: FoundCard | None) -> dict[str, Any]:
@@ -277,7 +275,7 @@ def card_json(index: MemoryIndex, facts: Mapping[str, PlaceFacts], card: Card, f
         "description": header.description,
         "type": header.type,
         "modified": header.modified,
-        "author": author_of(facts, card),
+        "author": author_of(facts[place.id], card),
         "recalled": recalls.times,
         "last_recalled": recalls.last,
     }

@@ -14,13 +14,18 @@ Attributes that static/frame.js reads:
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from ..replay.html import style
 from .html import Attribute, Child, Html, join, tag
+from .safety import VERSION
 from .words import COOKIE, LANGUAGES, Words, words_for
 
 if TYPE_CHECKING:
@@ -63,7 +68,9 @@ HATCH = tag(
     ],
 )
 LOGO = {"system": "M2 15h16v3H2z", "memory": "M2 11h13v3H2z", "user": "M2 7h9v3H2z", "files": "M2 3h5v3H2z"}
-STYLES = ("report.css", "lamina.css")
+REPORT = "report.css"  # the style of a replay's report, which the page shows too
+STYLES = (REPORT, "lamina.css")
+STATIC = Path(__file__).parent / "static"
 
 
 def page(
@@ -151,6 +158,13 @@ def query(request: Request, **changes: str | None) -> str:
     return f"?{urlencode(given)}" if given else ""
 
 
+@cache
+def static_address(name: str) -> str:
+    """Return the address of a script or style, with a digest of its content: browsers keep it without asking again."""
+    content = style().encode() if name == REPORT else (STATIC / name).read_bytes()
+    return f"/static/{name}?{VERSION}={blake2b(content, digest_size=6).hexdigest()}"
+
+
 def search_box(words: Words, *, name: str = "q", value: str = "", label: str | None = None, key: str | None = None) -> Html:
     field: dict[str, Attribute] = {"type": "search", "name": name, "value": value or None, "autocomplete": "off"}
     field |= {"placeholder": label or words("nav.search"), "aria-label": label or words("nav.search")}
@@ -174,9 +188,9 @@ def _document(
         tag("meta", {"name": "lamina-secret", "content": secret}) if secret else None,
         tag("title", None, f"{title} · Lamina"),
         tag("link", {"rel": "icon", "href": "data:,"}),
-        [tag("link", {"rel": "stylesheet", "href": f"/static/{name}"}) for name in STYLES],
-        tag("script", {"src": "/static/theme.js"}),
-        [tag("script", {"src": f"/static/{name}", "defer": True}) for name in ("frame.js", *scripts)] if secret else None,
+        [tag("link", {"rel": "stylesheet", "href": static_address(name)}) for name in STYLES],
+        tag("script", {"src": static_address("theme.js")}),
+        [tag("script", {"src": static_address(name), "defer": True}) for name in ("frame.js", *scripts)] if secret else None,
     ]
     language = "zh-CN" if words.lang == "zh" else "en"
     whole = tag("html", {"lang": language}, tag("head", None, head), tag("body", attributes, body))

@@ -39,6 +39,9 @@ HEADERS = {
 SECRET_HEADER = b"x-lamina-secret"
 # Scripts, styles and pictures are the same for everybody; the page that says "the link has expired" needs them.
 PUBLIC = "/static/"
+# The parameter with the digest of a script or style. An address with one never changes its content.
+VERSION = "v"
+FOREVER = "public, max-age=31536000, immutable"
 READING = frozenset({"GET", "HEAD"})
 # The largest body of a change: a memory is at most 1 MB, and JSON may write a character as six.
 MOST_BODY = 8 << 20
@@ -84,7 +87,7 @@ class Guard:
             await self._app(scope, receive, send)
             return
         answer = self._answer(scope)
-        await (answer if answer is not None else self._app)(scope, receive, _with_headers(send, scope["path"]))
+        await (answer if answer is not None else self._app)(scope, receive, _with_headers(send, _caching(scope)))
 
     def _answer(self, scope: Scope) -> Response | None:
         headers: dict[bytes, bytes] = dict(scope["headers"])
@@ -145,14 +148,20 @@ def _expired(scope: Scope) -> Response:
     return plain_page(words, words("safety.expired_title"), words("safety.expired"), status=401)
 
 
-def _with_headers(send: Send, path: str) -> Send:
+def _caching(scope: Scope) -> str:
+    """Files of a release change with it; everything else is what the disk holds now."""
+    if not scope["path"].startswith(PUBLIC):
+        return "no-store"
+    return FOREVER if scope["query_string"].startswith(f"{VERSION}=".encode()) else "no-cache"
+
+
+def _with_headers(send: Send, caching: str) -> Send:
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             for name, value in HEADERS.items():
                 headers[name] = value
-            # Files of a release change with it; everything else is what the disk holds now.
-            headers["Cache-Control"] = "no-cache" if path.startswith(PUBLIC) else "no-store"
+            headers["Cache-Control"] = caching
         await send(message)
 
     return sending

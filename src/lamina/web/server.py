@@ -25,7 +25,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ..core.errors import LaminaError
 from ..disk import loopback
 from ..replay.html import style
-from .page import problem
+from .page import REPORT, STATIC, problem
 from .safety import Guard, Keys
 from .site import Site
 from .words import words_for
@@ -34,7 +34,6 @@ from .words import words_for
 COLLECT_AFTER = 20_000
 # Seconds between two checks whether the server should stop.
 TICK = 0.5
-STATIC = Path(__file__).parent / "static"
 # Each has `routes(site)`. The first view of the page loads only the modules of FIRST. The order decides which route answers an address
 # that two of them match.
 FIRST = ("overview", "session_list")
@@ -80,7 +79,7 @@ def application(site: Site, keys: Keys) -> ASGIApp:
     app = Starlette(
         routes=[
             *_routes(site, FIRST),
-            Route("/static/report.css", _report_sheet),
+            Route(f"/static/{REPORT}", _report_sheet),
             Mount("/static", StaticFiles(directory=STATIC)),
             Mount("/", LaterViews(site)),
         ],

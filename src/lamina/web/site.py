@@ -169,7 +169,9 @@ class Site:
     def _count_recalls(self) -> None:
         with suppress(RuntimeError, OSError, LaminaError):  # the server stops, or the index cannot be read now
             self.index.current()
-            self._recalls = self.index.use(lambda catalogue: sum_recalls(catalogue.rows("session")))
+            counted = self.index.use(lambda catalogue: sum_recalls(catalogue.rows("session")))
+            if counted != self._recalls:  # else what was made of them stays
+                self._recalls = counted
 
     def _list_state(self) -> Any:
         listing = self.index.current()

@@ -93,12 +93,13 @@ class MemoryLibrary:
         project: Path,
         after: MemoryLibrary | None = None,
         read_only: bool = False,
+        unchanged: bool = False,
     ) -> Self:
         """Open the memories in `place` for reading; nothing is created or repaired. Raises DiskError for an unreadable
         directory.
 
         `after` is an earlier library, closed or not: its search data is reused if nothing has changed. `read_only` writes no
-        cache either.
+        cache either. `unchanged` says that nothing has changed since `after` listed its memories.
         """
         private, team = scope_modes(settings)
         scopes: dict[ScopeName, TopicFiles] = {}
@@ -106,10 +107,10 @@ class MemoryLibrary:
         try:
             if private != "off" and os.path.lexists(place.path):
                 root = RootDir.open(place.path, create=False)
-                scopes["private"] = TopicFiles(root, after=before.get("private"), read_only=read_only)
+                scopes["private"] = TopicFiles(root, after=before.get("private"), read_only=read_only, unchanged=unchanged)
             if place.team is not None and team != "off" and place.team.is_dir():
                 root = RootDir.open(place.team, create=False, shared=True)
-                scopes["team"] = TopicFiles(root, after=before.get("team"), read_only=read_only)
+                scopes["team"] = TopicFiles(root, after=before.get("team"), read_only=read_only, unchanged=unchanged)
         except DiskError:
             for files in scopes.values():
                 files.root.close()

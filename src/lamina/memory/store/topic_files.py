@@ -89,7 +89,7 @@ _FILE, _MTIME = attrgetter("file"), attrgetter("mtime_ns")
 class TopicFiles:
     """The topics of one directory; a second scan reads only what changed."""
 
-    __slots__ = ("_index", "_known", "_loaded", "_texts", "clock_ns", "read_only", "root")
+    __slots__ = ("_index", "_known", "_loaded", "_texts", "_unchanged", "clock_ns", "read_only", "root")
 
     def __init__(
         self,
@@ -98,10 +98,12 @@ class TopicFiles:
         clock_ns: Callable[[], int] = time.time_ns,
         after: TopicFiles | None = None,
         read_only: bool = False,
+        unchanged: bool = False,
     ) -> None:
         """Use `root`. `after` is an earlier instance for the same directory, whose root may be closed. `read_only` writes no
-        cache."""
+        cache. `unchanged` takes the heads that `after` found, without a look at the files."""
         self.root = root
+        self._unchanged = unchanged and after is not None and after._loaded
         self.read_only = read_only
         self._known: dict[str, TopicHeader] = after._known if after is not None else {}  # newest first
         self._loaded: bool = after is not None and after._loaded
@@ -207,6 +209,8 @@ class TopicFiles:
 
     def headers(self) -> list[TopicHeader]:
         """Return all topics, newest first."""
+        if self._unchanged:
+            return list(self._known.values())
         if not self._loaded:
             self._known = self._from_disk()
             self._loaded = True
