@@ -248,6 +248,9 @@ def test_a_cache_break_names_its_cause_if_there_is_one() -> None:
     ]
     assert all(28_000 <= one.written_again <= 28_200 for one in found.decisions)
     assert "No record says why" in found.decisions[1].detail
+    # Written minus read, in dollars a million: Opus 6.25 and 0.50, Sonnet 3.75 and 0.30.
+    for one, dollars in zip(found.decisions, (5.75, 5.75, 3.45), strict=True):
+        assert one.written_again_usd == pytest.approx(one.written_again * dollars / 1_000_000)
 
 
 def test_decisions_of_lamina_name_their_layer() -> None:

@@ -106,6 +106,7 @@ class Decision(msgspec.Struct, frozen=True):
     tokens_after: int
     written_again: int
     balance: Balance | None = None
+    written_again_usd: float | None = 0.0  # more than reading these tokens would have cost; None: the price is unknown
 
 
 class Mark(NamedTuple):
@@ -166,14 +167,11 @@ def _decisions_at(
     if abs(surprise) >= UNRECORDED_TOKENS and not ({one.kind for one in found} & {"compact", "undo"}):
         found.append(_unrecorded(point, surprise))
     found.sort(key=lambda one: ORDER.index(one.kind))
-    return [
-        msgspec.structs.replace(
-            one,
-            tokens_before=before.tokens,
-            written_again=again if at == 0 and one.kind != "spill" and (lost or one.kind in SHRINKING) else 0,
-        )
-        for at, one in enumerate(found)
-    ]
+    made = [msgspec.structs.replace(one, tokens_before=before.tokens) for one in found]
+    if again and made and made[0].kind != "spill" and (lost or made[0].kind in SHRINKING):
+        usd = balance_of(point, again, 0, 0, None).cost_written_again_usd
+        made[0] = msgspec.structs.replace(made[0], written_again=again, written_again_usd=usd)
+    return made
 
 
 def written_again(before: RequestPoint, point: RequestPoint) -> int:

@@ -18,14 +18,15 @@ from ..sources.money import local_day
 from ..sources.scan import half_hour
 from ..sources.sessions import SourceSession
 from .html import Html, bdi, tag
-from .numbers import money, share, tokens
+from .numbers import price, share, sum_known, tokens
 from .period import Period
 from .session_index import Listing
 from .session_list import address
 from .site import Site
 from .words import Words
 
-NOTE = "breaks"
+# Increase the number when what is kept changes.
+NOTE = "breaks-2"
 # Seconds before the first session is read: the view that asks comes first.
 PATIENCE = 1.0
 
@@ -35,7 +36,7 @@ class CacheBreak(msgspec.Struct, frozen=True, array_like=True):
     kind: str
     title: str
     tokens: int
-    usd: float
+    usd: float | None  # None: the price is unknown
     request: int
 
 
@@ -107,7 +108,7 @@ class BreakCauses:
                 one.kind,
                 one.title,
                 one.written_again,
-                (one.balance.cost_written_again_usd if one.balance is not None else None) or 0.0,
+                one.written_again_usd,
                 one.request,
             )
             for one in followed.series().decisions
@@ -122,7 +123,7 @@ def _stamp(session: SourceSession) -> tuple[int, float]:
 class _Cause(msgspec.Struct):
     times: int = 0
     tokens: int = 0
-    usd: float = 0.0
+    usd: float | None = 0.0
     worst: int = 0
     link: str = ""
 
@@ -150,7 +151,7 @@ def _causes(words: Words, asked: Period, found: Iterable[tuple[SourceSession, Ca
             continue
         seen.add(one)
         cause = causes[words.told(one.title) if one.kind == "break" else words(f"overview.cause_{one.kind}")]
-        cause.times, cause.tokens, cause.usd = cause.times + 1, cause.tokens + one.tokens, cause.usd + one.usd
+        cause.times, cause.tokens, cause.usd = cause.times + 1, cause.tokens + one.tokens, sum_known((cause.usd, one.usd))
         if one.tokens > cause.worst:
             cause.worst, cause.link = one.tokens, f"{address(session)}?r={one.request}"
     return dict(sorted(causes.items(), key=lambda pair: -pair[1].tokens))
@@ -165,7 +166,7 @@ def _table(words: Words, causes: dict[str, _Cause]) -> Html:
             tag("td", None, bdi(title)),
             tag("td", None, words("overview.times", n=one.times)),
             tag("td", None, tokens(one.tokens)),
-            tag("td", None, money(one.usd) if words.billing == "list" else share(one.tokens, again)),
+            tag("td", None, price(words, one.usd) if words.billing == "list" else share(one.tokens, again)),
             tag("td", None, tag("a", {"href": one.link}, words("overview.worst"))),
         )
         for title, one in causes.items()

@@ -7,6 +7,7 @@ in `datetime`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from ..core.usage import Usage
@@ -23,6 +24,12 @@ def money(usd: float) -> str:
     if 0 < abs(usd) < 0.005:
         return "<$0.01" if usd > 0 else ">−$0.01"
     return f"{'−' if usd < 0 else ''}${abs(usd):,.2f}"
+
+
+def sum_known(numbers: Iterable[float | None]) -> float | None:
+    """Return the sum; None if one of the numbers is unknown."""
+    found = list(numbers)
+    return None if None in found else sum(number or 0.0 for number in found)
 
 
 def price(words: Words, number: float | None) -> str:

@@ -18,7 +18,7 @@ from ..sources.places import NAMES
 from ..sources.sessions import SourceSession
 from . import conversation, request_view
 from .html import Attribute, Child, Html, bdi, cut, join, tag
-from .numbers import absolute, amount, at_least, clock, length, moment, parts_apart, price, share, size, tokens
+from .numbers import absolute, amount, at_least, clock, length, moment, parts_apart, price, share, size, sum_known, tokens
 from .page import fragment, icon, json_response, page, problem, view_head, wants_json
 from .session_data import Gone, OpenSession, OpenSessions, columns, watch
 from .session_list import TITLE_CHARS, address, amount_of, cost_of, is_running, project_name, session_row, title_of
@@ -253,8 +253,8 @@ def _figures(words: Words, series: Series) -> Html:
     )
     again = sum(one.written_again for one in series.decisions)
     dollars = words.billing == "list"
-    cost = [one.balance.cost_written_again_usd for one in series.decisions if one.balance is not None and dollars]
-    paid = "" if None in cost or not cost else words("session.again_usd", usd=price(words, sum(value or 0.0 for value in cost)))
+    cost = [one.written_again_usd for one in series.decisions]
+    paid = words("session.again_usd", usd=price(words, sum_known(cost))) if dollars else ""
     return tag(
         "dl",
         {"class": "figs", "id": "figs"},
