@@ -146,11 +146,23 @@ def test_the_list_has_the_sessions_of_the_home_as_html_and_as_json(served: Serve
 
 def test_an_empty_home_says_where_it_looked_and_what_to_do(tmp_path: Path) -> None:
     with serving(tmp_path) as empty:
-        shown = get(empty, "/sessions").text
-        assert "No sessions found." in shown
-        assert str(tmp_path / ".claude") in shown
-        assert "LAMINA_HOME" in shown
+        for view in ("/", "/sessions", "/replay"):
+            shown = get(empty, view).text
+            assert "No sessions found. Lamina looked in" in shown
+            assert str(tmp_path / ".claude") in shown
+            assert "LAMINA_HOME" in shown
+            for useless in ("Change the filter", "/replay/start", "/overview/saving", "at list price"):
+                assert useless not in shown, view
         assert get(empty, "/sessions?page=99999999999999999999&sort=x&source=y").status_code == 200
+
+
+def test_what_a_filter_replaces_while_somebody_types_is_there_whatever_is_found(served: Served) -> None:
+    for view in ("/sessions", "/memories"):
+        for q in ("", "orders", "zzzz"):
+            shown = get(served, f"{view}?q={q}").text
+            (ids,) = re.findall(r'data-find="([^"]+)"', shown)
+            for id in ids.split():
+                assert shown.count(f'id="{id}"') == 1
 
 
 def test_a_home_that_vanishes_is_an_empty_list_and_no_error(tmp_path: Path) -> None:

@@ -191,6 +191,16 @@ def test_a_link_to_a_run_of_an_earlier_start_leads_to_the_same_choice(served: Se
     assert 'name="policy:classic" value="1" checked' not in chosen
 
 
+def test_the_filter_keeps_what_was_ticked(served: Served) -> None:
+    ticked = f"session:claude-code/{SMALL[1]}=1&policy:lean=1&without:notes=1"
+    for q in ("", "zzz"):
+        shown = get(served, f"/replay?q={q}&sort=dearest&{ticked}").text
+        for name in (f"session:claude-code/{SMALL[1]}", "policy:lean", "without:notes"):
+            assert f'name="{name}" value="1" checked' in shown
+        assert 'name="policy:classic" value="1" checked' not in shown
+    assert 'formaction="/replay" formmethod="get"' in shown, "the filter sends the whole form"
+
+
 @pytest.mark.spec("V4")
 def test_a_replay_and_the_saving_are_found_again_after_a_restart(tmp_path: Path) -> None:
     make_home(tmp_path, now=datetime.now(UTC) - timedelta(hours=1), others=1)

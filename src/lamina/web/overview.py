@@ -35,7 +35,7 @@ from .page import page
 from .period import DAYS, Period
 from .replay_jobs import SAVING
 from .session_index import Listing
-from .session_list import address, cost_of, is_running, project_name, session_row, title_of
+from .session_list import address, cost_of, is_running, no_sessions, project_name, session_row, title_of
 from .site import Site
 from .words import Words, words_for
 
@@ -68,12 +68,13 @@ def _overview(
     sessions = asked.sessions(listing.top)
     running = [one for one in listing.top if is_running(one, site.clock())][:SHOWN]
     reading = words("overview.reading", n=listing.of, done=f"{listing.done:,}")
+    some = bool(listing.top or listing.of)
     body = join(
         (
             _head(words, asked, rows, sessions, reading=listing.of > 0),
             _offer(words, asked, newest) if newest and not listing.of else None,
             tag("p", {"class": "notice", "role": "status"}, reading) if listing.of else None,
-            _filters(words, asked, {one.project for one in every if one.project}),
+            _filters(words, asked, {one.project for one in every if one.project}) if some else no_sessions(site, words),
             tag(
                 "div",
                 {"class": "over"},
@@ -82,7 +83,7 @@ def _overview(
                     None,
                     money_panel(words, asked, rows),
                     cache_breaks.panel(words, asked, listing, causes),
-                    _saving(site, words, asked) if not asked.until else None,
+                    _saving(site, words, asked) if some and not asked.until else None,
                     _layers(site, words, asked),
                 ),
                 tag("div", None, _waits(site, words), _runs(site, words, running), _newest(site, words)),

@@ -23,10 +23,10 @@ from ..sources.places import NAMES
 from ..sources.sessions import SourceSession
 from .changes import Done, Fields, Refused, change_route
 from .html import Child, Html, bdi, cut, join, tag
-from .numbers import ago, amount, length
+from .numbers import ago, length
 from .page import page, problem, search_box, view_head
 from .replay_jobs import MOST_SECONDS, Busy, ReplayJob
-from .session_list import address, amount_of, filtered, project_name, title_of
+from .session_list import address, cost_of, filtered, no_sessions, project_name, title_of
 from .site import Site
 from .words import Words, words_for
 
@@ -90,7 +90,7 @@ def _start(site: Site, words: Words, fields: Fields) -> Done:
     return Done(words("replay.started", n=len(sessions)), location=_address(site, job))
 
 
-def _named(fields: Fields, kind: str) -> Iterable[str]:
+def _named(fields: Iterable[str], kind: str) -> Iterable[str]:
     """Return the names of the checked boxes of a kind: the field `policy:lean` stands for `lean`."""
     return (name.partition(":")[2] for name in fields if name.startswith(f"{kind}:"))
 
@@ -134,29 +134,24 @@ def _gone(site: Site, request: Request) -> Response:
 def _choose(site: Site, request: Request) -> Response:
     looked = site.look("sessions:")
     words, asked, listing = words_for(request), request.query_params, site.sessions()
-    chosen = [found for name in asked.getlist("session") if (found := site.session(*_split(name))) is not None]
+    ticked = {kind: [*asked.getlist(kind), *_named(asked, kind)] for kind in ("session", "policy", "without")}
+    chosen = [found for name in ticked["session"] if (found := site.session(*_split(name))) is not None]
     named = {_name(session) for session in chosen}
     others = [session for session in filtered(request, listing.top) if _name(session) not in named]
-    policies = asked.getlist("policy") or [name for name in POLICIES if name != site.settings.policy.name]
+    policies = ticked["policy"] or [name for name in POLICIES if name != site.settings.policy.name]
     form = tag(
         "form",
         {"class": "replay", "action": "/replay/start", "method": "post", "data-change": True},
+        _filter(words, request),
         tag(
             "section",
             {"class": "panel", "aria-labelledby": "hs"},
             tag("header", None, tag("h2", {"id": "hs"}, words("replay.sessions"))),
             _session_rows(site, words, chosen, others),
         ),
-        _policies(words, policies, asked.getlist("without")),
+        _policies(words, policies, ticked["without"]),
     )
-    body = join(
-        (
-            _head(words),
-            _filter(words, request, named),
-            form,
-            _earlier(site, words),
-        )
-    )
+    body = join((_head(words), form if listing.top or listing.of else no_sessions(site, words), _earlier(site, words)))
     data = {
         "sessions": [_name(one) for one in (*chosen, *others[:LISTED])],
         "policies": list(POLICIES),
@@ -177,18 +172,18 @@ def _split(name: str) -> tuple[str, str]:
     return origin, id
 
 
-def _filter(words: Words, request: Request, chosen: set[str]) -> Html:
-    """The filter keeps the sessions that the address names."""
-    kept = [tag("input", {"type": "hidden", "name": "session", "value": name}) for name in sorted(chosen)]
+def _filter(words: Words, request: Request) -> Html:
+    """The filter is a part of the form, so that it keeps what is ticked: its button asks for the same view with all fields."""
     sort = request.query_params.get("sort", "newest")
-    orders = [tag("option", {"value": name, "selected": name == sort}, words(f"replay.{name}")) for name in ("newest", "dearest")]
+    orders = [
+        tag("option", {"value": name, "selected": name == sort}, words(f"sessions.{name}")) for name in ("newest", "dearest")
+    ]
     return tag(
-        "form",
-        {"class": "bar2", "data-auto": True, "action": "/replay", "role": "search"},
-        kept,
+        "div",
+        {"class": "bar2", "role": "search"},
         search_box(words, value=request.query_params.get("q", ""), label=words("replay.filter")),
-        tag("select", {"name": "sort", "class": "pick", "aria-label": words("replay.order")}, orders),
-        tag("button", {"class": "btn"}, words("replay.show")),
+        tag("select", {"name": "sort", "class": "pick", "aria-label": words("replay.order"), "data-auto": True}, orders),
+        tag("button", {"class": "btn", "formaction": "/replay", "formmethod": "get"}, words("replay.show")),
     )
 
 
@@ -213,7 +208,7 @@ def _session_row(words: Words, session: SourceSession, checked: bool, now: float
             box,
             tag("span", {"class": "what"}, bdi(cut(title_of(words, session), 120))),
             tag("span", {"class": "meta"}, [tag("span", None, fact) for fact in facts if fact]),
-            tag("span", {"class": "num"}, amount(words, amount_of(session))),
+            tag("span", {"class": "num"}, cost_of(words, session)),
         ),
     )
 

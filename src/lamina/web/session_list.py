@@ -105,8 +105,12 @@ def _sessions(site: Site, request: Request) -> Response:
             _head(words, listing, len(found)),
             _filters(words, request, every) if every else None,
             _unread(words, listing),
-            _rows(words, request, shown, site.clock()) if shown else _nothing(site, words, listing, bool(every)),
-            _pages(words, request, number, len(found)),
+            tag(
+                "div",
+                {"id": "sessions-found"},
+                _rows(words, request, shown, site.clock()) if shown else _nothing(site, words, listing, bool(every)),
+                _pages(words, request, number, len(found)),
+            ),
         )
     )
     data = {"sessions": [session_row(one) for one in shown], "count": len(found), "reading": listing.of, "unread": listing.unread}
@@ -141,9 +145,9 @@ def _head(words: Words, listing: Listing, count: int) -> Html:
             tag(
                 "p",
                 {"class": "meta"},
-                tag("span", None, words("sessions.count", n=count)),
+                tag("span", {"id": "sessions-count", "role": "status"}, words("sessions.count", n=count)),
                 tag("span", {"role": "status"}, reading) if reading else None,
-                tag("span", None, words("sessions.at_list_price")),
+                tag("span", None, words("sessions.at_list_price")) if listing.top else None,
             ),
         ),
     )
@@ -155,7 +159,13 @@ def _filters(words: Words, request: Request, every: Sequence[SourceSession]) -> 
     sources = [origin for origin in NAMES if any(one.origin == origin for one in every)]
     return tag(
         "form",
-        {"class": "bar2", "data-auto": True},
+        {
+            "class": "bar2",
+            "action": "/sessions",
+            "data-auto": True,
+            "data-find": "sessions-count sessions-found",
+            "role": "search",
+        },
         search_box(words, value=asked.get("q", ""), label=words("sessions.filter")),
         _select(
             words("sessions.project"),
@@ -192,6 +202,11 @@ def _nothing(site: Site, words: Words, listing: Listing, some: bool) -> Html | N
     if some:
         link = tag("a", {"href": "/sessions", "class": "btn"}, words("sessions.all"))
         return tag("div", {"class": "empty"}, tag("p", None, words("sessions.no_match")), tag("p", None, link))
+    return no_sessions(site, words)
+
+
+def no_sessions(site: Site, words: Words) -> Html:
+    """Where Lamina looked for sessions, and what to do."""
     places = ", ".join(str(home) for home in site.homes.values())
     return tag("div", {"class": "empty"}, tag("p", None, words("sessions.none", places=places)))
 

@@ -97,8 +97,6 @@ WORDS: dict[str, tuple[str, str]] = {
     "replay.save": ("Save as one file", "保存为单个文件"),
     "replay.filter": ("Filter sessions", "筛选会话"),
     "replay.show": ("Show", "显示"),
-    "replay.newest": ("Newest first", "最新在前"),
-    "replay.dearest": ("Dearest first", "最贵在前"),
     "replay.order": ("Order", "排序"),
     "replay.only_first": (
         "Listed {shown} of {n} session.|Listed the first {shown} of {n} sessions.",
@@ -147,7 +145,7 @@ WORDS: dict[str, tuple[str, str]] = {
         "使用 Lamina 的费用{change}：{amounts}（{spread}）。",
     ),
     "saving.start": ("Find out", "计算"),
-    "saving.again": ("Play the new ones", "重放新会话"),
+    "saving.again": ("Update", "更新"),
     "saving.policy": (
         "Policy {policy}: {n} call compared.|Policy {policy}: {n} calls compared.",
         "策略 {policy}：比较了 {n} 次调用。",

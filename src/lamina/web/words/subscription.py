@@ -62,7 +62,6 @@ WORDS: dict[str, tuple[str, str]] = {
         "No model is called and no file of yours is changed.",
         "选择已录制的会话和策略。Lamina 重新播放这些会话，显示每种策略的用量。不调用模型，也不修改您的文件。",
     ),
-    "replay.dearest@subscription": ("Most used first", "用量最高在前"),
     "replay.no_usage@subscription": (
         "The sessions report no usage, so there is nothing to compare with.",
         "会话没有用量记录，因此无法比较。",
