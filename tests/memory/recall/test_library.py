@@ -45,7 +45,7 @@ def test_the_memory_that_fits_comes_first(memory: Memory, query: str, expected: 
 def test_a_recalled_memory_is_whole_and_says_why(memory: Memory) -> None:
     [found, *_] = memory.recall("tests database", k=1)
     assert found.topic.body == "Mocks hid a migration.\n"
-    assert found.why == "name: test; description: test, databas"
+    assert found.why == "name: test, databas; description: test, databas"
     assert found.age >= 0
     assert found.evidence.state == "unverifiable"
     assert len(memory.recall("tests", k=1)) == 1

@@ -20,6 +20,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ...core.terms import STOP_WORDS, is_word, normal, sought, stem, terms
+from .variants import with_variants
 
 if TYPE_CHECKING:  # loaded only for a large directory
     from ..store.search_index import SearchIndex
@@ -55,6 +56,9 @@ dezember enero febrero marzo abril junio julio agosto septiembre octubre noviemb
 septembre octobre novembre décembre"""
 _DATES = frozenset(stem(month) for month in normal(_MONTHS).split())
 _YEAR = re.compile("(?:19|20)[0-9]{2}")
+# A name of several words in one, and where a word of it begins.
+_CAMEL = re.compile("[A-Za-z]+[a-z0-9][A-Z][A-Za-z0-9]*")
+_HUMP = re.compile("(?<=[a-z0-9])(?=[A-Z])")
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 _FIELD, _END = "\x01", "\x00"
 _REST = re.compile("[a-z0-9]*")
@@ -64,9 +68,13 @@ _WORDS = bytes(byte if chr(byte) in _LETTERS else 0x20 for byte in range(256))
 
 
 def query_terms(question: str) -> list[str]:
-    """Return the terms to search for, in order and without duplicates."""
-    found = sought(cut_question(question))
+    """Return the terms to search for, in order and without duplicates. The parts of a name such as `minSdkVersion` count too."""
+    found = sought(_CAMEL.sub(_with_parts, cut_question(question)))
     return found if len(found) <= MOST_TERMS else found[: MOST_TERMS // 2] + found[-MOST_TERMS // 2 :]
+
+
+def _with_parts(name: re.Match[str]) -> str:
+    return f"{name[0]} {_HUMP.sub(' ', name[0])}"
 
 
 def cut_question(question: str) -> str:
@@ -124,8 +132,12 @@ class Corpus:
         if self._asked:
             self._index.grow(self._text, self._starts, max(INDEX_LEAST, len(self) // INDEX_PART))
         self._asked = True
-        counts = {term: self._places(term) for term in query_terms(question)}
-        return _rank(counts, _Documents(self._files, self._names, *self._held, len(self)), most)
+        counts, having = dict[str, _Places](), dict[str, int]()
+        for term, group in with_variants(question, query_terms(question)).items():
+            found = [self._places(each) for each in group]
+            having[term] = _having(len({field // 3 for field in places}) for places in found)
+            counts[term] = _joined(found)
+        return _rank(counts, _Documents(self._files, self._names, *self._held, len(self), having), most)
 
     def _places(self, term: str) -> dict[int, int]:
         """Return how often the term occurs in each field, by field number (three per memory)."""
@@ -153,14 +165,14 @@ class Corpus:
 
 class _Documents(NamedTuple):
     """The documents that the places of terms refer to. `described` and `bodies` are the penalties for length; `having` counts
-    the documents with each term, if these are only a part of `total`."""
+    the documents with each term or one of its variants, among all `total`."""
 
     files: Sequence[str]
     names: Sequence[str]
     described: Sequence[float]
     bodies: Sequence[float]
     total: int
-    having: Mapping[str, int] | None = None
+    having: Mapping[str, int]
 
 
 # How often a term occurs in each field, by field number (three per document).
@@ -168,10 +180,9 @@ _Places: TypeAlias = dict[int, int]
 
 
 def _rank(counts: Mapping[str, _Places], documents: _Documents, most: int) -> list[Ranked]:
-    scores, covered, total, having = dict[int, float](), dict[int, float](), 0.0, dict[str, int]()
+    scores, covered, total = dict[int, float](), dict[int, float](), 0.0
     for term, places in counts.items():
-        often = _often(places, documents)
-        having[term] = rare = len(often) if documents.having is None else documents.having[term]
+        often, rare = _often(places, documents), documents.having[term]
         # BM25's weight of a term. A term that no memory has weighs most: it is a part of the question without an answer.
         weight = math.log(1 + (documents.total - rare + 0.5) / (rare + 0.5))
         if term in _DATES or _YEAR.fullmatch(term):
@@ -185,7 +196,7 @@ def _rank(counts: Mapping[str, _Places], documents: _Documents, most: int) -> li
     for at in {field // 3 for places in counts.values() for field in places if field % 3 == 0}:
         if counts.keys() >= _name_terms(documents.names[at]):
             scores[at] *= TITLE_BONUS
-    return [Ranked(at, scores[at], _found(at, counts), having) for at in _best(scores, documents.files, most)]
+    return [Ranked(at, scores[at], _found(at, counts), documents.having) for at in _best(scores, documents.files, most)]
 
 
 # A page that searches while the user types asks for the same names with each letter.
@@ -227,20 +238,38 @@ def _found(at: int, counts: Mapping[str, _Places]) -> tuple[tuple[str, ...], tup
 def rank_indexed(index: SearchIndex, question: str, most: int) -> list[tuple[TopicHeader, Ranked]]:
     """Rank the memories of an index as a corpus of the same memories does. If a word is in very many of them, only those with
     a rarer word are candidates."""
-    wanted = query_terms(question)
-    given = index.candidates(wanted, max(most, CANDIDATES), (NAME_WEIGHT, DESCRIPTION_WEIGHT, BODY_WEIGHT))
-    counts: dict[str, _Places] = {term: {} for term in wanted}
+    groups = with_variants(question, query_terms(question))
+    asked = [each for group in groups.values() for each in group]
+    given = index.candidates(asked, max(most, CANDIDATES), (NAME_WEIGHT, DESCRIPTION_WEIGHT, BODY_WEIGHT))
+    places: dict[str, _Places] = {term: {} for term in asked}
     for at, candidate in enumerate(given.found):
         for kind, field in enumerate(candidate.terms):
             inside = field.split()
-            for term in counts.keys() & set(inside):
-                counts[term][3 * at + kind] = inside.count(term)
+            for term in places.keys() & set(inside):
+                places[term][3 * at + kind] = inside.count(term)
+    counts = {term: _joined([places[each] for each in group]) for term, group in groups.items()}
+    having = {term: _having(given.having[each] for each in group) for term, group in groups.items()}
     headers = [candidate.header for candidate in given.found]
     files, names = [header.file for header in headers], [normal(header.name) for header in headers]
     described = [_penalty(candidate.about, given.about) for candidate in given.found]
     bodies = [_penalty(candidate.body, given.body) for candidate in given.found]
-    documents = _Documents(files, names, described, bodies, given.total, given.having)
+    documents = _Documents(files, names, described, bodies, given.total, having)
     return [(headers[each.at], each) for each in _rank(counts, documents, most)]
+
+
+def _having(counts: Iterable[int]) -> int:
+    """Return how many memories count as having a term: those with the term itself, or else those with one of its variants."""
+    first, *others = counts
+    return first or sum(others)
+
+
+def _joined(found: Sequence[_Places]) -> _Places:
+    """Add up the places of a term and its variants."""
+    first, *others = found
+    for places in others:
+        for field, count in places.items():
+            first[field] = first.get(field, 0) + count
+    return first
 
 
 def _penalties(lengths: Sequence[int]) -> list[float]:
