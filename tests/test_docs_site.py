@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -57,6 +59,25 @@ def test_the_site_loads_nothing_from_another_host() -> None:
 def test_every_public_name_is_in_the_reference() -> None:
     shown = set(re.findall(r"^::: lamina\.(\w+)$", (ROOT / "docs" / "api.md").read_text("utf-8"), re.MULTILINE))
     assert shown - {"testing"} == {*lamina.__all__} - {"LaminaError", "__version__"}
+
+
+def undocumented(name: str, value: object) -> Iterator[str]:
+    """The members of a public name without a docstring. A generated one, which repeats the signature, does not count."""
+    if inspect.ismodule(value):
+        own = [each for each in vars(value).values() if inspect.isclass(each) and each.__module__ == value.__name__]
+        yield from (each for one in own for each in undocumented(f"{name}.{one.__name__}", one))
+        return
+    if not value.__doc__ or value.__doc__.startswith(f"{name.rpartition('.')[2]}("):
+        yield name
+    for key, member in vars(value).items() if inspect.isclass(value) else ():
+        function = getattr(member, "__func__", None) or getattr(member, "fget", None) or member
+        if inspect.isfunction(function) and not key.startswith("_") and not function.__doc__:
+            yield f"{name}.{key}"
+
+
+def test_every_public_name_has_a_docstring() -> None:
+    public = [(name, getattr(lamina, name)) for name in lamina.__all__ if name not in ("__version__", "Record")]
+    assert [each for name, value in public for each in undocumented(name, value)] == []
 
 
 @pytest.mark.spec("V1")

@@ -79,7 +79,7 @@ def test_a_team_has_its_own_index_and_its_topics_are_named_for_it(tmp_path: Path
             assert topic is not None
             assert topic.file == "team/ours.md"
         with pytest.raises(InputError, match="stay private"):
-            memory.save("me", type="user", scope="team")
+            memory.save("me", type="user", body="A person.", scope="team")
         assert memory.remove("team/ours.md")
         assert memory.restore("ours").file == "team/ours.md"
         assert {version.file for version in memory.log()} == {"mine.md", "team/ours.md"}

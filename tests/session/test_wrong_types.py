@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,8 @@ def test_an_argument_of_the_wrong_type_opens_no_session(tmp_path: Path, wrong: d
 
 CALLED: list[tuple[Callable[[Any], object], str]] = [
     (lambda s: s.compact(5), "instructions: must be a string, not int."),
+    (lambda s: s.compact(pivot="m1"), "pivot: must be a Pivot, not str."),
+    (lambda s: s.ask(on_event=5), "on_event: must be a function, not int."),
     (lambda s: s.expand(None), "node: must be a string, not NoneType."),
     (lambda s: s.expand("x", page_number="2"), "page_number: must be a whole number, not str."),
     (lambda s: s.pin(5), "text: must be a string, not int."),
@@ -70,6 +73,23 @@ def test_an_argument_of_the_wrong_type_changes_nothing(call: Callable[[Any], obj
             call(session)
         assert str(refused.value) == sentence
         assert session.messages == before
+
+
+def test_an_async_session_refuses_the_same() -> None:
+    async def recover() -> None:
+        async with lamina.AsyncSession("offline", in_memory=True) as session:
+            await session.recover("too long")  # type: ignore[arg-type]
+
+    with pytest.raises(InputError, match=r"^error: must be an exception, not str\.$"):
+        asyncio.run(recover())
+
+
+@pytest.mark.parametrize("timeout", ["soon", None])
+def test_a_timeout_is_a_number(timeout: Any) -> None:
+    session = Session(in_memory=True)
+    with pytest.raises(InputError, match=r"^timeout: must be a number, not"):
+        session.close(timeout)
+    session.close()
 
 
 def test_a_session_switches_to_a_model_by_its_name() -> None:
@@ -103,6 +123,12 @@ REMEMBERED: list[tuple[Callable[[lamina.Memory], object], str]] = [
     (lambda m: m.save("a", description=None), "description: must be a string, not NoneType."),  # type: ignore[arg-type]
     (lambda m: m.save("a"), "a: has neither a description nor a text; pass one of them."),
     (lambda m: m.save("a", body="b", scope="mine"), "scope: unknown scope 'mine'; use private or team."),  # type: ignore[arg-type]
+    (lambda m: m.save("a", body="b", evidence=5), "evidence: must be a list of paths, not int."),  # type: ignore[arg-type]
+    (lambda m: m.save("a", body="b", evidence="a.py"), "evidence: must be a list of paths, not str."),
+    (lambda m: m.save("a", body="b", why="so"), "why: must be a ChangeReason, not str."),  # type: ignore[arg-type]
+    (lambda m: m.save("a", body="b", modified="now"), "modified: must be a number, not str."),  # type: ignore[arg-type]
+    (lambda m: m.accept(5), "proposal_id: must be a string, not int."),  # type: ignore[arg-type]
+    (lambda m: m.diff(None), "version_id: must be a string, not NoneType."),  # type: ignore[arg-type]
     (lambda m: m.get(None), "name: must be a string, not NoneType."),  # type: ignore[arg-type]
     (lambda m: m.remove(5), "name: must be a string, not int."),  # type: ignore[arg-type]
     (lambda m: m.recall(None), "query: must be a string, not NoneType."),  # type: ignore[arg-type]
@@ -123,6 +149,10 @@ def test_a_memory_refuses_an_argument_of_the_wrong_type(
 
 ELSEWHERE: list[tuple[Callable[[], object], str]] = [
     (lambda: lamina.Memory.open(5), "cwd: must be a string or a path, not int."),  # type: ignore[arg-type]
+    (lambda: lamina.Memory.open(path=5), "path: must be a string or a path, not int."),  # type: ignore[arg-type]
+    (lambda: lamina.Memory.open(home="/"), "home: / is the root of the disk; pass a directory that you own."),
+    (lambda: lamina.Agent.open(cwd=5), "cwd: must be a string or a path, not int."),  # type: ignore[arg-type]
+    (lambda: lamina.Agent.open(tools=5), "tools: must be a list of tools, not int."),  # type: ignore[arg-type]
     (lambda: lamina.Settings.load(5), "cwd: must be a string or a path, not int."),  # type: ignore[arg-type]
     (lambda: lamina.search(None), "query: must be a string, not NoneType."),  # type: ignore[arg-type]
     (lambda: lamina.search("a", k="5"), "k: must be a whole number, not str."),  # type: ignore[arg-type]

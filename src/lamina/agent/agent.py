@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from threading import Event
+from types import NoneType
 from typing import TYPE_CHECKING, Any, Self, get_args
 from uuid import uuid4
 
@@ -26,6 +27,7 @@ from .. import turn
 from ..core.blocks import ToolUse
 from ..core.effects import drive
 from ..core.errors import Aborted, InputError, SessionClosed, UsageError
+from ..core.inputs import check_type
 from ..core.reply import Reply
 from ..core.settings import Permissions, Settings
 from ..disk.settings_files import lamina_home, user_home
@@ -94,6 +96,11 @@ class TurnResult(msgspec.Struct, frozen=True):
 
 
 class Agent:
+    """A session with tools, permissions, instruction files and hooks that runs whole turns by itself.
+
+    Open it with `Agent.open`, as a context manager, and call `run` for each user message.
+    """
+
     _given: Mapping[str, Any] = {}
     _in_turn = False
     prompt_id: str | None = None  # of the current turn, for hooks
@@ -226,6 +233,8 @@ class Agent:
         **session: Any,
     ) -> Self:
         """Open a session with the prompt an agent needs. `session` is passed to Session: home, in_memory, max_tokens, window, …"""
+        check_type("cwd", cwd, str, os.PathLike)
+        check_type("tools", tools, Sequence, NoneType, words="a list of tools")
         catalog, where = None, Path(cwd).resolve()
         settings = Settings.given_or_loaded(settings, where, home=session.get("home"))
         chosen = tuple(tools) if tools is not None else default_tools(settings)
@@ -395,6 +404,7 @@ class Agent:
         self.session.restore_after_compaction(kind, key, text)
 
     def tell(self, event: dict[str, Any]) -> None:
+        """Pass an event to `on_event`, if there is one."""
         if self.on_event is not None:
             self.on_event(event)
 

@@ -49,6 +49,8 @@ _REQUIRED: dict[str, tuple[tuple[str, type], ...]] = {
 
 
 class Text(msgspec.Struct, frozen=True, gc=False):
+    """A text block."""
+
     text: str
     wire: Wire
     digest: bytes
@@ -64,12 +66,16 @@ class Thinking(msgspec.Struct, frozen=True, gc=False):
 
 
 class RedactedThinking(msgspec.Struct, frozen=True, gc=False):
+    """A thinking block that the provider encrypted."""
+
     data: str
     wire: Wire
     digest: bytes
 
 
 class ToolUse(msgspec.Struct, frozen=True, gc=False):
+    """A tool call."""
+
     id: str
     name: str
     input: Any
@@ -78,6 +84,8 @@ class ToolUse(msgspec.Struct, frozen=True, gc=False):
 
 
 class ToolResult(msgspec.Struct, frozen=True, gc=False):
+    """The result of a tool call."""
+
     tool_use_id: str
     content: str | list[Wire]
     is_error: bool
@@ -86,15 +94,20 @@ class ToolResult(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def text(self) -> str:
+        """The text parts of the result."""
         return content_text(self.content)
 
 
 class Image(msgspec.Struct, frozen=True, gc=False):
+    """An image block."""
+
     wire: Wire
     digest: bytes
 
 
 class Document(msgspec.Struct, frozen=True, gc=False):
+    """A document block."""
+
     wire: Wire
     digest: bytes
 

@@ -54,10 +54,12 @@ class Aborted(LaminaError):
 
 
 class UsageError(LaminaError):
-    pass
+    """The call is not possible in the session's current state."""
 
 
 class SessionClosed(UsageError):
+    """A method was called after `close` or `abort`."""
+
     def __init__(self, session_id: str, *, in_memory: bool = False) -> None:
         advice = f"Reopen it with resume={session_id!r}." if not in_memory else "It was kept in memory only; open a new one."
         super().__init__(f"Session {session_id} is closed. {advice}")
@@ -65,11 +67,15 @@ class SessionClosed(UsageError):
 
 
 class NothingToSend(UsageError):
+    """`before_call` was called without a new message."""
+
     def __init__(self) -> None:
         super().__init__("There is no new message to send. Call add_user() or add_tool_result() before before_call().")
 
 
 class UndoOrder(UsageError):
+    """A later decision must be undone first."""
+
     def __init__(self, asked: str, first: str) -> None:
         super().__init__(f"Cannot undo {asked} yet. Undo {first} first: it is newer and depends on {asked}.")
         self.asked = asked
@@ -77,6 +83,8 @@ class UndoOrder(UsageError):
 
 
 class InputError(LaminaError):
+    """An argument or an external value has the wrong form."""
+
     def __init__(self, where: str, problem: str, remedy: str = "") -> None:
         super().__init__(f"{where}: {problem}" + (f"; {remedy}." if remedy else "."))
         self.where = where
@@ -85,6 +93,8 @@ class InputError(LaminaError):
 
 
 class SettingError(LaminaError):
+    """A setting cannot be used. The message names its file and key."""
+
     def __init__(self, key: str, source: str, problem: str, remedy: str = "") -> None:
         super().__init__(f"Setting {key} ({source}): {problem}" + (f"; {remedy}." if remedy else "."))
         self.key = key
@@ -94,6 +104,8 @@ class SettingError(LaminaError):
 
 
 class WindowFull(LaminaError):
+    """The conversation has reached the blocking limit: compact or undo before the next message."""
+
     def __init__(self, count: int, limit: int) -> None:
         super().__init__(
             f"The conversation has about {count:,} tokens and the limit is {limit:,}. "
@@ -104,6 +116,8 @@ class WindowFull(LaminaError):
 
 
 class DiskError(LaminaError):
+    """A file could not be read or written. Its old content is intact."""
+
     def __init__(self, path: str, problem: str, remedy: str = "") -> None:
         super().__init__(f"{path}: {problem}" + (f"; {remedy}." if remedy else "."))
         self.path = path
@@ -112,17 +126,21 @@ class DiskError(LaminaError):
 
 
 class DiskFull(DiskError):
+    """The disk is full or the quota is used up."""
+
     def __init__(self, path: str) -> None:
         super().__init__(path, "the disk is full or the quota is used up", "free some space (no existing data was lost)")
 
 
 class ReadOnly(DiskError):
+    """A file or directory cannot be written."""
+
     def __init__(self, path: str) -> None:
         super().__init__(path, "is not writable", "check its permissions or set LAMINA_HOME to a writable directory")
 
 
 class PathRefused(DiskError):
-    pass
+    """The path may not be used."""
 
 
 class ProtectedFile(PathRefused):
@@ -133,26 +151,34 @@ class ProtectedFile(PathRefused):
 
 
 class LockHeld(DiskError):
+    """Another live process holds the lock."""
+
     def __init__(self, path: str, holder: str = "another process") -> None:
         super().__init__(path, f"is in use by {holder}", "close it there first")
         self.holder = holder
 
 
 class LockUnsupported(DiskError):
+    """The file system has no usable file locks."""
+
     def __init__(self, path: str) -> None:
         super().__init__(path, "the file system does not support file locks", "move LAMINA_HOME to a local disk")
 
 
 class Fenced(DiskError):
+    """A dream lost its lock and may no longer write."""
+
     def __init__(self, path: str) -> None:
         super().__init__(path, "this dream lost its lock and may not write", "no action is needed, the next dream starts over")
 
 
 class TranscriptError(LaminaError):
-    pass
+    """The transcript cannot be continued."""
 
 
 class NoSuchSession(TranscriptError):
+    """No session has this id."""
+
     def __init__(self, session_id: str, where: str) -> None:
         super().__init__(f"Session {session_id!r} not found in {where}. Run `lamina sessions list --all` to see the ids.")
         self.session_id = session_id
@@ -160,6 +186,8 @@ class NoSuchSession(TranscriptError):
 
 
 class NewerVersion(TranscriptError):
+    """A newer version of Lamina wrote the transcript."""
+
     def __init__(self, path: str, found: int, known: int) -> None:
         super().__init__(
             f"{path}: written in format {found} by a newer version of Lamina; this version writes format {known}. "
@@ -190,7 +218,7 @@ class ProviderError(LaminaError):
 
 
 class AuthFailed(ProviderError):
-    pass
+    """The server rejected the API key or the account (401, 403). Never retried."""
 
 
 class PromptTooLong(ProviderError):
@@ -208,22 +236,30 @@ class PromptTooLong(ProviderError):
 
 
 class BadRequest(ProviderError):
-    pass
+    """The server rejected the request as invalid (any other 400)."""
 
 
 class RateLimited(ProviderError):
+    """The server received too many requests (429)."""
+
     retryable = True
 
 
 class Overloaded(ProviderError):
+    """The server is overloaded (503, 529)."""
+
     retryable = True
 
 
 class ServerFault(ProviderError):
+    """The server failed (any other 5xx)."""
+
     retryable = True
 
 
 class ConnectionLost(ProviderError):
+    """The connection was refused, reset or timed out."""
+
     retryable = True
 
 
@@ -238,7 +274,7 @@ class StreamBroken(ProviderError):
 
 
 class Refused(ProviderError):
-    pass
+    """The model declined to answer."""
 
 
 class EncoderUnavailable(LaminaError):
@@ -251,6 +287,8 @@ class EncoderUnavailable(LaminaError):
 
 
 class MissingExtra(LaminaError):
+    """An optional package is not installed. The message names the extra."""
+
     def __init__(self, package: str, extra: str) -> None:
         super().__init__(f'The package {package} is not installed. Run pip install "lamina[{extra}]" to install it.')
         self.package = package

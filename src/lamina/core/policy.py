@@ -244,6 +244,8 @@ class AgentPolicy(msgspec.Struct, frozen=True):
 
 
 class Policy(msgspec.Struct, frozen=True):
+    """The thresholds and budgets of all layers, as one frozen value. `named_policy` returns the built-in ones."""
+
     name: str
     window: WindowPolicy = WindowPolicy()
     results: ResultPolicy = ResultPolicy()
@@ -294,6 +296,7 @@ POLICIES = {policy.name: policy for policy in (BALANCED, THRIFTY, CLASSIC, LEAN)
 
 
 def named_policy(name: str) -> Policy:
+    """Return the built-in policy with this name: `balanced`, `thrifty`, `classic` or `lean`. Raises InputError for any other."""
     try:
         return POLICIES[name]
     except KeyError:

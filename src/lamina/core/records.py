@@ -31,6 +31,8 @@ class Linked(msgspec.Struct, frozen=True):
 
 
 class Message(Linked, frozen=True):
+    """A message of the user or the model, as it is recorded in the transcript."""
+
     role: Role
     blocks: tuple[Block, ...]
     message_id: str | None = None  # shared by all records of one model response

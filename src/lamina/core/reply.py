@@ -17,6 +17,8 @@ from .usage import Usage, read_usage
 
 
 class Reply(msgspec.Struct, frozen=True):
+    """A model's answer in Lamina's own form."""
+
     id: str  # the provider's message id, shared by all records of one answer
     model: str
     blocks: tuple[Block, ...]
@@ -28,6 +30,7 @@ class Reply(msgspec.Struct, frozen=True):
 
     @property
     def complete(self) -> bool:
+        """Whether the answer has a stop reason. Without one it was cut off."""
         return self.stop_reason is not None
 
     @property
@@ -39,6 +42,7 @@ class Reply(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
+        """The text blocks, joined."""
         return "".join(block.text for block in self.blocks if isinstance(block, Text))
 
 

@@ -9,6 +9,8 @@ import msgspec
 
 
 class Usage(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """The tokens of one model call, by price class."""
+
     input_tokens: int = 0  # neither read from nor written to the cache
     cache_read: int = 0
     cache_write: int = 0  # all lifetimes together

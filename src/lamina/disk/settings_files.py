@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from ..core.errors import PathRefused, SettingError
+from ..core.errors import InputError, PathRefused, SettingError
 from ..core.flags import Flags
 from ..core.settings import Document, Finding, Settings, Source, resolve
 from ..core.settings.kinds import printable
@@ -69,12 +69,20 @@ def lamina_home(environ: Mapping[str, str]) -> Path | None:
         found = Path(named)
     elif named:
         problem = f"{printable(named, LONGEST_SHOWN_PATH)!r} is not an absolute path"
-    if problem or (found is not None and (problem := bad_home(found))):
+    if problem or (found is not None and (problem := _bad_home(found))):
         raise SettingError("LAMINA_HOME", "environment", problem, "set LAMINA_HOME to a directory that you own")
     return found
 
 
-def bad_home(home: Path) -> str | None:
+def checked_home(home: str | os.PathLike[str]) -> Path:
+    """Return the `home` argument of a public function. Raises InputError for a directory that cannot be the home."""
+    found = Path(home)
+    if problem := _bad_home(found):
+        raise InputError("home", problem, "pass a directory that you own")
+    return found
+
+
+def _bad_home(home: Path) -> str | None:
     """Return why a directory cannot be the home. Whoever owns it could write settings there, and hooks are among them."""
     if os.path.dirname(os.path.normpath(home)) == os.path.normpath(home):
         return f"{home} is the root of the disk"

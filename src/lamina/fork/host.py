@@ -49,6 +49,13 @@ Bridge: TypeAlias = Callable[[str, str, str], "str | None"]
 
 
 class Host(msgspec.Struct, frozen=True, kw_only=True):
+    """Functions and values of your loop for the layers. Pass it to `session.lend`. All fields are optional.
+
+    `observer` receives each event of a layer. `tool_runner` runs the tools of forks. `reads`, `todos` and `restorable` provide what a
+    compaction restores. `pre_compact`, `post_compact` and `session_start` are hooks around a compaction. `bridge` delivers messages to
+    another system.
+    """
+
     subagent: bool = False  # a subagent's conversation: no recall and no extraction
     tool_runner: ToolRunner | None = None  # runs a fork's tools; None: forks call none
     reads: ReadState | None = None  # which files were read

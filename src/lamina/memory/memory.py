@@ -20,7 +20,7 @@ from ..core.errors import DiskError, InputError, PathRefused
 from ..core.inputs import check_type
 from ..core.settings import Mode, Scope, Settings
 from ..disk.paths.memory_paths import check_root
-from ..disk.settings_files import lamina_home, user_home
+from ..disk.settings_files import checked_home, lamina_home, user_home
 from ..disk.temp_files import Durability
 from .recall.library import MemoryLibrary, ScopeName, scope_modes, with_prefix
 from .recall.library import Recalled as Recalled
@@ -100,8 +100,9 @@ class Memory:
         Without `settings`, the settings for `cwd` are loaded. Raises PathRefused for a directory that may not be used.
         """
         check_type("cwd", cwd, str, os.PathLike)
+        check_type("path", path, str, os.PathLike, NoneType)
         check_type("home", home, str, os.PathLike, NoneType)
-        own = Path(home) if home is not None else None
+        own = checked_home(home) if home is not None else None
         # A caller that passes settings has seen their findings; otherwise nothing would report that memory is stored elsewhere.
         reported = settings is not None
         settings = Settings.given_or_loaded(settings, cwd, home=own)
@@ -125,6 +126,7 @@ class Memory:
 
     @property
     def path(self) -> Path:
+        """The directory of the private memories."""
         return self.place.path
 
     def close(self) -> None:
@@ -170,6 +172,9 @@ class Memory:
         """
         for argument, text in (("name", name), ("description", description), ("body", body)):
             check_type(argument, text, str)
+        check_type("evidence", evidence, list, tuple, words="a list of paths")
+        check_type("modified", modified, int, float, NoneType, words="a number")
+        check_type("why", why, ChangeReason, NoneType)
         if name.strip() and not description.strip() and not body.strip():
             raise InputError(name.strip(), "has neither a description nor a text", "pass one of them")
         draft = Draft(name, type, description, body, self.pin(evidence), modified)
@@ -218,6 +223,7 @@ class Memory:
         return digest_of(gated.store.topic_files.whole(asked)) if gated.readable else ""
 
     def topics(self) -> list[Topic]:
+        """Return all memories with their text."""
         return [with_prefix(topic, scope) for scope, gated in self._stores.items() for topic in gated.topics()]
 
     def headers(self) -> list[TopicHeader]:
@@ -296,6 +302,7 @@ class Memory:
         ]
 
     def index(self, scope: ScopeName = "private") -> str:
+        """Return the content of the index, `MEMORY.md`."""
         return self.store(scope).index()
 
     def indexes(self) -> list[LoadedIndex]:
@@ -310,11 +317,13 @@ class Memory:
         return sorted(found, key=lambda version: -version.time)
 
     def content(self, version_id: str) -> str | None:
+        """Return the content of a memory after a change, given by its id in the log; None if the id is unknown."""
         found = (scope.content(version_id) for scope in self._stores.values())
         return next((text for text in found if text is not None), None)
 
     def diff(self, version_id: str) -> str:
         """Return one change as a unified diff."""
+        check_type("version_id", version_id, str)
         found = (scope.store.history.diff(version_id) for scope in self._stores.values() if scope.readable)
         return next(filter(None, found), "")
 
@@ -359,13 +368,18 @@ class Memory:
     # Proposals
 
     def waiting(self) -> list[Proposal]:
+        """Return the pending changes."""
         return [proposal for scope in self._stores.values() for proposal in scope.inbox.waiting()]
 
     def accept(self, proposal_id: str) -> Saved | bool:
+        """Apply a pending change. Raises InputError if it does not exist or the memory has changed since."""
+        check_type("proposal_id", proposal_id, str)
         having = (scope for scope in self._stores.values() if any(each.id == proposal_id for each in scope.inbox.waiting()))
         return next(having, self._stores["private"]).accept(proposal_id)
 
     def reject(self, proposal_id: str) -> bool:
+        """Reject a pending change. Return False if it does not exist."""
+        check_type("proposal_id", proposal_id, str)
         return any(scope.inbox.reject(proposal_id) for scope in self._stores.values())
 
     def _asked(self, name: str) -> list[tuple[ScopeName, str]]:

@@ -28,7 +28,7 @@ from ..core.reach import OWN_NAMES, tool_names
 from ..core.reply import Reply
 from ..core.settings import Settings
 from ..core.wording import counted
-from ..disk.settings_files import bad_home, lamina_home
+from ..disk.settings_files import checked_home, lamina_home
 from ..fork.host import Host
 from ..layers.l1_results import step as results
 from ..layers.l1_results.step import HandedIn
@@ -408,6 +408,7 @@ class SessionBase(TurnUndo, SessionEdits, Inspection, SideCalls):
 
         The session is marked closed before the wait, so other threads get `SessionClosed` instead of waiting too.
         """
+        check_type("timeout", timeout, int, float, words="a number")
         with self._lock:
             if self._closed:
                 return
@@ -480,9 +481,7 @@ def _check_types(cwd: object, home: object, resume: object, window: object, poli
 
 
 def _home(home: str | Path | None) -> Path | None:
-    found = Path(home) if home is not None else lamina_home(os.environ)
-    if home is not None and (problem := bad_home(Path(home))):
-        raise InputError("home", problem, "pass a directory that you own")
+    found = checked_home(home) if home is not None else lamina_home(os.environ)
     return found.expanduser().absolute() if found is not None else None
 
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from .. import turn
 from ..core.blocks import Wire
 from ..core.effects import Ask, Effect, Flow, Sleep, Wait, drive, drive_async
-from ..core.errors import BadRequest, PromptTooLong, StreamBroken, UsageError
+from ..core.errors import BadRequest, InputError, PromptTooLong, StreamBroken, UsageError
 from ..core.inputs import check_type
 from ..core.reply import Reply
 from ..providers import OnEvent
@@ -34,6 +34,19 @@ if TYPE_CHECKING:
     from ..layers.l4_compact.plan import Pivot
 
 T = TypeVar("T")
+
+
+def _check_compaction(instructions: object, pivot: object) -> None:
+    check_type("instructions", instructions, str)
+    if pivot is not None:
+        from ..layers.l4_compact.plan import Pivot
+
+        check_type("pivot", pivot, Pivot)
+
+
+def _check_function(name: str, value: object) -> None:
+    if value is not None and not callable(value):
+        raise InputError(name, f"must be a function, not {type(value).__name__}")
 
 
 class Session(SessionBase):
@@ -94,6 +107,7 @@ class Session(SessionBase):
             ProviderError: The call failed in another way, or the repaired request failed too.
             NothingToSend, WindowFull, SessionClosed: As for `before_call`.
         """
+        _check_function("on_event", on_event)
         with self._open():
             try:
                 return self._exchange(on_event)
@@ -140,7 +154,7 @@ class Session(SessionBase):
         Returns:
             The outcome. If nothing changed, `boundary` is empty and `why` gives the reason.
         """
-        check_type("instructions", instructions, str)
+        _check_compaction(instructions, pivot)
         with self._open():
             return drive(turn.compact_now(self._c, instructions, pivot), self._perform)
 
@@ -209,6 +223,7 @@ class AsyncSession(SessionBase):
 
     async def ask(self, on_event: OnEvent | None = None) -> Reply:
         """Send the next request through the session's provider and record the answer. See `Session.ask`."""
+        _check_function("on_event", on_event)
         async with self._alone():
             try:
                 return await self._exchange(on_event)
@@ -219,6 +234,7 @@ class AsyncSession(SessionBase):
 
     async def recover(self, error: BaseException) -> bool:
         """Try to repair the conversation after the server rejected a request. See `Session.recover`."""
+        check_type("error", error, BaseException)
         async with self._alone():
             return await self._run(turn.recover(self._c, self._typed(error)))
 
@@ -237,7 +253,7 @@ class AsyncSession(SessionBase):
 
     async def compact(self, instructions: str = "", *, pivot: Pivot | None = None) -> Compacted:
         """Compact the conversation now: replace messages by a summary. See `Session.compact`."""
-        check_type("instructions", instructions, str)
+        _check_compaction(instructions, pivot)
         async with self._alone():
             return await self._run(turn.compact_now(self._c, instructions, pivot))
 
