@@ -1,8 +1,8 @@
 """The agents of one conversation: forks and subagents, waited for or in the background.
 
 Owns the list of agents and their state. An answer's calls run in other threads, so what they need from the conversation is done by the
-conversation's own thread (driver.py). Invariants: the parent reads nothing of an agent but its report; a background report is appended
-after results or after a user message, never inserted into what was sent; the end of every agent is recorded once (`agent_ended`), and
+conversation's own thread (driver.py). Invariants: the parent reads nothing of an agent but its report. A background report is appended
+after results or after a user message, never inserted into what was sent. The end of every agent is recorded once (`agent_ended`), and
 its usage counts as side usage. Agents are ended by their parent's abort and by `close`. Each event names the agents whose report is
 pending. After a crash, the resumed session reports them as lost until the model has seen that.
 """

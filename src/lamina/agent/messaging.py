@@ -2,7 +2,7 @@
 
 Each agent has one Messaging. The main conversation's is `main` and owns the connections beyond the process, which its agents share. A
 name is looked up in this process first, then among the mailboxes. Invariants: messages enter the conversation after a round of tools or
-after a user message, as data; no message can allow a call; only the main conversation can end an agent, and an agent that was asked to
+after a user message, as data. No message can allow a call. Only the main conversation can end an agent, and an agent that was asked to
 end always answers.
 
 `Transports` holds a session's connections beyond its process. The main conversation owns it, and its agents share it. Nothing is opened

@@ -2,8 +2,8 @@
 
 It reads an agent's last request and answer (`AgentRun.seen`) and makes a side call: to the small model of the settings or of the same
 maker, with the end of that as data, or without a small model to the agent's own, by a fork that reads the rest from the prompt cache.
-Invariants: no agent waits for this; it ends with the last agent, even in the middle of a call; each call is counted in the ledger, and
-none is made over the budget; a rejected or failed answer changes nothing; a notice reports that a model that costs more is used.
+Invariants: no agent waits for this. It ends with the last agent, even in the middle of a call. Each call is counted in the ledger, and
+none is made over the budget. A rejected or failed answer changes nothing. A notice reports that a model that costs more is used.
 """
 
 from __future__ import annotations

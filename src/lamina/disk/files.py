@@ -1,8 +1,8 @@
 """Two of the three ways to write: replace a whole file, and update one that other processes may update too (the third is
 `append`).
 
-Owns temporary files and guards. Invariants: a reader sees the old content or the new one, never a part and never an absent file;
-if several processes update one file, no change is lost; files have mode 0600.
+Owns temporary files and guards. Invariants: a reader sees the old content or the new one, never a part and never an absent file.
+If several processes update one file, no change is lost. Files have mode 0600.
 
 A crash at any line leaves the old content or the new one, and at most a temporary file, which `sweep_temps` removes at the next
 start. With durability "full", acknowledged content survives a power loss too; with "process", it survives the end of the process.

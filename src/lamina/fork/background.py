@@ -1,8 +1,8 @@
 """Background work of a conversation: one thread per job, one job per name, results in a bounded inbox.
 
 A job gets frozen values and an Event that asks it to stop; it never touches the conversation. Its result or exception goes to the
-inbox, which the conversation's own thread drains. Invariants: at most one job per name runs; no result is lost before it is drained;
-jobs and results together never exceed MOST, so a full inbox starts nothing new. `allowed` (the budget) admits work that no one asked
+inbox, which the conversation's own thread drains. Invariants: at most one job per name runs. No result is lost before it is drained.
+Jobs and results together never exceed MOST, so a full inbox starts nothing new. `allowed` (the budget) admits work that no one asked
 for; work requested in the conversation is always admitted. Threads are daemons: the interpreter's exit does not wait for them, `close`
 does. A process made by os.fork has no threads and starts with nothing running.
 

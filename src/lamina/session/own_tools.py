@@ -1,7 +1,7 @@
 """The tools that a session can offer to a host's model: Expand, MemorySearch, MemorySave and PastSearch.
 
 They run in the session, under its lock. Invariants: a memory is saved through the store like any other, with its mode, its redaction and
-its journal; a memory that the model has not seen in full is not replaced; bad input is an error result with one sentence.
+its journal. A memory that the model has not seen in full is not replaced. Bad input is an error result with one sentence.
 """
 
 from __future__ import annotations

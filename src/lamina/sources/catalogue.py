@@ -1,7 +1,7 @@
 """The index of all sessions and memories: one SQLite file in the home's cache, with the figures and the texts of each file.
 
-Owns that file. Invariants: it says nothing that the indexed files do not say, so it can be removed at any time; an appended file
-costs its appended bytes, a file that was rewritten or is gone loses its old entries first; a line counts once it is complete.
+Owns that file. Invariants: it says nothing that the indexed files do not say, so it can be removed at any time. An appended file
+costs its appended bytes, a file that was rewritten or is gone loses its old entries first. A line counts once it is complete.
 Files are indexed in transactions of bounded size, so a crash costs at most one of them, and two processes share the work.
 """
 

@@ -1,6 +1,6 @@
 """Search results for models: memories and sessions of this project only, without secrets, between fences.
 
-Pure but for the search. Invariants: no text leaves without redaction and a fence; the size is bounded; memories that belong to no
+Pure but for the search. Invariants: no text leaves without redaction and a fence. The size is bounded. Memories that belong to no
 project and the session that asks are left out. Only the user's own settings can widen this to all projects.
 """
 

@@ -1,8 +1,8 @@
 """One search over the memories and turns of all agents.
 
 A message with the one before it is a document; memories are documents too, and weigh more, because they were kept on purpose.
-Ranked by BM25 over the index of `catalogue.py`. Invariants: the same files and question give the same answer; a document that
-shares no word with the question is not in it; a text of several sessions appears once; bad input gives fewer results
+Ranked by BM25 over the index of `catalogue.py`. Invariants: the same files and question give the same answer. A document that
+shares no word with the question is not in it. A text of several sessions appears once. Bad input gives fewer results
 and a sentence.
 """
 

@@ -1,6 +1,6 @@
 """Sessions of Lamina, Claude Code, Codex and pi in one list, and each of them as Lamina's records.
 
-Read-only. Invariants: a session names the agent that wrote it; with sources off, only Lamina's home is looked at; a file that is
+Read-only. Invariants: a session names the agent that wrote it; with sources off, only Lamina's home is looked at. A file that is
 damaged, vanishes or cannot be read costs itself and a sentence, never the others.
 """
 

@@ -1,7 +1,7 @@
 """The user's answers about files outside a project that its instruction files include: `<home>/include-approvals.json`.
 
-Owns that file. Invariants: an answer applies to one project and one real path; no answer is lost if several processes record
-answers at once; a broken file, or one that is not ours, approves nothing and is not overwritten.
+Owns that file. Invariants: an answer applies to one project and one real path. No answer is lost if several processes record
+answers at once. A broken file, or one that is not ours, approves nothing and is not overwritten.
 
     {"version": 1, "includes": {"<project>": {"<real path>": true}}}
 

@@ -1,8 +1,8 @@
 """Mailboxes of a team's sessions: `<home>/teams/<team>/<name>/inbox.jsonl`, one line per message, from any number of processes.
 
 Owns these directories. A message is appended under the mailbox's guard. It stays until its reader, the one session that holds
-`.owner.lock`, has it in its transcript. Invariants: an acknowledged message is read exactly once; messages of one sender are read
-in the order they were sent; a mailbox holds at most MOST_UNREAD bytes.
+`.owner.lock`, has it in its transcript. Invariants: an acknowledged message is read exactly once. Messages of one sender are read
+in the order they were sent. A mailbox holds at most MOST_UNREAD bytes.
 
 Reading takes three steps. `take` records in `claim.json` which messages are taken, the transcript they go to, and its current
 size. The reader appends them to the transcript. `done` removes them from the mailbox. A crash before the transcript has them

@@ -1,8 +1,8 @@
 """The operating system's file lock, and the descriptors that hold one.
 
 Owns the choice of the system call, and the locked descriptors in a forked child. Invariants: a lock belongs to an open
-descriptor, so the kernel releases it when its process ends, however that happens; two descriptors in one process exclude each
-other like two processes; a forked child holds none of its parent's locks.
+descriptor, so the kernel releases it when its process ends, however that happens. Two descriptors in one process exclude each
+other like two processes. A forked child holds none of its parent's locks.
 
 We use flock, never lockf: POSIX record locks are dropped when any descriptor of the file is closed anywhere in the process.
 

@@ -1,7 +1,7 @@
 """Rewrites whole files in a stream, and removes or moves directories, when the user asks to forget, move or delete something.
 
 Nothing else changes an existing transcript. Invariants: a file is replaced only if it is still the one that was read (same inode,
-size and time); it keeps its time; a read-only file is left alone; directories are removed through descriptors, without following
+size and time). It keeps its time. A read-only file is left alone. Directories are removed through descriptors, without following
 links.
 
 A crash at any line leaves each file old or new. A tree may be left partly removed; the next call removes the rest.

@@ -1,7 +1,7 @@
 """Reads and writes one directory tree without ever leaving it, whatever names are requested and whatever is swapped meanwhile.
 
-Owns the walk. Invariants: every component is opened relative to its parent's descriptor, and no link is followed; a file is
-regular, has one name and belongs to us; directories are created with mode 0700, files with 0600; a name that differs from an
+Owns the walk. Invariants: every component is opened relative to its parent's descriptor, and no link is followed. A file is
+regular, has one name and belongs to us. Directories are created with mode 0700, files with 0600. A name that differs from an
 existing one only in case or Unicode form is refused, so the same tree works on every system.
 
 Writes go through `files` and `append`: a crash at any line leaves the old content or the new one.

@@ -1,7 +1,7 @@
 """Lists a directory tree as it is: every entry with its kind, mode and size.
 
 Changes nothing. Invariants: no link is followed and only directories are opened, so a pipe cannot block and a huge file costs no
-more than a small one; at most `most` entries are listed, and `whole` tells whether that was all; an unreadable directory is
+more than a small one. At most `most` entries are listed, and `whole` tells whether that was all. An unreadable directory is
 reported in the result, not raised.
 
 Without directory-relative calls (Windows), a directory that is swapped for a link between two checks is followed.

@@ -5,7 +5,7 @@ a shutdown request, the response to one, and the response to a plan. Only the fi
 conversation that started the agent sends it.
 
 `MessageQueues` holds one bounded queue for each agent of the process, read at the reader's next round of tools. Invariants: a message is
-put into an open queue or refused with a reason; it is taken once, in order; no queue holds more than MOST_WAITING messages or
+put into an open queue or refused with a reason. It is taken once, in order. No queue holds more than MOST_WAITING messages or
 MOST_CHARACTERS, except for responses to a shutdown request. When a process ends, its unread messages and the agents they were for are
 lost.
 """

@@ -1,7 +1,7 @@
 """`examine`: run all checks without changing anything.
 
-Owns the order of the checks. Invariants: a check that cannot run becomes a finding, and the others still run; nothing blocks,
-whatever is in the directories; the same disk gives the same findings.
+Owns the order of the checks. Invariants: a check that cannot run becomes a finding, and the others still run. Nothing blocks,
+whatever is in the directories. The same disk gives the same findings.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A snapshot of a memory directory, read once for all checks.
 
-Owns the read budget. Invariants: nothing is created, repaired, cleaned or cached, so a second run finds the same; only regular
-files are opened, up to 1 MB each and 24 MB in total; what exceeds the budget is counted, never read.
+Owns the read budget. Invariants: nothing is created, repaired, cleaned or cached, so a second run finds the same. Only regular
+files are opened, up to 1 MB each and 24 MB in total. What exceeds the budget is counted, never read.
 """
 
 from __future__ import annotations

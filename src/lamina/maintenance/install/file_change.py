@@ -1,7 +1,7 @@
 """Changes to files of another agent: planned as whole contents, then written one after the other.
 
-Invariants: a file is written whole or not at all; a change that another program made in between is never lost, because the plan is made
-again from what the file is now; a dry run plans the same changes and writes none. Running it twice changes nothing the second time.
+Invariants: a file is written whole or not at all. A change that another program made in between is never lost, because the plan is made
+again from what the file is now. A dry run plans the same changes and writes none. Running it twice changes nothing the second time.
 A crash between two files leaves the first ones, which the next run finds unchanged.
 """
 

@@ -1,6 +1,6 @@
 """Import into a store and export from one: read the source, make a `plan`, carry it out.
 
-Invariants: memories are saved through the store and files are written through `disk`; nothing outside the target is written; an
+Invariants: memories are saved through the store and files are written through `disk`. Nothing outside the target is written. An
 existing file or memory that differs is kept unless `replace` is set, and reported either way.
 
 A crash at any point leaves each memory and each file complete, old or new. Running it again does the rest; what is done counts as

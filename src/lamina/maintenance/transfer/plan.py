@@ -1,7 +1,7 @@
 """Plan what an import changes, before anything is saved.
 
-Invariants: an existing memory that differs is kept unless replacing was requested; importing a source twice changes nothing the
-second time, because the comparison uses what a save would write (without secrets, one-line fields on one line); two memories
+Invariants: an existing memory that differs is kept unless replacing was requested. Importing a source twice changes nothing the
+second time, because the comparison uses what a save would write (without secrets, one-line fields on one line). Two memories
 with the same name in a source are both kept. Pure.
 """
 

@@ -1,7 +1,7 @@
 """Proposals that the user decided, kept so that a decision can be taken back later.
 
-It owns `.inbox/decided/*.json` in the memory directory. Invariants: at most MOST_DECIDED are kept, the oldest go first; each was redacted
-when it was proposed; forgetting a subject finds them like the proposals that wait. A crash leaves a decision that is kept or not: the
+It owns `.inbox/decided/*.json` in the memory directory. Invariants: at most MOST_DECIDED are kept, the oldest go first. Each was redacted
+when it was proposed. Forgetting a subject finds them like the proposals that wait. A crash leaves a decision that is kept or not: the
 memory and the proposals that wait are not touched here.
 """
 
