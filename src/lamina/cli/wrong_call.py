@@ -18,7 +18,9 @@ def reword(error: click.ClickException) -> click.ClickException:
             return click.UsageError(f"Invalid value for {name}: use {_range(numbers)}.")
         case click.BadParameter() if name:
             return click.UsageError(f"Invalid value for {name}: {error.message.rstrip('.')}.")
-        case click.NoSuchOption(possibilities=None | []):
+        case click.NoSuchOption(possibilities=[near, *_]):
+            return click.UsageError(f"No such option {error.option_name!r}. Did you mean {near!r}?")
+        case click.NoSuchOption():
             return click.UsageError(f"No such option {error.option_name!r}. {usage} to list the options.")
         case click.BadOptionUsage() | click.UsageError(message=str()) if error.message.startswith(("Option ", "Got unexpected")):
             return click.UsageError(f"{error.message.rstrip('.')}. {usage} for usage.")
