@@ -32,7 +32,7 @@ def compaction(c: Conversation) -> bool:
 
 def most_unseen(c: Conversation) -> int:
     """Return the maximum tokens of new tool results: with a summary before them, they must fit below the threshold."""
-    found = room(c)
+    found = compaction_room(c)
     return max(1, (found.at - found.base) // 2)
 
 
@@ -63,7 +63,7 @@ def base(c: Conversation) -> int:
     return c.count.before_messages + estimate(measure_all(reminder, c.memo), c.count.calibration)
 
 
-class Room(msgspec.Struct, frozen=True):
+class CompactionRoom(msgspec.Struct, frozen=True):
     """The tokens that a compaction can work with."""
 
     base: int
@@ -71,16 +71,17 @@ class Room(msgspec.Struct, frozen=True):
     enough: bool  # whether it is worth its call; if not, it starts just before blocking
 
 
-def room(c: Conversation) -> Room:
+def compaction_room(c: Conversation) -> CompactionRoom:
+    """Return where automatic compaction starts, and whether it is worth its call."""
     policy, limits, fixed = c.policy.compact, c.limits, base(c)
     starts = limits.starts_at(fixed)
     least = limits.scaled(policy.tail_min) + limits.scaled(policy.least_room)
     enough = starts - fixed >= min(least, limits.autocompact)
-    return Room(fixed, starts if enough else max(starts, nearly_full(c)), enough)
+    return CompactionRoom(fixed, starts if enough else max(starts, nearly_full(c)), enough)
 
 
 def compaction_at(c: Conversation) -> int:
-    return room(c).at
+    return compaction_room(c).at
 
 
 def nearly_full(c: Conversation) -> int:

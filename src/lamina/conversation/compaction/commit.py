@@ -27,7 +27,7 @@ from ...core.wording import plural
 from ..price import remember_summary
 from ..repeated_lines import repeat_after_compaction
 from ..state import Conversation, seconds_between
-from ..triggers import FIRST_REMINDER, room
+from ..triggers import FIRST_REMINDER, compaction_room
 from .compose import SummaryBudget
 from .probes import Fidelity, fidelity
 from .restoration import HOOK, NotRestored, Restoration, said_by, size_of, tell_restored
@@ -95,7 +95,7 @@ class Replacement(msgspec.Struct, frozen=True):
 
 def ceiling(c: Conversation) -> int:
     """Return how many tokens the window may hold after a compaction."""
-    found = room(c)
+    found = compaction_room(c)
     return found.base + (found.at - found.base) * FULL_PERCENT // 100
 
 

@@ -23,7 +23,7 @@ from ...conversation.compaction.cuts import FOLDED, is_said, rounds
 from ...conversation.compaction.hooks import CompactHooks
 from ...conversation.compaction.restoration import size_of
 from ...conversation.state import Conversation
-from ...conversation.triggers import Room, nearly_full, room
+from ...conversation.triggers import CompactionRoom, compaction_room, nearly_full
 from ...core.effects import Flow
 from ...core.errors import PromptTooLong
 from ...core.records import Boundary
@@ -79,7 +79,7 @@ def if_needed(c: Conversation, quick: QuickCompaction) -> Flow[None]:
     (layer 3), is tried first."""
     if not c.autocompact or c.settings.collapse:
         return
-    count, ledger, found = c.count.judged, _ledger(c), room(c)
+    count, ledger, found = c.count.judged, _ledger(c), compaction_room(c)
     if count < found.at:
         if not found.enough:
             _tell_no_room(c, found)
@@ -118,7 +118,7 @@ class NoRoomNotice:
         self.sent = False
 
 
-def _tell_no_room(c: Conversation, found: Room) -> None:
+def _tell_no_room(c: Conversation, found: CompactionRoom) -> None:
     notice = c.layer_state(NoRoomNotice)
     if not notice.sent and c.count.judged >= c.limits.autocompact:
         notice.sent = True
@@ -160,7 +160,7 @@ def answer_request(c: Conversation, instructions: str) -> str:
 
     Nothing is appended here: a tool may run in another thread. A request is turned down if too little was added since the last
     compaction, so a model that keeps asking costs no calls."""
-    count, event, found = c.count.judged, c.log.events.get("compaction"), room(c)
+    count, event, found = c.count.judged, c.log.events.get("compaction"), compaction_room(c)
     most = found.at - found.base
     least = found.base + most * LEAST_REQUESTED_PERCENT // 100
     after = event.data.get("tokens_after") if event is not None else None
@@ -298,7 +298,7 @@ def _applied(
         done = apply_summary(c, items, made, asked, "rules" if asked.mechanical else how, wanted)
     else:
         done = Compacted(why=asked.why)
-    needed = needed or c.count.judged >= room(c).at
+    needed = needed or c.count.judged >= compaction_room(c).at
     if done.done or not needed or (isinstance(asked, SummaryMade) and asked.mechanical):
         return done
     return apply_summary(c, items, made, without_model(c, items, made, done.why, asked.usage), "rules", wanted)
@@ -313,7 +313,7 @@ def _is_unchanged(items: Sequence[Item], now: Sequence[Item]) -> bool:
 def _plan(c: Conversation, items: Sequence[Item], pivot: Pivot | None, refused: PromptTooLong | None = None) -> SummaryPlan:
     policy, limits = c.policy.compact, c.limits
     # The tail leaves room for the summary and the base.
-    found = room(c)
+    found = compaction_room(c)
     most = max(0, ceiling(c) - found.base - reserve(c) // 2)
     return plan(
         items,
@@ -369,6 +369,6 @@ def _turns_since_compaction(c: Conversation) -> int | None:
 def _write(c: Conversation, ledger: BreakerLedger, why: str = "") -> None:
     """Log the state of the breaker, and notify the user if it has just tripped."""
     c.record_event(EVENT, ledger.to_json())
-    found = room(c)
+    found = compaction_room(c)
     if sentence := explanation(ledger, c.policy.compact, base=0 if found.enough else found.base):
         c.notify(f"{sentence} Last reason: {why}." if why else sentence)
