@@ -1,5 +1,5 @@
-/* The window over time: one column a request, stacked by kind, with decisions as marks and the cost of each request below. Its data is
-   that of session_data.columns, with `columns` for names on the axis; the marks are buttons of the server. Draws SVG; no inline style attribute, no markup from text.
+/* The window over time: one column a request, stacked by kind, with decisions as marks and costs below. The data is that of
+   session_data.columns, with `columns` for names on the axis. Marks are the server's buttons. No inline style, no markup from text.
 
    laminaChart(root, data, {start, word(key, values), onSelect(i), onHover(i), amount?(value)}) */
 (function () {

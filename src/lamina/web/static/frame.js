@@ -1,5 +1,5 @@
-/* What every view uses: parts that are fetched, the event stream, forms that change something, and keys. page.py tells what the marks
-   in the markup mean. No innerHTML, no inline style. Events on document: lamina:change from the stream, lamina:content for
+/* Shared by all views: fetched parts, the event stream, forms that change something, and keys. page.py explains the attributes.
+   No innerHTML, no inline style. Events on document: lamina:change from the stream, lamina:content for
    new content, lamina:key for the keys of a view. */
 (function () {
   'use strict';
@@ -16,8 +16,8 @@
   }
   const partsOf = page => [...(page.querySelector('main') || page.body).childNodes];
 
-  /* What has the focus: its id, or its number among the controls of its nearest named box and of the page. So the focus stays at a row
-     that was saved, and goes to the next row when its own is gone. Undo goes back to where the change began. */
+  /* The focus: an id, or a number among the controls of the nearest named box and of the page. So it stays at a saved row, and
+     goes to the next one when its row is removed. Undo goes back to where the change began. */
   const controls = place => [...place.querySelectorAll('button,textarea,select,a,summary,input:not([type=hidden]),[tabindex]')];
   let spot;
   function remember() {

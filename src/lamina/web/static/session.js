@@ -1,4 +1,4 @@
-/* The session view: draws the chart, shows the request that is chosen or pointed at, and follows a session that runs. */
+/* The session view: draws the chart, shows the chosen or hovered request, and follows a running session. */
 (function () {
   'use strict';
   const { word, tell, fetchPage, refresh } = window.lamina, byId = id => document.getElementById(id);
@@ -6,7 +6,7 @@
   let data, chart, floor = null, chosen = 0, pointed = 0, shown = 0, busy = false;
   if (!shell) return;
 
-  /* Panels come from the server, one at a time: the chosen one first, then that of the request pointed at, of which only the
+  /* Panels come from the server, one at a time: the chosen one first, then that of the hovered request, of which only the
      numbers are shown, so that nothing jumps. */
   async function panelOf(request) {
     if (!panels.has(request)) {
@@ -73,7 +73,7 @@
     const turn = /^#t(\d+)$/.exec(location.hash); if (turn) openTurn(turn[1]);
   }
 
-  /* A session that runs: a view of the end stays at the end; otherwise new content waits below. */
+  /* A running session: a view of the end stays there; otherwise new content waits below. */
   let latest, followed, growing = false;
   async function grow() {
     if (growing) return;
