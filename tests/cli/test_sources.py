@@ -158,6 +158,30 @@ def test_costs_that_pi_recorded_are_part_of_the_total() -> None:
     assert "cost unknown" not in here("stats").stdout
 
 
+READING = [
+    ("memory", "list"),
+    ("memory", "search", "redis queue"),
+    ("memory", "show", "queue"),
+    ("memory", "log"),
+    ("memory", "path"),
+    ("memory", "daily"),
+    ("inbox",),
+]
+
+
+@pytest.mark.parametrize("home", [".claude", ".lamina"])
+def test_commands_that_only_read_memory_write_nothing(home: str, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    where = Path(os.environ["HOME"]) / home
+    monkeypatch.setenv("LAMINA_HOME", str(where))
+    before = sorted(where.rglob("*"))
+    for command in READING:
+        assert here(*command).returncode == (command[-1] == "queue" and home == ".lamina") * 2, command
+    assert sorted(where.rglob("*")) == before
+    with lamina.Memory.open(project, read_only=True) as memory, pytest.raises(lamina.LaminaError, match="read-only"):
+        memory.save("new", type="project", description="x", body="y")
+    assert sorted(where.rglob("*")) == before
+
+
 def test_a_session_that_vanishes_costs_only_its_own_figures(project: Path) -> None:
     [info] = [one for one in sources.sessions(lamina.Settings(), project) if one.id == CODEX]
     Path(info.path).unlink()

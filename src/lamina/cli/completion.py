@@ -43,7 +43,7 @@ def _completion(found: Callable[[], Offers]) -> ShellComplete:
 def _memory() -> Memory:
     from ..memory.memory import Memory
 
-    return Memory.open(Path.cwd())
+    return Memory.open(Path.cwd(), read_only=True)
 
 
 def sessions(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:

@@ -27,7 +27,7 @@ def inbox_command(ctx: click.Context, cwd: Path, as_json: bool) -> None:
         # Options given before the subcommand apply to it too.
         ctx.default_map = {name: {"cwd": cwd, "as_json": as_json} for name in ("accept", "reject")}
         return
-    with open_memory(cwd) as memory:
+    with open_memory(cwd, read_only=True) as memory:
         waiting = memory.waiting()
         rows = [_row(one) for one in waiting]
         agent = options.agent_of(ctx)

@@ -14,7 +14,7 @@ from ..core.errors import InputError, LaminaError
 from ..core.wording import plural
 from . import completion, options
 from .console import minute, notice, print_result, print_table, printable, utc_time
-from .options import CommandGroup, Reported, agent_option, model_author, only_for_user, open_memory, with_memory
+from .options import CommandGroup, Reported, agent_option, model_author, only_for_user, open_memory, reading_memory, with_memory
 
 if TYPE_CHECKING:
     from ..memory.memory import Memory
@@ -40,7 +40,7 @@ def memory_command() -> None:
 @options.as_json
 def list_command(cwd: Path, as_json: bool) -> None:
     """List all memories, newest first."""
-    with open_memory(cwd) as memory:
+    with open_memory(cwd, read_only=True) as memory:
         found = memory.headers()
         rows = [_row(header, memory) for header in found] if as_json else []
     if as_json or not found:
@@ -51,7 +51,7 @@ def list_command(cwd: Path, as_json: bool) -> None:
 
 @memory_command.command("show")
 @click.argument("name", shell_complete=completion.memories)
-@with_memory
+@reading_memory
 def show_command(memory: Memory, name: str) -> Reported:
     """Show the memory NAME, given by name or file."""
     topic = _known(memory, name)
@@ -73,7 +73,7 @@ def show_command(memory: Memory, name: str) -> Reported:
 @click.argument("query")
 @click.option("-k", "most", type=click.IntRange(1, 1_000), default=5, show_default=True, help="Maximum number of results.")
 @click.option("--explain", is_flag=True, help="Also show the score, the matching words and the evidence.")
-@with_memory
+@reading_memory
 def search_command(memory: Memory, query: str, most: int, explain: bool) -> Reported:
     """List the memories that match QUERY, best first. Needs no model."""
     if not query.strip():
@@ -205,7 +205,7 @@ memory_command.add_command(
 @memory_command.command("log")
 @click.argument("name", required=False, shell_complete=completion.memories)
 @click.option("--removed", is_flag=True, help="List only memories in the trash.")
-@with_memory
+@reading_memory
 def log_command(memory: Memory, name: str | None, removed: bool) -> Reported:
     """List changes with their author, reason and time, newest first."""
     from ..memory.store.journal import find_trash
@@ -226,7 +226,7 @@ def _log(memory: Memory, name: str | None) -> list[MemoryVersion]:
 @memory_command.command("diff")
 @click.argument("name", required=False, shell_complete=completion.memories)
 @click.option("--version", "version_id", help="Id of a change from the log. Default: the newest.")
-@with_memory
+@reading_memory
 def diff_command(memory: Memory, name: str | None, version_id: str | None) -> Reported:
     """Show the diff of a change."""
     versions = [version for version in _log(memory, name) if version_id in (None, version.id)]
@@ -240,7 +240,7 @@ def diff_command(memory: Memory, name: str | None, version_id: str | None) -> Re
 
 @memory_command.command("blame")
 @click.argument("name", shell_complete=completion.memories)
-@with_memory
+@reading_memory
 def blame_command(memory: Memory, name: str) -> Reported:
     """Show which change each line of a memory comes from."""
     _known(memory, name)
@@ -285,7 +285,7 @@ def index_command(memory: Memory) -> Reported:
 
 
 @memory_command.command("path")
-@with_memory
+@reading_memory
 def path_command(memory: Memory) -> Reported:
     """Print the memory directory."""
     return {"path": str(memory.path)}, str(memory.path)
@@ -303,7 +303,7 @@ def _read_day(_: click.Context, __: click.Parameter, text: str | None) -> date |
 
 @memory_command.command("daily")
 @click.argument("wanted", required=False, metavar="[DATE]", shell_complete=completion.days, callback=_read_day)
-@with_memory
+@reading_memory
 def daily_command(memory: Memory, wanted: date | None) -> Reported:
     """List the daily logs of assistant mode, or show the one of DATE (2026-03-31, today, yesterday)."""
     rows = _days(memory, wanted)

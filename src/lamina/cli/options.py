@@ -109,12 +109,12 @@ def agent_of(ctx: click.Context) -> str | None:
 
 
 @contextmanager
-def open_memory(cwd: Path) -> Iterator[Memory]:
-    """Open the project's memory, or with --agent that of an agent type."""
+def open_memory(cwd: Path, *, read_only: bool = False) -> Iterator[Memory]:
+    """Open the project's memory, or with --agent that of an agent type. With `read_only`, nothing is created or repaired."""
     from ..memory.memory import Memory
 
     agent = agent_of(click.get_current_context())
-    with Memory.open(cwd) if agent is None else _agent_memory(agent, cwd) as memory:
+    with Memory.open(cwd, read_only=read_only) if agent is None else _agent_memory(agent, cwd, read_only) as memory:
         notice(*memory.notices)
         told = len(memory.notices)
         yield memory
@@ -140,20 +140,25 @@ def only_for_user(run: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def with_memory(run: Callable[..., Reported]) -> Callable[..., None]:
+def with_memory(run: Callable[..., Reported], *, read_only: bool = False) -> Callable[..., None]:
     """Add --cwd and --json; the command receives the open memory and returns what to print."""
 
     @cwd()
     @reports
     @wraps(run)
     def command(cwd: Path, **given: Any) -> Reported:
-        with open_memory(cwd) as memory:
+        with open_memory(cwd, read_only=read_only) as memory:
             return run(memory, **given)
 
     return command
 
 
-def _agent_memory(agent: str, where: Path) -> Memory:
+def reading_memory(run: Callable[..., Reported]) -> Callable[..., None]:
+    """Like `with_memory`, for a command that only reads: it writes nothing, and needs no memory directory."""
+    return with_memory(run, read_only=True)
+
+
+def _agent_memory(agent: str, where: Path, read_only: bool) -> Memory:
     """Open the memory of an agent type; an unknown type, or one without memory, is a usage error."""
     from ..disk.home.loading import settings_in_force
     from ..disk.settings_files import user_home
@@ -173,4 +178,4 @@ def _agent_memory(agent: str, where: Path) -> Memory:
     settings = settings_in_force(where)
     person = user_home(os.environ) or home
     place = locate_agent_memory(kind.name, kind.memory, cwd=where, home=home, settings=settings, user_home=person)
-    return open_agent_memory(place, settings=settings, cwd=where)
+    return open_agent_memory(place, settings=settings, cwd=where, read_only=read_only)

@@ -75,7 +75,7 @@ def _opened(cwd: Path, *, writing: bool) -> Iterator[GatedStore]:
     from ..memory.memory import Memory
     from ..memory.store.modes import not_allowed, plan_write
 
-    with Memory.open(cwd) as memory:
+    with Memory.open(cwd, read_only=not writing) as memory:
         store = memory.store()
         if not store.readable or (writing and plan_write(store.mode, "user") == "refuse"):
             raise not_allowed("private", store.mode, "changed" if writing else "read")

@@ -93,11 +93,18 @@ class Memory:
 
     @classmethod
     def open(
-        cls, cwd: StrPath = ".", *, path: StrPath | None = None, home: StrPath | None = None, settings: Settings | None = None
+        cls,
+        cwd: StrPath = ".",
+        *,
+        path: StrPath | None = None,
+        home: StrPath | None = None,
+        settings: Settings | None = None,
+        read_only: bool = False,
     ) -> Self:
         """Open the memory of the project that `cwd` belongs to, or the one in `path`. The directory is created if missing.
 
-        Without `settings`, the settings for `cwd` are loaded. Raises PathRefused for a directory that may not be used.
+        Without `settings`, the settings for `cwd` are loaded. With `read_only`, nothing is created or repaired, and writes are refused.
+        Raises PathRefused for a directory that may not be used.
         """
         check_type("cwd", cwd, str, os.PathLike)
         check_type("path", path, str, os.PathLike, NoneType)
@@ -108,14 +115,14 @@ class Memory:
         settings = Settings.given_or_loaded(settings, cwd, home=own)
         found = () if reported else tuple(finding.text for finding in settings.findings if finding.key in _PLACING)
         place = _place(cwd, path, own, settings)
-        if place.said_by == "default" and (base := own or lamina_home(os.environ)) is not None:
+        if not read_only and place.said_by == "default" and (base := own or lamina_home(os.environ)) is not None:
             identify(base, cwd)
         durability, (private, team) = _durability(settings), scope_modes(settings)
         opened: dict[ScopeName, GatedStore] = {}
         try:
-            opened["private"] = GatedStore(DirectoryStore.open(place.path, durability=durability), private)
+            opened["private"] = _gated(place.path, "private", private, durability, read_only)
             if place.team is not None:
-                opened["team"] = GatedStore(DirectoryStore.open(place.team, scope="team", durability=durability), team)
+                opened["team"] = _gated(place.team, "team", team, durability, read_only)
         except DiskError:
             for gated in opened.values():
                 gated.store.close()
@@ -419,12 +426,21 @@ def agent_memory_mode(scope: AgentScope | None, settings: Settings) -> Mode:
     return settings.memory_mode[SCOPES[scope]] if scope is not None and settings.memory else "off"
 
 
-def open_agent_memory(place: AgentMemoryLocation, *, settings: Settings, cwd: StrPath) -> Memory:
+def _gated(path: Path, scope: ScopeName, mode: Mode, durability: Durability, read_only: bool) -> GatedStore:
+    if not read_only:
+        return GatedStore(DirectoryStore.open(path, scope=scope, durability=durability), mode)
+    return GatedStore(DirectoryStore.open_to_read(path, scope=scope), "off" if mode == "off" else "read-only")
+
+
+def open_agent_memory(place: AgentMemoryLocation, *, settings: Settings, cwd: StrPath, read_only: bool = False) -> Memory:
     """Open an agent type's memory, a store like any other. Raises DiskError if the directory can't be created.
 
     The .gitignore is written once, when the directory is created. After a crash in between, the next open writes it.
     """
-    durability = _durability(settings)
+    durability, here = _durability(settings), MemoryLocation(place.path, None, place.scope)
+    if read_only:
+        gated = GatedStore(DirectoryStore.open_to_read(place.path, scope=SCOPES[place.scope], below=place.below), "read-only")
+        return Memory(here, {"private": gated}, project=project_root(cwd))
     store = DirectoryStore.open(place.path, scope=SCOPES[place.scope], durability=durability, below=place.below)
     kept_out = _KEPT_OUT.get(place.scope) if place.below is not None else None
     try:
@@ -433,4 +449,4 @@ def open_agent_memory(place: AgentMemoryLocation, *, settings: Settings, cwd: St
     except DiskError as error:
         store.notices += (str(error),)
     gated = GatedStore(store, agent_memory_mode(place.scope, settings))
-    return Memory(MemoryLocation(place.path, None, place.scope), {"private": gated}, project=project_root(cwd))
+    return Memory(here, {"private": gated}, project=project_root(cwd))

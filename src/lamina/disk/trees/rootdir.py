@@ -79,6 +79,14 @@ class RootDir(Closable):
             raise
         return cls(root, shared=shared)
 
+    @classmethod
+    def empty(cls) -> RootDir:
+        """Open a directory that has no entries and is removed already, in place of one that does not exist."""
+        from tempfile import TemporaryDirectory  # rarely needed, and not free to import
+
+        with TemporaryDirectory() as removed:
+            return cls.open(removed)
+
     def close(self) -> None:
         self._root.close()
 

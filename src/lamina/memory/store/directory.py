@@ -126,6 +126,15 @@ class DirectoryStore:
             store.notices += (f"{error} Until then memory can be read but not written.",)
         return store
 
+    @classmethod
+    def open_to_read(
+        cls, path: str | os.PathLike[str], *, scope: Scope = "private", below: str | os.PathLike[str] | None = None
+    ) -> Self:
+        """Open a store only to read it: nothing is created, removed or repaired. A missing directory reads as an empty one."""
+        if os.path.lexists(path):
+            return cls(RootDir.open(path, create=False, shared=scope == "team", below=below), scope=scope)
+        return cls(RootDir.empty(), scope=scope)
+
     def close(self) -> None:
         self.topic_files.close()
 
