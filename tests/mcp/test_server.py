@@ -11,6 +11,7 @@ from typing import Any
 import anyio
 import pytest
 from mcp.shared.exceptions import MCPError
+from tests.sources.agents import claude_home
 
 import lamina
 from mcp import Client, StdioServerParameters
@@ -196,6 +197,7 @@ def test_past_sessions_of_the_project_are_searched_and_read_without_secrets(proj
     (tmp_path / "other").mkdir()
     with lamina.Session(cwd=tmp_path / "other") as session:
         session.add_user("Redis of another project")
+    claude_home(Path(os.environ["HOME"]) / ".claude", project)
 
     async def run(client: Client) -> None:
         found = await call(client, "sessions_search", query="why was redis dropped")
@@ -210,6 +212,8 @@ def test_past_sessions_of_the_project_are_searched_and_read_without_secrets(proj
             "error: session_read: session_id: no session '0000'"
         )
         assert "turn 9 does not exist" in await call(client, "session_read", session_id=name, turn=9)
+        assert "session agent-c0 of Claude Code" in await call(client, "sessions_search", query="count the tests")
+        assert "There are 12 tests." in await call(client, "session_read", session_id="agent-c0")
 
     talk(project, run)
 

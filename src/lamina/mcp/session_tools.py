@@ -80,10 +80,17 @@ class SessionTools:
         return "\n".join([escape(head), *rows])
 
     def _session(self, asked: str) -> SourceSession:
-        """Return the project's session with this id or its beginning; without one, the newest."""
-        found = [one for one in listed_sessions(self._project) if not one.parent]
-        fitting = [one for one in found if one.id == asked] or [one for one in found if one.id.startswith(asked)]
-        if not fitting or (asked and len(fitting) > 1):
+        """Return the project's session with this id or its beginning, also a subagent's; without one, the newest.
+
+        Of several files with the same id, the one with the newest message is returned.
+        """
+        listed = listed_sessions(self._project)
+        main = [one for one in listed if not one.parent]
+        fitting = [one for one in listed if one.id == asked]
+        fitting = (
+            fitting or [one for one in main if one.id.startswith(asked)] or [one for one in listed if one.id.startswith(asked)]
+        )
+        if not fitting or (asked and len({one.id for one in fitting}) > 1):
             problem = f"{len(fitting)} sessions begin with {asked[:60]!r}" if fitting else f"no session {asked[:60]!r} here"
             raise InputError("session_id", problem, "find it with sessions_search")
         return fitting[0]

@@ -15,7 +15,7 @@ from ..core.settings import Settings
 from ..memory.recall.render import cut_text, readable_text
 from ..memory.store.secrets import redact
 from .places import NAMES
-from .query import SearchResult, search
+from .query import NO_WORDS, SearchResult, search
 from .scan import one_line
 
 # A result is a paragraph or two; the messages around it say what it is about.
@@ -62,7 +62,8 @@ def search_for_model(
         redacted=True,
         tell=tell,
     )
-    return render_results(found) if found else " ".join([*(escape(one) for one in told[:MOST_TOLD]), NOTHING])
+    trouble = [escape(one) for one in told if one != NO_WORDS]  # a model has no command line, and NOTHING says the same
+    return render_results(found) if found else " ".join([*trouble[:MOST_TOLD], NOTHING])
 
 
 def render_results(found: Sequence[SearchResult]) -> str:
