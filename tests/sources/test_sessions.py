@@ -30,6 +30,7 @@ from lamina.sources.scan import Scan, Turn
 from lamina.sources.sessions import fold_subagents
 from lamina.sources.turns import numbered
 
+from ..cli.running import here
 from .agents import (
     CLAUDE,
     CODEX,
@@ -245,6 +246,17 @@ def test_a_directory_that_two_projects_share_is_told_apart(agents: Agents, tmp_p
     assert slug(one) == slug(other)
     assert {session.id for session in sources.sessions(Settings(), one)} == {"one", "moved"}
     assert {session.id for session in sources.sessions(Settings(), other)} == {"other", "moved"}
+
+
+def test_a_project_that_was_moved_keeps_the_sessions_of_other_agents(agents: Agents, monkeypatch: pytest.MonkeyPatch) -> None:
+    lamina.Memory.open(agents.project).close()
+    moved = agents.project.rename(agents.project.with_name("moved"))
+    assert sources.sessions(Settings(), moved) == []
+    assert here("migrate", "--from", str(agents.project), "--to", str(moved), "--yes").returncode == 0
+    assert {session.id for session in sources.sessions(Settings(), moved)} >= {CLAUDE, CODEX, PI}
+    assert {found.kind for found in lamina.search("queue on postgres", moved)} == {"memory", "turn"}
+    agents.project.mkdir()  # another project in the old place has its sessions
+    assert sources.sessions(Settings(), moved) == []
 
 
 def test_turn_numbers_agree_between_the_index_and_the_records(agents: Agents) -> None:

@@ -22,9 +22,7 @@ from ..core.inputs import check_type
 from ..core.settings import Settings
 from ..core.terms import stem, terms, unstemmed
 from ..disk.home.loading import settings_in_force
-from ..disk.paths.project import slug
 from ..disk.settings_files import lamina_home
-from ..memory.store.scopes import project_root
 from ..memory.store.secrets import redact
 from .catalogue import Catalogue, IndexedFile, Tell, day_words, with_catalogue
 from .exact import ExactMatch, around, search_exact
@@ -37,6 +35,7 @@ from .sessions import (
     follow_sessions,
     memories,
     project_filter,
+    project_slugs,
     session_of,
     sessions,
     ways_to_open,
@@ -189,13 +188,13 @@ def _places(
 ) -> dict[int, _Place]:
     """Bring the index up to date, and return the files to search by their number in it."""
     found: dict[int, _Place] = {}
-    inside = project_filter(cwd) if cwd is not None else None
+    inside = project_filter(cwd, environ) if cwd is not None else None
     listed = {row.id: session_of(row) for row in follow_sessions(catalogue, settings, environ, told, tell)}
     opens = ways_to_open(listed.values())
     for number, session in listed.items():
         if inside is None or inside(session):
             found[number] = _session_place(session, opens[session.path])
-    wanted = None if cwd is None else {slug(os.path.realpath(cwd)), slug(project_root(cwd)), ""}
+    wanted = None if cwd is None else {*project_slugs(cwd, environ), ""}
     for row, place in follow_memories(catalogue, settings, environ, cwd, told):
         if wanted is None or place in wanted:
             found[row.id] = _memory_place(row, place)
@@ -332,7 +331,7 @@ def _literal(
                 link=memory.path,
             )
     every = sessions(settings, environ=environ, unread=told, tell=tell)
-    opens, inside = ways_to_open(every), project_filter(cwd) if cwd is not None else None
+    opens, inside = ways_to_open(every), project_filter(cwd, environ) if cwd is not None else None
     found = [one for one in every if inside is None or inside(one)]
     for hit in search_exact(term, found, told, redacted=redacted, tell=tell):
         yield _literal_result(hit, opens[hit.session.path])

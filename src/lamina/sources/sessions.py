@@ -26,6 +26,7 @@ from ..disk.paths.project import slug
 from ..disk.settings_files import lamina_home, user_home
 from ..disk.transcripts.jsonl import Health, decode_object, raw_lines, whole_objects
 from ..disk.transcripts.store import read_transcript
+from ..memory.store.project_identity import read_identity
 from ..memory.store.scopes import locate_memory, project_root
 from .catalogue import Catalogue, IndexedFile, Tell, scan_any, with_catalogue
 from .claude_code import with_spills
@@ -101,7 +102,7 @@ def sessions(
 
     found = [session for session in with_catalogue(lamina_home(variables), listed) if session.messages or session.tokens]
     if cwd is not None:
-        inside = project_filter(cwd)
+        inside = project_filter(cwd, variables)
         found = [session for session in found if inside(session)]
     return sorted(found, key=lambda session: (-session.last_active, session.path))
 
@@ -155,10 +156,21 @@ def read_session(row: IndexedFile) -> tuple[SourceSession, Costs]:
     return session, figures.costs
 
 
-def project_filter(cwd: str | os.PathLike[str]) -> Callable[[SourceSession], bool]:
-    """Return a test for the sessions of the project of `cwd`: in the directory, its repository or a worktree of it."""
-    here, root = os.path.realpath(cwd), project_root(cwd)
-    places = {slug(here), slug(root)}
+def earlier_paths(cwd: str | os.PathLike[str], environ: Mapping[str, str]) -> list[Path]:
+    """Return where the project of `cwd` was before `lamina migrate`. A path that another project has now is left out."""
+    home = lamina_home(environ)
+    known = read_identity(home / "projects" / slug(project_root(cwd))) if home is not None else None
+    return [Path(path) for path in known.was if not os.path.lexists(path)] if known is not None else []
+
+
+def project_slugs(cwd: str | os.PathLike[str], environ: Mapping[str, str]) -> set[str]:
+    """Return the names of the directories in which agents keep what belongs to the project of `cwd`."""
+    return {slug(path) for path in (Path(os.path.realpath(cwd)), project_root(cwd), *earlier_paths(cwd, environ))}
+
+
+def project_filter(cwd: str | os.PathLike[str], environ: Mapping[str, str]) -> Callable[[SourceSession], bool]:
+    """Return a test for the sessions of the project of `cwd`: in the directory, its repository or a worktree of it, or where it was."""
+    root, places, earlier = project_root(cwd), project_slugs(cwd, environ), earlier_paths(cwd, environ)
     roots: dict[str, Path] = {}
 
     def inside(session: SourceSession) -> bool:
@@ -168,7 +180,7 @@ def project_filter(cwd: str | os.PathLike[str]) -> Callable[[SourceSession], boo
                 roots[where] = project_root(where)
             except ValueError:  # a transcript may name a path that this system cannot have, or cannot encode
                 roots[where] = Path(where)
-        if where and roots[where] == root:
+        if where and (roots[where] == root or any(roots[where].is_relative_to(path) for path in earlier)):
             return True
         # A project that was moved keeps its sessions: they lie in its directory, under the name of the old one. Two projects may
         # share a directory, since `a-b` and `a/b` have the same name there; then the recorded directory decides.
@@ -279,7 +291,7 @@ def memories(
     """Return the memories of the project of `cwd`, or of all. Codex keeps one memory for all projects, which is always in."""
     variables = os.environ if environ is None else environ
     trouble = [] if unread is None else unread
-    wanted = {slug(os.path.realpath(cwd)), slug(project_root(cwd)), ""} if cwd is not None else None
+    wanted = {*project_slugs(cwd, variables), ""} if cwd is not None else None
     found: list[SourceMemory] = []
     for origin, path, place in _memory_files(settings, variables, cwd, trouble):
         if wanted is not None and place not in wanted:
