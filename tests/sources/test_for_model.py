@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lamina import Session, Settings
+from lamina import Session, Settings, sources
 from lamina.agent.agent import Agent
 from lamina.core.blocks import ToolUse
 from lamina.core.errors import Aborted
@@ -85,6 +85,18 @@ def test_a_session_with_a_home_of_its_own_sees_that_home_alone(agents: Agents, t
     with Agent.open("offline", cwd=agents.project, home=tmp_path / "tenant") as agent:
         call = ToolUse("c1", "PastSearch", {"query": "why did we drop redis"}, {}, b"")
         assert run_call(agent.tools, call, agent.tool_runner.context).content == NOTHING
+
+
+@pytest.mark.parametrize(
+    "secret", ["eyJ" + "hbGciOi1" * 9 + ".eyJ" + "zdWIiOi1" * 300 + "." + "c2lnbmF0dXJl" * 4, "password=" + "tR4v3rs3" * 200]
+)
+def test_a_long_secret_leaves_nothing_of_itself_in_the_messages_around(agents: Agents, secret: str) -> None:
+    answer = claude_answer(1, said("The zeppelin landed."), cwd=agents.project)
+    write(agents.claude, [claude_user(1, secret, agents.project), *answer, claude_user(2, secret, agents.project)])
+    found = told(agents, "zeppelin")
+    assert found.count("[secret removed: ") >= 2
+    [title] = [session.title for session in sources.sessions(Settings(), agents.project) if session.id == CLAUDE]
+    assert not any(piece in found + title for piece in ("Oi1zdWIiOi1", "Oi1hbGciOi1", "3rs3tR4v"))
 
 
 def test_a_query_without_words_is_answered_with_a_sentence(agents: Agents) -> None:

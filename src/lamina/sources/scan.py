@@ -347,16 +347,17 @@ def shorten(text: str) -> str:
 
 
 def cut_words(text: str, most: int) -> str:
-    """Cut a text between two words."""
+    """Cut a text between two words. A longer word is cut without the secret that it may be: half of one would not be recognised."""
     if len(text) <= most:
         return text
     cut = text[: most + 1].rsplit(None, 1)
-    return cut[0] if len(cut) == 2 else text[:most]
+    return cut[0] if len(cut) == 2 else redact(text).text[:most]
 
 
 def one_line(text: str) -> str:
-    line = " ".join(text[: 8 * TITLE_CHARS].split())
-    return line if len(line) <= TITLE_CHARS else line[: TITLE_CHARS - 1] + "…"
+    """Return the beginning of a text on one line."""
+    line = " ".join(text[:MOST_CHARS].split())
+    return line if len(line) <= TITLE_CHARS else f"{cut_words(line, TITLE_CHARS - 1)}…"
 
 
 def _short(key: str) -> str:

@@ -78,12 +78,12 @@ SECRET_FORMS: tuple[tuple[str, str], ...] = (
     ("signed URL", r"(?P<keep>(?:sig|X-Amz-Signature|Signature)=)[A-Za-z0-9%+/_-]{40,}={0,2}"),
     ("npm credential", r"(?P<keep>_(?:authToken|auth|password)=)[\"']?(?![$<{\[])[A-Za-z0-9+/=_-]{10,}"),
     ("netrc password", r"(?P<keep>(?:machine[ \t]+\S{1,200}|default)(?:\s+(?:login|account)\s+\S{1,200}){0,2}\s+password\s+)"
-     r"(?![$<{\[])(?=\S{0,200}[^A-Za-z\s])\S{4,200}"),
+     r"(?![$<{\[])(?=\S{0,200}[^A-Za-z\s])\S{4,}"),
     ("password of curl", r"(?P<keep>curl\b[^\n]{0,300}?[ \t](?:-u|--user)[ =]?[\"']?[^\s:\"'$]{1,100}:)"
-     r"(?![$<{\[])[^\s\"']{6,200}"),
-    ("password of sshpass", r"(?P<keep>sshpass[ \t]+-p[ \t]*[\"']?)(?![$<{\[])[^\s\"']{4,200}"),
+     r"(?![$<{\[])[^\s\"']{6,}"),
+    ("password of sshpass", r"(?P<keep>sshpass[ \t]+-p[ \t]*[\"']?)(?![$<{\[])[^\s\"']{4,}"),
     ("password of mysql", r"(?P<keep>mysql(?:dump|admin)?\b[^\n]{0,300}?[ \t](?:-p|--password=)[\"']?)"
-     r"(?![$<{\[])(?=[^\s\"']{0,100}\d)[^\s\"']{6,200}"),
+     r"(?![$<{\[])(?=[^\s\"']{0,100}\d)[^\s\"']{6,}"),
     ("web token", r"eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}"),
     ("password in a URL", r"(?P<keep>[a-z][a-z0-9+.-]{1,20}://[^\s:/@\"'<>{}$]{0,64}:)"
      r"(?![\[{<$*]|\d{1,5}[/?#])[^\s\"'<>{}$]{3,128}(?=@[\w\[])"),
@@ -97,18 +97,20 @@ _WORDS = (
     r"|secret[_ -]?key|client[_ -]?secret"
     r"|private[_ -]?key|auth[_ -]?key|encryption[_ -]?key|signing[_ -]?key|credentials?|密码|密钥|口令|令牌|パスワード|비밀번호"
 )
-# `DB_PASSWORD = "…"`, `api-key: …`, `"token": "…"`: the name, the assignment, the value up to a space, a quote or a bracket.
+# `DB_PASSWORD = "…"`, `api-key: …`, `"token": "…"`: the name, the assignment, the value up to a space, a quote or a bracket. The
+# beginning of a long value tells whether it is a secret; all of it goes.
+_VALUE = r"[^\s\"'`<>{}()\[\],;\u3000-\u9fff\uac00-\ud7af，；]"
 _ASSIGNED = (
     rf"(?P<keep>(?:[A-Za-z][\w.-]{{0,40}}?[_.-]|[A-Za-z]{{1,20}}?(?=token|password|secret))?(?:{_WORDS})\w{{0,12}}[\"'`]?[ \t]{{0,4}}"
     r"(?:=>|:=|=|:|：|\b(?:is|ist|lautet)\b|是|は)"
-    r"[ \t]{0,4}[\"'`]?)(?P<value>[^\s\"'`<>{}()\[\],;\u3000-\u9fff\uac00-\ud7af，；]{6,200})"
+    rf"[ \t]{{0,4}}[\"'`]?)(?P<value>{_VALUE}{{6,200}}){_VALUE}*"
 )
 _ASSIGNMENT = "assigned secret"
 # "the password tR4v3rs3", "the password for the staging admin is tR4v3rs3", "the secret key AbC…": without a sign between them, only a
 # value that mixes letters, digits and marks is a password, and only a long one is a key.
 _IN_PROSE = (
     r"(?P<said>(?:(?:password|passwort|kennwort|passphrase)(?:(?:[ \t]{1,4}[^\s:=,;]{1,20}){0,6}?[ \t]{1,4}(?:is|ist|lautet))?"
-    r"|(?:secret|api|access)[ _-]?key)[ \t]{1,4}[\"'`]?)(?P<word>[^\s\"'`<>{}()\[\],;]{8,100})"
+    r"|(?:secret|api|access)[ _-]?key)[ \t]{1,4}[\"'`]?)(?P<word>[^\s\"'`<>{}()\[\],;]{8,100})[^\s\"'`<>{}()\[\],;]*"
 )
 # A form may have a word glued to its front. Only forms with a beginning that no word has are looked for there.
 _GLUED = (
