@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 from tests.sources.agents import CLAUDE, CODEX, claude_home, codex_home, codex_rows, pi_home, write
 
-from lamina.cli.search import SHOWN_CHARS, excerpt
+import lamina
+from lamina.cli.search import SHOWN_CHARS, body, excerpt
 
-from .running import LAMINA, here, misused, on_a_terminal
+from .running import LAMINA, here, misused
 
 
 @pytest.fixture(autouse=True)
@@ -84,10 +85,11 @@ def test_a_memory_is_shown_without_repetitions() -> None:
 
 
 def test_matching_words_are_bold_on_a_terminal_and_lines_are_wrapped(project: Path) -> None:
-    seen, code = on_a_terminal("search", "losing messages", "-k", "1", cwd=project)
-    assert (code, b"\x1b[1mlost\x1b[0m" in seen, b"\x1b[1mmessages\x1b[0m" in seen) == (0, False, True)
-    seen, code = on_a_terminal("search", "losing messages", "-k", "1", cwd=project, NO_COLOR="1")
-    assert (code, b"\x1b[" in seen) == (0, False)
+    [result] = lamina.search("losing messages", project, 1)
+    *shown, link = body(result, "losing messages", 40, exact=False, context=True)
+    assert any("\x1b[1mmessages\x1b[0m" in line for line in shown)
+    assert all(line.startswith("   ") and len(line.replace("\x1b[1m", "").replace("\x1b[0m", "")) < 40 for line in shown)
+    assert result.link in link
 
 
 def test_literal_text_is_found_in_tool_output() -> None:

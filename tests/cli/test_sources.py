@@ -133,6 +133,7 @@ def test_a_trial_of_forgetting_names_what_other_agents_keep_and_their_stored_res
 @pytest.mark.spec("U3")
 @pytest.mark.parametrize(("session", "origin"), [(CLAUDE, "claude-code"), (CODEX, "codex"), (PI, "pi")])
 def test_every_report_on_a_session_has_its_id_and_the_agent_that_wrote_it(session: str, origin: str) -> None:
+    assert document("replay", session)["origins"] == {origin: 1}
     commands = [("sessions", "show"), ("sessions", "show", "--turn", "1"), ("context",), ("stats",)]
     for command in commands:
         told = document(*command, session)

@@ -184,6 +184,7 @@ def _print_figures(report: ReplayReport, billing: Billing) -> None:
     rows = [cells(report, name, billing) for name in report.figures]
     print_table([heads[at] for at in shown], [[row[at] for at in shown] for row in rows], right=heads[1:])
     click.echo(f"\n{counted(report.sessions, 'session')}, {counted(report.calls, 'call')}.")
+    click.echo(f"Written by: {', '.join(f'{origin} ({count:,})' for origin, count in sorted(report.origins.items()))}.")
     for remark in remarks(report, billing):
         click.echo(remark)
     told = [*report.skipped, *report.damaged]

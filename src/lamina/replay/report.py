@@ -24,6 +24,7 @@ class ReplayReport(msgspec.Struct):
 
     sessions: int = 0
     calls: int = 0
+    origins: dict[str, int] = msgspec.field(default_factory=dict)  # sessions by the agent that wrote them
     figures: dict[str, ReplayFigures] = msgspec.field(default_factory=dict)
     played: list[ReplayedSession] = msgspec.field(default_factory=list)
     skipped: list[str] = msgspec.field(default_factory=list)
@@ -33,9 +34,10 @@ class ReplayReport(msgspec.Struct):
         default_factory=dict
     )  # sessions whose replay differs from the recording
 
-    def take(self, name: str, rows: Mapping[str, Played], calls: int) -> None:
-        """Add the rows of one session with `calls` calls."""
+    def take(self, name: str, rows: Mapping[str, Played], calls: int, origin: str = "lamina") -> None:
+        """Add the rows of one session with `calls` calls, which the agent `origin` wrote."""
         self.sessions += 1
+        self.origins[origin] = self.origins.get(origin, 0) + 1
         self.calls += calls
         self.silent += not rows[RECORDED].points
         for row, played in rows.items():
@@ -82,7 +84,7 @@ class ReplayReport(msgspec.Struct):
         policies = {name: {**figures.to_json(), **self._compared(name)} for name, figures in self.figures.items()}
         more = {"skipped": self.skipped, "damaged": self.damaged, "without_usage": self.silent}
         apart = [found.to_json(name) for name, found in self.disagreements.items()]
-        return {"sessions": self.sessions, "policies": policies, **more, "disagreements": apart}
+        return {"sessions": self.sessions, "origins": self.origins, "policies": policies, **more, "disagreements": apart}
 
     def _compared(self, row: str) -> dict[str, Any]:
         saved = saving(self.played, row) if row != RECORDED else None

@@ -28,6 +28,7 @@ from ..memory.store.index import INDEX, load_index
 from ..memory.store.scopes import locate_memory
 from ..prompt.reminder import IndexText, first_reminder
 from ..session.provider import limits_for
+from ..sources.sessions import name_of
 from .comparison import ComparisonModel
 from .play import Played, ReplayStage, play
 from .recorded_provider import RecordedProvider
@@ -122,7 +123,7 @@ def replay(
         except LaminaError as error:
             report.skipped.append(_sentence(path, error))
             continue
-        report.take(str(path), rows, len(script.answers))
+        report.take(str(path), rows, len(script.answers), name_of(path).origin)
     return report
 
 
