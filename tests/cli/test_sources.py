@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 from tests.session.play import turns
-from tests.sources.agents import CLAUDE, CODEX, CODEX_WINDOW, PI, claude_home, codex_home, pi_home
+from tests.sources.agents import CLAUDE, CODEX, CODEX_WINDOW, PI, claude_home, claude_user, codex_home, pi_home, write
 
 import lamina
 from lamina import sources
 from lamina.cli.stats import figures_of
+from lamina.disk.paths.project import slug
 from lamina.session.session import Session
 
 from .running import here, misused, one_line
@@ -181,6 +182,18 @@ def test_commands_that_only_read_memory_write_nothing(home: str, project: Path, 
     with lamina.Memory.open(project, read_only=True) as memory, pytest.raises(lamina.LaminaError, match="read-only"):
         memory.save("new", type="project", description="x", body="y")
     assert sorted(where.rglob("*")) == before
+
+
+def test_an_id_that_fits_sessions_of_two_homes_is_not_guessed(project: Path) -> None:
+    ours = Path(os.environ["LAMINA_HOME"]) / "projects" / slug(project)
+    twin = write(ours / f"{CLAUDE}.jsonl", [claude_user(1, "Ours.", project)])
+    done = here("sessions", "show", CLAUDE)
+    assert "Ours." in done.stdout
+    assert one_line(done.stderr)
+    assert f"Another file has the same id: {Path(os.environ['HOME'])}" in done.stderr
+    twin.rename(twin.with_name(CLAUDE.replace("0001", "0009") + ".jsonl"))
+    assert misused(done := here("sessions", "show", CLAUDE[:8]))
+    assert "matches 2 sessions" in done.stderr
 
 
 def test_a_session_that_vanishes_costs_only_its_own_figures(project: Path) -> None:

@@ -23,7 +23,7 @@ from ..disk.transcripts.jsonl import Health
 from ..disk.transcripts.search import MIN_BEGINNING, find_transcript
 from ..sources.places import NAMES
 from ..sources.sessions import SourceSession, fold_subagents, format_of, homes_of
-from .console import ProgressLine, notice_unread
+from .console import ProgressLine, notice, notice_unread
 
 REMEDY = "run `lamina sessions list` to see the sessions"
 # The first part of a random id, and with the second and third one.
@@ -94,9 +94,16 @@ def _find_by_id(session: str, cwd: Path) -> Path:
 
     name, settings = checked_id(session), settings_in_force(cwd)
     homes = homes_of(settings, os.environ)
+    paths: list[Path] = []
     for home in dict.fromkeys(home for origin, home in homes.items() if origin in ("lamina", "claude-code")):
         with suppress(NoSuchSession):
-            return find_transcript(home / "projects", slug(cwd), name)
+            paths.append(find_transcript(home / "projects", slug(cwd), name))
+    paths = [path for path in paths if path.stem == name] or paths
+    if (count := len({path.stem for path in paths})) > 1:
+        raise InputError("session id", f"{session!r} matches {count} sessions", "give more characters of the id")
+    if paths:
+        notice(*(f"Another file has the same id: {path}" for path in paths[1:]))
+        return paths[0]
     if Path(session).is_file():
         return Path(session).absolute()
     unread: list[str] = []
@@ -107,7 +114,8 @@ def _find_by_id(session: str, cwd: Path) -> Path:
     if (count := len({one.id for one in found})) > 1:
         raise InputError("session id", f"{session!r} matches {count} sessions", "give more characters of the id")
     if found:
-        return Path(found[0].path)  # of several copies, the newest
+        notice(*(f"Another file has the same id: {one.path}" for one in found[1:]))
+        return Path(found[0].path)  # the one with the newest message
     notice_unread(unread)
     raise NoSuchSession(session, f"the sessions of {', '.join(NAMES[origin] for origin in homes) or 'any agent'}")
 
