@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 
 from lamina.web import duplicates_data
 
+from . import patient
 from .conftest import Watched
 from .made_memories import make_memories, open_memory
 from .serving import Served, serving
@@ -20,6 +21,12 @@ pytestmark = pytest.mark.exhaustive
 
 HERE = "/memories/duplicates"
 PNPM, MANAGER = "uses-pnpm-not-npm.md", "package-manager.md"
+
+
+@pytest.fixture(autouse=True)
+def compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for each comparison, however busy the machine is."""
+    monkeypatch.setattr(duplicates_data, "PATIENCE", patient.PATIENCE)
 
 
 @pytest.fixture

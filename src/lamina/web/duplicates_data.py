@@ -22,8 +22,8 @@ from .memory_index import MemoryIndex
 from .memory_places import Place
 
 MOST_PAIRS = 50
-# Seconds that a view waits for a comparison. A thousand memories take about one.
-PATIENCE = 1.0
+# Seconds that a view waits for a comparison. A hundred memories take less; of more, the event stream tells when they are compared.
+PATIENCE = 0.1
 
 
 class Pair(NamedTuple):
@@ -100,6 +100,7 @@ class PairSearch:
 
     def _run(self, place: Place, heads: dict[str, TopicHeader], done: threading.Event) -> None:
         try:
+            self._index.pause()
             with self._turn, suppress(LaminaError, OSError), self._index.gated(place) as gated:
                 self._compared[place.id] = ComparedMemory(heads, find_pairs(gated.store.topics()))
         finally:
