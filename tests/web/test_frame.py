@@ -25,6 +25,7 @@ from lamina.core.errors import InputError
 from lamina.core.wording import short_count
 from lamina.web.changes import Conflict, Done, Undo, change_route
 from lamina.web.html import Html, bdi, join, tag
+from lamina.web.markdown import markdown
 from lamina.web.numbers import absolute, ago, length, money, price, share, size
 from lamina.web.safety import FOREVER
 from lamina.web.site import Site
@@ -206,6 +207,11 @@ def test_texts_become_markup_only_escaped() -> None:
     for key, value in (("onclick", "x"), ("style", "x"), ("href", "javascript:alert(1)"), ("src", "data:text/html,x")):
         with pytest.raises(ValueError, match="not allowed"):
             tag("a", {key: value})
+
+
+def test_lists_of_a_memory_keep_their_numbers() -> None:
+    shown = re.sub("</?bdi>", "", markdown("3. three\n4) <four>\n- a\n* b\nend"))
+    assert shown == '<ol start="3"><li>three</li><li>&lt;four&gt;</li></ol><ul><li>a</li><li>b</li></ul><p>end</p>'
 
 
 def test_every_text_exists_in_both_languages_with_the_same_values() -> None:

@@ -23,7 +23,7 @@ from lamina.web.site import Site
 from . import patient
 from .conftest import Watched
 from .looks import bad_contrast, small_or_unnamed
-from .made_home import WINDOW_SESSION, ClaudeSession, long_session, make_home, window_session
+from .made_home import MODEL, WINDOW_SESSION, ClaudeSession, long_session, make_home, window_session
 from .serving import Served, environ_of, serving
 
 Theme: TypeAlias = Literal["light", "dark"]
@@ -332,6 +332,38 @@ def test_a_session_says_what_its_transcript_or_its_page_leaves_out(tmp_path: Pat
     ):
         assert sentence in shown, sentence
     assert "A long report." in turn
+
+
+def test_a_transcript_without_token_counts_has_no_cost(tmp_path: Path) -> None:
+    path = tmp_path / ".claude" / "projects" / "-p" / "00000000-0000-4000-8000-00000000000c.jsonl"
+    made = ClaudeSession(path, "/p")
+    made.user("Hello")
+    made.call("Read", {"file_path": "/p/a.py"}, 300)
+    for row in made.rows:
+        row["message"].pop("usage", None)
+    made.write()
+    with serving(tmp_path) as page:
+        for view in (
+            "/sessions",
+            "/replay",
+            f"/sessions/claude-code/{path.stem}",
+            f"/sessions/claude-code/{path.stem}/requests/1",
+        ):
+            shown = patient.get(page.base + view, cookies=page.cookies()).text
+            assert "Hello" in shown
+            for untrue in ("$0.00", "0.0% from cache", ">0.0%<", "nothing was written twice"):
+                assert untrue not in shown, view
+
+
+def test_a_window_of_unknown_size_has_no_free_rest(tmp_path: Path) -> None:
+    path = tmp_path / ".claude" / "projects" / "-p" / "00000000-0000-4000-8000-00000000000c.jsonl"
+    made = ClaudeSession(path, "/p")
+    made.call("Read", {"file_path": "/p/a.py"}, 300)
+    for model, told in ((MODEL, True), ("nobody-knows-1", False)):
+        path.write_text(made.write().read_text("utf-8").replace(MODEL, model), "utf-8")
+        with serving(tmp_path) as page:
+            shown = patient.get(f"{page.base}/sessions/claude-code/{path.stem}", cookies=page.cookies()).text
+        assert (" free<" in shown, "of the 200,000 window" in shown) == (told, told)
 
 
 def test_a_request_of_a_file_that_was_replaced_meanwhile_is_missing(tmp_path: Path) -> None:

@@ -109,7 +109,7 @@ def _row(words: Words, base: str, opened: OpenSession, turn: TurnRow, wanted: st
             {"class": "amt"},
             count,
             tag("br"),
-            amount(words, Amount(_usage(words, opened, turn), turn.usd)) if requests else None,
+            amount(words, Amount(_usage(words, opened, turn), turn.usd)) if requests and not opened.series.estimated else None,
         ),
     )
     find = f"?{urlencode({'find': wanted})}" if wanted else ""

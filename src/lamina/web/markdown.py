@@ -9,6 +9,7 @@ from .html import Child, Html, join, tag
 
 _INLINE = re.compile(r"`([^`\n]{1,400})`|\*\*([^*\n]{1,400})\*\*")
 _BULLET = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+")
+_NUMBER = re.compile(r"\s*(\d{1,3})[.)]\s")
 _HEADING = re.compile(r"#{1,6}\s+")
 
 
@@ -25,9 +26,11 @@ def _blocks(lines: list[str]) -> Iterator[Html]:
             at = next((n for n in range(at + 1, len(lines)) if lines[n].lstrip().startswith("```")), len(lines)) + 1
             yield tag("pre", None, tag("bdi", None, "\n".join(lines[start + 1 : at - 1])))
         elif _BULLET.match(line):
-            while at < len(lines) and _BULLET.match(lines[at]):
+            number = _NUMBER.match(line)
+            while at < len(lines) and _BULLET.match(lines[at]) and bool(_NUMBER.match(lines[at])) == bool(number):
                 at += 1
-            yield tag("ul", None, [tag("li", None, _inline(_BULLET.sub("", one, count=1))) for one in lines[start:at]])
+            items = [tag("li", None, _inline(_BULLET.sub("", one, count=1))) for one in lines[start:at]]
+            yield tag("ol", {"start": int(number[1])}, items) if number else tag("ul", None, items)
         elif line.strip():
             while at < len(lines) and lines[at].strip() and (at == start or not _BULLET.match(lines[at])):
                 at += 1

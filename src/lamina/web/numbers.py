@@ -17,6 +17,8 @@ from .html import Html, tag
 from .words import Words
 
 MINUTE, HOUR, DAY = 60, 3_600, 86_400
+# In place of a cost or a share that cannot be known, since the transcript has no token counts.
+NO_COUNTS = "–"
 
 
 def money(usd: float) -> str:

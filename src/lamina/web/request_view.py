@@ -13,10 +13,11 @@ from starlette.responses import Response
 from ..core.errors import InputError
 from ..core.settings import Billing
 from ..providers.amounts import Amount
+from ..providers.models import known as is_known
 from ..session.request_blocks import RequestBlock, RequestBlocks
 from ..session.window_series import KINDS, Balance, Decision, RequestPoint, Series
 from .html import Attribute, Html, bdi, cut, file_name, join, tag
-from .numbers import amount, clock, price, share, signed, tokens
+from .numbers import NO_COUNTS, amount, clock, price, share, signed, tokens
 from .page import fragment, page, problem
 from .session_data import OpenSession
 from .session_list import TITLE_CHARS, address, title_of
@@ -90,23 +91,30 @@ def _sentence(words: Words, point: RequestPoint, count: int) -> str:
         title=words("request.title", number=f"{point.number:,}", count=f"{count:,}"),
         time=clock(words, point.time, seconds=True),
         tokens=tokens(point.tokens),
-        cache=words("request.from_cache", share=share(point.read, point.tokens)),
-        usd=amount(words, Amount(point.usage, point.usd)),
+        cache=_cached(words, point),
+        usd=request_amount(words, point),
         largest=", ".join(f"{words(f'kind.{kind}')} {tokens(held)}" for held, kind in kinds),
     )
 
 
 def _total(words: Words, point: RequestPoint) -> Html:
     about = "" if point.reported else "≈ "
-    cache = words("request.from_cache", share=share(point.read, point.tokens)) if point.reported else words("request.estimate")
     return tag(
         "p",
         {"class": "tot", "id": "tot"},
         tag("b", None, about + tokens(point.tokens)),
         f" {words('session.tokens_unit')}",
-        tag("span", {"class": "soft"}, cache),
-        tag("span", {"class": "soft"}, amount(words, Amount(point.usage, point.usd))),
+        tag("span", {"class": "soft"}, _cached(words, point)),
+        tag("span", {"class": "soft"}, request_amount(words, point)),
     )
+
+
+def _cached(words: Words, point: RequestPoint) -> str:
+    return words("request.from_cache", share=share(point.read, point.tokens)) if point.reported else words("request.estimate")
+
+
+def request_amount(words: Words, point: RequestPoint) -> str:
+    return amount(words, Amount(point.usage, point.usd)) if point.reported else NO_COUNTS
 
 
 def _strip(words: Words, series: Series, point: RequestPoint) -> Html:
@@ -150,6 +158,11 @@ def _block_strip(words: Words, series: Series, found: RequestBlocks) -> Html:
     return tag("svg", attributes | {"aria-label": words("request.strip")}, made)
 
 
+def knows_window(series: Series) -> bool:
+    """Whether the size of the window is recorded, set or that of a known model."""
+    return series.window_source != "default" or is_known(series.model) is not None
+
+
 def _cache_key(words: Words, series: Series, point: RequestPoint) -> Html:
     new = point.tokens - point.read
     parts = [
@@ -161,7 +174,8 @@ def _cache_key(words: Words, series: Series, point: RequestPoint) -> Html:
             words("request.written" if point.written > 2_000 else "request.new", tokens=tokens(new)),
         ),
     ]
-    free = tag("span", None, words("request.free", tokens=tokens(max(0, series.window - point.tokens))))
+    left = tokens(max(0, series.window - point.tokens))
+    free = tag("span", None, words("request.free", tokens=left)) if knows_window(series) else None
     return tag("p", {"class": "key small soft"}, parts if point.reported else None, free)
 
 

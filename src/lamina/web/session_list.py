@@ -18,7 +18,7 @@ from ..providers.amounts import Amount
 from ..sources.places import NAMES
 from ..sources.sessions import SourceSession
 from .html import Html, bdi, cut, join, tag
-from .numbers import ago, amount, day, moment, tokens, tokens_apart
+from .numbers import NO_COUNTS, ago, amount, day, moment, tokens, tokens_apart
 from .page import icon, page, query, search_box
 from .session_index import Listing
 from .site import Site
@@ -68,7 +68,9 @@ def amount_of(session: SourceSession) -> Amount:
 
 
 def cost_of(words: Words, session: SourceSession) -> str:
-    """Return the cost of a session; "≥" if its transcript holds only the beginning of some outputs."""
+    """Return the cost of a session; "≥" if its transcript holds only the beginning of some outputs, "–" if it holds no counts."""
+    if not session.usage.total:
+        return NO_COUNTS
     return amount(words, amount_of(session), short=session.short_outputs > 0)
 
 

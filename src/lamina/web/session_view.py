@@ -12,13 +12,26 @@ from starlette.routing import Route
 
 from ..core.usage import Usage
 from ..providers.amounts import Amount, unit_parts
-from ..providers.models import known as is_known
 from ..session.window_series import KINDS, RequestPoint, Series
 from ..sources.places import NAMES
 from ..sources.sessions import SourceSession
 from . import conversation, request_view
 from .html import Attribute, Child, Html, bdi, cut, join, tag
-from .numbers import absolute, amount, at_least, clock, length, moment, parts_apart, price, share, size, sum_known, tokens
+from .numbers import (
+    NO_COUNTS,
+    absolute,
+    amount,
+    at_least,
+    clock,
+    length,
+    moment,
+    parts_apart,
+    price,
+    share,
+    size,
+    sum_known,
+    tokens,
+)
 from .page import fragment, icon, json_response, page, problem, view_head, wants_json
 from .session_data import Gone, OpenSession, OpenSessions, columns, watch
 from .session_list import TITLE_CHARS, address, amount_of, cost_of, is_running, project_name, session_row, title_of
@@ -247,7 +260,6 @@ def _figures(words: Words, series: Series) -> Html:
     sent = sum(point.tokens for point in requests)
     read = sum(point.read for point in requests)
     fullest = _fullest(series)
-    known = series.window_source != "default" or is_known(series.model) is not None
     peak = words(
         "session.fullest_known", share=share(fullest.tokens, series.window), window=tokens(series.window), at=fullest.number
     )
@@ -255,6 +267,9 @@ def _figures(words: Words, series: Series) -> Html:
     dollars = words.billing == "list"
     cost = [one.written_again_usd for one in series.decisions]
     paid = words("session.again_usd", usd=price(words, sum_known(cost))) if dollars else ""
+    cached = words("session.again", tokens=tokens(again)) + paid if again else words("session.nothing_again")
+    if series.estimated:
+        cached = words("sessions.no_counts")
     return tag(
         "dl",
         {"class": "figs", "id": "figs"},
@@ -269,13 +284,13 @@ def _figures(words: Words, series: Series) -> Html:
             words("session.fullest"),
             tokens(fullest.tokens),
             words("session.tokens_unit"),
-            peak if known else words("session.fullest_unknown", at=fullest.number),
+            peak if request_view.knows_window(series) else words("session.fullest_unknown", at=fullest.number),
         ),
         _figure(
             words("session.from_cache"),
-            f"{100 * read / sent:.1f}%" if sent else "–",
+            f"{100 * read / sent:.1f}%" if sent and not series.estimated else NO_COUNTS,
             "",
-            words("session.again", tokens=tokens(again)) + paid if again else words("session.nothing_again"),
+            cached,
         ),
         _figure(
             words("session.happened"),
@@ -293,6 +308,8 @@ def _figure(name: str, value: str, unit: str, text: str, extra: Html | None = No
 
 def _cost_figure(words: Words, series: Series) -> Html:
     requests, short = series.requests, series.short_outputs > 0
+    if series.estimated:
+        return _figure(words("session.cost"), NO_COUNTS, "", words("sessions.no_counts"))
     unknown = sum(point.usd is None for point in requests) if words.billing == "list" else 0
     if unknown == len(requests):
         return _figure(words("session.cost"), words("money.unknown"), "", words("session.unpriced", n=unknown))
@@ -456,7 +473,7 @@ def _table(site: Site, request: Request, opened: OpenSession) -> Response:
             tag("td", None, clock(words, point.time, seconds=True)),
             tag("td", {"class": "num"}, tokens(point.tokens)),
             tag("td", {"class": "num"}, share(point.read, point.tokens)),
-            tag("td", {"class": "num"}, amount(words, Amount(point.usage, point.usd))),
+            tag("td", {"class": "num"}, request_view.request_amount(words, point)),
             [tag("td", {"class": "num"}, tokens(point.kinds[at])) for at in used],
         )
         for point in series.requests

@@ -107,7 +107,7 @@
     change(sender?.hasAttribute('formaction') ? sender.formAction : form.action, Object.fromEntries(new FormData(form, sender)), form);
   });
   document.addEventListener('input', event => { const { form } = event.target; if (form?.matches('[data-find]')) { clearTimeout(typing); typing = setTimeout(() => find(form), 150); } });
-  document.addEventListener('change', event => { const { form } = event.target; if (event.target.closest('[data-auto]')) form.requestSubmit(form.querySelector('[formmethod=get]')); });
+  document.addEventListener('change', ({ target }) => { if (target.closest('[data-auto]')) target.form.requestSubmit(target.form.querySelector('[formmethod=get]')); });
   document.addEventListener('toggle', async event => { if (event.target.open) { await load(event.target); document.dispatchEvent(new Event('lamina:content')); } }, true);
   document.addEventListener('click', event => {
     const on = selector => event.target.closest(selector), link = on('a[data-load]');
