@@ -19,6 +19,7 @@ from lamina.core.reach import RUN_BY_MODEL
 from lamina.disk.paths.project import slug
 from lamina.memory.store.contract import ChangeReason
 from lamina.web import memory_index
+from lamina.web.memory_places import Place, told_apart
 
 from . import patient
 from .conftest import Watched
@@ -357,6 +358,21 @@ def test_the_page_of_a_second_tab_shows_both_versions_and_keeps_mine(served: Ser
     with open_memory(home) as memory:
         memory.save("Deploys to staging", type="project", description="theirs", body="Their second version.")
     expect(page.locator(".text")).to_contain_text("Their second version.")
+
+
+def test_projects_of_the_same_name_are_told_apart(tmp_path: Path) -> None:
+    projects = [Path("/work/a/api"), Path("/work/b/api"), Path("/old/b/api"), Path("/work/web")]
+    places = [Place(str(at), path.name, tmp_path, project=path) for at, path in enumerate(projects)]
+    others = [Place("c", "api", tmp_path, "claude-code", projects[0]), Place("x", "-gone", tmp_path)]
+    assert [one.name for one in told_apart([*places, *others])] == [
+        "work/a/api",
+        "work/b/api",
+        "old/b/api",
+        "web",
+        "api",
+        "-gone",
+    ]
+    assert [one.name for one in told_apart([*places[:2], places[0]])] == ["a/api", "b/api", "a/api"]
 
 
 def test_an_empty_list_of_memories_leads_to_the_first_one(tmp_path: Path) -> None:

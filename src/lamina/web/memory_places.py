@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,23 @@ class Place(msgspec.Struct, frozen=True):
         return self.origin == "lamina"
 
 
+def told_apart(places: Iterable[Place]) -> Iterator[Place]:
+    """Yield the places. Those that share a name get longer ones, with as many directories above as tell them apart."""
+    found, groups = list(places), defaultdict[tuple[str, str], set[tuple[str, ...]]](set)
+    for place in found:
+        groups[place.origin, place.name].add(_parts(place))
+    for place in found:
+        others, depth = groups[place.origin, place.name], 1
+        while len({parts[-depth:] for parts in others}) < len(others):
+            depth += 1
+        yield place if depth == 1 else msgspec.structs.replace(place, name="/".join(_parts(place)[-depth:]))
+
+
+def _parts(place: Place) -> tuple[str, ...]:
+    inside = (place.name,) if place.agent is not None or place.project is None else ()
+    return (*(place.project.parts if place.project is not None else ()), *inside)
+
+
 class MemoryPlaces:
     def __init__(
         self,
@@ -79,7 +97,7 @@ class MemoryPlaces:
         with self._lock:
             at, known = self._places
             if time.monotonic() - at > PLACES_FRESH:
-                known = {place.id: place for place in self._find_places()}
+                known = {place.id: place for place in told_apart(self._find_places())}
                 self._places = (time.monotonic(), known)
                 self._locations.clear()
             return list(known.values())
