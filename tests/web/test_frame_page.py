@@ -152,12 +152,18 @@ def test_every_view_is_named_in_a_narrow_window_and_a_long_title_leaves_the_butt
     page.locator("h1").evaluate("title => { title.textContent = 'A very long title of a session '.repeat(20); }")
     tops = {one.evaluate("it => it.getBoundingClientRect().top") for one in page.locator(".head .btns > *").all()}
     assert len(tops) == 1
-    page.set_viewport_size({"width": 360, "height": 800})
-    for link in page.locator(".top nav a").all():
-        box = link.bounding_box()
-        assert box is not None
-        assert box["x"] >= 0
-        assert box["x"] + box["width"] <= 360, link.inner_text()
+    brand = page.locator(".brand").bounding_box()
+    assert brand is not None
+    for width in (360, 641, 768, 1_000, 1_101):
+        page.set_viewport_size({"width": width, "height": 800})
+        for control in page.locator(".top :is(nav a, .search, button)").all():
+            box = control.bounding_box()
+            assert box is not None
+            assert box["x"] >= 0
+            assert box["x"] + box["width"] <= width, (width, control.inner_text())
+        narrow = page.locator(".brand").bounding_box()
+        assert narrow is not None
+        assert narrow["width"] == brand["width"], "the name stays on one line"
 
 
 def test_a_way_back_leads_where_it_says_and_addresses_have_no_lone_question_mark(

@@ -14,7 +14,7 @@ from playwright.sync_api import expect
 from . import patient
 from .conftest import Watched
 from .looks import bad_contrast, small_or_unnamed
-from .made_home import ASKED, make_home, small_session
+from .made_home import ASKED, ClaudeSession, make_home, small_session
 from .serving import Served, serving
 
 # Each drives a browser; the frame, a session, memories and the inbox are in the README's run.
@@ -118,6 +118,23 @@ def test_a_period_without_costs_offers_the_newest_one_with_costs(tmp_path: Path)
     assert "$0.00" not in empty
     assert "7 days up to 14 Feb 2026: 1 session, $" in newest
     assert [one["day"] for one in days] == ["2026-02-14"]
+
+
+def test_caches_that_expired_in_pauses_are_one_cause_with_its_cost(tmp_path: Path) -> None:
+    path = tmp_path / ".claude" / "projects" / "-p" / "00000000-0000-4000-8000-00000000000d.jsonl"
+    made = ClaudeSession(path, "/p", start=datetime.now(UTC) - timedelta(hours=3))
+    for minutes in (1, 12, 31):
+        made.pause(minutes)
+        made.cached = 0
+        made.user(ASKED[0])
+        made.answer({"type": "text", "text": "Done."})
+    made.write()
+    with serving(tmp_path) as page:
+        shown = patient.wait_for(lambda: found if "Show the worst" in (found := get(page, "/").text) else "")
+    row = re.search(r"<tr><td><bdi>Cache expired in a pause</bdi></td><td>2 times</td><td>([\d,]+)</td><td>(.*?)</td>", shown)
+    assert row is not None
+    # Sonnet, in dollars a million: written 3.75, read 0.30.
+    assert row[2] == f"${int(row[1].replace(',', '')) * 3.45e-6:.2f}"
 
 
 def test_an_empty_home_has_an_overview_that_says_so(tmp_path: Path) -> None:

@@ -27,6 +27,8 @@ from .words import Words
 
 # Increase the number when what is kept changes.
 NOTE = "breaks-2"
+# The beginning of the title of a break whose cache entry was too old.
+EXPIRED = "Cache expired"
 # Seconds before the first session is read: the view that asks comes first.
 PATIENCE = 1.0
 
@@ -150,11 +152,20 @@ def _causes(words: Words, asked: Period, found: Iterable[tuple[SourceSession, Ca
         if one in seen or local_day(half_hour(one.time)) not in asked.days:
             continue
         seen.add(one)
-        cause = causes[words.told(one.title) if one.kind == "break" else words(f"overview.cause_{one.kind}")]
+        cause = causes[_name(words, one)]
         cause.times, cause.tokens, cause.usd = cause.times + 1, cause.tokens + one.tokens, sum_known((cause.usd, one.usd))
         if one.tokens > cause.worst:
             cause.worst, cause.link = one.tokens, f"{address(session)}?r={one.request}"
     return dict(sorted(causes.items(), key=lambda pair: -pair[1].tokens))
+
+
+def _name(words: Words, one: CacheBreak) -> str:
+    """Return the cause of a break. How long the pause was that ended a cache entry makes no cause of its own."""
+    if one.kind != "break":
+        return words(f"overview.cause_{one.kind}")
+    if one.title.startswith(EXPIRED):
+        return words("overview.cause_expired")
+    return words.told(one.title)
 
 
 def _table(words: Words, causes: dict[str, _Cause]) -> Html:

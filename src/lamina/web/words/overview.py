@@ -59,6 +59,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "overview.cause_collapse": ("Collapse", "折叠"),
     "overview.cause_undo": ("Undo", "撤销"),
     "overview.cause_model": ("Change of model", "更换模型"),
+    "overview.cause_expired": ("Cache expired in a pause", "缓存在停顿中过期"),
     "overview.cause_unrecorded": ("Not in the transcript", "未记录在会话中"),
     "overview.how_often": ("How often", "次数"),
     "overview.times": ("once|{n} times", "{n} 次"),
