@@ -209,6 +209,12 @@ def test_texts_become_markup_only_escaped() -> None:
             tag("a", {key: value})
 
 
+def test_code_in_bold_words_and_right_below_a_line_is_code() -> None:
+    shown = re.sub("</?bdi>", "", markdown("**The `x`**:\n```go\n  x < 1\n```\nend"))
+    code = '<code class="mono">x</code>'
+    assert shown == f"<p><b>The {code}</b>:</p><pre>  x &lt; 1</pre><p>end</p>"
+
+
 def test_lists_of_a_memory_keep_their_numbers() -> None:
     shown = re.sub("</?bdi>", "", markdown("3. three\n4) <four>\n- a\n* b\nend"))
     assert shown == '<ol start="3"><li>three</li><li>&lt;four&gt;</li></ol><ul><li>a</li><li>b</li></ul><p>end</p>'

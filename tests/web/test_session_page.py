@@ -305,7 +305,7 @@ def test_a_session_says_what_its_transcript_or_its_page_leaves_out(tmp_path: Pat
     path = tmp_path / ".claude" / "projects" / "-p" / "00000000-0000-4000-8000-00000000000c.jsonl"
     made = ClaudeSession(path, "/p")
     made.call("Read", {"file_path": "/p/a.py"}, 300)
-    made.answer({"type": "text", "text": "A long report. " * 60}, output=3)
+    made.answer({"type": "text", "text": "## Done\n\n1. **Ran** `make` <b>\n\n" + "A long report. " * 60}, output=3)
     made.answer({"type": "text", "text": "From a subagent."})
     made.rows[-1]["isSidechain"] = True
     made.write()
@@ -331,6 +331,8 @@ def test_a_session_says_what_its_transcript_or_its_page_leaves_out(tmp_path: Pat
         "1 subagent has a file of its own (",
     ):
         assert sentence in shown, sentence
+    assert "<b><bdi>Done</bdi></b>" in turn
+    assert '<ol start="1"><li><bdi><b>Ran</b> <code class="mono">make</code> &lt;b&gt;</bdi></li></ol>' in turn
     assert "A long report." in turn
 
 

@@ -22,6 +22,7 @@ from ..session.window_kinds import group_of
 from ..session.window_report import MEMORY_KINDS
 from ..session.window_series import TurnRow
 from .html import Html, bdi, cut, file_name, join, tag
+from .markdown import markdown
 from .numbers import amount, clock, size
 from .page import fragment, json_response, page, search_box, wants_json
 from .session_data import OpenSession, matching_turns, raw_record
@@ -238,7 +239,9 @@ def _block(shown: _Shown, record: Message, at: int, block: Block) -> Html | None
     words = shown.words
     match block:
         case Text(text=text) if record.role == "assistant":
-            return tag("li", {"class": "say k-assistant"}, _text(shown, record, at, text))
+            whole = len(text) <= MOST_CHARS  # a part of a text may begin within a list or a piece of code
+            said = tag("section", {"class": "text"}, markdown(text)) if whole else _text(shown, record, at, text)
+            return tag("li", {"class": "say k-assistant"}, said)
         case Text(text=text) if record.uuid == shown.asked:
             return tag("li", {"class": "mine k-user"}, _text(shown, record, at, text))
         case Text(text=text) if record.summary:

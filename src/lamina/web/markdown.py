@@ -1,4 +1,4 @@
-"""A memory's text as markup: paragraphs, lists, code, and bold words. Links and images stay text, so nothing is ever fetched."""
+"""The text of a memory or an answer as markup: paragraphs, lists, code, bold words. Links and images stay text: nothing is ever fetched."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from .html import Child, Html, join, tag
 _INLINE = re.compile(r"`([^`\n]{1,400})`|\*\*([^*\n]{1,400})\*\*")
 _BULLET = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+")
 _NUMBER = re.compile(r"\s*(\d{1,3})[.)]\s")
+_BEGINS = re.compile(rf"{_BULLET.pattern}|\s*```")
 _HEADING = re.compile(r"#{1,6}\s+")
 
 
@@ -32,7 +33,7 @@ def _blocks(lines: list[str]) -> Iterator[Html]:
             items = [tag("li", None, _inline(_BULLET.sub("", one, count=1))) for one in lines[start:at]]
             yield tag("ol", {"start": int(number[1])}, items) if number else tag("ul", None, items)
         elif line.strip():
-            while at < len(lines) and lines[at].strip() and (at == start or not _BULLET.match(lines[at])):
+            while at < len(lines) and lines[at].strip() and (at == start or not _BEGINS.match(lines[at])):
                 at += 1
             yield tag("p", None, [(tag("br") if n else None, _row(one)) for n, one in enumerate(lines[start:at])])
         else:
@@ -44,9 +45,13 @@ def _row(line: str) -> Html:
 
 
 def _inline(line: str) -> Html:
+    return tag("bdi", None, _spans(line))
+
+
+def _spans(line: str) -> list[Child]:
     parts, at = list[Child](), 0
     for found in _INLINE.finditer(line):
         parts.append(line[at : found.start()])
-        parts.append(tag("code", {"class": "mono"}, found[1]) if found[1] is not None else tag("b", None, found[2]))
+        parts.append(tag("code", {"class": "mono"}, found[1]) if found[1] is not None else tag("b", None, _spans(found[2])))
         at = found.end()
-    return tag("bdi", None, *parts, line[at:])
+    return [*parts, line[at:]]
