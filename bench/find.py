@@ -99,10 +99,10 @@ def with_vectors(kind: Any, *, alone: bool = False) -> Make | None:
         def search(ask: str) -> list[str]:
             if alone:
                 close = table.similarities(ask, (), MOST)
-                return sorted(close, key=lambda file: -close[file])
+                return sorted(close, key=lambda file: -close[file].cosine)
             found = [(headers[each.at], each) for each in corpus.rank(ask, DEPTH)]
             similar = table.similarities(ask, [header.file for header, _ in found], DEPTH)
-            known = {file: SimilarMemory(by_file[file], cosine) for file, cosine in similar.items()}
+            known = {file: SimilarMemory(by_file[file], *close) for file, close in similar.items()}
             return [header.file for header, _ in fuse(found, known, MOST, share)]
 
         return search

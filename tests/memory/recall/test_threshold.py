@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lamina.memory.recall.rank import Corpus, SearchDocument
-from lamina.memory.recall.threshold import LOOKED_AT, clear_fits
+from lamina.memory.recall.rank import Corpus, Ranked, SearchDocument
+from lamina.memory.recall.threshold import CLEAR, FEW_MEMORIES, LOOKED_AT, clear_fits
 
 BACKUP = SearchDocument("backup.md", "backup-schedule", "Database backups run nightly at two", "Stored in the second region.")
 DEPLOY = SearchDocument("deploy.md", "deploy-day", "We deploy on Thursdays, never on Fridays")
@@ -67,3 +67,40 @@ def test_the_word_not_does_not_find_release_notes() -> None:
 @pytest.mark.parametrize("message", ["🙂", "the of and to", "", "?!", "\x00" * 50, "the database backups " * 50_000])
 def test_odd_messages_give_an_answer_and_no_error(message: str) -> None:
     assert fitting([BACKUP, DEPLOY, NOTES], message) in ([], ["backup.md"])
+
+
+def fits_by_meaning(message: str, meaning: float, memories: int = 1_000) -> bool:
+    """Tell whether a memory without a word of the message fits it."""
+    return bool(clear_fits(message, [Ranked(0, 1.0, ((), (), ()), meaning=meaning)], ["parking"], memories))
+
+
+@pytest.mark.spec("Q1")
+def test_what_is_close_enough_in_meaning_fits_without_a_shared_word() -> None:
+    assert fits_by_meaning("where do I leave my car", CLEAR)
+    assert not fits_by_meaning("where do I leave my car", CLEAR - 0.1)
+    assert not fits_by_meaning("where do I leave my car", CLEAR, FEW_MEMORIES)
+    assert not fits_by_meaning("where do I leave my car. " + "The weather was fine and everybody slept well. " * 9, CLEAR)
+
+
+@pytest.mark.spec("Q1")
+@pytest.mark.parametrize("message", ["wo kann ich parken", "где парковка", "駐車場はどこですか", "où est le parking"])
+def test_in_another_language_closeness_alone_is_its_language(message: str) -> None:
+    assert not fits_by_meaning(message, 2 * CLEAR)
+
+
+@pytest.mark.spec("Q1")
+def test_two_words_without_the_meaning_are_too_little() -> None:
+    ranked = Corpus([*FILLER, BACKUP]).rank("a backup of my database design", LOOKED_AT)
+    names = [[*FILLER, BACKUP][each.at].name for each in ranked]
+    close, apart = ([each._replace(meaning=meaning) for each in ranked] for meaning in (0.0, -9.0))
+    assert clear_fits("a backup of my database design", close, names, 1_501)
+    assert not clear_fits("a backup of my database design", apart, names, 1_501)
+
+
+def test_german_connecting_words_are_no_evidence() -> None:
+    coat = SearchDocument("coat.md", "garderobe", "Die Garderobe kostet einen Euro, auch die Kinder zahlen nicht weniger")
+    assert (
+        fitting([*FILLER, coat], "Ich suche für den Vortrag einen Einstieg, der nicht zu lang ist, und auch die Kinder verstehen")
+        == []
+    )
+    assert fitting([*FILLER, coat], "Was kostet die Garderobe?") == ["coat.md"]

@@ -17,7 +17,9 @@ from lamina.core.settings import Settings
 from lamina.memory.memory import Memory
 from lamina.memory.recall import encoders, library
 from lamina.memory.recall.fusion import LEAST_COSINE, SimilarMemory, fuse
+from lamina.memory.recall.plan import RecallQuestion, SeenMemories
 from lamina.memory.recall.rank import Ranked
+from lamina.memory.recall.selection import choose_by_ranker
 from lamina.memory.recall.vectors import FILE
 from lamina.memory.store.topic_files import INDEX_FILE, TopicHeader
 
@@ -169,6 +171,28 @@ def test_vectors_follow_a_large_directory_and_an_index_that_is_made_anew(tmp_pat
         (memory.path / "parking.md").rename(memory.path / "food.md")
         (memory.path / "moved.md").write_text("---\nname: moved\ndescription: garage\n---\ncar\n")
         assert near("automobile") == {"parking", "moved"}
+
+
+@pytest.mark.spec("Q1")
+@pytest.mark.usefixtures("package")
+@pytest.mark.parametrize("vectors", ["none", "static"])
+def test_a_message_gets_the_memory_that_means_the_same_and_silence_where_many_are_as_close(
+    tmp_path: Path, vectors: Vectors
+) -> None:
+    settings = Settings(durability="process", recall_vectors=vectors)
+    with opened(tmp_path, vectors) as memory:
+        for number in range(60):
+            text = f"---\nname: meal {number}\ndescription: soup lunch\n---\nlunch\n"
+            (memory.path / f"meal-{number}.md").write_text(text)
+        memory.save("parking", description="car garage", body="garage car")
+        with library.MemoryLibrary.open(memory.place, settings=settings, project=tmp_path) as look:
+
+            def brought(message: str) -> list[str]:
+                choice = choose_by_ranker(look, RecallQuestion("", message), SeenMemories(), settings.policy.surfacing)
+                return [each.file for each in choice.brought]
+
+            assert brought("move my automobile please") == (["parking.md"] if vectors == "static" else [])
+            assert brought("where do we eat soup") == []
 
 
 def test_a_memory_is_encoded_by_sentence_and_short_ones_are_joined() -> None:

@@ -18,9 +18,22 @@ LEAST_COSINE = 0.15
 DEPTH = 200
 
 
+# How much of the evidence that a memory fits a message its closeness is, beside the rarity of shared words: see threshold.py.
+PER_DEVIATION = 0.25
+PER_LEAD = 2.0
+
+
 class SimilarMemory(NamedTuple):
+    """A memory and how close it is to the question. The two last are in standard deviations: see `vectors.Similarity`."""
+
     header: TopicHeader
     cosine: float
+    deviation: float = 0.0
+    lead: float = 0.0
+
+    @property
+    def meaning(self) -> float:
+        return PER_DEVIATION * self.deviation + PER_LEAD * self.lead
 
 
 def fuse(
@@ -31,11 +44,14 @@ def fuse(
     best = max((ranked.score for _, ranked in words), default=1.0)
     found = dict[str, tuple[TopicHeader, Ranked]]()
     for header, ranked in words:
-        cosine = similar[header.file].cosine if header.file in similar else 0.0
-        score = ranked.score / best + share * cosine if similar else ranked.score
-        found[header.file] = header, ranked._replace(score=max(score, 0.0))
-    for file, (header, cosine) in similar.items():
-        if file not in found and cosine >= LEAST_COSINE:
-            found[file] = header, Ranked(0, share * cosine, ((), (), ()))
+        if (close := similar.get(header.file)) is not None:
+            score = ranked.score / best + share * close.cosine
+            ranked = ranked._replace(score=max(score, 0.0), meaning=close.meaning)
+        elif similar:
+            ranked = ranked._replace(score=ranked.score / best)
+        found[header.file] = header, ranked
+    for file, close in similar.items():
+        if file not in found and close.cosine >= LEAST_COSINE:
+            found[file] = close.header, Ranked(0, share * close.cosine, ((), (), ()), meaning=close.meaning)
     ordered = sorted(found.values(), key=lambda each: (-each[1].score, each[0].file))[:most]
     return [(header, ranked._replace(at=at)) for at, (header, ranked) in enumerate(ordered)]

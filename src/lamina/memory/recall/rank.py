@@ -90,12 +90,14 @@ class SearchDocument(NamedTuple):
 
 
 class Ranked(NamedTuple):
-    """A ranked memory. `found` lists the question's terms in each field; `having` counts the memories that have each term."""
+    """A ranked memory. `found` lists the question's terms in each field; `having` counts the memories that have each term.
+    `meaning` is the evidence of its vectors that it fits; None without vectors."""
 
     at: int
     score: float
     found: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
     having: Mapping[str, int] = {}
+    meaning: float | None = None
 
 
 class Corpus:

@@ -4,8 +4,9 @@ In doubt a memory is left out, and finding none is fine. A memory fits if one se
 first counts words: the memory's name and description cover at least two words of the sentence, in any language, or one that
 is the memory's whole name or the whole question. In a large store, a message of a few words needs fewer. The
 second asks whether chance explains the match. Rare words are stronger evidence than common ones; a long sentence, a message
-of many sentences and a store of many memories make chance matches likelier. `bench/find.py` measures both, with the messages
-used for tuning and with others. Pure.
+of many sentences and a store of many memories make chance matches likelier. With vectors, a short message is also compared by
+meaning: what is close enough needs fewer words, and what is not close needs more than two. `bench/find.py` and
+`bench/recall_chat.py` measure this, with the messages used for tuning and with others. Pure.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import NamedTuple
 from unicodedata import east_asian_width
 
-from ...core.terms import is_word, sought, terms
+from ...core.terms import is_word, normal, sought, stem, terms
 from .rank import Ranked, cut_question, query_terms
 
 # Two words of a sentence in a memory's name or description. One is chance: "test" is in half of all messages.
@@ -48,9 +49,13 @@ SHORT_MESSAGE = 10
 PER_MEMORIES = 1.5
 PER_SENTENCES = 2.5
 ALLOWED = 3.0
+# With vectors, the rarity of the shared words and the closeness in meaning are added up. This much is enough without two words,
+# and with less than the second number two words are not.
+CLEAR = 12.5
+DOUBTFUL = 8.5
 # The first and the last sentence are judged as in a message of three.
 EDGES = 3
-# Fewer memories than this say nothing about how common a word is.
+# So few memories say nothing about how common a word is, or how close a meaning.
 FEW_MEMORIES = 50
 # The characters in a typical word: of scripts whose characters are words or syllables, of kana, and of other alphabets, which
 # are also compared in pairs.
@@ -75,6 +80,15 @@ _ANY_WORK = frozenset(
         *("une", "von", "zu"),
     ]
 )
+# Words of other languages in Latin letters that tell nothing, as far as they are no English words.
+_CONNECTING = """
+aber als anche auch auf aus avec bij bitte ces cette che como cuando dans das dass dei dein del della delle dem den der deze
+diese dieser dieses dit donde een ein eine einem einen einer elle est esta este esto et fur gli haben hatte het ich ihr ihre
+ist je kann konnte las le leur los maar mais mein mich mir muy naar nach nao nel nicht niet noch notre nous nur oder ook
+pelo pero por porque pourquoi quand que questo qui schon sehr sein sich sie sind sono sont sus tu uber uma una und une unos
+uns unser unter von voor votre vous wann warum welche wenn werden wie wir wird wordt wurde zijn zu zum zur
+"""
+_OTHER_LANGUAGES = frozenset(map(stem, _CONNECTING.split()))
 
 
 class ClearFit(NamedTuple):
@@ -95,6 +109,7 @@ class _Message(NamedTuple):
     sentences: tuple[tuple[str, ...], ...]
     memories: int
     weak: Set[str]
+    is_english: bool
 
     def enough(self) -> float:
         """Return how many words a memory must share with a sentence."""
@@ -114,7 +129,8 @@ def clear_fits(message: str, ranked: Sequence[Ranked], names: Sequence[str], mem
     having = Counter(term for each in ranked for term in set(each.found[0]) | set(each.found[1]))
     limit = max(COMMON_LEAST, min(memories, LOOKED_AT) // COMMON_PART)
     weak = _ANY_WORK | {term for term, count in having.items() if count > limit}
-    asked = _Message(_sentences(message), max(memories, FEW_MEMORIES), weak)
+    is_english = normal(message).isascii() and _OTHER_LANGUAGES.isdisjoint(sought(message))
+    asked = _Message(_sentences(message), max(memories, FEW_MEMORIES), weak, is_english)
     fits = [ClearFit(each, _best(asked, each, name)) for each, name in zip(ranked, names, strict=True)]
     best = max((fit.words for fit in fits), default=0.0)
     good = [fit for fit in fits if fit.words >= max(asked.enough(), OF_BEST * best)]
@@ -123,39 +139,58 @@ def clear_fits(message: str, ranked: Sequence[Ranked], names: Sequence[str], mem
 
 def _sentences(message: str) -> tuple[tuple[str, ...], ...]:
     """Return the terms of each sentence; those of a short message together."""
-    rows = [tuple(row) for part in _SENTENCE.split(cut_question(message)) if (row := sought(part))]
-    return tuple(rows) if sum(map(len, rows)) > SHORT_MESSAGE else (tuple(query_terms(message)),)
+    rows = [row for part in _SENTENCE.split(cut_question(message)) if (row := _telling(sought(part)))]
+    return tuple(rows) if sum(map(len, rows)) > SHORT_MESSAGE else (_telling(query_terms(message)),)
+
+
+def _telling(found: Iterable[str]) -> tuple[str, ...]:
+    return tuple(term for term in found if term not in _OTHER_LANGUAGES)
 
 
 def _best(asked: _Message, each: Ranked, name: str) -> float:
     """Return the number of words of the sentence that fits best; 0 if none does."""
     about = {*each.found[0], *each.found[1]}
+    # A vector is of the whole message, and a few memories do not tell what is close.
+    meaning = each.meaning if len(asked.sentences) == 1 and asked.memories > FEW_MEMORIES else None
     best = 0.0
     for at, sentence in enumerate(asked.sentences):
-        if about.isdisjoint(sentence):
+        if meaning is None and about.isdisjoint(sentence):
             continue
         matched = _words([term if term in about else "" for term in sentence])
         beside = _words([term if term in each.found[2] and term not in about else "" for term in sentence])
-        count = _count(matched, asked.weak)
-        if not count:
-            continue
-        telling = {term for term in each.found[0] if term not in asked.weak}
+        rarity = _rarity(sentence, matched, beside, each, asked.memories)
+        total = _total(asked, sentence, matched, beside, each, name)
+        if meaning is not None:
+            # In another language, a memory of that language is close whatever it says.
+            evidence = rarity + (meaning if asked.is_english else min(meaning, rarity))
+            if evidence >= CLEAR:
+                return max(total, asked.enough())
+            if evidence < DOUBTFUL:
+                continue
         # "Who is Anna?" has one telling word, and that is the whole question.
-        if len(asked.sentences) == 1 and telling and telling >= {term for term in sentence if term not in asked.weak}:
-            return max(count, ENOUGH)
-        named = 0.0 if not telling else WHOLE_NAME if set(terms(name)) <= set(sentence) else IN_NAME
-        total = count + named + BODY_SHARE * _count(beside, asked.weak)
-        if (
-            total >= asked.enough()
-            and total > best
-            and _surprise(sentence, matched, beside, each, asked.memories) >= asked.needed(at)
-        ):
+        if total and len(asked.sentences) == 1 and _asks_for_name(asked, sentence, each):
+            return max(total, ENOUGH)
+        surprise = rarity - _choices(len(sentence), sum(word.words for word in matched))
+        if total >= asked.enough() and total > best and surprise >= asked.needed(at):
             best = total
     return best
 
 
-def _surprise(sentence: Sequence[str], matched: list[_Word], beside: list[_Word], each: Ranked, memories: int) -> float:
-    """Return how unlikely it is that a memory shares these words by chance, as a logarithm."""
+def _total(asked: _Message, sentence: Sequence[str], matched: list[_Word], beside: list[_Word], each: Ranked, name: str) -> float:
+    """Return the number of words that the memory shares with the sentence; 0 if its name and description have none."""
+    count = _count(matched, asked.weak)
+    telling = any(term not in asked.weak for term in each.found[0])
+    named = 0.0 if not telling else WHOLE_NAME if set(terms(name)) <= set(sentence) else IN_NAME
+    return count + named + BODY_SHARE * _count(beside, asked.weak) if count else 0.0
+
+
+def _asks_for_name(asked: _Message, sentence: Sequence[str], each: Ranked) -> bool:
+    telling = {term for term in each.found[0] if term not in asked.weak}
+    return bool(telling) and telling >= {term for term in sentence if term not in asked.weak}
+
+
+def _rarity(sentence: Sequence[str], matched: list[_Word], beside: list[_Word], each: Ranked, memories: int) -> float:
+    """Return how unlikely it is that a memory has these words, as a logarithm."""
 
     def unlikely(words: list[_Word]) -> float:
         return sum(word.words * _share(word) * max(map(rarity, word.terms)) for word in words)
@@ -164,8 +199,7 @@ def _surprise(sentence: Sequence[str], matched: list[_Word], beside: list[_Word]
         return math.log((memories + 1) / (each.having.get(term, 0) + 0.5))
 
     named = sum(rarity(term) for term in sentence if term in each.found[0])
-    found = unlikely(matched) + BODY_SHARE * unlikely(beside) + IN_NAME * named
-    return found - _choices(len(sentence), sum(word.words for word in matched))
+    return unlikely(matched) + BODY_SHARE * unlikely(beside) + IN_NAME * named
 
 
 def _share(word: _Word) -> float:
