@@ -104,3 +104,13 @@ def test_german_connecting_words_are_no_evidence() -> None:
         == []
     )
     assert fitting([*FILLER, coat], "Was kostet die Garderobe?") == ["coat.md"]
+
+
+@pytest.mark.spec("Q1")
+@pytest.mark.parametrize(("alike", "expected"), [(5, 5), (6, 0)])
+def test_a_message_that_fits_many_memories_equally_well_gets_none(alike: int, expected: int) -> None:
+    limits = [
+        SearchDocument(f"{name}.md", f"{name}-memory-limit", "Pods get little", "More hides leaks.") for name in WORDS[:alike]
+    ]
+    found = fitting([*FILLER, *limits], "does this memory leak?")
+    assert len(found) == expected

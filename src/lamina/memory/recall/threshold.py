@@ -35,6 +35,8 @@ IN_NAME = 0.5
 WHOLE_NAME = 1.0
 # A memory that fits less than half as well as the best misses the point of the message.
 OF_BEST = 0.5
+# If more memories fit equally well than a message gets, it does not tell which one helps.
+MOST_EQUAL = 5
 # The number of results examined to find out which words are common here.
 LOOKED_AT = 200
 # A word in more than a tenth of the memories tells little, unless that is only a handful of them.
@@ -134,6 +136,8 @@ def clear_fits(message: str, ranked: Sequence[Ranked], names: Sequence[str], mem
     fits = [ClearFit(each, _best(asked, each, name)) for each, name in zip(ranked, names, strict=True)]
     best = max((fit.words for fit in fits), default=0.0)
     good = [fit for fit in fits if fit.words >= max(asked.enough(), OF_BEST * best)]
+    if sum(fit.words == best for fit in good) > MOST_EQUAL:
+        return []
     return sorted(good, key=lambda fit: -fit.words)
 
 
