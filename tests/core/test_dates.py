@@ -149,3 +149,46 @@ def test_in_a_plan_a_bare_weekday_is_the_coming_one() -> None:
     }
     assert [text for text in plans if relative_dates(text, DAY)] == []
     assert relative_dates("每周三发布, every week on Thursday", DAY, plan=True) == []
+
+
+@pytest.mark.spec("S7")
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("Demain, Karim reprend le support.", "2026-04-01"),
+        ("Avant-hier, le disque est tombé.", "2026-03-29"),
+        ("La semaine prochaine, pas de livraison.", "the week of 2026-04-06"),
+        ("Le mois dernier, on a changé de banque.", "2026-02"),
+        ("Vendredi prochain, on coupe le serveur.", "2026-04-03"),
+        ("Lundi dernier, le budget a été coupé.", "2026-03-30"),
+        ("La version 4 sort dans deux semaines.", "about 2026-04-14"),
+        ("Il y a trois jours, la copie a échoué.", "2026-03-28"),
+        ("Le gel commence à partir de jeudi.", "2026-04-02"),
+        ("Ayer cerramos el contrato.", "2026-03-30"),
+        ("El pasado martes falló la copia.", "2026-03-24"),
+        ("La próxima semana no hay despliegues.", "the week of 2026-04-06"),
+        ("La auditoría empieza el lunes que viene.", "2026-04-06"),
+        ("El año pasado se perdió la base.", "2025"),
+        ("Hace dos semanas cambió el banco.", "about 2026-03-17"),
+        ("El certificado caduca dentro de un mes.", "about 2026-04-30"),
+    ],
+)
+def test_french_and_spanish_dates_are_absolute(text: str, says: str) -> None:
+    assert [found.says for found in relative_dates(text, DAY)] == [says]
+    assert dated(text, relative_dates(text, DAY)).count(f"({says})") == 1
+
+
+@pytest.mark.spec("S7")
+def test_a_french_or_spanish_day_that_recurs_or_has_a_date_is_left_alone() -> None:
+    for text in (
+        "Chaque lundi, point d'équipe.",
+        "Le lundi, on fait le point avec les autres.",
+        "Todos los viernes hacemos limpieza.",
+        "Los viernes no se despliega nada.",
+        "La démo est lundi 11 mai.",
+        "Por la mañana no hay nadie en la oficina.",
+        "Hier liegt der Fehler, und morgens ist es kalt.",
+    ):
+        assert relative_dates(text, DAY, plan=True) == []
+    assert [found.says for found in relative_dates("La auditoría es el jueves.", DAY, plan=True)] == ["2026-04-02"]
+    assert relative_dates("La auditoría es el jueves.", DAY) == []

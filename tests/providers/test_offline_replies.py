@@ -9,15 +9,17 @@ import pytest
 from lamina.core.language import HOW, ON, WHY
 from lamina.layers.l5_extract.phrases import DID
 from lamina.providers.offline.chat import answer
+from lamina.providers.offline.excluded_kinds import no_memory
 from lamina.providers.offline.memory_note import Note, noted
 from lamina.providers.offline.replies import ENGLISH, replies_to
-from lamina.providers.offline.sentence_rules import no_memory
 
 REQUESTS = {
     "Write a poem about rain.": "language model",
     "Schreibe ein Gedicht über Regen.": "kein Sprachmodell",
     "写一首关于雨的诗": "不是语言模型",
     "雨の詩を書いてください。": "言語モデルではありません",
+    "Écris un poème sur la pluie.": "modèle de langage",
+    "Escribe un poema sobre la lluvia.": "modelo de lenguaje",
     "비에 대한 시를 써 줘": "언어 모델이 아닙니다",
 }
 STATUS = "<system-reminder>\n<git-status>\nOn branch main\nM session-2.md\n?? 2\n</git-status>\n</system-reminder>"
@@ -46,6 +48,8 @@ def test_small_talk_gets_a_reply_of_its_own_in_its_language() -> None:
         "Was kannst du?": "Laminas Ersatz",
         "你能做什么？": "我能做这些",
         "thanks!": ENGLISH.thanks,
+        "Bonjour !": "Bonjour. Je suis le remplaçant",
+        "Muchas gracias": "De nada.",
         "再见": "再见。",
         "how do I add an API key?": "ANTHROPIC_API_KEY",
         "how much did this cost?": "/cost",
@@ -139,3 +143,16 @@ def test_labels_follow_the_language_of_the_memory_and_are_read_in_every_language
         assert ON.search(text)
         again = Note("x", "project", rule, "", "2026-05-05", "ask twice").file(why="kept", rest=text.split("\n\n")[1:])
         assert len(HOW.findall(again)) == 1
+
+
+@pytest.mark.spec("O1")
+def test_words_that_every_sentence_has_are_no_answer() -> None:
+    for fact, unrelated, question in (
+        ("Das Release ist am Freitag.", "Was ist 2+2?", "Wann ist das Release?"),
+        ("El lanzamiento es el lunes.", "¿Qué es 2+2?", "¿Cuándo es el lanzamiento?"),
+        ("La démo est lundi.", "Qu'est-ce que 2+2 ?", "Quand est la démo ?"),
+    ):
+        for asked, answered in ((unrelated, False), (question, True)):
+            messages = [{"role": "user", "content": [{"type": "text", "text": text}]} for text in (fact, asked)]
+            messages.insert(1, {"role": "assistant", "content": [{"type": "text", "text": "Fine."}]})
+            assert (fact in answer({"messages": messages, "tools": []})[0]["text"]) is answered, asked

@@ -6,9 +6,10 @@ import pytest
 
 from lamina.core.connectives import Reason
 from lamina.core.memory_requests import asks_to_forget, asks_to_remember, to_forget
-from lamina.providers.offline.memory_note import Note, noted
+from lamina.providers.offline.excluded_kinds import JUDGEMENT, no_memory
+from lamina.providers.offline.memory_note import Note, named, noted
 from lamina.providers.offline.reasons import reason
-from lamina.providers.offline.sentence_rules import kind_of, no_memory
+from lamina.providers.offline.sentence_rules import kind_of
 
 
 @pytest.mark.spec("S7", "B15")
@@ -137,3 +138,76 @@ def test_a_long_run_of_anything_is_judged_in_one_pass(run: str) -> None:
     text = f"{run * 50_000}we use pnpm because it is fast"
     assert reason(text).why
     no_memory(text)
+
+
+@pytest.mark.spec("S8")
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ("the repo has three packages: api, core and web", "the structure of the code"),
+        ("代码分成 api 和 core 两层", "the structure of the code"),
+        ("we're on step 3 of 7", "the current task"),
+        ("I still have to write two tests", "the current task"),
+        ("TODO finish the importer", "the current task"),
+        ("现在正在改登录页", "the current task"),
+        ("지금 로그인 버그를 고치는 중이야", "the current task"),
+        ("je suis en train de corriger le login", "the current task"),
+        ("ahora estoy arreglando el login", "the current task"),
+        ("#12 和 #15 已经合并", "a list of pull requests or tickets"),
+        ("les PR #12 et #14 sont ouvertes", "a list of pull requests or tickets"),
+        ("le bug a été corrigé en mettant à jour la lib", "how something was fixed"),
+        ("el fallo se arregló actualizando la librería", "how something was fixed"),
+        ("버그는 라이브러리를 올려서 고쳤어", "how something was fixed"),
+        ("my colleague Tim is an idiot", JUDGEMENT),
+        ("Bob is lazy", JUDGEMENT),
+        ("Tim ist faul", JUDGEMENT),
+        ("小王很懒", JUDGEMENT),
+        ("田中さんは無能だ", JUDGEMENT),
+        ("je suis nulle en tests", JUDGEMENT),
+        ("Juan es un vago", JUDGEMENT),
+    ],
+)
+def test_excluded_kinds_and_judgements_are_recognized(said: str, kind: str) -> None:
+    assert no_memory(said) == kind
+
+
+@pytest.mark.spec("S8")
+def test_facts_that_resemble_excluded_kinds_may_be_remembered() -> None:
+    for said in (
+        "我们正在把服务迁到新机房",
+        "estoy aprendiendo Rust",
+        "je suis nouvelle dans l'équipe",
+        "soy malagueño",
+        "Jenkins is slow on Mondays",
+        "our project is on hold until May",
+        "tickets start with #PAY",
+    ):
+        assert no_memory(said) is None, said
+
+
+@pytest.mark.spec("S7")
+@pytest.mark.parametrize(
+    ("said", "rule"),
+    [
+        ("Retiens : la démo est en mai", "la démo est en mai"),
+        ("Souviens-toi que la démo est en mai", "la démo est en mai"),
+        ("N'oublie pas que la démo est en mai", "la démo est en mai"),
+        ("Recuerda que la demo es en mayo", "la demo es en mayo"),
+        ("Acuérdate de que la demo es en mayo", "la demo es en mayo"),
+    ],
+)
+def test_a_french_or_spanish_request_to_remember_is_recognized(said: str, rule: str) -> None:
+    assert asks_to_remember(said)
+    assert noted(said).rule == rule
+
+
+@pytest.mark.spec("S7")
+def test_names_consist_of_the_words_that_carry_the_meaning() -> None:
+    names = {
+        "El lanzamiento es el lunes": "lanzamiento-lunes",
+        "Die Abnahme beim Kunden ist am Freitag": "abnahme-beim-kunden-freitag",
+        "Je suis développeuse mobile": "developpeuse-mobile",
+        "Bitte keine Emojis in Commits": "keine-emojis-commits",
+        "I'm a data engineer, new to Rust": "data-engineer-new-rust",
+    }
+    assert {rule: named(rule) for rule in names} == names

@@ -1,18 +1,21 @@
 """Finds relative dates in memories, such as "yesterday", which means a different day a week later.
 
-It supports English, German, Chinese, Japanese and Korean, and computes the date that was meant on the day of writing. Invariants:
-code, quotations, URLs and sentences about recurring events are ignored. A phrase that is already followed by a date is ignored too.
-So are a bare weekday and a bare "in two weeks", which may be recurring or a duration, unless the caller knows that the text is a plan.
-The time is linear in the length of the text. The day of writing is an argument.
+It supports English, German, French, Spanish, Chinese, Japanese and Korean, and computes the date that was meant on the day of writing.
+Invariants: code, quotations, URLs and sentences about recurring events are ignored. So is a phrase that is already
+followed by a date. So are a bare weekday and a bare "in two weeks", which may be recurring or a duration, unless the caller knows that the
+text is a plan. The time is linear in the length of the text. The day of writing is an argument.
 """
 
 from __future__ import annotations
 
 import re
-from calendar import monthrange
 from collections.abc import Sequence
 from datetime import date, timedelta
 from typing import NamedTuple
+
+from .calendar_days import ago, ahead, day_of_week, span, weekday
+from .language import language_of
+from .romance_dates import romance_dates
 
 # A text with more relative dates is a diary, and the first ones are enough to see that.
 MOST_PHRASES = 200
@@ -120,6 +123,7 @@ _PHRASE = re.compile(
 # Words that mark a statement about recurring events.
 _GENERAL = re.compile(
     r"\b(?:every|each|daily|weekly|monthly|always|never|whenever|usually|relative dates?|jede[nmrs]?|immer|täglich|nie)\b"
+    r"|\b(?:chaque|tous les|toutes les|toujours|jamais|cada|tod[oa]s l[oa]s|siempre|nunca)\b"
     r"|每|总是|从不|毎|いつも|매일|매주|항상",
     re.IGNORECASE,
 )
@@ -132,22 +136,22 @@ _DATED = re.compile(r"[\s,，]*(?:[(（][^()（）\n]{0,24})?(?:on |from )?\d{4}
 
 def relative_dates(text: str, written: date, *, plan: bool = False) -> list[Phrase]:
     """Return the relative dates in a text that was written on the given day. In a plan, a bare weekday is the coming one."""
-    if not _may_hold(text):
+    romance = language_of(text) in ("fr", "es")
+    if not romance and not _may_hold(text):
         return []
     masked = _MASKED.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
+    matches = ((match, *_meant(match, written)) for match in _PHRASE.finditer(masked))
     found = list[Phrase]()
     at, line = 0, 1
-    for match in _PHRASE.finditer(masked):
+    for match, says, certain in romance_dates(masked, written) if romance else matches:
         if len(found) == MOST_PHRASES:
             break
         line += masked.count("\n", at, match.start())
         at = match.start()
-        if match["bare"] is not None and not plan:
+        if not says or (match["bare"] is not None and not plan):
             continue
         if not _GENERAL.search(_line_at(masked, match.start())) and not _DATED.match(masked, match.end()):
-            says, certain = _meant(match, written)
-            if says:
-                found.append(Phrase(match.start(), match.end(), line, match[0], says, certain))
+            found.append(Phrase(match.start(), match.end(), line, match[0], says, certain))
     return found
 
 
@@ -180,28 +184,28 @@ def _meant(match: re.Match[str], written: date) -> tuple[str, bool]:
     try:
         if match["day_of"] or match["day_in"]:
             name, which = (match["day_of"] or match["day_in"]).lower(), (match["after"] or match["ahead"]).lower()
-            return _day_of_week(written, _WEEK_STEPS[which], {**_WEEKDAYS, **_GERMAN_WEEKDAYS}[name]), False
+            return day_of_week(written, _WEEK_STEPS[which], {**_WEEKDAYS, **_GERMAN_WEEKDAYS}[name]), False
         if match["from_day"] is not None:
             return _weeks_from(written, _count(match["weeks"]), match["from_day"].lower()), False
         if match["weekday"] is not None:
-            return _weekday(written, " ".join(match["which"].lower().split()), _WEEKDAYS[match["weekday"].lower()]), False
+            return weekday(written, " ".join(match["which"].lower().split()), _WEEKDAYS[match["weekday"].lower()]), False
         if match["week"] is not None:
             steps = _SPANS[" ".join(match["week"].split())][1]
-            return _day_of_week(written, steps, _DAY_SIGNS[match["sign"] or match["kana"] or match["hangul"]]), False
+            return day_of_week(written, steps, _DAY_SIGNS[match["sign"] or match["kana"] or match["hangul"]]), False
         if (german := _german(match, written)) is not None:
             return german
         if match["in_unit"] is not None:
-            return _ahead(written, match["in_count"].lower(), match["in_unit"].lower()), False
+            return ahead(written, _count(match["in_count"]), match["in_unit"].lower()), False
         if match["bare"] is not None:
             return _bare(match, written), False
         if word in _DAYS:
             return (written + timedelta(_DAYS[word])).isoformat(), match["own"] is None and word != "tonight"
         if word in _SPANS:
-            return _span(written, *_SPANS[word]), False
+            return span(written, *_SPANS[word]), False
         if match["german_ago"] is not None:
-            return _ago(written, _count(match["german_count"]), _GERMAN_TIMES[match["german_ago"].lower()])
+            return ago(written, _count(match["german_count"]), _GERMAN_TIMES[match["german_ago"].lower()])
         unit = match["unit"].lower() if match["unit"] else _UNITS[match["han_ago"].rstrip("之以前전 ")]
-        return _ago(written, _count(match["count"] or match["han"]), unit)
+        return ago(written, _count(match["count"] or match["han"]), unit)
     except (ValueError, OverflowError):
         return "", False
 
@@ -211,28 +215,28 @@ def _german(match: re.Match[str], written: date) -> tuple[str, bool] | None:
         word = match["german_day"].lower()
         return (written + timedelta(_GERMAN_DAYS[word])).isoformat(), word != "morgen"
     if match["german_by"] is not None:
-        return _weekday(written, "by", _GERMAN_WEEKDAYS[match["german_by"].lower()]), False
+        return weekday(written, "by", _GERMAN_WEEKDAYS[match["german_by"].lower()]), False
     if match["german_step"] is None:
         return None
     steps = _GERMAN_STEPS[match["german_step"].lower()]
     if match["german_weekday"] is not None:
-        return _day_of_week(written, steps, _GERMAN_WEEKDAYS[match["german_weekday"].lower()]), False
-    return _span(written, _GERMAN_UNITS[match["german_unit"].lower()], steps), False
+        return day_of_week(written, steps, _GERMAN_WEEKDAYS[match["german_weekday"].lower()]), False
+    return span(written, _GERMAN_UNITS[match["german_unit"].lower()], steps), False
 
 
 def _bare(match: re.Match[str], written: date) -> str:
     if match["bare_unit"] is not None:
         unit = match["bare_unit"].lower()
-        return _ahead(written, match["bare_count"].lower(), _GERMAN_TIMES.get(unit, unit))
+        return ahead(written, _count(match["bare_count"]), _GERMAN_TIMES.get(unit, unit))
     if match["bare_han"] is not None:
-        return _ahead(written, match["bare_han"], _UNITS[match["bare_han_unit"]])
+        return ahead(written, _count(match["bare_han"]), _UNITS[match["bare_han_unit"]])
     sign = match["bare_sign"] or match["bare_kana"] or match["bare_hangul"]
     name = (match["bare_day"] or "").lower()
-    return _weekday(written, "coming", _DAY_SIGNS[sign] if sign else {**_WEEKDAYS, **_GERMAN_WEEKDAYS}[name])
+    return weekday(written, "coming", _DAY_SIGNS[sign] if sign else {**_WEEKDAYS, **_GERMAN_WEEKDAYS}[name])
 
 
 def _weeks_from(written: date, weeks: int, day: str) -> str:
-    start = date.fromisoformat(_weekday(written, "coming", _WEEKDAYS[day])) if day in _WEEKDAYS else written
+    start = date.fromisoformat(weekday(written, "coming", _WEEKDAYS[day])) if day in _WEEKDAYS else written
     return (start + timedelta(weeks=weeks, days=day == "tomorrow")).isoformat()
 
 
@@ -243,50 +247,6 @@ def _count(text: str) -> int:
         tens, ones = text.split("十", 1)
         return _HAN.get(tens, 1) * 10 + _HAN.get(ones, 0)
     return _NUMBERS.get(text.lower(), _HAN.get(text, _GERMAN_NUMBERS.get(text.lower(), 0)))
-
-
-def _ago(written: date, count: int, unit: str) -> tuple[str, bool]:
-    match unit:
-        case "day":
-            return (written - timedelta(count)).isoformat(), True
-        case "week":
-            return f"about {(written - timedelta(weeks=count)).isoformat()}", False
-        case _:
-            return _span(written, unit, -count), False
-
-
-def _ahead(written: date, count: str, unit: str) -> str:
-    steps = _count(count)
-    if unit == "day":
-        return (written + timedelta(steps)).isoformat()
-    if unit == "week":
-        return f"about {(written + timedelta(weeks=steps)).isoformat()}"
-    if unit == "year":
-        return _span(written, unit, steps)
-    months = written.year * 12 + written.month - 1 + steps
-    year, month = months // 12, months % 12 + 1
-    return f"about {date(year, month, min(written.day, monthrange(year, month)[1])).isoformat()}"
-
-
-def _weekday(written: date, which: str, day: int) -> str:
-    match which:
-        case "this" | "next" | "last":
-            return _day_of_week(written, {"this": 0, "next": 1, "last": -1}[which], day)
-        case _:
-            return (written + timedelta((day - written.weekday() - 1) % 7 + 1)).isoformat()
-
-
-def _day_of_week(written: date, steps: int, day: int) -> str:
-    return (written + timedelta(days=7 * steps + day - written.weekday())).isoformat()
-
-
-def _span(written: date, unit: str, steps: int) -> str:
-    if unit == "week":
-        return f"the week of {(written + timedelta(days=7 * steps - written.weekday())).isoformat()}"
-    if unit == "year":
-        return f"{date(written.year + steps, 1, 1).year}"
-    months = written.year * 12 + written.month - 1 + steps
-    return f"{date(months // 12, months % 12 + 1, 1):%Y-%m}"
 
 
 def dated(text: str, phrases: Sequence[Phrase]) -> str:

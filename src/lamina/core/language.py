@@ -9,15 +9,33 @@ from __future__ import annotations
 import re
 from typing import Literal, NamedTuple, TypeAlias
 
-Language: TypeAlias = Literal["en", "de", "zh", "ja", "ko"]
+Language: TypeAlias = Literal["en", "de", "fr", "es", "zh", "ja", "ko"]
 
 # The beginning of a message shows its language; the rest may be pasted text.
 _BEGINNING = 500
-# Words that English does not have.
-_GERMAN = re.compile(
-    r"\b(?:ich|wir|ist|sind|nicht|und|bitte|eine?[mnrs]?|schreibe?|erkläre?|hilfe?|merke?|vergiss|benutze|soll|wann|wer|wie|warum|welche[nrs]?|weil|nie|immer|hallo|danke|tschüss|guten|kannst|bist|für)\b",
-    re.IGNORECASE,
-)
+# Common words of each language in Latin script, and the letters that only it has. Languages share words, so the counts decide.
+_COMMON: dict[Language, tuple[str, str]] = {
+    "en": ("the|an|is|are|was|and|or|of|to|we|i|you|it|in|for|with|not?|don['’]t|do|use|my|our|this|that|please|what|how", ""),
+    "de": (
+        "ich|bin|in|ab|du|wir|er|sie|es|der|die|das|de[mnr]|ist|sind|war|wird|werden|hat|nicht|und|oder|bitte|eine?[mnrs]?|keine?[mnrs]?"
+        "|zu[mr]?|von|vom|mit|ohne|auf|im|am|an|bei|bis|für|mir|mich|uns|nur|noch|schon|was|wann|wer|wie|warum|welche[nrs]?|weil|wenn|nie"
+        "|immer|soll|kannst|bist|mach|merke?|vergiss|benutze|schreibe?|erkläre?|hilfe?|hallo|danke|tschüss|guten",
+        "äöüß",
+    ),
+    "fr": (
+        "les?|la|une?|des?|du|et|est|es|sont|dans|sur|pour|pas|ne|nous|je|suis|tu|il|elle|avec|sans|qui|que|ce|cette|aux?|mais|en|par|toujours"
+        "|jamais|plus|parce|bonjour|merci|salut|mon|ma|mes|nos|notre|comment|pourquoi|quand|où|peux|réponds|utilise|écris|explique|hier|[ldjnscmt]['’]",
+        "çœâèêëîïôûù",
+    ),
+    "es": (
+        "el|la|los|las|una?|y|es|son|está|están|en|de|del|al|para|por|no|con|sin|que|se|lo|mi|mis|nuestr[oa]s?|pero|siempre|nunca|porque"
+        "|hola|gracias|cómo|qué|cuándo|dónde|soy|yo|tú|usa|hay|este|esta|más|muy|antes|favor|sobre|como|hoy|ayer|fue|escribe|explica",
+        "ñ¿¡áíóú",
+    ),
+}
+_WORDS = {name: re.compile(rf"\b(?:{words})(?:(?<=['’])|\b)", re.IGNORECASE) for name, (words, _) in _COMMON.items()}
+# A common word with this meaning is never left out.
+_NEGATIVE = re.compile(r"n(?:icht|ie|o|unca)|keine?[mnrs]?|pas|jamais|sans|sin|ohne", re.IGNORECASE)
 _SCRIPTS: tuple[tuple[Language, re.Pattern[str]], ...] = (
     ("ja", re.compile("[\u3040-\u30ff]")),
     ("ko", re.compile("[\uac00-\ud7af]")),
@@ -45,6 +63,8 @@ class Labels(NamedTuple):
 LABELS: dict[Language, Labels] = {
     "en": Labels("**Why:** ", "**How to apply:** ", "Said on {on}.", "Keep doing this, it was approved of: {what}"),
     "de": Labels("**Warum:** ", "**Anwendung:** ", "Gesagt am {on}.", "So weitermachen, es wurde gutgeheißen: {what}"),
+    "fr": Labels("**Pourquoi :** ", "**Application :** ", "Dit le {on}.", "Continuer ainsi, cela a été approuvé : {what}"),
+    "es": Labels("**Por qué:** ", "**Aplicación:** ", "Dicho el {on}.", "Seguir así, fue aprobado: {what}"),
     "zh": Labels("**原因：**", "**如何应用：**", "说于 {on}。", "继续这样做，用户表示认可：{what}"),
     "ja": Labels("**理由：**", "**適用：**", "{on} の発言。", "これを続ける（承認済み）：{what}"),
     "ko": Labels("**이유:** ", "**적용:** ", "{on}에 한 말.", "계속 이렇게 하기(승인됨): {what}"),
@@ -62,12 +82,16 @@ ON = re.compile(rf"^(?:{_any(*(each.on for each in LABELS.values()))})", re.MULT
 
 
 def language_of(text: str) -> Language:
-    """Return the language of a text by its script and, for German, by its words; English if nothing else shows."""
+    """Return the language of a text by its script or its common words; English if nothing else shows."""
     begins = text[:_BEGINNING]
     script = next((name for name, pattern in _SCRIPTS if pattern.search(begins)), None)
     if script is not None and not _is_quoted(begins):
         return script
-    return "de" if _GERMAN.search(begins) else "en"
+    counts = {
+        name: len(_WORDS[name].findall(begins)) + sum(begins.lower().count(letter) for letter in letters)
+        for name, (_, letters) in _COMMON.items()
+    }
+    return max(counts, key=counts.__getitem__)  # English comes first, so it wins a tie
 
 
 def _is_quoted(text: str) -> bool:
@@ -75,6 +99,17 @@ def _is_quoted(text: str) -> bool:
     foreign = sum(len(pattern.findall(text)) for _, pattern in _SCRIPTS)
     words = _LATIN_WORD.findall(text)
     return len(words) > foreign and _LATIN_WORD.match(text.lstrip()) is not None and _ENGLISH.search(text) is not None
+
+
+def without_common_words(text: str) -> str:
+    """Return a German, French or Spanish text without its common words, except for negative ones; other texts as they are.
+
+    `terms` knows only the stop words of English.
+    """
+    if (language := language_of(text)) not in ("de", "fr", "es"):
+        return text
+    rest = _WORDS[language].sub(lambda found: found[0] if _NEGATIVE.fullmatch(found[0]) else " ", text)
+    return rest if re.search(r"\w", rest) else text
 
 
 def labels_for(text: str) -> Labels:

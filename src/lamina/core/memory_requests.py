@@ -1,6 +1,7 @@
 """Recognizes requests to remember or forget something in a user's message, and extracts their subject.
 
-Supports English, German, Chinese, Japanese and Korean. The request is at the start of a message, or at its end in some languages.
+Supports English, German, French, Spanish, Chinese, Japanese and Korean. The request is at the start of a message, or at its end in some
+languages.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ REMEMBER = re.compile(
     # "save" and "note" also refer to files and notes, so they require a certain word or a colon after them.
     r"|(?:note|save)(?:\s+(?:this|that|(?:in|to) memory)\b|(?=\s*[:：]))"
     r"|(?:merke?\s+(?:dir|euch)|merken\s+sie\s+sich|denke?\s+dar?an|vergiss\s+nicht)\b(?:\s+bitte\b)?(?:\s*,\s*dass\b|\s+folgendes\b)?"
+    r"|(?:retiens|retenez|souviens-toi|souvenez-vous|n['’]oublie pas)\b(?:\s+bien\b)?(?:\s+(?:que?\b|ceci\b)|\s+(?=qu['’]))?"
+    r"|(?:recuerda|recuerde|acuérdate|no olvides|ten en cuenta)\b(?:\s+(?:de\s+)?(?:que|esto)\b)?"
     r"|记住|記住|记得|記得|记下|記下|(?:别|不要|勿)忘(?:记|記|了)|覚えて(?:おいて)?(?:ください|下さい|ね)?"
     r"|기억해\s?줘|기억해)\s*[:：,，、。]?\s*",
     re.IGNORECASE,
@@ -33,6 +36,7 @@ _REMEMBER_LAST = re.compile(
 FORGET = re.compile(
     rf"^\s*{_POLITE}(?:forget\b(?!\s+it\b)|vergiss\b(?!\s+(?:nicht|es)\b)(?:\s+bitte\b)?"
     r"(?:\s+alles\b(?=\s+über)|\s*,?\s*was\s+du\b)?(?:\s*,?\s*dass\b|\s+über\b)?"
+    r"|(?:oublie|olvida)\b(?!\s+(?:pas|ça)\b)(?:\s+(?:que)\b)?"
     r"|忘记|忘記|忘掉|忘了|忘れて(?:ください|下さい)?|잊어\s?줘|잊어)\s*[:：,，、]?\s*",
     re.IGNORECASE,
 )

@@ -15,10 +15,10 @@ from typing import Literal, NamedTuple, TypeAlias
 from ...core.connectives import Reason, marked_reason, without_so
 from ...core.memory_requests import asks_for_memory
 from ...memory.guard.support import flips
+from ...providers.offline.excluded_kinds import no_memory
 from ...providers.offline.judge.cues import ASKED, CUES, NOT_MEANT
 from ...providers.offline.judge.keep import Kind, Worth, worth
 from ...providers.offline.reasons import reason_beside, unmarked_reason
-from ...providers.offline.sentence_rules import no_memory
 from .phrases import CONFIRMATION
 
 Signal: TypeAlias = Kind | Literal["confirmation"]

@@ -29,7 +29,8 @@ from ...core.blocks import Wire
 from ...core.memory_requests import REMEMBER, asks_to_forget, asks_to_remember
 from ...core.terms import terms
 from . import memory_answers
-from .replies import ENGLISH, Replies, asks_for_a_model, replies_to
+from .replies import ENGLISH, asks_for_a_model, replies_to
+from .reply_texts import Replies
 from .small_talk import small_talk
 from .turn_context import TurnContext, read_turn, result_text, say, share, texts
 

@@ -15,12 +15,12 @@ from typing import NamedTuple
 
 from ...core.connectives import Reason
 from ...core.dates import dated, relative_dates
-from ...core.language import HOW, labels_for
+from ...core.language import HOW, labels_for, without_common_words
 from ...core.memory_requests import to_remember
 from ...core.terms import normal, terms
+from .excluded_kinds import no_memory as no_memory  # re-exported for the modules that save notes
 from .reasons import reason
 from .sentence_rules import kind_of
-from .sentence_rules import no_memory as no_memory  # re-exported for the modules that save notes
 
 # Number of words in a name: enough to distinguish it from others, and few enough for a line of the index.
 NAME_WORDS = 6
@@ -150,7 +150,9 @@ def named(rule: str) -> str:
     Possible keys and passwords are left out, because names are shown everywhere.
     """
     kept: list[str] = []
-    for run in _RUN.findall(_CONTRACTED.sub("", _NOT.sub(" not", normal(_LIKE_A_KEY.sub(" ", _URL.sub(" ", rule)))))):
+    for run in _RUN.findall(
+        _CONTRACTED.sub("", _NOT.sub(" not", normal(_LIKE_A_KEY.sub(" ", _URL.sub(" ", without_common_words(rule))))))
+    ):
         if not run.isascii() or run in ("not", "no") or terms(run):
             kept.append(run)
     name = "-".join(kept[:NAME_WORDS])

@@ -14,10 +14,12 @@ from ...core.memory_requests import to_remember
 from ...core.reach import MEMORY_SAVE
 from ...core.terms import normal, terms
 from ...core.wording import plural
+from .excluded_kinds import JUDGEMENT, KINDS
 from .memory_answers import cannot_change
 from .memory_note import MOST_NOTES, Note, items, named, no_memory, notes, with_dates
-from .replies import ENGLISH, Replies, replies_to
-from .sentence_rules import JUDGEMENT, KINDS, says_instead
+from .replies import ENGLISH, replies_to
+from .reply_texts import Replies
+from .sentence_rules import says_instead
 from .turn_context import FRONT, Done, KnownMemory, TurnContext, body, call, content, field, say, title
 
 # Two sentences that share this part of their words have the same meaning.

@@ -1,69 +1,23 @@
-"""The fixed replies of the offline chat, in the language it was spoken to: English, German, Chinese, Japanese or Korean.
+"""The fixed replies of the offline chat, in the language it was spoken to: English, German, French, Spanish, Chinese, Japanese or
+Korean.
 
-Owns the one table of these texts. A reply from a tool is shown as it is.
+A reply from a tool is shown as it is.
 """
 
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from ...core.language import Language, language_of
-
-
-class Replies(NamedTuple):
-    noted: str
-    not_found: str
-    cannot: str
-    told: str  # begins an answer from the user's own words
-    help: str
-    instructions: str  # begins an answer from an instruction file
-    context: str  # begins an answer from the context of the session
-    unsure: str
-    source: str  # names the memory that an answer comes from
-    remembered: str
-    nothing: str
-    saved: str
-    instead: str
-    logged: str
-    remember_what: str
-    ask_back: str
-    judgement: str
-    forget_what: str
-    forget_none: str
-    forget_partly: str
-    forget_which: str
-    forget_all: str
-    too_long: str
-    not_saved: str
-    no_memory: str
-    no_tool: str
-    hello: str
-    thanks: str
-    bye: str
-    key: str
-    cost: str
-    today: str
-    weekdays: str
-    failed: str
-    denied: str
-    no_output: str
-    no_matches: str
-    missing: str
-    forbidden: str
-    written: str
-    removed: str
-    taken: str
-    without_secret: str
-    only_secret: str
-    kinds: tuple[str, ...] = ()  # names of `sentence_rules.KINDS`; English has them there
-
+from .reply_texts import FRENCH, SPANISH, Replies
 
 # A request that needs a model. Statements and questions are answered in other ways.
 _REQUEST = re.compile(
     r"^\s*(?:(?:please|now|then|ok(?:ay)?)[, ]+)*(?:help|write|explain|translate|summari[sz]e|draft|refactor|fix|implement|create|generate"
     r"|review|compare|design|debug|rename|improve|run|find|show)\b"
     r"|^\s*(?:bitte )?(?:schreibe?|hilf|erkläre?|übersetze?|fasse?|erstelle?|behebe?|vergleiche?|verbessere?)\b"
+    r"|^\s*(?:(?:s'il te plaît|merci de)[, ]+)?(?:écris|explique|traduis|résume|corrige|compare|améliore|aide)(?:-moi)?\b"
+    r"|^\s*(?:por favor,? )?(?:escribe|explica|tradu[cz]e|resume|corrige|arregla|compara|mejora|ayúda)(?:me)?(?:lo)?\b|^\s*explícame"
     r"|^\s*(?:请|帮我|请帮我|给我)?(?:写|翻译|解释|总结|修复|改进|生成|创建|画|比较|重构|运行|跑|查找)(?!的|了|得)|^\s*(?:请)?帮我"
     r"|(?:書いて|翻訳して|説明して|要約して|直して|作って|教えて)(?:ください|下さい|くれ)?[。.！!]*\s*$"
     r"|(?:써|번역해|설명해|요약해|고쳐|만들어|알려) ?(?:줘|주세요)[.!]*\s*$",
@@ -71,6 +25,8 @@ _REQUEST = re.compile(
 )
 
 _REPLIES: dict[Language, Replies] = {
+    "fr": FRENCH,
+    "es": SPANISH,
     "en": Replies(
         "Noted in this conversation.",
         "I found nothing about that in this conversation, your instructions or memory. "

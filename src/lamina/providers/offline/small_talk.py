@@ -1,7 +1,6 @@
 """Short messages that are neither statements nor questions about a subject: greetings, thanks, questions about the chat itself.
 
-Owns their patterns in English, German, Chinese, Japanese and Korean. A message counts only as a whole: "hi" is a greeting, "hi, the tests
-are slow" is a statement. Pure.
+Owns their patterns in seven languages. A message counts only as a whole: "hi" is a greeting, "hi, the tests are slow" is a statement. Pure.
 """
 
 from __future__ import annotations
@@ -17,23 +16,27 @@ MOST_CHARS = 80
 
 _GREETING = (
     "hi|hello|hey|good (?:morning|afternoon|evening)|hallo|guten (?:morgen|tag|abend)"
+    "|bonjour|bonsoir|salut|hola|buen(?:os|as) (?:días|tardes|noches)"
     "|你好|您好|早上好|嗨|こんにちは|おはよう(?:ございます)?|안녕(?:하세요)?"
 )
 _HELLO = re.compile(rf"(?:{_GREETING})(?: (?:there|lamina|all|everyone))?", re.IGNORECASE)
 _BEFORE = re.compile(rf"^(?:{_GREETING})[\s,，!！.。]+", re.IGNORECASE)
 _THANKS = re.compile(
-    r"(?:ok(?:ay)?,? )?(?:many )?(?:thanks?|thank you|thx|danke(?:schön)?|谢谢|多谢|ありがとう(?:ございます)?|고마워요?|감사합니다)"
+    r"(?:ok(?:ay)?,? )?(?:many )?(?:thanks?|thank you|thx|danke(?:schön)?|merci(?: beaucoup)?"
+    r"|(?:muchas )?gracias|谢谢|多谢|ありがとう(?:ございます)?|고마워요?|감사합니다)"
     r"(?: (?:a lot|so much|very much|you|lamina)|你|啦|了)?",
     re.IGNORECASE,
 )
 _BYE = re.compile(
-    r"(?:good)?bye|see you(?: later)?|quit|exit|:q|tschüss|再见|拜拜|退出|さようなら|안녕히 (?:가|계)세요|종료", re.IGNORECASE
+    r"(?:good)?bye|see you(?: later)?|quit|exit|:q|tschüss|au revoir|adiós|hasta luego|再见|拜拜|退出|さようなら|안녕히 (?:가|계)세요|종료",
+    re.IGNORECASE,
 )
 _ABOUT = re.compile(
     r"(?:who|what) are you|are you (?:a |an |really )*(?:chatgpt|gpt\S*|claude|gemini|llama|ai|bot|robot|human|person|(?:language )?model)"
     r"|(?:which|what) model (?:are you|is this|do you use|is running)|what can (?:you|i) (?:do|say|ask|type)(?: here)?"
     r"|how do(?:es)? (?:you|this|it|lamina) work|what (?:is|does) (?:this|lamina)(?: do)?|what now"
     r"|wer bist du|was (?:bist|kannst) du|was kann ich (?:hier )?(?:tun|machen)|wie funktioniert (?:das|lamina)"
+    r"|qui es-tu|que sais-tu faire|quién eres|qué (?:sabes|puedes) hacer"
     r"|你是(?:谁|什么|机器人吗|\S{0,8}模型吗?|chatgpt吗?)|你(?:能|会|可以)(?:做|干)?(?:些)?什么|(?:怎么|如何)(?:使用|用)(?:你|lamina)?"
     r"|あなたは(?:誰|何)(?:ですか)?|何が(?:でき|出来)(?:ますか|る)?"
     r"|(?:넌|너는|당신은) 누구(?:세요|입니까|야)?|(?:뭘|무엇을) 할 수 있(?:어요?|습니까|나요)",

@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ...core.language import without_common_words
 from ...core.terms import normal, terms
 
 # Each kind: the names of the kind in the languages of the chat, and the tools.
@@ -118,7 +119,7 @@ def named_kinds(question: str) -> list[ToolKind]:
 
 def question_terms(question: str, kinds: Sequence[ToolKind]) -> set[str]:
     """Return the terms to look for. A question for a kind of tool needs none of its other usual words."""
-    return set(terms(question)) - (_FILLING if kinds else frozenset())
+    return set(terms(without_common_words(question))) - (_FILLING if kinds else frozenset())
 
 
 def terms_of_tools(text: str, kinds: Sequence[ToolKind]) -> frozenset[str]:

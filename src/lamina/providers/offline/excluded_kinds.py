@@ -1,0 +1,137 @@
+"""Recognizes what memory excludes, even when asked: code, file locations, task state, history, fixes, and judgements of people.
+
+The patterns only look at words, in English, German, French, Spanish, Chinese, Japanese and Korean.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ...core.connectives import marked_reason
+
+_URL = re.compile(r"https?://\S+", re.IGNORECASE)
+_CODE = re.compile(
+    r"```|\b(?:def|function|fn|func) \w+\s*\(|\b(?:const|let|var) \w+ =|^[ \t]*+(?:class|import|from \w+ import)\b.*[(){};=]|=>\s*[{(]"
+    r"|\b(?i:select)\b.{1,80}\b(?i:from) \w+.*(?:[;=*]|\b(?i:where)\b)|`[^`\n]*(?:[=;{}]|\(\))[^`\n]*`"
+    r"|^[ \t]*+(?:th(?:is|e following)\s+)?(?:code|snippet|function|class|regex)\s*[:：]|^[ \t]*+(?:这段|以下)?代码\s*[:：]"
+    r"|^[ \t]*+(?:(?i:dieser|folgender) )?(?i:code)\s*[:：]|^[ \t]*+(?:この|次の)?コード\s*[:：]",
+    re.MULTILINE,
+)
+_PATH = re.compile(r"(?<![\w:/.])(?:\.{0,2}/)?(?:[\w.-]+/)+[\w-]+\.[A-Za-z]\w{0,4}\b")
+_MOMENT = re.compile(
+    r"^\s*(?:(?:i am|i'm|we are|we're) (?:now |currently |just )?(?:working on|fixing|debugging|editing|halfway|(?:on|at) step \d)"
+    r"|(?:i|we) still (?:have|need) to"
+    r"|(?:(?:the|our|my|your) )?(?:current|present) (?:task|job|step)|(?:the|our|my|your) (?:next step|task (?:now|is)))\b"
+    r"|^\s*(?:(?:die|unsere|meine) (?:aktuelle|jetzige|momentane) aufgabe|der (?:nächste|aktuelle) schritt"
+    r"|(?:ich|wir) (?:bin|sind|arbeite|arbeiten|repariere|reparieren|behebe|beheben) (?:gerade|jetzt|im moment|momentan))\b"
+    r"|^\s*(?:je suis|on est|nous sommes) en train de |^\s*(?:il me reste|me queda|me faltan?)\b"
+    r"|^\s*(?:ahora )?est(?:oy|amos) (?:ahora )?(?:arregl|corrig|depur|edit|cambi|termin|refactoriz)\w*(?:ando|iendo)\b"
+    r"|^\s*(?:(?:我们?的?)?当前(?:的)?任务|今のタスク|現在の(?:タスク|作業)|현재 작업)"
+    r"|^\s*(?:我们?)?(?:现在|目前)?(?:我们?)?(?:正在|还在)(?:改|修|调试?|写|做|看|编辑|处理|重构)|^\s*(?:我们?)?还[剩差]"
+    r"|^\s*지금 .{1,30} 중(?:이야|이에요|입니다)"
+    r"|^\s*今(?:は)?.{1,30}(?:しています|している|してる)",
+    re.IGNORECASE,
+)
+_PROGRESS = re.compile(
+    r"\b(?:done|finished|completed|ported|migrated|fixed) \d+ (?:of|out of) \d+\b"
+    r"|\b\d+ of \d+ \w+ (?:are|is) (?:done|left|finished|ported)\b"
+    r"|\b(?:is|are) (?:done|finished),? (?:and )?(?:next|now) (?:is|are|up|comes)\b"
+    r"|^\s*(?:(?:next steps?|progress|status)\s*[:：]|to-?dos?\b)"
+    r"|^\s*(?:the|our|my) current branch is\b|^\s*(?:当前|目前)?(?:的)?进度|^\s*(?:下一步|待办)|^\s*(?:進捗|次の作業)",
+    re.IGNORECASE,
+)
+# Two or more numbers: "PRs #12 and #14". The tracker has the current list.
+_REQUESTS = re.compile(
+    r"\b(?:PRs?|MRs?|(?:pull|merge) requests?|issues|tickets)(?:\s+(?:are|sind|include))?\s*[:：有は]?\s*#?\d+"
+    r"(?:\s*(?:,|、|，|and|und|et|y|&|和|と|,\s*and)\s*#?\d+)+"
+    r"|#\d+(?:\s*(?:,|、|，|and|und|et|y|&|和|と|,\s*and)\s*#\d+)+",
+    re.IGNORECASE,
+)
+_FILE = re.compile(
+    r"\b(?:is|are|lives?|lies|defined|located|implemented|liegt|steht|est|sont|está|están)\s+(?:in|at|under|dans|en)\s+(?:the\s+|der\s+)?`?"
+    r"(?:[\w-]+\.(?:py|js|ts|tsx|jsx|go|rs|java|rb|c|h|cpp|kt|swift|php|cs|sh|sql)\b|(?:src|lib|app|pkg|tests?)/\w)",
+    re.IGNORECASE,
+)
+_GIT = re.compile(
+    r"\bcommit [0-9a-f]{7,40}\b|\bgit (?:log|blame|history)\b|\b(?:the )?last (?:\w+ )?commits? (?:was|were|is|are)\b"
+    r"|\bder letzte commit\b|(?:提交|コミット) ?[0-9a-f]{7,40}|(?:最近|上)(?:一|几)次提交(?:是|由)|(?:最後|直近)のコミットは",
+    re.IGNORECASE,
+)
+_FIX = re.compile(
+    r"\b(?:bug|error|crash|issue|problem|failure) (?:was|is|got|has been) (?:fixed|solved|resolved) (?:by|with|in)\b"
+    r"|\bthe (?:fix|workaround) (?:for|is|was)\b|\b(?:we|i) (?:fixed|solved|resolved) .{1,80}\bby\b"
+    r"|\b(?:fehler|bug|problem|absturz)\b.{0,60}\b(?:wurde|ist|haben wir|habe ich)\b.{1,60}\b(?:behoben|gelöst|repariert)\b"
+    r"|\b(?:bug|erreur|problème|panne|fallo|error|problema)\b.{0,40}\b(?:corrigée?|résolue?|réglée?|(?:arregl|corrig|solucion|resolv)\w+)\b"
+    r"|(?:버그|오류|문제|에러).{1,40}(?:고쳤|해결했|수정했)"
+    r"|(?:错误|问题|缺陷|故障|bug)\s*(?:是)?(?:通过|用).{1,30}(?:修复|修好|解决)|(?:バグ|エラー|問題|不具合)は.{1,40}(?:で|により|によって)(?:修正|解決|直)",
+    re.IGNORECASE,
+)
+_SHAPE = re.compile(
+    r"^\s*(?:the|our) (?:architecture|directory structure|folder structure|file layout|code ?base) (?:has|is|consists|uses|contains)\b"
+    r"|^\s*(?:the|our) (?:code|repo(?:sitory)?|project) (?:is (?:split|divided|structured|organi[sz]ed)"
+    r"|has \S+ (?:packages|modules|layers))\b"
+    r"|^\s*(?:die|unsere) (?:architektur|verzeichnisstruktur|ordnerstruktur|codebasis) (?:hat|ist|besteht|nutzt|enthält)\b"
+    r"|^\s*(?:我们的)?(?:架构|目录结构|代码(?:结构)?)(?:是|有|分为|分成|包括)|^\s*(?:アーキテクチャ|ディレクトリ構成|フォルダ構成|コードの構成)は",
+    re.IGNORECASE,
+)
+_INSTRUCTIONS = re.compile(
+    r"\b(?:CLAUDE|AGENTS)(?:\.local)?\.md (?:says?|said|states?|sagt)|(?:CLAUDE|AGENTS)\.md(?:里|中|に)?(?:写|说|書)"
+)
+
+
+# A negative judgement of a person, mostly the user: no memory, even when asked. The first words are said of things as well.
+_POOR = "terrible|lousy|awful|horrible|useless|hopeless|worthless|bad|no good|the worst|failure"
+_INSULT = "stupid|incompetent|lazy|dumb|clueless|idiot|moron|fool"
+_BEFORE = "(?:(?:such|just|really|so|very|an?|quite|always|too) )*"
+_BELEIDIGT = "(?:dumm|faul|unfähig|blöd|doof|idiot|versager)"
+_INSULTE = "(?:null?es?|nul|bêtes?|stupides?|incompétente?s?|idiote?s?|paresseu(?:x|ses?)|fainéante?s?|imbéciles?)"
+_INSULTO = "(?:tont[oa]s?|idiotas?|inútil(?:es)?|incompetentes?|vag[oa]s?|perezos[oa]s?|torpes?|malísim[oa]s?|estúpid[oa]s?)"
+# A name is a word with a capital.
+_NAME = r"(?-i:[A-ZÀ-Þ][a-zà-ÿ]+)"
+_JUDGES = re.compile(
+    rf"\b(?:i am|i['’]m|the user is|s?he is|s?he['’]s|my (?:boss|colleague|manager|code|work) is) {_BEFORE}(?:{_POOR}|{_INSULT})\b"
+    rf"|(?:^|[,;:] |\bthat ){_NAME} is {_BEFORE}(?:{_INSULT})\b|\bmy \w+ {_NAME} is {_BEFORE}(?:{_INSULT})\b"
+    r"|\bi suck\b|\bi can['’]?t (?:code|program)\b"
+    rf"|\b(?:ich bin|{_NAME} ist) (?:(?:so|eine?|zu|echt|einfach|sehr) )*(?:{_BELEIDIGT}|schlecht|mies)\w*\b"
+    rf"|\b(?:je suis|(?:il|elle|{_NAME}) est) (?:(?:trop|très|une?|vraiment|si) )*{_INSULTE}\b"
+    rf"|\b(?:soy|(?:él|ella|{_NAME}) es) (?:(?:muy|una?|tan|demasiado) )*{_INSULTO}\b"
+    r"|(?:我|他|她|用户)(?:真|太|很|是个?|就是个?|这个人)*(?:笨|蠢|傻|差劲|没用|懒|白痴|废物|糟糕|无能)"
+    r"|^[^\s，。的]{2,3}(?:真|太|很|是个|就是个)(?:笨|蠢|傻|懒|白痴|废物|无能)"
+    r"|(?:私|僕|俺|彼|彼女|ユーザー|さん|くん)は.{0,6}(?:バカ|馬鹿|無能|ダメ|駄目|役立たず|怠け)"
+    r"|(?:저는|나는|전|그는|사용자는|씨는|님은) .{0,6}(?:멍청|바보|무능|게으)",
+    re.IGNORECASE,
+)
+JUDGEMENT = "a judgement of a person"
+# Kinds of text that are not worth remembering, in the order of the translations in `replies`.
+KINDS = (
+    "code",
+    "the current task",
+    "the location of a file",
+    "a list of pull requests or tickets",
+    "the history of the code",
+    "how something was fixed",
+    "the structure of the code",
+    "the content of instruction files",
+)
+
+
+def no_memory(text: str) -> str | None:
+    """Return the kind of a text that is not worth remembering; None if it may be."""
+    if _JUDGES.search(text):
+        return JUDGEMENT
+    if _CODE.search(text):
+        return "code"
+    if _MOMENT.search(text) or _PROGRESS.search(text):
+        return "the current task"
+    if marked_reason(text) is not None:
+        return None
+    if _PATH.search(bare := _URL.sub(" ", text)) or _FILE.search(bare):
+        return "the location of a file"
+    kinds = (
+        (_REQUESTS, "a list of pull requests or tickets"),
+        (_GIT, "the history of the code"),
+        (_FIX, "how something was fixed"),
+        (_SHAPE, "the structure of the code"),
+        (_INSTRUCTIONS, "the content of instruction files"),
+    )
+    return next((what for pattern, what in kinds if pattern.search(text)), None)
