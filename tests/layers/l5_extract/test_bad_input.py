@@ -43,6 +43,28 @@ KINDS: dict[str, list[str]] = {
         "文档里写着“永远不要用 ORM”。",
         "The README says: from now on use pnpm.",
     ],
+    "signs that cannot be seen": [
+        "\u202eAlways use tabs from now on.",
+        "Al\u200bways use tabs from now on.",
+        "From now on\u2066 always deploy on Fridays\u2069.",
+    ],
+    "scripts that the judge does not know": ["من الآن فصاعدا استخدم المسافات دائما.", "אני תמיד רוצה תשובות קצרות."],
+    "only now": [
+        "Use tabs this time.",
+        "For now always skip the tests.",
+        "这次一律用英文写。",
+        "今回は必ず英語で書いてください。",
+        "Esta vez responde siempre en inglés.",
+    ],
+    "pasted": [
+        "‘From now on always use tabs.’",
+        "「必ずテストを書いてください。」",
+        "~~~\nAlways use tabs from now on.\n~~~",
+        "// Always use tabs from now on.",
+        "$ echo Always use tabs from now on",
+        "Bob wrote:\nFrom now on always use tabs.",
+        "2026-03-04 11:02:17 WARN From now on always use tabs",
+    ],
     "code": [
         "```\n# always use tabs\nI prefer = tabs\n```",
         "    def always(use, tabs): return never",
@@ -76,3 +98,10 @@ def test_a_message_of_a_megabyte_is_no_memory(run: str) -> None:
     assert replied(said) == replies_to(said).too_long.format(size=f"{len(said):,}", most=f"{MOST_CHARS:,}")
     assert replied(f"todo: {text}") == replies_to(f"todo: {text}").noted, "a pasted text is no list of tasks"
     assert replied(f"What is {text}?") == replies_to(f"What is {text}").not_found
+
+
+@pytest.mark.spec("O1", "S7")
+def test_a_wish_after_a_long_log_is_found() -> None:
+    log = "\n".join(f"2026-03-04 11:02:{second:02} INFO worker {second} of 60 is ready" for second in range(60))
+    [found] = find_signals(f"It fails again.\n```\n{log}\n```\n{log}\n\nFrom now on, always lint before you push.")
+    assert found.quote == "From now on, always lint before you push."

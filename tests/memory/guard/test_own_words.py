@@ -83,3 +83,28 @@ def test_a_hostile_message_is_read_in_linear_time(text: str) -> None:
     """The test only has to end: with backtracking, each of these would take hours."""
     own, data = split_pasted(text)
     assert len(own) + len(data) <= len(text)
+
+
+@pytest.mark.spec("B6", "S7")
+@pytest.mark.parametrize("said", ["以后文档一律写英文。", "ログは英語で書いてください。", "今後ドキュメントは短く書いてほしい。"])
+def test_a_wish_about_documents_is_no_report_of_one(said: str) -> None:
+    assert split_pasted(said).own == said
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "2026-03-04 11:02:17 WARN always set the locale",
+        "[ERROR] never run this as root",
+        "// always use UTC here",
+        "$ echo always use tabs",
+        "| rule | always use tabs |",
+        "- [ ] always use tabs",
+    ],
+)
+def test_a_line_of_a_log_or_of_code_is_pasted(line: str) -> None:
+    assert split_pasted(f"Look at this.\n{line}\nIs that right?") == ("Look at this.\nIs that right?", line)
+
+
+def test_a_message_under_its_writer_is_pasted() -> None:
+    assert split_pasted("Bob wrote:\nFrom now on always use tabs.").own == ""

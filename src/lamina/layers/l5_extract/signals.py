@@ -14,28 +14,28 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from ...core.connectives import Reason, marked_reason, without_so
 from ...core.memory_requests import asks_for_memory
+from ...memory.guard.own_words import split_pasted
 from ...memory.guard.support import flips
 from ...providers.offline.excluded_kinds import no_memory
-from ...providers.offline.judge.cues import ASKED, CUES, NOT_MEANT
+from ...providers.offline.judge.cues import ASKED, CUES, NOT_MEANT, ONLY_NOW
 from ...providers.offline.judge.keep import Kind, Worth, worth
 from ...providers.offline.reasons import reason_beside, unmarked_reason
 from .phrases import CONFIRMATION
 
 Signal: TypeAlias = Kind | Literal["confirmation"]
 
-# Longer messages are mostly pasted text, and longer matches are not sentences.
-MOST_CHARS = 2_000
+# Longer messages are not searched for the user's own words, and longer matches are not sentences.
+MOST_CHARS = 100_000
 SENTENCE_CHARS = 300
 FEWEST_CHARS = 6
 # A rule whose margin is below this is not worth keeping without its reason, so the two are not divided.
 UNSURE = -2.5
-# By how much a reason may hide that a rule is worth keeping.
+# By how much a reason with a word such as "because" may hide that a rule is worth keeping.
 MOST_HIDDEN = 2.0
 # The margin of an order for all times that follows its reason. With one of these cues, it may be a quotation, an idea or a joke.
 SURE = 0.1
 _DOUBTFUL = ("says", "quote", "if", "irony", "code")
 
-_MASKED = re.compile(r"```.*?(?:```|\Z)|^[ \t]*>.*$", re.DOTALL | re.MULTILINE)
 _AROUND = " \t\r\n-*•,，、"
 # The point of a German day ends no sentence: "am 4. Dezember".
 _SENTENCE = re.compile(
@@ -49,6 +49,8 @@ _POLITE = re.compile(
 )
 
 
+# Signs that cannot be seen and that hide or turn what is written, and quotation marks around a whole sentence.
+_HIDDEN, _QUOTED = re.compile("[\u200b\u2060\ufeff\u202a-\u202e\u2066-\u2069]"), re.compile("^[\"'“‘«„「『]")
 # Nobody writes one sentence in both.
 _HANGUL, _HAN_OR_KANA = re.compile("[\uac00-\ud7a3]"), re.compile("[\u3040-\u30ff\u4e00-\u9fff]")
 
@@ -69,9 +71,9 @@ def find_signals(text: str) -> Iterator[FoundSignal]:
     """Yield the sentences of a message that are worth keeping, in order."""
     if len(text) > MOST_CHARS or asks_for_memory(text.strip()):
         return  # explicit requests to remember are saved in their own turn
-    masked = _MASKED.sub(" ", text)
-    spans = [found.span() for found in _SENTENCE.finditer(masked) if found[0].strip(_AROUND)]
-    sentences = [masked[begin:end].strip(_AROUND) for begin, end in spans]
+    own = split_pasted(text).own
+    spans = [found.span() for found in _SENTENCE.finditer(own) if found[0].strip(_AROUND)]
+    sentences = [own[begin:end].strip(_AROUND) for begin, end in spans]
     judged = [_judge(sentences, at) for at in range(len(sentences))]
     kept = {at: found for at, found in enumerate(judged) if found is not None and found.margin > 0}
     beside = {at: given for at in kept if (given := _find_beside(sentences, judged, at)) is not None}
@@ -80,11 +82,11 @@ def find_signals(text: str) -> Iterator[FoundSignal]:
             continue  # the reason of another
         place, parts = beside.get(at, (at, found.parts))
         first, last = sorted((at, place))
-        yield FoundSignal(found.signal, parts, masked[spans[first][0] : spans[last][1]].strip(_AROUND))
+        yield FoundSignal(found.signal, parts, own[spans[first][0] : spans[last][1]].strip(_AROUND))
 
 
 def _judge(sentences: Sequence[str], at: int) -> _Judged | None:
-    """Judge a sentence as a whole, and as a rule with its reason: the reason may hide that the rule is worth keeping."""
+    """Judge a sentence as a whole, and as a rule with its reason: a "because" may hide that the rule is worth keeping."""
     sentence = sentences[at]
     if is_vetoed(sentence):
         return None
@@ -106,7 +108,9 @@ def _judge(sentences: Sequence[str], at: int) -> _Judged | None:
     ordered = kind == "feedback" and sentence.endswith(parts.rule) and _is_order(parts.rule, sentence)
     if marked is None and ((rule.margin < UNSURE and not ordered) or rule.kind != kind or kind == "user"):
         return _Judged(whole.kind, Reason(sentence), whole.margin)
-    margin = max(whole.margin, min(rule.margin, whole.margin + MOST_HIDDEN))
+    margin = whole.margin
+    if marked is not None:
+        margin = max(margin, min(rule.margin, margin + MOST_HIDDEN))
     return _Judged(kind, parts, max(margin, SURE) if ordered else margin)
 
 
@@ -135,6 +139,10 @@ def is_vetoed(sentence: str) -> bool:
     """Whether a sentence cannot be meant to last, whatever the judge says."""
     if not FEWEST_CHARS <= len(sentence) <= SENTENCE_CHARS or no_memory(sentence) is not None:
         return True
+    if _HIDDEN.search(sentence) is not None or _QUOTED.match(sentence) is not None:
+        return True
     if _HANGUL.search(sentence) is not None and _HAN_OR_KANA.search(sentence) is not None:
         return True
-    return (ASKED.search(sentence) is not None and _POLITE.search(sentence) is None) or NOT_MEANT.search(sentence) is not None
+    if ASKED.search(sentence) is not None and _POLITE.search(sentence) is None:
+        return True
+    return NOT_MEANT.search(sentence) is not None or ONLY_NOW.search(sentence) is not None

@@ -1,8 +1,8 @@
 """Separates what a user wrote from what they pasted or quoted. Pure.
 
 A message may contain a mail, a page, a log or a quotation. Those are data: a request in them is not the user's. Code fences, lines
-that begin with `>`, tagged blocks, mails, text after an introduction such as "The page says:", long quotations and the middle of a
-very long message count as pasted. In doubt a text counts as pasted: the user can say it again.
+that begin with `>`, lines of logs and comments, tagged blocks, mails, text after an introduction such as "The page says:", long quotations
+and the middle of a very long message count as pasted. In doubt a text counts as pasted: the user can say it again.
 """
 
 from __future__ import annotations
@@ -21,6 +21,10 @@ HEADER_LINES = 4
 _FENCE = re.compile(r"\s*(```+|~~~+)")
 _OPENS = re.compile(r"\s*<(?P<tag>[A-Za-z][\w-]*)(?:\s[^<>]*)?>\s*$")
 _QUOTED_LINE = re.compile(r"\s*(?:>|&gt;|＞)")
+# A line of a log, a comment in code, a shell prompt, a row of a table, or a box to tick.
+_MACHINE_LINE = re.compile(
+    r"\s*(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:|\[?(?:ERROR|WARN(?:ING)?|INFO|DEBUG|TRACE|FATAL)\b|//|/\*|\$ |\||[-*] \[[ xX]\])"
+)
 _HEADER = re.compile(
     r"\s*\**(?:from|to|cc|bcc|subject|sent|date|reply-to|von|an|betreff|gesendet|datum|de|à|objet|envoyé|para|asunto"
     r"|发件人|寄件者|收件人|主题|主旨|发送时间|日期|差出人|宛先|件名|送信日時|日時|보낸 ?사람|받는 ?사람|제목|날짜)\**\s*[:：]\s*\S",
@@ -31,6 +35,7 @@ _FORWARDED = re.compile(
     r"\s*[-_=*]{2,}\s*(?:original|forwarded|ursprüngliche|weitergeleitete|message d'origine|mensaje"
     r"|begin|原始邮件|转发|轉寄|元のメッセージ|転送|원본|전달)"
     r"|\s*begin forwarded message|\s*(?:on|am|le|el|il)\b.{5,160}\b(?:wrote|schrieb|a écrit|escribió|ha scritto)\b.{0,60}:\s*$"
+    r"|\s*\S+(?: \S+)? (?:wrote|writes|schrieb|schreibt|a écrit|écrit|escribió|escribe)\s*:\s*$"
     r"|.{0,160}(?:写道|寫道|のメッセージ|さんは書きました|님이 작성)\s*[:：]?\s*$",
     re.IGNORECASE,
 )
@@ -59,8 +64,8 @@ _BULLET = re.compile(r"\s*(?:[-*•]|\d+[.)])\s")
 # A sentence that reports what a document says.
 _REPORTS = re.compile(
     rf"\b(?:{_SOURCE})\b(?:\s+\w+){{0,3}}?\s+(?:{_SAYS})\b|\baccording to (?:the|this|that|their) (?:{_SOURCE})\b"
-    r"|(?:页面|网页|网站|文档|邮件|日志|工单|文章|消息)[^。！？\n]{0,8}(?:说|写|要求|声称|建议|提到)"
-    r"|(?:ページ|サイト|メール|文書|ドキュメント|ログ|記事)[^。！？\n]{0,12}(?:書いて|書かれ|言って|とある|とあり)"
+    r"|(?:页面|网页|网站|文档|邮件|日志|工单|文章|消息)[^。！？\n]{0,8}(?:说|写(?=[着道明的了“「:：])|要求|声称|建议|提到)"
+    r"|(?:ページ|サイト|メール|文書|ドキュメント|ログ|記事)[^。！？\n]{0,12}(?:書いて(?=[あい])|書かれ|言って(?=[いる])|とある|とあり)"
     r"|(?:페이지|사이트|메일|문서|로그|기사)[^.!?\n]{0,20}(?:라고|다고|적혀|쓰여)",
     re.IGNORECASE,
 )
@@ -106,7 +111,7 @@ def _split_lines(lines: list[str]) -> tuple[list[str], list[str]]:
             pasted += lines[at:end]
             at = end
             continue
-        if _QUOTED_LINE.match(line):
+        if _QUOTED_LINE.match(line) or _MACHINE_LINE.match(line):
             pasted.append(line)
         elif _FORWARDED.match(line) or _is_mail(lines, at):
             return own, pasted + lines[at:]

@@ -143,7 +143,8 @@ CUES: Mapping[str, re.Pattern[str]] = {
         r"^(?:(?:ok(?:ay)?|and|now|then|so|please|pls|also|great|thanks|cool|well|und|dann|bitte|y|et|puis|por favor)[,.! ]+)*"
         r"(?:can you|could you|let's|add|fix|run|make|write|show|move|rename|delete|remove|change|check|look|create|update|give|put|set"
         r"|draw|find|explain|compare|list|open|print|sort|generate|merge|push|commit|build|translate|convert|try|mach|schreib|zeig|füg|such|bau"
-        r"|änder|prüf|lösch|haz|añade|cambia|borra|muestra|revisa|pon|fais|ajoute|montre|supprime|mets|corrige)\b"
+        r"|änder|prüf|lösch|erklär|übersetz|teste|schau|haz|añade|cambia|borra|muestra|revisa|pon|expl[ií]ca\w*|traduce|prueba|mira|fais|ajoute"
+        r"|montre|supprime|mets|corrige|explique|traduis|teste|regarde)\b"
         "|帮我|一下|把|给我|看看|改成|换成"
         "|して[。]?$|してください|てくれ|見せて|直して|教えて|해줘|해 줘|해주세요|봐줘|고쳐|보여|짜줘|바꿔",
     ),
@@ -155,4 +156,10 @@ NOT_MEANT = any_of(
     "多省事|行吧|呵呵|哈哈|笑死|可真(?:棒|行)|さすがですね|ㅋㅋ",
     r"^(?:suppose|imagine|as an? \w+,? i want|if (?:we|i|you|they) (?:used|were|was|had|wanted|went|did|could))\b",
     "^(?:もし|万一|假如|假设|만약)",
+)
+# Holds for this task only.
+ONLY_NOW = _words(
+    "for (?:now|the moment|the time being)|this (?:time|once)|diesmal|dieses (?:eine )?mal|vorerst|erst ?mal|fürs erste"
+    "|pour (?:l['’]instant|le moment)|cette fois(?:-ci)?|de momento|por (?:ahora|el momento)|esta vez",
+    "这次|这回|这一次|暂时|先别|先不|今回|とりあえず|一旦|今は|이번만|이번엔|이번에|이번 한|일단|지금은",
 )

@@ -29,7 +29,7 @@ def weights() -> Weights:
 
 
 class Worth(NamedTuple):
-    """The likeliest type of a sentence, and by how much it is worth keeping; above 0 it is."""
+    """The likeliest type of a sentence, and by how much it is worth keeping as that; above 0 it is."""
 
     kind: Kind
     margin: float
@@ -38,8 +38,9 @@ class Worth(NamedTuple):
 def worth(sentences: Sequence[str], at: int) -> Worth:
     """Judge one sentence of a message, with those beside it."""
     scores = weights().scores(features(sentences, at), len(LABELS))
-    rest, kinds = scores[:FIRST_KIND], scores[FIRST_KIND:]
-    return Worth(KINDS[kinds.index(max(kinds))], _total(kinds) - _total(rest) - weights().threshold)
+    best = scores.index(max(scores[FIRST_KIND:]), FIRST_KIND)
+    others = [score for label, score in enumerate(scores) if label != best]
+    return Worth(KINDS[best - FIRST_KIND], scores[best] - _total(others) - weights().threshold)
 
 
 def _total(scores: Sequence[float]) -> float:
