@@ -34,6 +34,11 @@ _TIME = (
     r"(?!then\b|last\b|yesterday\b|today\b|v?\d|(?:the )?(?:start|beginning|end)\b|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
     r"|(?:mon|tues|wednes|thurs|fri|satur|sun)day)"
 )
+# Something is so now: "since they hide the call" gives a reason, and "since we moved" a time.
+_IS_SO = (
+    r"(?=(?:i|we|it|they|s?he|nobody|everyone|people)(?:['’](?:s|re|m)\b|"
+    r" (?!\w+ed\b|was\b|were\b|had\b|went\b|left\b|came\b|got\b|began\b)\w))"
+)
 _PAUSE = r"[,;，；.。—–(（-]\s*+"
 
 _LEAD = (
@@ -52,7 +57,7 @@ _END_OF_FIRST = re.compile(r"[,，]\s*+(?:(?:so|then|dann|donc|alors|entonces)\s
 # Before a reason that comes last. Words that carry a meaning of their own stay with it: "otherwise", "to avoid".
 _LAST = re.compile(
     rf"\b(?:because(?: of)?|bc|due to|owing to|seeing (?:that|as)|given that|so that|in order(?= to ))\s"
-    rf"|[,;]\s*+(?:since {_TIME}|as {_SAYS})"
+    rf"|[,;]\s*+(?:since {_TIME}|as {_SAYS})|\bsince {_IS_SO}"
     r"|(?<![,;] )\bso (?=(?:i|we|they|it|s?he|people|everyone|nobody|others|the \w+) (?:can|could|don['’]?t|doesn|won|will|never"
     r"|knows?|sees?|gets?|stays?)\b)"
     r"|\b(?=to (?:avoid|prevent|make sure|ensure|reduce)\b)"
@@ -101,7 +106,9 @@ _REASON_END = re.compile(r"(?:から|ため|ので)(?:です|だ)?[。.]?$")
 _IS_REASON = re.compile(r"(?:から(?:です|だ)|ため(?:です|だ)|ので|거든요?|때문(?:입니다|이에요)|니까요)[。.]?$")
 # The reason under its label, as a bullet of a daily log gives it: "…; why: Friday is short".
 _LABELLED = re.compile(
-    r"(?:[,;.，；。]\s*+|(?<!\s)\s++[—–-]\s+|(?<!\s)\s*+[（(])(?:why|reason|warum|grund|原因|理由|이유)\s?[:：]\s*", re.IGNORECASE
+    r"(?:[,;.，；。]\s*+|(?<!\s)\s++[—–-]\s+|(?<!\s)\s*+[（(])(?:why|reason|warum|grund|pourquoi|raison|por qué|motivo"
+    r"|原因|理由|이유)\s?[:：]\s*",
+    re.IGNORECASE,
 )
 _AROUND = " \t\n,;:，；。、：—–-"
 

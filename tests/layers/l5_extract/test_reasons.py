@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from lamina.core.connectives import marked_reason
 from lamina.layers.l5_extract.offline import UserText, plan_memories
 from lamina.layers.l5_extract.plan import ExtractDirective
 
@@ -118,3 +119,14 @@ def test_another_wish_or_a_remark_is_no_reason(said: str) -> None:
     plans = plan_memories(ASKED, [UserText(said, "")])
     assert plans
     assert [plan.note.why for plan in plans] == [""] * len(plans)
+
+
+@pytest.mark.spec("S7")
+def test_since_gives_a_reason_for_what_is_so_now() -> None:
+    assert marked_reason("Skip retries in decorators since they hide the call.") == (
+        "Skip retries in decorators",
+        "they hide the call.",
+        "",
+    )
+    for time in ("It hangs since we moved to the new host.", "Nothing works since it was upgraded."):
+        assert marked_reason(time) is None

@@ -30,8 +30,8 @@ SENTENCE_CHARS = 300
 FEWEST_CHARS = 6
 # A rule whose margin is below this is not worth keeping without its reason, so the two are not divided.
 UNSURE = -2.5
-# By how much a reason with a word such as "because" may hide that a rule is worth keeping.
-MOST_HIDDEN = 2.0
+# By how much a reason with a word such as "because", and one without, may hide that a rule is worth keeping.
+MOST_HIDDEN, LEAST_HIDDEN = 2.0, 0.6
 # The margin of an order for all times that follows its reason. With one of these cues, it may be a quotation, an idea or a joke.
 SURE = 0.1
 _DOUBTFUL = ("says", "quote", "if", "irony", "code")
@@ -86,7 +86,7 @@ def find_signals(text: str) -> Iterator[FoundSignal]:
 
 
 def _judge(sentences: Sequence[str], at: int) -> _Judged | None:
-    """Judge a sentence as a whole, and as a rule with its reason: a "because" may hide that the rule is worth keeping."""
+    """Judge a sentence as a whole, and as a rule with its reason: the reason may hide that the rule is worth keeping."""
     sentence = sentences[at]
     if is_vetoed(sentence):
         return None
@@ -108,9 +108,8 @@ def _judge(sentences: Sequence[str], at: int) -> _Judged | None:
     ordered = kind == "feedback" and sentence.endswith(parts.rule) and _is_order(parts.rule, sentence)
     if marked is None and ((rule.margin < UNSURE and not ordered) or rule.kind != kind or kind == "user"):
         return _Judged(whole.kind, Reason(sentence), whole.margin)
-    margin = whole.margin
-    if marked is not None:
-        margin = max(margin, min(rule.margin, margin + MOST_HIDDEN))
+    hidden = MOST_HIDDEN if marked is not None else LEAST_HIDDEN
+    margin = max(whole.margin, min(rule.margin, whole.margin + hidden))
     return _Judged(kind, parts, max(margin, SURE) if ordered else margin)
 
 
