@@ -8,8 +8,8 @@ plans said on Monday, 2026-05-04, with their date ("-" for none). Every third of
 
 The next 92 were written before reading the rules. At first 2 of 10 near-duplicates were merged, all 20 other pairs stayed apart, 6 of 10
 contradictions were asked about, none of the 20 pairs that both hold, and 27 of 32 dates were right. The rules were then changed with
-these in view, so they are tuned. The 31 after them were written after that, by someone who knew the rules, and measured once: 30 were right. They
-are held out.
+these in view, so they are tuned. The 31 after them were written later, by someone who knew the rules, and measured once: 30 were right.
+They are held out.
 
 The parts "fresh" (46) and "unseen" (22) were written later, by someone who had read the patterns of dates and not the rules for pairs. At
 first 33 and 16 were right; what was wrong were French and Spanish dates. Only the mistakes of "fresh" were looked at.
