@@ -23,7 +23,7 @@ from .running import LAMINA, PATIENCE, failed, here, lamina, misused, on_a_termi
 
 TOLD = "Our tests run against Postgres."
 ASKED = "What do our tests run against?"
-KEYS = {"result", "session_id", "is_error", "num_turns", "usage", "total_cost_usd"}
+KEYS = {"result", "session_id", "is_error", "num_turns", "usage", "total_cost_usd", "billing"}
 OFFLINE = (
     "lamina: No provider is configured, so the offline stand-in answers. "
     "Set ANTHROPIC_API_KEY or OPENAI_API_KEY to use a model.\n"

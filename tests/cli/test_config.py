@@ -198,3 +198,22 @@ def test_the_reference_in_the_docs_is_the_one_the_command_prints(root: Path) -> 
     assert written == run("--reference").stdout, (
         "put the output of `lamina config --reference` between the marks in docs/settings.md"
     )
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("memory", "list"), ("stats",), ("stats", "--ledger"), ("sessions", "clean"), ("inbox",), ("dream", "--status")],
+    ids=" ".join,
+)
+def test_a_command_that_uses_settings_reports_a_file_that_is_no_json(words: tuple[str, ...], tmp_path: Path) -> None:
+    home = Path(os.environ["LAMINA_HOME"])
+    home.mkdir(parents=True, exist_ok=True)
+    (home / "settings.json").write_text("{not json")
+    done = here(*words, "--cwd", str(tmp_path))
+    assert done.stderr.count("settings.json: is not valid JSON at line 1, column 2") == 1
+
+
+def test_a_wrong_way_of_billing_is_reported_where_it_would_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAMINA_BILLING", "flat")
+    for words in (("stats",), ("stats", "--ledger")):
+        assert "LAMINA_BILLING): must be one of list, subscription" in here(*words, "--cwd", str(tmp_path)).stderr

@@ -29,20 +29,19 @@ def context_command(session: str | None, number: int | None, against: int | None
     """
     if against is not None and number is None:
         raise click.UsageError("--against compares two calls: use it together with --turn.")
-    from ..disk.home.loading import settings_in_force
     from ..session.window_report import report_on_transcript, to_json
     from ..sources.sessions import name_of
     from .context_report import format_context, print_request
     from .transcripts import CountedTranscript, locate, locate_newest
 
     path = locate(session, cwd) if session is not None else locate_newest(cwd)
-    read, name = CountedTranscript(path), name_of(path)
+    read, name, settings = CountedTranscript(path), name_of(path), options.load_settings(cwd)
     if number is not None:
         columns = shutil.get_terminal_size().columns
-        print_request(read, name.id, number, against, settings_in_force(cwd), as_json=as_json, width=columns)
+        print_request(read, name.id, number, against, settings, as_json=as_json, width=columns)
         return
     with waiting("Reading the session"):
-        report = report_on_transcript(read, settings_in_force(cwd), name.origin)
+        report = report_on_transcript(read, settings, name.origin)
     if as_json:
         click.echo(document({"session_id": name.id, "source": name.origin, "path": str(path), **to_json(report)}))
     else:

@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from . import completion, options
+from .console import notice
 
 # The value of `--undo` without an id.
 NEWEST = "newest"
@@ -42,6 +43,7 @@ def dream_command(status: bool, watch: bool, kill: bool, undo: str | None, model
 
     home = options.find_home()
     source = MemorySource(cwd, home, load_chat_settings(ChatOptions(cwd)))
+    notice(*(finding.text for finding in source.settings.findings))
     if status:
         return actions.show_status(source, as_json=as_json)
     if watch:

@@ -61,7 +61,6 @@ def run_now(source: MemorySource, model: str | None, *, as_json: bool) -> int:
     from ..agent.manual_dream import run_by_hand
 
     stop, abort = StopRequest(), Event()
-    notice(*(finding.text for finding in source.settings.findings))
     with stop.listening():
         provider = StoppableProvider(open_chosen_provider(model, source.settings), stop)
         if provider.name == "offline" and is_model_unset(ChatOptions(source.cwd, model), source.settings):

@@ -16,6 +16,7 @@ from ..core.reach import RUN_BY_MODEL
 from .console import notice, print_result, printable
 
 if TYPE_CHECKING:
+    from ..core.settings import Settings
     from ..memory.memory import Memory
     from ..memory.store.contract import ChangeReason
 
@@ -86,6 +87,15 @@ def find_home() -> Path | None:
     from ..disk.settings_files import lamina_home
 
     return lamina_home(os.environ)
+
+
+def load_settings(cwd: Path, home: Path | None = None) -> Settings:
+    """Return the settings of a directory, and report those that are ignored."""
+    from ..disk.home.loading import settings_in_force
+
+    settings = settings_in_force(cwd, home=home)
+    notice(*(finding.text for finding in settings.findings))
+    return settings
 
 
 def need_home() -> Path:

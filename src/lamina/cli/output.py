@@ -27,6 +27,7 @@ from .signals import SIGHUP, SIGPIPE, StopRequest
 if TYPE_CHECKING:
     from ..agent.agent import Agent, TurnResult
     from ..core.reply import Reply
+    from ..core.settings import Billing
     from .signals import StoppableProvider
 
 Ending: TypeAlias = Literal["success", "error_max_turns", "error_during_execution"]
@@ -157,13 +158,21 @@ class JsonOutput:
     """Writes one JSON document at the end; with `lines`, also one JSON event per line before it."""
 
     def __init__(
-        self, sink: StdoutSink, provider: StoppableProvider, tally: TurnTally, *, lines: bool, partial: bool = False
+        self,
+        sink: StdoutSink,
+        provider: StoppableProvider,
+        tally: TurnTally,
+        *,
+        lines: bool,
+        partial: bool = False,
+        billing: Billing = "list",
     ) -> None:
         self._sink = sink
         self._provider = provider
         self._tally = tally
         self._lines = lines
         self._partial = partial
+        self._billing = billing
         self._session_id = ""
         self._began = time.monotonic()
 
@@ -235,6 +244,7 @@ class JsonOutput:
             "duration_ms": round((time.monotonic() - self._began) * 1000),
             "duration_api_ms": round(self._provider.seconds * 1000),
             "total_cost_usd": total.usd,
+            "billing": self._billing,
             "usage": total.usage.wire(),
             "cost_breakdown": {
                 name: {"calls": cost.calls, "usage": cost.usage.wire(), "cost_usd": cost.usd} for name, cost in costs.items()

@@ -37,7 +37,7 @@ def answer(prompt: str, options: ChatOptions, *, form: str = "text", partial: bo
             notice(OFFLINE)
         out: TextOutput | JsonOutput = TextOutput(sink)
         if form != "text":
-            out = JsonOutput(sink, provider, tally, lines=form == "stream-json", partial=partial)
+            out = JsonOutput(sink, provider, tally, lines=form == "stream-json", partial=partial, billing=settings.billing)
 
         def heard(event: dict[str, Any]) -> None:
             tally.heard(event)

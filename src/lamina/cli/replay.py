@@ -88,7 +88,6 @@ def replay_command(
     Sessions are transcripts of Lamina, Claude Code, Codex or pi, given by file, directory or id. They are not changed, and without
     --ask no model is called.
     """
-    from ..disk.home.loading import settings_in_force
     from ..replay.request_table import requests_json
     from ..replay.run import options_in, replay, transcripts
     from ..replay.variants import variants
@@ -117,7 +116,7 @@ def replay_command(
     if wanted.comparison_model is not None and wanted.comparison_model.trouble is not None:
         notice(wanted.comparison_model.trouble)
     listed = {"requests": requests_json(report)} if requests else {}
-    billing = settings_in_force(cwd).billing
+    billing = options.load_settings(cwd).billing
     if not as_json:
         if requests:
             _print_requests(report, billing)

@@ -68,11 +68,10 @@ def list_command(everywhere: bool, source: str, limit: int, cwd: Path, as_json: 
     notice_unread(unread)
     notice(*cut)
     if found and not as_json:
-        from ..disk.home.loading import settings_in_force
         from ..providers.amounts import Amount
         from .amounts import HEADS, cell
 
-        billing = settings_in_force(cwd).billing
+        billing = options.load_settings(cwd).billing
         header = ["id", "when", "size", HEADS[billing], "from", *(["directory"] if everywhere else []), "about"]
         rows = [
             [short, minute(info.last_active), _size(info.size), cell(Amount(info.usage, info.cost_usd), billing, 2), info.origin]
@@ -157,10 +156,9 @@ def clean_command(length: str | None, everywhere: bool, dry_run: bool, yes: bool
 
 
 def _kept_seconds(cwd: Path, home: Path) -> float:
-    from ..disk.home.loading import settings_in_force
     from ..maintenance.retention import DAY
 
-    days = settings_in_force(cwd, home=home).retention_days
+    days = options.load_settings(cwd, home).retention_days
     if days is None:
         raise click.UsageError("Sessions are kept forever. Use --older-than 30d, or set cleanupPeriodDays.")
     return days * DAY

@@ -14,11 +14,10 @@ from .. import sources
 from ..core.budget import LedgerLine, Limits, Spent, left, limits_of, ran_out, spent_in
 from ..core.errors import DiskError, InputError
 from ..core.session_stats import AGENT_PURPOSES
-from ..core.settings import Billing
+from ..core.settings import Billing, Settings
 from ..core.usage import Usage
 from ..core.wording import counted, short_count
 from ..disk.home.ledger import day_of, list_ledger_days, read_ledger_day
-from ..disk.home.loading import settings_in_force
 from ..providers.amounts import Amount
 from ..sources.sessions import name_of
 from . import completion, options
@@ -78,13 +77,15 @@ def stats_command(
         if not (found.turns or found.calls):
             problem = f"{session} has no readable messages"
             raise InputError("session", problem, "run `lamina sessions list` to see the sessions")
-        policy, billing, name = _policy(cwd), settings_in_force(cwd).billing, name_of(path)
+        settings, name = options.load_settings(cwd), name_of(path)
+        policy, billing = _policy(settings), settings.billing
         print_result(
             {"session_id": name.id, "source": name.origin, **to_json(found), "policy": policy, "billing": billing},
             [f"{name.id}  {name.origin}", *format_figures(found, billing), _policy_line(policy)],
             as_json=as_json,
         )
         return
+    settings = options.load_settings(cwd)
     since = time.time() - days * 86_400 if days is not None else 0.0
     with waiting("Reading the sessions"):
         unread: list[str] = []
@@ -102,7 +103,7 @@ def stats_command(
         | {"total_cost_usd": session_cost(info, figures)}
         for info, figures in rows
     ]
-    policy, billing = _policy(cwd), settings_in_force(cwd).billing
+    policy, billing = _policy(settings), settings.billing
     told = {"sessions": shown, "total": to_json(total), "memory": memory.to_json(), "dreams": summarise(dreams), "policy": policy}
     told["billing"] = billing
     if not as_json:
@@ -137,9 +138,9 @@ def read_figures(path: Path, listed: list[SourceSession]) -> SessionStats:
     return msgspec.structs.replace(found, usd=recorded[0] if recorded else found.usd) + sum_subagents(listed)
 
 
-def _policy(cwd: Path) -> dict[str, str]:
+def _policy(settings: Settings) -> dict[str, str]:
     """Return the policy of new calls in this directory, and where it is set."""
-    found = settings_in_force(cwd).resolved("lamina.policy")
+    found = settings.resolved("lamina.policy")
     return {"name": found.value, "source": found.source, "detail": found.detail}
 
 
@@ -329,7 +330,7 @@ def print_ledger(where: Path, days: float | None, *, as_json: bool) -> None:
 
     The table covers today, or the last `days` days; the remaining budget is always today's.
     """
-    now, settings = time.time(), settings_in_force(where)
+    now, settings = time.time(), options.load_settings(where)
     limits = limits_of(settings)
     today, since = day_of(now), day_of(now - (days or 0) * 86_400)
     lines = [

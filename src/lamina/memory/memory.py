@@ -18,7 +18,7 @@ import msgspec
 
 from ..core.errors import DiskError, InputError, PathRefused
 from ..core.inputs import check_type
-from ..core.settings import Mode, Scope, Settings
+from ..core.settings import Finding, Mode, Scope, Settings
 from ..disk.paths.memory_paths import check_root
 from ..disk.settings_files import checked_home, lamina_home, user_home
 from ..disk.temp_files import Durability
@@ -113,7 +113,7 @@ class Memory:
         # A caller that passes settings has seen their findings; otherwise nothing would report that memory is stored elsewhere.
         reported = settings is not None
         settings = Settings.given_or_loaded(settings, cwd, home=own)
-        found = () if reported else tuple(finding.text for finding in settings.findings if finding.key in _PLACING)
+        found = () if reported else tuple(finding.text for finding in settings.findings if _tells_place(finding))
         place = _place(cwd, path, own, settings)
         if not read_only and place.said_by == "default" and (base := own or lamina_home(os.environ)) is not None:
             identify(base, cwd)
@@ -395,6 +395,11 @@ class Memory:
         if name.startswith(f"{TEAM}/") and TEAM in self._stores:
             return [("team", name.removeprefix(f"{TEAM}/"))]
         return [(scope, name) for scope in self._stores]
+
+
+def _tells_place(finding: Finding) -> bool:
+    """Tell whether memory may be elsewhere because of a finding: a setting of its place, or a whole file, whose key is its source."""
+    return finding.key in _PLACING or finding.key == finding.source
 
 
 def _sent_index(scope: GatedStore) -> str:
