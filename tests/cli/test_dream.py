@@ -133,7 +133,7 @@ def test_programs_get_one_document(memory: Memory) -> None:
 
 def test_misuse_and_failure_are_one_line_with_their_codes(work: Path) -> None:
     nothing = here("dream", "--model", "offline")
-    assert (nothing.returncode, nothing.stderr) == (1, "lamina: No dream was started: there are no memories yet\n")
+    assert (nothing.returncode, nothing.stderr) == (1, "lamina: No dream was started: there are no memories yet.\n")
     for wrong in (
         ("--status", "--kill"),
         ("--watch", "--undo"),

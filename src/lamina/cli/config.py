@@ -13,13 +13,14 @@ from typing import Any
 import click
 import msgspec
 
-from ..core.settings import Finding, Resolved, Setting, Settings, find
+from ..core.settings import SETTINGS, Finding, Resolved, Setting, Settings, find
 from ..core.settings.kinds import printable
 from ..core.settings.reference import TITLES, reference, title_of
 from ..core.wording import counted
 from ..disk.settings_files import load_settings, settings_paths
 from . import completion
 from .console import color, shorten
+from .options import did_you_mean
 
 # Longer values are shortened in the list; `lamina config KEY` and --json show them in full.
 LONGEST_IN_LIST = 48
@@ -43,7 +44,8 @@ def config_command(key: str | None, everything: bool, as_json: bool, cwd: Path |
         return
     row = find(key) if key is not None else None
     if key is not None and row is None:
-        raise click.UsageError(f"Unknown setting {printable(key)!r}. Run `lamina config` to list them.")
+        hint = did_you_mean(key, (each.key for each in SETTINGS), "Run `lamina config --all` to list them.")
+        raise click.UsageError(f"Unknown setting {printable(key)!r}. {hint}")
     where = _directory(cwd)
     settings = load_settings(cwd=where, environ=os.environ, trusted=trusted)
     if as_json:
@@ -90,7 +92,7 @@ def _document(settings: Settings, row: Setting[Any] | None, cwd: Path) -> str:
         ],
         "findings": [msgspec.structs.asdict(found) for found in _findings(settings, row)],
     }
-    return json.dumps(document, indent=2)
+    return json.dumps(document)
 
 
 def _text(row: Setting[Any], value: object) -> str:

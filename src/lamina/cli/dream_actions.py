@@ -76,7 +76,7 @@ def _came(came: DreamOutcome, stop: StopRequest, *, as_json: bool) -> int:
     if record is None:
         gate, why = (came.stop.gate, came.stop.why) if came.stop is not None else ("failures", "it did not start")
         print_result({"stopped": gate, "why": why}, (), as_json=as_json)
-        notice(f"No dream was started: {why}")
+        notice(f"No dream was started: {why}.")
         return 1
     if as_json:
         click.echo(document(to_json(record)))

@@ -14,7 +14,17 @@ from ..core.errors import InputError, LaminaError
 from ..core.wording import plural
 from . import completion, options
 from .console import minute, notice, print_result, print_table, printable, utc_time
-from .options import CommandGroup, Reported, agent_option, model_author, only_for_user, open_memory, reading_memory, with_memory
+from .options import (
+    CommandGroup,
+    Reported,
+    agent_option,
+    did_you_mean,
+    model_author,
+    only_for_user,
+    open_memory,
+    reading_memory,
+    with_memory,
+)
 
 if TYPE_CHECKING:
     from ..memory.memory import Memory
@@ -91,7 +101,7 @@ def search_command(memory: Memory, query: str, most: int, explain: bool) -> Repo
 @memory_command.command("save")
 @click.argument("name", shell_complete=completion.memories)
 @click.option("--type", "kind", type=click.Choice(TYPES), help="Kind of memory.")
-@click.option("--description", default="", help="One-line summary used for recall.")
+@click.option("--description", help="One-line summary used for recall.")
 @click.option("--scope", type=click.Choice(("private", "team")), default="private", show_default=True, help="Who shares it.")
 @click.option(
     "--evidence",
@@ -102,19 +112,22 @@ def search_command(memory: Memory, query: str, most: int, explain: bool) -> Repo
 @click.argument("body", required=False)
 @with_memory
 def save_command(
-    memory: Memory, name: str, kind: Any, description: str, scope: Any, evidence: tuple[str, ...], body: str | None
+    memory: Memory, name: str, kind: Any, description: str | None, scope: Any, evidence: tuple[str, ...], body: str | None
 ) -> Reported:
-    """Save or update a memory. BODY is its text; '-' reads it from standard input."""
+    """Save a memory, or update the given parts of one. BODY is its text; '-' reads it from standard input."""
     from ..memory.store.contract import Saved
     from ..memory.store.draft import MOST_BYTES
 
     if body == "-":
         body = sys.stdin.buffer.read(MOST_BYTES + 1).decode("utf-8", "replace")
+    old = memory.get(f"team/{name}" if scope == "team" else name)
+    if old is None and not (description or body or "").strip():
+        raise click.UsageError("A new memory needs a text: pass BODY or --description.")
+    description = description if description is not None else old.description if old is not None else ""
+    body = body if body is not None else old.body if old is not None else ""
     missing = [entry for entry, pinned in zip(evidence, memory.pin(evidence), strict=True) if "@" not in pinned]
     notice(*(f"The evidence {printable(entry)} is not a file of this project, so it cannot be checked." for entry in missing))
-    done = memory.save(
-        name, type=kind, description=description, body=body or "", evidence=evidence, scope=scope, why=model_author()
-    )
+    done = memory.save(name, type=kind, description=description, body=body, evidence=evidence, scope=scope, why=model_author())
     if not isinstance(done, Saved):
         return {"proposed": done.id}, f"Pending approval. Run `lamina inbox accept {done.id}` to save it."
     notice(*(f"A secret was removed from the text ({removed})." for removed in done.redacted))
@@ -212,7 +225,7 @@ def log_command(memory: Memory, name: str | None, removed: bool) -> Reported:
 
     versions = find_trash(_log(memory, name)) if removed else _log(memory, name)
     lines = (f"{one.id}  {minute(one.time)}  {one.action} {one.name}{_from(one)}{_by(one)}" for one in versions)
-    return [_change(version) for version in versions], lines
+    return [_change(version) for version in versions], lines, "The trash is empty." if removed else "No changes are recorded yet."
 
 
 def _log(memory: Memory, name: str | None) -> list[MemoryVersion]:
@@ -281,7 +294,7 @@ def index_command(memory: Memory) -> Reported:
     """Print the memory index as sessions receive it."""
     found = memory.indexes()
     rows = [{"path": str(index.path), "text": index.text} for index in found]
-    return rows, (index.text for index in found)
+    return rows, (index.text for index in found), "The index is empty: there are no memories yet."
 
 
 @memory_command.command("path")
@@ -333,7 +346,8 @@ def _days(memory: Memory, wanted: date | None) -> list[dict[str, Any]]:
 def _known(memory: Memory, name: str) -> Topic:
     topic = memory.get(name)
     if topic is None:
-        raise click.UsageError(f"Memory {name!r} not found. Run `lamina memory list` to see the names.")
+        hint = did_you_mean(name, [header.name for header in memory.headers()], "Run `lamina memory list` to see the names.")
+        raise click.UsageError(f"Memory {name!r} not found. {hint}")
     return topic
 
 

@@ -58,12 +58,23 @@ class CommandGroup(click.Group):
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         name, known = args[0], self.list_commands(ctx)
         if name not in known and not name.startswith("-") and not ctx.resilient_parsing:
-            from difflib import get_close_matches
-
-            near = get_close_matches(name, known, 1)
-            hint = f"Did you mean {near[0]!r}?" if near else f"Run `{ctx.command_path} --help` to list the commands."
-            raise click.UsageError(f"No such command {name!r}. {hint}", ctx)
+            hint = did_you_mean(name, known, f"Run `{ctx.command_path} --help` to list the commands.")
+            raise click.UsageError(f"No such command {name!r}. {self._deeper(ctx, name) or hint}", ctx)
         return super().resolve_command(ctx, args)
+
+    def _deeper(self, ctx: click.Context, name: str) -> str:
+        """Return a hint at the subcommands of this name; empty if there are none."""
+        commands = {each: self.get_command(ctx, each) for each in self.list_commands(ctx)}
+        found = [each for each, group in commands.items() if isinstance(group, click.Group) and name in group.commands]
+        return f"Did you mean {' or '.join(repr(f'{ctx.command_path} {each} {name}') for each in found)}?" if found else ""
+
+
+def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
+    """Return a sentence with the name that is closest to a misspelt one, or another sentence if none is close."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, list(known), 1)
+    return f"Did you mean {near[0]!r}?" if near else otherwise
 
 
 def cwd(about: str = "Use the memory of this directory.") -> Decorator:

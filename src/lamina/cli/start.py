@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from ..core.errors import DiskError, LaminaError
+from ..core.errors import DiskError, LaminaError, NoSuchSession
 from ..disk.home.approvals import Approvals, load_approvals
 from ..disk.home.loading import settings_in_force
 from ..disk.paths.project import slug
@@ -103,7 +103,11 @@ def is_model_unset(options: ChatOptions, settings: Settings) -> bool:
 
 
 def find_newest(options: ChatOptions, home: Path | None) -> Path:
-    return newest_transcript((home or Path()) / "projects", slug(options.cwd))
+    try:
+        return newest_transcript((home or Path()) / "projects", slug(options.cwd))
+    except NoSuchSession:
+        remedy = "Run `lamina sessions list --all` to see the others."
+        raise click.ClickException(f"No session was recorded in {options.cwd}. {remedy}") from None
 
 
 def read_approvals(cwd: Path, home: Path | None) -> tuple[Approvals, str | None]:

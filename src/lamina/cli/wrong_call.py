@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from .options import did_you_mean
+
 
 def reword(error: click.ClickException) -> click.ClickException:
     """Return the error with a sentence that says what to do; errors of our own are unchanged."""
@@ -18,10 +20,11 @@ def reword(error: click.ClickException) -> click.ClickException:
             return click.UsageError(f"Invalid value for {name}: use {_range(numbers)}.")
         case click.BadParameter() if name:
             return click.UsageError(f"Invalid value for {name}: {error.message.rstrip('.')}.")
-        case click.NoSuchOption(possibilities=[near, *_]):
-            return click.UsageError(f"No such option {error.option_name!r}. Did you mean {near!r}?")
-        case click.NoSuchOption():
-            return click.UsageError(f"No such option {error.option_name!r}. {usage} to list the options.")
+        case click.NoSuchOption(option_name=given):
+            # Without a command, the options are those of `chat` and two of `lamina` itself.
+            known = [name for each in (context.command.params if context is not None else ()) for name in each.opts]
+            hint = did_you_mean(given, [*known, "--help", "--version"], f"{usage} to list the options.")
+            return click.UsageError(f"No such option {given!r}. {hint}")
         case click.BadOptionUsage() | click.UsageError(message=str()) if error.message.startswith(("Option ", "Got unexpected")):
             return click.UsageError(f"{error.message.rstrip('.')}. {usage} for usage.")
         case _:
