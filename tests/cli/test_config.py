@@ -217,3 +217,14 @@ def test_a_wrong_way_of_billing_is_reported_where_it_would_count(tmp_path: Path,
     monkeypatch.setenv("LAMINA_BILLING", "flat")
     for words in (("stats",), ("stats", "--ledger")):
         assert "LAMINA_BILLING): must be one of list, subscription" in here(*words, "--cwd", str(tmp_path)).stderr
+
+
+def test_a_list_of_settings_fits_the_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAMINA_POLICY", "thrifty")
+    short = here("config", "--cwd", str(tmp_path)).stdout.splitlines()
+    assert "  lamina.policy  thrifty  environment (LAMINA_POLICY)" in short, "a column is no wider than its values"
+    for columns in (40, 80):
+        monkeypatch.setattr("lamina.cli.config.terminal_width", lambda columns=columns: columns)
+        *rows, last = here("config", "--all", "--cwd", str(tmp_path)).stdout.splitlines()
+        assert last.startswith("  "), "with --all nothing is left out"
+        assert max(map(len, rows)) <= columns

@@ -55,11 +55,11 @@ def test_a_file_that_is_there_after_all_is_read_first() -> None:
     assert talk.result("The disk is full.", is_error=True)["text"] == "Not saved: The disk is full."
 
 
-def test_what_waits_for_a_yes_is_told_as_it_is() -> None:
+def test_what_waits_for_a_yes_is_told_to_the_user_and_not_to_a_model() -> None:
     talk = Talk()
     talk.say(SAID)
     said = "x is not changed yet: the change waits for the user's approval. Tell them: lamina inbox accept 12"
-    assert talk.result(said)["text"] == said
+    assert talk.result(said)["text"] == "That waits for your approval. Run `lamina inbox accept 12` to accept it."
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from ..core.settings.reference import TITLES, reference, title_of
 from ..core.wording import counted
 from ..disk.settings_files import load_settings, settings_paths
 from . import completion
-from .console import color, shorten
+from .console import LEAST, color, fit, shorten, terminal_width
 from .options import did_you_mean
 
 # Longer values are shortened in the list; `lamina config KEY` and --json show them in full.
@@ -120,16 +120,23 @@ def _one(row: Setting[Any], found: Resolved) -> str:
 
 
 def _print_groups(settings: Settings, *, everything: bool) -> None:
-    """Print one line per setting under the heading of its kind. Columns do not depend on the terminal's width, for `grep`."""
+    """Print one line per setting under the heading of its kind; on a terminal, a longer line is cut."""
+    from rich.cells import cell_len
+
     rows = [(row, found) for row, found in settings if everything or found.source != "default"]
-    width = max((len(row.key) for row, _ in rows), default=0)
+    values = {row.key: shorten(_text(row, found.value), LONGEST_IN_LIST) for row, found in rows}
+    width, columns = max(map(len, values), default=0), terminal_width()
+    room = max(map(cell_len, values.values()), default=0)
+    if columns is not None:
+        room = min(room, max(LEAST, columns - width - len("    ") - len("  default")))
     for title in TITLES:
         group = [(row, found) for row, found in rows if title_of(row) == title]
         if group:
             click.echo(click.style(f"{title}:", bold=True), color=color())
         for row, found in group:
-            text = shorten(_text(row, found.value), LONGEST_IN_LIST)
-            line = f"  {row.key:<{width}}  {text:<{LONGEST_IN_LIST}}  {_from(found)}"
+            text = fit(values[row.key], room)
+            line = f"  {row.key:<{width}}  {text}{' ' * (room - cell_len(text))}  {_from(found)}"
+            line = line if columns is None else fit(line, columns)
             click.echo(click.style(line, dim=True) if found.source == "default" else line, color=color())
     left = sum(1 for _ in settings) - len(rows)
     if left:

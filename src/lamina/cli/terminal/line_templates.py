@@ -376,6 +376,7 @@ LINES: dict[str, str] = {
     "must be a whole number of at least {n}, not {last}": "必须是不小于 {n} 的整数，不能是 {last}",
     "Ignored, because this directory is not trusted: {last}.": "已忽略，因为没有信任这个目录：{last}。",
     "A memory change needs your approval. Run `{last}`.": "一处记忆改动需要你批准。运行 `{last}`。",
+    "A memory change waits for your approval: {last}": "一处记忆改动等待你批准：{last}",
     # Why a summary was not used
     "the model refused to write it": "模型拒绝写",
     "it calls a tool": "其中调用了工具",

@@ -16,7 +16,7 @@ from ...core.memory_requests import to_forget
 from ...core.terms import normal, sought
 from ...core.wording import counted, plural
 from .replies import replies_to
-from .turn_context import Done, KnownMemory, TurnContext, body, call, content, grep, say, share, title
+from .turn_context import Done, KnownMemory, TurnContext, body, call, content, grep, say, share, title, to_user
 
 # How the result of a Write begins that moved a memory to the trash.
 REMOVED = "Removed the memory"
@@ -226,7 +226,9 @@ def _remove(asked: TurnContext, targets: Sequence[str], left: list[Done], *, mor
             return call(asked, "Write", {"file_path": path, "content": ""})
         done = left.pop(0)
         removed = replies_to(asked.prompt).removed.format(name=title(path))
-        outcomes.append(removed if done.said.startswith(REMOVED) and not done.failed else done.said)
+        outcomes.append(
+            removed if done.said.startswith(REMOVED) and not done.failed else to_user(done.said, replies_to(asked.prompt))
+        )
     if more > 0:
         matches = f"{counted(more, 'more memory', 'more memories')} {plural(more, 'matches', 'match')}"
         outcomes.append(f"{matches}. Repeat your request to remove {plural(more, 'it', 'them')} too.")

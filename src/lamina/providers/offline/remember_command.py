@@ -20,7 +20,7 @@ from .memory_note import MOST_NOTES, Note, items, named, no_memory, notes, with_
 from .replies import ENGLISH, replies_to
 from .reply_texts import Replies
 from .sentence_rules import says_instead
-from .turn_context import FRONT, Done, KnownMemory, TurnContext, body, call, content, field, say, title
+from .turn_context import FRONT, Done, KnownMemory, TurnContext, body, call, content, field, say, title, to_user
 
 # Two sentences that share this part of their words have the same meaning.
 SAME = 0.6
@@ -156,7 +156,7 @@ def _outcome(note: Note, there: KnownMemory | None, wrote: Done, replies: Replie
     if wrote.failed:
         return replies.only_secret if _ONLY_SECRET in wrote.said else replies.not_saved.format(why=wrote.said)
     if not wrote.said.startswith(("Saved", "Updated")) and "already has this content" not in wrote.said:
-        return wrote.said
+        return to_user(wrote.said, replies)
     changed = (
         wrote.said.startswith("Updated") and there is not None and there.hook and normal(there.hook) != normal(note.description)
     )

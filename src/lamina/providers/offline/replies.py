@@ -84,6 +84,7 @@ _REPLIES: dict[Language, Replies] = {
         "Not saved: there are already memories with the name {name}.",
         "I will remember that without the secret, as {name}. A secret was left out ({what}).",
         "I did not save that: it is only a secret. Say where the secret is kept instead.",
+        "That waits for your approval. Run `{command}` to accept it.",
     ),
     "de": Replies(
         "In diesem Gespräch notiert.",
@@ -142,6 +143,7 @@ _REPLIES: dict[Language, Replies] = {
         "Nicht gespeichert: Es gibt schon Erinnerungen mit dem Namen {name}.",
         "Ich merke mir das ohne das Geheimnis, als {name}. Ein Geheimnis wurde ausgelassen ({what}).",
         "Nicht gespeichert: Das ist nur ein Geheimnis. Sage stattdessen, wo es aufbewahrt wird.",
+        "Das wartet auf deine Zustimmung. Mit `{command}` nimmst du es an.",
         (
             *("Code", "der Stand der Aufgabe", "der Ort einer Datei", "eine Liste von Pull Requests oder Tickets"),
             *("die Geschichte des Codes", "wie etwas behoben wurde", "der Aufbau des Codes", "der Inhalt von Anweisungsdateien"),
@@ -198,6 +200,7 @@ _REPLIES: dict[Language, Replies] = {
         "没有保存：名称 {name} 已被其他记忆占用。",
         "记住了，但没有保存其中的密钥，名称是 {name}。",
         "没有保存：这只是一个密钥。请说明密钥保存在哪里。",
+        "这需要你批准。运行 `{command}` 接受。",
         ("代码", "当前任务", "文件的位置", "PR 或工单的清单", "代码的历史", "问题的修复方法", "代码的结构", "说明文件的内容"),
     ),
     "ja": Replies(
@@ -255,6 +258,7 @@ _REPLIES: dict[Language, Replies] = {
         "保存しませんでした。{name} という名前の記憶がすでにあります。",
         "秘密の値（{what}）を除いて、{name} として覚えておきます。",
         "保存しませんでした：秘密の値だけです。代わりに保管場所を教えてください。",
+        "これはあなたの承認を待っています。`{command}` で承認します。",
         (
             *("コード", "現在の作業", "ファイルの場所", "PR やチケットの一覧"),
             *("コードの履歴", "修正の方法", "コードの構成", "指示ファイルの内容"),
@@ -315,6 +319,7 @@ _REPLIES: dict[Language, Replies] = {
         "저장하지 않음: {name}이라는 이름의 메모리가 이미 있습니다.",
         "비밀 값({what})을 빼고 {name}(으)로 기억하겠습니다.",
         "저장하지 않았습니다: 비밀 값뿐입니다. 대신 보관 장소를 알려 주세요.",
+        "승인을 기다리고 있습니다. `{command}`로 승인하세요.",
         ("코드", "현재 작업", "파일 위치", "PR이나 티켓 목록", "코드의 이력", "수정 방법", "코드의 구조", "지침 파일의 내용"),
     ),
 }

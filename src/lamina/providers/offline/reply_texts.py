@@ -50,6 +50,7 @@ class Replies(NamedTuple):
     taken: str
     without_secret: str
     only_secret: str
+    pending: str
     kinds: tuple[str, ...] = ()  # names of `excluded_kinds.KINDS`; English has them there
 
 
@@ -109,6 +110,7 @@ FRENCH = Replies(
     "Non enregistré : il y a déjà des souvenirs nommés {name}.",
     "Je m'en souviendrai sans le secret, sous {name}. Un secret a été omis ({what}).",
     "Non enregistré : ce n'est qu'un secret. Dis plutôt où il est conservé.",
+    "Cela attend ton accord. `{command}` l'accepte.",
     (
         *("du code", "l'état de la tâche", "l'emplacement d'un fichier", "une liste de pull requests ou de tickets"),
         *("l'histoire du code", "la façon dont un problème a été corrigé", "la structure du code", "le contenu des instructions"),
@@ -171,6 +173,7 @@ SPANISH = Replies(
     "No se guardó: ya hay recuerdos con el nombre {name}.",
     "Lo recordaré sin el secreto, como {name}. Se omitió un secreto ({what}).",
     "No se guardó: es solo un secreto. Di mejor dónde se guarda.",
+    "Eso espera tu aprobación. `{command}` lo acepta.",
     (
         *("el código", "el estado de la tarea", "la ubicación de un fichero", "una lista de pull requests o tickets"),
         *("la historia del código", "cómo se arregló algo", "la estructura del código", "el contenido de las instrucciones"),

@@ -15,10 +15,12 @@ from urllib.parse import unquote
 
 from ...core.blocks import Wire, content_text
 from ...core.terms import sought, terms
+from .reply_texts import Replies
 
 # Maximum number of lines of a search in memory.
 MOST_LINES = 40
 
+_ACCEPTS = re.compile(r"lamina inbox accept \w+")
 _DIRECTORY = re.compile(r"^- Memory directory: (?P<path>.+)$", re.MULTILINE)
 # The memory section, and its line for a model that cannot write, whose user's words are saved behind the turn.
 _SECTION = re.compile(r"^# Memory$", re.MULTILINE)
@@ -167,6 +169,12 @@ def _done(messages: Sequence[Wire]) -> Iterator[Done]:
             elif block.get("type") == "tool_result" and (call := calls.get(str(block.get("tool_use_id")))) is not None:
                 given = call["input"] if isinstance(call.get("input"), dict) else {}
                 yield Done(str(call["name"]), given, result_text(block), bool(block.get("is_error")))
+
+
+def to_user(said: str, replies: Replies) -> str:
+    """Return what a tool told the model as the user should read it: a change that waits, with the command that accepts it."""
+    pending = _ACCEPTS.search(said)
+    return replies.pending.format(command=pending[0]) if pending else said
 
 
 def result_text(result: Wire) -> str:
