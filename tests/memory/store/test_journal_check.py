@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -101,3 +102,15 @@ def test_a_broken_cache_is_said(tmp_path: Path) -> None:
         assert cache_damage(store.root) is None
         (tmp_path / "memory" / ".history" / "heads.msgpack").write_bytes(b"\xc1")
         assert cache_damage(store.root) is not None
+
+
+def test_a_cache_that_a_scan_wrote_is_not_said_to_be_broken(tmp_path: Path) -> None:
+    for number in range(40):
+        file = tmp_path / "memory" / f"topic-{number}.md"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(f"---\nname: topic-{number}\ndescription: d\n---\n\nx\n")
+        os.utime(file, (1_000_000_000, 1_000_000_000))
+    with store_at(tmp_path / "memory", 0) as store:
+        assert len(store.topic_files.headers()) == 40
+        assert (tmp_path / "memory" / ".history" / "heads.msgpack").exists()
+        assert cache_damage(store.root) is None

@@ -17,7 +17,7 @@ from ...disk.trees.rootdir import RootDir
 from .history import HISTORY_DIRECTORY, SEGMENT_NAME, SEGMENTS
 from .journal import JournalLine
 from .modes import INBOX, MOST_PROPOSALS, Proposal
-from .topic_files import CACHE, CACHE_BYTES
+from .topic_files import CACHE, CACHE_BYTES, is_whole_cache
 
 # A segment is closed at 2 MiB; one memory of the largest size may follow, twice.
 MOST_SEGMENT = 8 << 20
@@ -136,9 +136,4 @@ def cache_damage(root: RootDir) -> Damage | None:
     data = _bytes(root, CACHE, CACHE_BYTES, damage)
     if damage:
         return damage[0]
-    try:
-        if data:
-            msgspec.msgpack.decode(data)
-    except _UNREADABLE:
-        return Damage(CACHE, "cannot be read; it is rebuilt at the next scan")
-    return None
+    return Damage(CACHE, "cannot be read; it is rebuilt at the next scan") if data and not is_whole_cache(data) else None

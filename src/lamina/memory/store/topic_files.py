@@ -267,7 +267,7 @@ class TopicFiles:
     def _from_disk(self) -> dict[str, TopicHeader]:
         try:
             data = self.root.read_bytes(CACHE, CACHE_BYTES) or b""
-            if data[:_CHECK_BYTES] != _checksum(data[_CHECK_BYTES:]):
+            if not is_whole_cache(data):
                 return {}
             version, headers = msgspec.msgpack.decode(data[_CHECK_BYTES:], type=tuple[int, list[TopicHeader]])
         except (DiskError, *UNDECODABLE):
@@ -353,6 +353,11 @@ class TopicFiles:
             if self.root.stat(file) is None and not taken:
                 return file
         raise DiskError(first, "is taken by another memory", "choose another name")
+
+
+def is_whole_cache(data: bytes) -> bool:
+    """Tell whether a cache of heads matches its checksum."""
+    return data[:_CHECK_BYTES] == _checksum(data[_CHECK_BYTES:])
 
 
 def _checksum(data: bytes) -> bytes:
