@@ -90,7 +90,7 @@ def test_in_confirm_mode_it_waits_in_the_inbox(project: Path) -> None:
     home.mkdir(parents=True)
     (home / "settings.json").write_text(json.dumps({"lamina": {"memoryMode": {"private": "confirm"}}}))
     done = lamina("-p", "Remember: tests use a real database", cwd=project)
-    assert "waits for the user's approval" in said(done)
+    assert "That waits for your approval. Run `lamina inbox accept " in said(done)
     [proposal] = json.loads(said(here("inbox", "--json", cwd=project)))
     said(here("inbox", "accept", proposal["id"], cwd=project))
     assert "a real database" in said(here("-p", "What do tests use?", cwd=project))

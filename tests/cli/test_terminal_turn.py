@@ -89,7 +89,7 @@ def test_wide_characters_fit_a_narrow_terminal(columns: int, tmp_path: Path) -> 
     with Terminal("--permission-mode", "all", cwd=tmp_path, columns=columns) as terminal:
         terminal.expect("to leave" if columns > 22 else "leave")
         terminal.say("Remember: 部署只在星期二进行，因为星期五没有人值班")
-        terminal.expect("mode")
+        terminal.expect("记住了")
         terminal.say("/memory")
         terminal.expect("lamina memory")
         terminal.say("/exit")

@@ -20,7 +20,7 @@ from .reply_texts import Replies
 # Maximum number of lines of a search in memory.
 MOST_LINES = 40
 
-_ACCEPTS = re.compile(r"lamina inbox accept \w+")
+_ACCEPTS = re.compile(r"lamina inbox (?:--agent \S+ )?accept \w+")
 _DIRECTORY = re.compile(r"^- Memory directory: (?P<path>.+)$", re.MULTILINE)
 # The memory section, and its line for a model that cannot write, whose user's words are saved behind the turn.
 _SECTION = re.compile(r"^# Memory$", re.MULTILINE)
