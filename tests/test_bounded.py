@@ -26,7 +26,7 @@ LOOPS = {
     "cli/terminal/input_line.py:_watch": "the prompt that started it cancels it when it ends",
     "cli/terminal/screen.py:_tick": "the progress line, whose end clears what it draws",
     "cli/terminal/questions.py:yes_or_no": "each pass waits for a person, whose Ctrl-D or y ends it",
-    "cli/memory.py:_edited": "each pass waits for the user in an editor, who answers whether to edit again",
+    "cli/memory.py:edit_command": "each pass waits for the user in an editor, who answers whether to edit again",
     "disk/temp_files.py:_rename": "a deadline",
     "agent/driver.py:asked": "a person's answer; an abort",
     "fork/loop.py:run": "its number of rounds; a request is mended once",
@@ -50,6 +50,7 @@ QUEUES = {
 }
 # Caches that forget nothing: of functions without arguments, or of few possible ones.
 CACHES = {
+    "web/page.py:static_address": "the names of our own scripts and styles",
     "core/settings/table.py:defaults": "the names of the policies",
     "core/prompt_files.py:prompt_text": "the names of our own prompts",
     "core/prompt_files.py:prompt_sections": "the names of our own prompts",
@@ -65,6 +66,7 @@ APPENDED = {
 }
 # Reads of a whole file or stream, whatever its size.
 WHOLE = {
+    "web/page.py:static_address": "scripts and styles of the package, 60 kB together",
     "providers/offline/judge/weights.py:read_weights": "files of the package, 165 kB together",
     "disk/git.py:run_git": "git's words about a repository of ours, within a deadline",
 }

@@ -136,7 +136,7 @@ def test_a_search_lists_what_fits_with_scores_and_reasons(tmp_path: Path) -> Non
     run(tmp_path, "save", "deploys", "--type", "project", "--description", "Deploys happen on Tuesdays", "With people on call.")
     [found] = rows(tmp_path, "search", "which database do tests use?")
     assert set(found) == {"name", "type", "description", "path", "modified", "score", "why"}
-    assert (found["name"], found["why"]) == ("testing-db", "name: test; description: databas, test")
+    assert (found["name"], found["why"]) == ("testing-db", "name: databas, test; description: databas, test")
     assert found["score"] > 0
     assert "testing-db" in run(tmp_path, "search", "database")
     assert "unverifiable: the memory names no file" in run(tmp_path, "search", "database", "--explain")

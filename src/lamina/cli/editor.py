@@ -13,6 +13,13 @@ from pathlib import Path
 import click
 
 from ..disk.files import remove, replace
+from ..memory.store.draft import MOST_BYTES
+
+
+def read_memory(path: Path) -> bytes:
+    """Return the bytes of a memory or a copy of one. One byte more than the limit is enough to be refused."""
+    with path.open("rb") as file:
+        return file.read(MOST_BYTES + 1)
 
 
 class EditedCopy:
@@ -27,14 +34,14 @@ class EditedCopy:
         """Open the editor (VISUAL or EDITOR) and return the bytes it leaves."""
         try:
             click.edit(filename=str(self.path))
-            return self.path.read_bytes()
+            return read_memory(self.path)
         except (click.ClickException, OSError) as error:
             problem = error.format_message() if isinstance(error, click.ClickException) else str(error)
             raise click.ClickException(f"{problem.rstrip('.')}. Set EDITOR to another editor.{self.kept()}") from None
 
     def kept(self) -> str:
         """Return where the user's text is, for an error message; without changes the copy is removed."""
-        if self.path.exists() and self.path.read_bytes() != self._data:
+        if self.path.exists() and read_memory(self.path) != self._data:
             return f" Your text is in {self.path}."
         self.remove()
         return ""

@@ -144,10 +144,10 @@ def save_command(
 def edit_command(memory: Memory, name: str) -> Reported:
     """Edit a memory in your editor (VISUAL or EDITOR). Another `name` in its first lines renames it. The change is in the log, and
     `lamina memory restore` undoes it."""
-    from .editor import EditedCopy
+    from .editor import EditedCopy, read_memory
 
     topic = _known(memory, name)
-    before = memory.where(topic.file).read_bytes()
+    before = read_memory(memory.where(topic.file))
     copy, same = EditedCopy(before, topic.file), _row(topic, memory) | {"changed": False}
     while True:
         data = copy.edit()
@@ -170,6 +170,7 @@ def edit_command(memory: Memory, name: str) -> Reported:
 def _put_edited(memory: Memory, topic: Topic, data: bytes, before: bytes) -> Reported:
     """Save the edited file, unless somebody else changed it in the meantime."""
     from ..memory.store.contract import ChangeReason, Saved
+    from .editor import read_memory
 
     try:
         text = data.decode("utf-8-sig")
@@ -181,7 +182,7 @@ def _put_edited(memory: Memory, topic: Topic, data: bytes, before: bytes) -> Rep
         return {"proposed": done.id}, f"Pending approval. Run `lamina inbox accept {done.id}` to save it."
     notice(*(f"A secret was removed from the text ({removed})." for removed in done.redacted))
     row = _row(done.topic, memory)
-    changed = memory.where(done.topic.file).read_bytes() != before or done.topic.file != topic.file
+    changed = read_memory(memory.where(done.topic.file)) != before or done.topic.file != topic.file
     renamed = f" (it was {topic.name!r})" if done.topic.name != topic.name else ""
     return row | {"changed": changed}, f"Updated {row['path']}{renamed}" if changed else "Nothing changed."
 
