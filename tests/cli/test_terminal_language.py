@@ -264,6 +264,8 @@ def test_an_error_of_a_chat_is_chinese_in_a_chinese_chat(root: Path, kind: str) 
         "<f>: is not writable; check its permissions or set LAMINA_HOME to a writable directory. The conversation continues; 2 records wait in memory for the next write.",  # noqa: E501
         "<f>: the last 7 records could not be written and are lost. Free some space or make the directory writable, then repeat what must be kept.",  # noqa: E501
         "A memory change waits for your approval: `lamina inbox accept 12`",
+        "Nothing was removed.",
+        "Nothing would be removed.",
         "A memory change needs your approval. Run `lamina inbox accept 12`.",
         "The model did not write the summary: it is too short. Lamina made it by rules instead: it lists requests, files, errors and open tasks, but no conclusions. Undo <id> to restore everything.",  # noqa: E501
     ],

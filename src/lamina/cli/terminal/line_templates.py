@@ -270,7 +270,7 @@ LINES: dict[str, str] = {
     "process {n} has been dreaming since {when}": "进程 {n} 从 {when} 起正在整理",
     # /forget
     "No matches found.": "没有找到。",
-    "Nothing was removed.": "没有删除任何内容。",
+    "Nothing {verb} removed.": "没有删除任何内容。",
     "Would be removed: {counts}.": "将删除：{counts}。",
     "Removed: {counts}.": "已删除：{counts}。",
     "{n} in {kind}": "{kind}中 {n} 处",
@@ -373,7 +373,6 @@ LINES: dict[str, str] = {
     "there is no such setting": "没有这个设置",
     "is not a known variable": "不是已知的变量",
     "must be one of {last}": "必须是其中之一：{last}",
-    "must be a whole number of at least {n}, not {last}": "必须是不小于 {n} 的整数，不能是 {last}",
     "Ignored, because this directory is not trusted: {last}.": "已忽略，因为没有信任这个目录：{last}。",
     "A memory change needs your approval. Run `{last}`.": "一处记忆改动需要你批准。运行 `{last}`。",
     "A memory change waits for your approval: {last}": "一处记忆改动等待你批准：{last}",
