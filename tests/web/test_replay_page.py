@@ -198,7 +198,8 @@ def test_the_filter_keeps_what_was_ticked(served: Served) -> None:
         for name in (f"session:claude-code/{SMALL[1]}", "policy:lean", "without:notes"):
             assert f'name="{name}" value="1" checked' in shown
         assert 'name="policy:classic" value="1" checked' not in shown
-        assert 'formaction="/replay" formmethod="get"' in shown, "the filter sends the whole form"
+        assert 'data-with="choice"' in shown, "the filter sends the other form too"
+        assert 'id="choice"' in shown
 
 
 @pytest.mark.spec("V4")

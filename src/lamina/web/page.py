@@ -3,7 +3,7 @@
 Attributes that static/frame.js reads:
 
 - forms: `data-change` is sent by script, with the secret; `data-auto` (on the form or a field) when a field changes; `data-find="ids"`
-  while the user types, and the elements with these ids are replaced by those of the answer;
+  while the user types, and the elements with these ids are replaced by those of the answer; `data-with="id"` together with another form;
 - `details[data-load]` gets its content when it is opened, `a[data-load]` on a click in place of its parent;
 - `data-keep` (with an id) stays as it is when the view is shown again; `data-live="own"` shows its changes itself;
 - `data-conflict` is replaced when a change meets another one; `data-copy` copies the address;

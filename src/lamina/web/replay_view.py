@@ -141,8 +141,7 @@ def _choose(site: Site, request: Request) -> Response:
     policies = ticked["policy"] or [name for name in POLICIES if name != site.settings.policy.name]
     form = tag(
         "form",
-        {"class": "replay", "action": "/replay/start", "method": "post", "data-change": True},
-        _filter(words, request),
+        {"class": "replay", "id": "choice", "action": "/replay/start", "method": "post", "data-change": True},
         tag(
             "section",
             {"class": "panel", "aria-labelledby": "hs"},
@@ -151,7 +150,8 @@ def _choose(site: Site, request: Request) -> Response:
         ),
         _policies(words, policies, ticked["without"]),
     )
-    body = join((_head(words), form if listing.top or listing.of else no_sessions(site, words), _earlier(site, words)))
+    content = (_filter(words, request), form) if listing.top or listing.of else no_sessions(site, words)
+    body = join((_head(words), content, _earlier(site, words)))
     data = {
         "sessions": [_name(one) for one in (*chosen, *others[:LISTED])],
         "policies": list(POLICIES),
@@ -173,17 +173,17 @@ def _split(name: str) -> tuple[str, str]:
 
 
 def _filter(words: Words, request: Request) -> Html:
-    """The filter is a part of the form, so that it keeps what is ticked: its button asks for the same view with all fields."""
+    """The filter sends what is ticked too, so that it keeps it."""
     sort = request.query_params.get("sort", "newest")
     orders = [
         tag("option", {"value": name, "selected": name == sort}, words(f"sessions.{name}")) for name in ("newest", "dearest")
     ]
     return tag(
-        "div",
-        {"class": "bar2", "role": "search"},
+        "form",
+        {"class": "bar2", "action": "/replay", "role": "search", "data-with": "choice"},
         search_box(words, value=request.query_params.get("q", ""), label=words("replay.filter")),
         tag("select", {"name": "sort", "class": "pick", "aria-label": words("replay.order"), "data-auto": True}, orders),
-        tag("button", {"class": "btn", "formaction": "/replay", "formmethod": "get"}, words("replay.show")),
+        tag("button", {"class": "btn"}, words("replay.show")),
     )
 
 

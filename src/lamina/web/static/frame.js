@@ -84,7 +84,7 @@
     } catch { failed(); } finally { changing--; }
   }
 
-  /* A form whose answer replaces parts of the view. Only the newest answer counts. */
+  /* A form whose answer replaces parts of the view: the newest one. */
   let typed = 0, typing;
   async function find(form) {
     const url = new URL(form.action), mine = ++typed;
@@ -102,12 +102,13 @@
   document.addEventListener('submit', event => {
     const form = event.target, sender = event.submitter;
     if (form.matches('[data-find]')) { event.preventDefault(); find(form); }
-    if (!form.matches('[data-change]') || sender?.formMethod === 'get') return;
+    if (!form.matches('[data-change]')) return;
     event.preventDefault();
     change(sender?.hasAttribute('formaction') ? sender.formAction : form.action, Object.fromEntries(new FormData(form, sender)), form);
   });
   document.addEventListener('input', event => { const { form } = event.target; if (form?.matches('[data-find]')) { clearTimeout(typing); typing = setTimeout(() => find(form), 150); } });
-  document.addEventListener('change', ({ target }) => { if (target.closest('[data-auto]')) target.form.requestSubmit(target.form.querySelector('[formmethod=get]')); });
+  document.addEventListener('change', ({ target }) => { if (target.closest('[data-auto]')) target.form.requestSubmit(); });
+  document.addEventListener('formdata', ({ target, formData }) => { const other = byId(target.dataset.with); if (other) for (const one of new FormData(other)) formData.append(...one); });
   document.addEventListener('toggle', async event => { if (event.target.open) { await load(event.target); document.dispatchEvent(new Event('lamina:content')); } }, true);
   document.addEventListener('click', event => {
     const on = selector => event.target.closest(selector), link = on('a[data-load]');
@@ -140,7 +141,7 @@
   });
   addEventListener('popstate', () => { if (own()) location.reload(); else refresh().catch(failed); });
 
-  /* Keys. Letters are off in fields, and wherever the user switched them off. */
+  /* Keys. Letters are off in fields, or switched off. */
   const dialog = byId('keys'), onOff = byId('keys-switch'), off = () => localStorage.getItem('lamina-keys') === 'off';
   const mark = () => onOff.setAttribute('aria-checked', !off());
   onOff.addEventListener('click', () => { localStorage.setItem('lamina-keys', off() ? 'on' : 'off'); mark(); tell(word(off() ? 'keys_off' : 'keys_on')); });
@@ -168,7 +169,7 @@
     if (!went) document.dispatchEvent(new CustomEvent('lamina:key', { detail: event }));
   });
 
-  /* The language is in a cookie now; an address that is copied leaves the reader theirs. */
+  /* The language is in a cookie; a copied address leaves the reader theirs. */
   const here = new URL(location.href);
   if (here.searchParams.has('lang')) { here.searchParams.delete('lang'); history.replaceState({}, '', here); }
   /* The card of the open memory, if the list is beside it. */
