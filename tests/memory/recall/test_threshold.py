@@ -114,3 +114,9 @@ def test_a_message_that_fits_many_memories_equally_well_gets_none(alike: int, ex
     ]
     found = fitting([*FILLER, *limits], "does this memory leak?")
     assert len(found) == expected
+
+
+def test_a_few_words_are_counted_as_words_where_terms_are_pairs_of_characters() -> None:
+    weekly = SearchDocument("weekly.md", "周报格式", "周报先写结论再写细节")
+    assert fitting([*FILLER, weekly], "帮我写这周的周报") == ["weekly.md"]
+    assert fitting([*FILLER, weekly], "帮我写一首关于月亮的诗") == []

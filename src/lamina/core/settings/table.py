@@ -292,7 +292,7 @@ class Table:
     recall_vectors = Setting(
         "none",
         one_of("none", "static", "encoder", "endpoint"),
-        "Comparison by meaning in memory searches: none, word vectors, a sentence encoder, or a server.",
+        "Comparison by meaning in memory searches and in recall: none, word vectors, a sentence encoder, or a server.",
         "Q4",
         "trusted",
     )

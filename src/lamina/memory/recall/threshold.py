@@ -23,10 +23,10 @@ from .rank import Ranked, cut_question, query_terms
 
 # Two words of a sentence in a memory's name or description. One is chance: "test" is in half of all messages.
 ENOUGH = 2.0
-# A message of a few terms seldom shares two: "plan my Tuesday". A word of the name is then enough in a store that is large
+# A message of a few words seldom shares two: "plan my Tuesday". A word of the name is then enough in a store that is large
 # enough to tell rare words from common ones; the test of chance still applies.
 ENOUGH_FOR_FEW = 1.5
-FEW_TERMS = 4
+FEW_WORDS = 4
 MANY_MEMORIES = 500
 # A word found only in the body is a weaker sign than one in the name or description.
 BODY_SHARE = 0.5
@@ -115,7 +115,7 @@ class _Message(NamedTuple):
 
     def enough(self) -> float:
         """Return how many words a memory must share with a sentence."""
-        few = len(self.sentences) == 1 and len(self.sentences[0]) <= FEW_TERMS
+        few = len(self.sentences) == 1 and sum(word.words for word in _words(self.sentences[0])) <= FEW_WORDS
         return ENOUGH_FOR_FEW if few and self.memories >= MANY_MEMORIES else ENOUGH
 
     def needed(self, at: int) -> float:

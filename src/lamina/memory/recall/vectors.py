@@ -41,7 +41,7 @@ Texts = Callable[[Sequence[TopicHeader]], Sequence[str]]
 
 
 class Similarity(NamedTuple):
-    """How close a memory is to a question: the cosine, the cosine in standard deviations of all memories, and its lead over the
+    """The closeness of a memory to a question: the cosine, the cosine in standard deviations of all memories, and its lead over the
     seventh closest memory in the same unit. A message that no memory helps is about as close to many."""
 
     cosine: float

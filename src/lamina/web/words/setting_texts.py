@@ -43,7 +43,7 @@ CHINESE: dict[str, str] = {
     "lamina.dreamScanMinutes": "两次统计新会话之间的最少分钟数。",
     "lamina.recallSelector": "为消息选择记忆的方式：立即用本地排序，在后台用模型，或两者并用，由模型补充排序遗漏的记忆。"
     "`auto`：设置了 `lamina.smallModel` 或已知同一厂商的便宜模型时两者并用，否则用本地排序。",
-    "lamina.recallVectors": "搜索记忆时按含义比较的方式：不比较、词向量、句子编码器或服务器。",
+    "lamina.recallVectors": "搜索和召回记忆时按含义比较的方式：不比较、词向量、句子编码器或服务器。",
     "lamina.memoryMode": "每个范围的记忆访问方式：关闭、只读、修改需要确认或自动。",
     "lamina.budgetCalls": "每天后台调用的最多次数。",
     "lamina.budgetTokens": "每天后台使用的最多词元；缓存的词元按十分之一计算。",
