@@ -51,6 +51,22 @@ def test_any_turn_is_read_from_its_place(origin: Origin, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("origin", list(HOMES))
+def test_turns_that_may_contain_words_are_found_without_decoding_them(origin: Origin, tmp_path: Path) -> None:
+    path = HOMES[origin](tmp_path, Path("/p"))
+    followed = FollowedSession(path, Settings(), origin=origin)
+    followed.update()
+    turns = followed.series().turns
+    for turn in turns:
+        words = [word.encode() for word in turn.words.lower().split() if word.isascii() and word.isalnum()]
+        assert turn.number in followed.turns_with(words)
+    assert [*followed.turns_with([])] == [turn.number for turn in turns]
+    assert [*followed.turns_with([b"nobodysaidthis"])] == []
+    path.write_bytes(path.read_bytes() + b'{"type": "x", "text": "\\u0041"}\n')
+    followed.update()
+    assert [*followed.turns_with([b"nobodysaidthis"])] == [turns[-1].number], "a letter by its number may be any word"
+
+
+@pytest.mark.parametrize("origin", list(HOMES))
 def test_a_growing_file_gives_what_a_whole_one_gives(origin: Origin, tmp_path: Path) -> None:
     path = HOMES[origin](tmp_path, Path("/p"))
     data = path.read_bytes()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,14 +14,17 @@ import pytest
 from playwright.sync_api import expect
 
 from lamina.replay.html import BEGINNING
+from lamina.sources.catalogue import Catalogue
 from lamina.web import replay_jobs
 from lamina.web.replay_jobs import ReplayJob
 from lamina.web.replay_view import MOST_SESSIONS
+from lamina.web.session_index import WAIT
 
 from . import patient
 from .conftest import Watched
 from .looks import bad_contrast, small_or_unnamed
 from .made_home import START, long_session, make_home, small_session
+from .patient import PATIENCE
 from .serving import Served, serving
 
 # Each drives a browser; the frame, a session, memories and the inbox are in the README's run.
@@ -124,6 +128,20 @@ def test_the_same_choice_is_played_once_and_a_layer_that_is_off_is_a_row_of_its_
     more = post(served, "/replay/start", *names, "policy:lean", "without:notes").json()["location"]
     assert "lean without notes" in finished(served, more)["report"]["policies"]
     assert get(served, "/replay?format=json").json()["runs"][0]["state"] == "done"
+
+
+def test_a_session_that_is_not_listed_yet_is_waited_for(tmp_path: Path) -> None:
+    make_small_home(tmp_path)
+    listed = threading.Event()
+    with serving(tmp_path) as page:
+
+        def hold_back(catalogue: Catalogue) -> None:
+            listed.wait(PATIENCE)
+
+        page.site.index.later(hold_back)
+        threading.Timer(2 * WAIT, listed.set).start()  # longer than a list is waited for
+        started = post(page, "/replay/start", f"session:claude-code/{SMALL[0]}")
+        assert started.status_code == 200, started.text
 
 
 def test_one_replay_runs_at_a_time_others_wait_and_each_can_be_stopped(served: Served) -> None:

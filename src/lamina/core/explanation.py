@@ -118,8 +118,9 @@ class Explainer:
     """Explains requests of one session again and again. It keeps the state before every `step`-th request, so that the first request costs
     the records before it and later ones cost those since the nearest state."""
 
-    def __init__(self, records: Sequence[Record], *, step: int) -> None:
-        self._records, self._step = records, step
+    def __init__(self, records: Sequence[Record], *, step: int, pause: Callable[[], None] = lambda: None) -> None:
+        """`pause` is called before each answer: a caller with other work to do may wait there."""
+        self._records, self._step, self._pause = records, step, pause
         self._kept: dict[int, _Fold] = {}  # number of answers → the state after them
 
     def explain_each(self, wanted: Mapping[int, Unrecorded], size: Size) -> Iterator[Explained]:
@@ -129,6 +130,7 @@ class Explainer:
         return _explained(fold, self._records[fold.count :], wanted, size, self._keep)
 
     def _keep(self, fold: _Fold) -> None:
+        self._pause()
         count = len(fold.answers)
         if count and count % self._step == 0 and count not in self._kept:
             self._kept[count] = fold.copy()

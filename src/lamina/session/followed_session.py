@@ -8,7 +8,7 @@ the file is the same; it is read anew when the file changes. Read-only.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -21,6 +21,9 @@ from ..sources.places import Origin
 from ..sources.positions import START, Place, complete_end, read_placed
 from ..sources.sessions import format_of
 from .window_series import Series, WindowFold, in_force
+
+# JSON may write letters and digits by their numbers, though nobody does.
+ESCAPED = b"\\u00"
 
 
 class KeptWindow(msgspec.Struct, frozen=True):
@@ -99,9 +102,22 @@ class FollowedSession:
         """Return the records of a turn, from 1; what comes before the first message belongs to the first turn."""
         if not 1 <= number <= max(1, len(self._starts)):
             return []
-        start = self._starts[number - 1] if number > 1 else START
-        end = self._starts[number].offset if number < len(self._starts) else self._next.offset
+        start, end = self._bounds(number)
         return [found.record for found in read_placed(self.path, start, end)]
+
+    def turns_with(self, words: Sequence[bytes]) -> Iterator[int]:
+        """Yield the numbers of the turns that may contain all these words, in lower case. Reads the file without decoding it."""
+        with open(self.path, "rb") as file:
+            for number in range(1, max(1, len(self._starts)) + 1):
+                start, end = self._bounds(number)
+                file.seek(start.offset)
+                text = file.read(max(0, end - start.offset)).lower()
+                if ESCAPED in text or all(word in text for word in words):
+                    yield number
+
+    def _bounds(self, number: int) -> tuple[Place, int]:
+        start = self._starts[number - 1] if number > 1 else START
+        return start, self._starts[number].offset if number < len(self._starts) else self._next.offset
 
 
 def _stamp_of(path: Path) -> tuple[int, int]:

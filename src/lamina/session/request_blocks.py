@@ -7,7 +7,7 @@ removed in the middle is the only one that went. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -98,9 +98,10 @@ def request_blocks(
 class SessionRequests:
     """The requests of a session, block by block. The first one costs the records before it, later ones only their own blocks."""
 
-    def __init__(self, records: Sequence[Record], series: Series) -> None:
+    def __init__(self, records: Sequence[Record], series: Series, pause: Callable[[], None] = lambda: None) -> None:
+        """`pause` is called now and then while records are read."""
         self.series = series
-        self._explainer = Explainer(records, step=max(LEAST_STEP, -(-len(series.requests) // MOST_STATES)))
+        self._explainer = Explainer(records, step=max(LEAST_STEP, -(-len(series.requests) // MOST_STATES)), pause=pause)
         self._entered, self._files = _entered(records), _files(records)
         self._prices, self._units = CarriedPrices(series.requests), CarriedUnits(series.requests)
 

@@ -103,8 +103,12 @@ class OneMemory(NamedTuple):
 
 
 class MemoryIndex:
-    def __init__(self, places: MemoryPlaces, recalls: Callable[[], Mapping[str, Recalls]]) -> None:
+    def __init__(
+        self, places: MemoryPlaces, recalls: Callable[[], Mapping[str, Recalls]], pause: Callable[[], None] = lambda: None
+    ) -> None:
+        """`pause` is called between two places that are looked at in the background."""
         self.places = places
+        self.pause = pause
         self._recalls = recalls
         self._lock = threading.RLock()
         self._problems: dict[str, str] = {}
@@ -170,6 +174,11 @@ class MemoryIndex:
             self._merged = ([headers for _, headers in listed], cards)
         return cards
 
+    def newest(self, count: int) -> list[Card] | None:
+        """Return the newest memories; None until all places have been looked at."""
+        places = self.places.all()
+        return self.cards(places)[:count] if all(place.id in self._looked for place in places) else None
+
     def headers(self, place: Place) -> list[TopicHeader]:
         """Return the memories of a place, newest first: the same list as the last time if nothing changed."""
         if place.origin == "codex":
@@ -178,7 +187,7 @@ class MemoryIndex:
         if looked is None or looked.times is None or looked.times != self._times(place, looked.folders):
             return self._look(place)
         if time.monotonic() - looked.at > LOOK_AGAIN:
-            self._look_later()
+            self.look_later()
         return looked.headers
 
     def _codex_headers(self, place: Place) -> list[TopicHeader]:
@@ -212,8 +221,8 @@ class MemoryIndex:
             self._looked[place.id] = _Looked(time.monotonic(), times, found, folders)
             return found
 
-    def _look_later(self) -> None:
-        """Look in a moment for what was changed in place. Nothing waits for it."""
+    def look_later(self) -> None:
+        """Look in a moment at all files, for what was changed in place. Nothing waits for it."""
         if self._looking.acquire(blocking=False):
             timer = threading.Timer(LOOK_AFTER, self._look_again)
             timer.daemon = True
@@ -222,8 +231,9 @@ class MemoryIndex:
     def _look_again(self) -> None:
         try:
             for place in self.places.all():
-                before = self._looked.get(place.id)
-                if before is not None and place.origin != "codex" and self._look(place) is not before.headers:
+                self.pause()
+                before, found = self._looked.get(place.id), self._look(place) if place.origin != "codex" else None
+                if before is not None and found is not None and found is not before.headers:
                     self._found_in_place += 1
         finally:
             self._looking.release()

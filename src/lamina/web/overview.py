@@ -6,6 +6,7 @@ import os
 from collections import defaultdict
 from collections.abc import Mapping
 from datetime import datetime
+from typing import NamedTuple
 from urllib.parse import urlencode
 
 import msgspec
@@ -22,11 +23,13 @@ from ..replay.html import ENGLISH, ReportWords, recorded_bill, saving_words
 from ..replay.savings import saving
 from ..replay.variants import LAMINA
 from ..sources.money import DayMoney
-from ..sources.places import NAMES
+from ..sources.places import NAMES, Origin
 from ..sources.sessions import SourceSession, newest_memories
 from . import cache_breaks
 from .changes import Done, Fields, change_route
 from .html import Child, Html, bdi, cut, join, tag
+from .memory_index import Card, MemoryIndex
+from .memory_list import address as memory_address
 from .memory_list import address_of
 from .money_panel import money_panel, sum_days
 from .numbers import ago, at_least, money, parts_apart, share, tokens, tokens_apart
@@ -282,21 +285,54 @@ def _run(site: Site, words: Words, session: SourceSession) -> Html:
     )
 
 
+class _NewMemory(NamedTuple):
+    href: str
+    name: str
+    text: str
+    origin: Origin
+    modified: float
+
+
+def _newest_memories(site: Site) -> list[_NewMemory]:
+    """Return the newest memories: of the list of memories, once it is there, else of the files that were changed last."""
+    index = site.memories
+    if (cards := index.newest(SHOWN)) is None:
+        index.look_later()
+        return [
+            _NewMemory(
+                address_of(index, one.path) or f"/memories?{urlencode({'q': one.name})}",
+                one.name,
+                one.description or one.body,
+                one.origin,
+                one.modified,
+            )
+            for one in newest_memories(site.settings, SHOWN, environ=site.environ)
+        ]
+    return [_of_card(index, card) for card in cards]
+
+
+def _of_card(index: MemoryIndex, card: Card) -> _NewMemory:
+    place, header = card
+    text = header.description
+    if not text and (found := index.one(place, header.file)) is not None:
+        text = found.topic.body
+    return _NewMemory(memory_address(place, header.file), header.name, text, place.origin, header.modified)
+
+
 def _newest(site: Site, words: Words) -> Html:
-    found = newest_memories(site.settings, SHOWN, environ=site.environ)
     rows = [
         tag(
             "li",
             None,
             tag(
                 "a",
-                {"class": "row", "href": address_of(site.memories, one.path) or f"/memories?{urlencode({'q': one.name})}"},
+                {"class": "row", "href": one.href},
                 tag("b", None, bdi(cut(one.name, 120))),
-                tag("span", {"class": "soft small"}, bdi(cut(one.description or one.body, 160))),
+                tag("span", {"class": "soft small"}, bdi(cut(one.text, 160))),
                 tag("span", {"class": "soft small"}, NAMES[one.origin], " · ", ago(words, one.modified, site.clock())),
             ),
         )
-        for one in found
+        for one in _newest_memories(site)
     ]
     head = tag("header", None, tag("h2", None, words("overview.newest")))
     content = tag("ul", {"class": "list"}, rows) if rows else tag("div", {"class": "body soft"}, words("overview.no_memories"))

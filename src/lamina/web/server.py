@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import sys
 import threading
 from collections.abc import AsyncIterator, Callable
 from importlib import import_module
@@ -28,10 +29,13 @@ from ..replay.html import style
 from .page import REPORT, STATIC, problem
 from .safety import Guard, Keys
 from .site import Site
+from .views_made import CountedViews
 from .words import words_for
 
 # New objects between two collections. A session that is shown holds many records without cycles, and each full collection walks over them.
 COLLECT_AFTER = 20_000
+# Seconds until a thread that works lets another one run. A view waits that long whenever it has read a file beside such a thread.
+SWITCH = 0.001
 # Seconds between two checks whether the server should stop.
 TICK = 0.5
 # Each has `routes(site)`. The first view of the page loads only the modules of FIRST. The order decides which route answers an address
@@ -88,7 +92,7 @@ def application(site: Site, keys: Keys) -> ASGIApp:
         middleware=[Middleware(GZipMiddleware, minimum_size=4_000, compresslevel=3)],
     )
     app.state.billing = lambda: site.settings.billing
-    return Guard(app, keys)
+    return Guard(CountedViews(app, site.views), keys)
 
 
 def _routes(site: Site, views: tuple[str, ...]) -> list[Route]:
@@ -123,6 +127,7 @@ def serve(
 ) -> None:
     """Serve until interrupted. `opened` gets the first link, `tell` each one that replaces a used link."""
     gc.set_threshold(COLLECT_AFTER)
+    sys.setswitchinterval(SWITCH)
     listener = loopback.listen(port)
     keys = Keys(listener.getsockname()[1], tell)
     site = Site(cwd=cwd, read_only=read_only, secret=keys.secret)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -24,6 +24,9 @@ from ..session.window_series import KINDS, RequestPoint, Series, TurnRow
 from ..sources.sessions import SourceSession, read
 from .numbers import moment
 from .site import Site, stamp_of
+from .words import Words
+
+T = TypeVar("T")
 
 # Microdollars: whole numbers are shorter than decimals in JSON. Units are large enough.
 MICRO = 1_000_000
@@ -43,6 +46,7 @@ class OpenSession:
         self.settings = settings
         self._site = site
         self._lock = threading.Lock()
+        self._made: dict[tuple[str, str, str], tuple[Series, Any]] = {}
         self._followed = FollowedSession(session.path, settings, origin=session.origin, kept=site.windows.load(session.path))
         self.series = self._followed.series()
         self.known = bool(self.series.requests)  # read, now or by an earlier run
@@ -66,17 +70,30 @@ class OpenSession:
         with self._lock:
             return self._followed.turn(number)
 
+    def turns_with(self, words: Sequence[bytes]) -> set[int]:
+        """Return the numbers of the turns that may contain all these words."""
+        with self._lock:
+            return set(self._followed.turns_with(words))
+
     @property
     def records(self) -> list[Record]:
         path = self.session.path
-        return self._site.kept("records", path, lambda: list(read(path)))
+        return self._site.kept("records", path, lambda: list(self._site.views.after(read(path))))
 
     @property
     def requests(self) -> SessionRequests:
         series = self.series
         # The file may have grown since the series was made, so its stamp does not tell which series was used.
         name = f"requests:{len(series.requests)}"
-        return self._site.kept(name, self.session.path, lambda: SessionRequests(self.records, series))
+        return self._site.kept(name, self.session.path, lambda: SessionRequests(self.records, series, self._site.views.wait))
+
+    def once(self, name: str, words: Words, make: Callable[[Series], T]) -> T:
+        """Return what `make` makes of the series in a language: made again when the series has changed."""
+        series, key = self.series, (name, words.lang, words.billing)
+        held = self._made.get(key)
+        if held is None or held[0] is not series:
+            held = self._made[key] = (series, make(series))
+        return cast(T, held[1])
 
 
 class Gone(Exception):
@@ -199,10 +216,13 @@ def matching_turns(opened: OpenSession, wanted: str, *, errors: bool) -> list[Tu
     rows = [turn for turn in opened.series.turns if turn.errors or not errors]
     if not terms:
         return rows
-    found = []
+    found, plain = [], [term.encode() for term in terms if term.isascii() and term.isalnum()]
+    likely = opened.turns_with(plain)
     for row in rows:
-        missing = set(terms)
-        for record in opened.turn(row.number):
+        if row.number not in likely:
+            continue
+        missing = {term for term in terms if term not in row.words.casefold()}
+        for record in opened.turn(row.number) if missing else ():
             if isinstance(record, Message):
                 missing -= {term for text in _texts(record) for term in missing if term in text}
         if not missing:

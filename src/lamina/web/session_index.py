@@ -25,6 +25,8 @@ T = TypeVar("T")
 # Seconds a view waits for the first list, and for one that is brought up to date: the event stream brings what comes later.
 WAIT = 0.5
 WAIT_AGAIN = 0.1
+# The most seconds that the view of one session waits for the first list: a link works right after a start, also with a large home.
+FIND_WAIT = 10.0
 # Seconds a list counts as new.
 FRESH = 1.0
 # Seconds until the first look at a list that is still being made, and between two later ones.
@@ -68,6 +70,7 @@ class SessionIndex:
         # One thread: an index in memory belongs to the thread that opened it.
         self._worker = ThreadPoolExecutor(1, "lamina-index")
         self._finished = threading.Event()  # a list can be shown: the whole, or its beginning
+        self._complete = threading.Event()  # all files were listed once
         self._views = 0  # that are being made
         self._no_view = threading.Condition(self._lock)
         self._finished_at = float("-inf")
@@ -86,6 +89,17 @@ class SessionIndex:
                 self._worker.submit(self._refresh)
         self._finished.wait(wait if wait is not None else WAIT_AGAIN if self.listing.sessions else WAIT)
         return self.listing
+
+    def find(self, origin: str, id: str) -> SourceSession | None:
+        """Return a session by its address. Until all files were listed once, one that is not listed yet is waited for."""
+        until, listing = time.monotonic() + FIND_WAIT, self.listing
+        while (found := listing.by_address.get((origin, id))) is None:
+            complete = self._complete.wait(0)
+            listing = self.current()
+            if complete or time.monotonic() > until:
+                return listing.by_address.get((origin, id))
+            self._complete.wait(FIRST_PUBLISH)
+        return found
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -128,6 +142,7 @@ class SessionIndex:
                 self._running = False
                 self._finished_at = time.monotonic()
                 self._finished.set()
+                self._complete.set()
 
     def _with(self, work: Callable[[Catalogue], T]) -> T:
         if not self._in_memory:

@@ -24,7 +24,7 @@ from .session_index import Listing
 from .site import Site
 from .words import Words, words_for
 
-PAGE = 100
+PAGE = 50
 # Windows that fullness is a share of.
 WINDOW, LONG_WINDOW = 200_000, 1_000_000
 COMPACTED = "M8 2v4M5.500 4 8 6.500 10.500 4M8 14v-4M5.500 12 8 9.500 10.500 12M2.500 8h11"

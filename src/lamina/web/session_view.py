@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlencode
 
+import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -32,12 +34,16 @@ from .numbers import (
     sum_known,
     tokens,
 )
-from .page import fragment, icon, json_response, page, problem, view_head, wants_json
+from .page import fragment, icon, page, problem, view_head, wants_json
 from .session_data import Gone, OpenSession, OpenSessions, columns, watch
 from .session_list import TITLE_CHARS, address, amount_of, cost_of, is_running, project_name, session_row, title_of
 from .site import Site
 from .words import Words, words_for
 
+# How much work the data of the chart is compressed with.
+SMALLER = 3
+# Requests in a part of the table: all of a long session are more than a browser shows in a second.
+TABLE_ROWS = 200
 # Subagents that are linked, and characters of their titles.
 MOST_SUBAGENTS = 8
 LINK_CHARS = 40
@@ -127,7 +133,7 @@ def _session(site: Site, request: Request, opened: OpenSession) -> Response:
         {"data-live": "own", "data-session": address(session), "id": "session"},
         _gone(words),
         _head(words, site, opened),
-        _figures(words, series),
+        opened.once("figures", words, lambda series: _figures(words, series)),
         _warnings(words, series, _subagents(site, opened)),
         tag(
             "div",
@@ -162,11 +168,17 @@ def _chosen(request: Request, words: Words, series: Series) -> int:
 def _series(site: Site, request: Request, opened: OpenSession) -> Response:
     """The data of the chart."""
     words = words_for(request)
-    return json_response(columns(opened.series, words.billing) | _chart_words(words, opened))
+    encoded = opened.once("chart", words, lambda series: gzip.compress(_chart_data(words, series), SMALLER))
+    if "gzip" not in request.headers.get("accept-encoding", ""):
+        return Response(gzip.decompress(encoded), media_type="application/json")
+    return Response(encoded, media_type="application/json", headers={"Content-Encoding": "gzip"})
 
 
-def _chart_words(words: Words, opened: OpenSession) -> dict[str, Any]:
-    series = opened.series
+def _chart_data(words: Words, series: Series) -> bytes:
+    return msgspec.json.encode(columns(series, words.billing) | _chart_words(words, series))
+
+
+def _chart_words(words: Words, series: Series) -> dict[str, Any]:
     limit = words("session.limit", by=series.threshold_owner, n=series.threshold) if series.threshold else ""
     return {
         "limit": limit,
@@ -185,7 +197,8 @@ def _gone(words: Words) -> Html:
 def _head(words: Words, site: Site, opened: OpenSession) -> Html:
     session, series = opened.session, opened.series
     crumb = _crumb(words, session, site.session(session.origin, session.parent) if session.parent else None)
-    facts = [NAMES[session.origin], series.model, *_period(words, session.started, series, session.modified)]
+    period = opened.once("period", words, lambda series: _period(words, session.started, series, session.modified))
+    facts = [NAMES[session.origin], series.model, *period]
     foreign = tag("span", {"class": "ro"}, words("session.foreign")) if session.origin != "lamina" else None
     running = tag("span", {"class": "live"}, words("sessions.running")) if is_running(session, site.clock()) else None
     replay = tag("a", {"class": "btn main", "href": f"/replay?session={session.origin}/{session.id}"}, words("session.replay"))
@@ -453,8 +466,10 @@ def _table_below(words: Words, base: str) -> Html:
 
 
 def _table(site: Site, request: Request, opened: OpenSession) -> Response:
-    """The numbers of the chart as a table."""
-    words, series = words_for(request), opened.series
+    """The numbers of the chart as a table, in parts."""
+    words, series, asked = words_for(request), opened.series, request.query_params.get("page", "")
+    number = max(1, int(asked)) if asked.isascii() and asked.isdigit() and len(asked) < 9 else 1
+    shown = series.requests[(number - 1) * TABLE_ROWS : number * TABLE_ROWS]
     used = [at for at in range(len(KINDS)) if any(point.kinds[at] for point in series.requests)]
     titles = [
         words("session.col_request"),
@@ -476,12 +491,27 @@ def _table(site: Site, request: Request, opened: OpenSession) -> Response:
             tag("td", {"class": "num"}, request_view.request_amount(words, point)),
             [tag("td", {"class": "num"}, tokens(point.kinds[at])) for at in used],
         )
-        for point in series.requests
+        for point in shown
     ]
     table = tag("table", {"class": "data"}, tag("thead", None, tag("tr", None, head)), tag("tbody", None, rows))
+    parts = join((table, _table_parts(words, f"{base}/table", number, len(series.requests))))
     if request.headers.get("x-lamina-part"):
-        return fragment(table)
+        return fragment(parts if asked else tag("div", None, parts))
     title = words("session.window")
     crumb = tag("p", {"class": "crumb"}, tag("a", {"href": base}, bdi(cut(title_of(words, opened.session), TITLE_CHARS))))
-    body = join((crumb, tag("h1", None, title), tag("div", {"class": "panel scroll body"}, table)))
+    body = join((crumb, tag("h1", None, title), tag("div", {"class": "panel scroll body"}, parts)))
     return page(site, request, title=title, active="sessions", body=body, data=series.requests)
+
+
+def _table_parts(words: Words, base: str, number: int, count: int) -> list[Html | None]:
+    """The links to the parts before and after. The script puts a part in the place of this one."""
+
+    def link(to: int, key: str) -> Html | None:
+        address = f"{base}?page={to}"
+        return tag("a", {"class": "btn sm", "href": address, "data-load": address}, words(key)) if to != number else None
+
+    if count <= TABLE_ROWS:
+        return []
+    last = -(-count // TABLE_ROWS)
+    place = tag("span", {"class": "soft"}, f" {number} / {last} ")
+    return [link(max(1, number - 1), "memories.previous"), place, link(min(last, number + 1), "memories.next")]

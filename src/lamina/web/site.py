@@ -27,6 +27,7 @@ from .memory_index import MemoryIndex
 from .memory_places import MemoryPlaces
 from .replay_jobs import ReplayJobs
 from .session_index import Listing, SessionIndex
+from .views_made import ViewsMade
 
 T = TypeVar("T")
 # Files whose results are kept: the session that is shown, and the one before it.
@@ -69,6 +70,7 @@ class Site:
         self._settings = settings_in_force(cwd, environ=self.environ)
         self.index = SessionIndex(self.home, lambda: self.settings, self.environ, in_memory=read_only)
         self.windows = KeptWindows(self.index)
+        self.views = ViewsMade()
         self.replays = ReplayJobs(cwd, self.home, self.environ, clock, lambda: self.stopping(), read_only=read_only)
         self.places = MemoryPlaces(
             cwd=cwd,
@@ -79,7 +81,7 @@ class Site:
             environ=self.environ,
             read_only=read_only,
         )
-        self.memories = MemoryIndex(self.places, self._recall_counts)
+        self.memories = MemoryIndex(self.places, self._recall_counts, self.views.wait)
         self._projects: tuple[Listing, dict[str, str]] = (Listing(), {})
         self._recalls: Mapping[str, Recalls] = {}
         self._recalled_at = float("-inf")
@@ -91,6 +93,7 @@ class Site:
         self.watches: dict[str, Callable[[str], Any]] = {"sessions": lambda _: self._list_state(), "replay": self._replay_state}
         self._counted: tuple[float, dict[str, int]] = (float("-inf"), {})
         self._kept: OrderedDict[tuple[str, str], tuple[FileStamp, Any]] = OrderedDict()
+        self._making: dict[tuple[str, str], threading.Lock] = {}
 
     @property
     def settings(self) -> Settings:
@@ -109,8 +112,7 @@ class Site:
 
     def session(self, origin: str, id: str) -> SourceSession | None:
         """Return the session with this address. One that started just now is looked for once more."""
-        found = self.index.listing.by_address.get((origin, id))
-        return found if found is not None else self.index.current().by_address.get((origin, id))
+        return self.index.find(origin, id)
 
     def counts(self) -> dict[str, int]:
         """Return how much waits in each view."""
@@ -121,19 +123,23 @@ class Site:
         return counted
 
     def kept(self, name: str, path: str, make: Callable[[], T]) -> T:
-        """Return what `make` makes of a file, made anew when the file changed. Raises OSError if the file is gone."""
-        stamp = stamp_of(path)
+        """Return what `make` makes of a file, made anew when the file changed. Raises OSError if the file is gone.
+
+        Whoever asks while it is being made waits for it, so that the work is done once.
+        """
+        stamp, key = stamp_of(path), (name, path)
         with self._lock:
-            held = self._kept.get((name, path))
-            if held is not None and held[0] == stamp:
-                self._kept.move_to_end((name, path))
-                return cast(T, held[1])
-        made = make()
-        with self._lock:
-            self._kept[name, path] = (stamp, made)
-            self._kept.move_to_end((name, path))
-            while len(self._kept) > KEPT:
-                self._kept.popitem(last=False)
+            making = self._making.setdefault(key, threading.Lock())
+        with making:
+            with self._lock:
+                held = self._kept.get(key)
+            made = cast(T, held[1]) if held is not None and held[0] == stamp else make()
+            with self._lock:
+                self._kept[key] = (stamp, made)
+                self._kept.move_to_end(key)
+                self._making.pop(key, None)
+                while len(self._kept) > KEPT:
+                    self._kept.popitem(last=False)
         return made
 
     def can_watch(self, watch: str) -> bool:

@@ -1,0 +1,78 @@
+"""A click comes first: long work waits while a view is made, and two views of one file share its reading."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from starlette.types import Message, Receive, Scope, Send
+
+from lamina.web import views_made
+from lamina.web.site import Site
+from lamina.web.views_made import CountedViews, ViewsMade
+
+from .patient import PATIENCE
+from .serving import environ_of
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(views_made, "HOLD", PATIENCE)
+
+
+def test_work_in_the_background_waits_while_a_view_is_made() -> None:
+    views, done = ViewsMade(), list[int]()
+    views.change(1)
+    work = threading.Thread(target=lambda: done.extend(views.after(range(200))))
+    work.start()
+    assert not done
+    views.change(-1)
+    work.join(PATIENCE)
+    assert done == [*range(200)]
+
+
+@pytest.mark.parametrize(("path", "counted"), [("/sessions", 1), ("/sessions/a/b/requests/3/blocks", 0), ("/live", 0)])
+def test_a_view_does_not_wait_for_itself_and_what_comes_behind_is_none(path: str, counted: int) -> None:
+    views, seen = ViewsMade(), list[int]()
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        views.wait()
+        seen.append(views.count)
+
+    async def nothing() -> Message:
+        raise AssertionError("nothing is received")
+
+    async def ignored(message: Message) -> None:
+        return None
+
+    asyncio.run(CountedViews(app, views)({"type": "http", "path": path}, nothing, ignored))
+    assert (seen, views.count) == ([counted], 0)
+
+
+def test_two_views_of_one_file_share_what_is_made_of_it(tmp_path: Path) -> None:
+    site, made, go = Site(cwd=tmp_path, environ=environ_of(tmp_path)), list[object](), threading.Event()
+    path = tmp_path / "file"
+    path.write_text("words", "utf-8")
+    found: list[object] = []
+
+    def make() -> object:
+        made.append(object())
+        go.wait(PATIENCE)
+        return made[-1]
+
+    def threads() -> Iterator[threading.Thread]:
+        for _ in range(3):
+            thread = threading.Thread(target=lambda: found.append(site.kept("words", str(path), make)))
+            thread.start()
+            yield thread
+
+    started = [*threads()]
+    go.set()
+    for thread in started:
+        thread.join(PATIENCE)
+    assert len(made) == 1
+    assert found == made * 3
+    site.close()
