@@ -80,7 +80,7 @@ class SearchResult(msgspec.Struct, frozen=True):
     link: str = ""  # the command that opens it, or the file of a memory
 
 
-class _Place(NamedTuple):
+class SearchedFile(NamedTuple):
     """The part of a result that comes from its file."""
 
     kind: Literal["memory", "turn"]
@@ -155,18 +155,22 @@ def search_index(
     skip: Collection[str] = (),
     of_project_only: bool = False,
     tell: Tell = lambda done, of: None,
+    files: Mapping[int, SearchedFile] | None = None,
 ) -> list[SearchResult]:
-    """Return what `search` returns from an index that is open already. Without a `cwd`, all projects are searched."""
+    """Return what `search` returns from an index that is open already. Without a `cwd`, all projects are searched.
+
+    `files` are those that `list_searched` returned, if nothing has changed since.
+    """
     words = query_words(query)
     if not words:
         notices.append(NO_WORDS)
         return []
-    places = _places(catalogue, settings, environ, cwd, notices, tell)
+    places = files if files is not None else list_searched(catalogue, settings, environ, cwd, notices, tell)
     places = {number: place for number, place in places.items() if _wanted(place, skip, of_project_only)}
     return _ranked(catalogue.database, words, places, k) if places and k > 0 else []
 
 
-def _wanted(found: _Place | SearchResult, skip: Collection[str], of_project_only: bool) -> bool:
+def _wanted(found: SearchedFile | SearchResult, skip: Collection[str], of_project_only: bool) -> bool:
     return found.path not in skip and not (of_project_only and found.kind == "memory" and not found.project)
 
 
@@ -178,16 +182,16 @@ def query_words(question: str) -> list[str]:
     return kept if len(kept) <= MOST_TERMS else kept[: MOST_TERMS // 2] + kept[-MOST_TERMS // 2 :]
 
 
-def _places(
+def list_searched(
     catalogue: Catalogue,
     settings: Settings,
     environ: Mapping[str, str],
     cwd: str | os.PathLike[str] | None,
     told: list[str],
-    tell: Tell,
-) -> dict[int, _Place]:
+    tell: Tell = lambda done, of: None,
+) -> dict[int, SearchedFile]:
     """Bring the index up to date, and return the files to search by their number in it."""
-    found: dict[int, _Place] = {}
+    found: dict[int, SearchedFile] = {}
     inside = project_filter(cwd, environ) if cwd is not None else None
     listed = {row.id: session_of(row) for row in follow_sessions(catalogue, settings, environ, told, tell)}
     opens = ways_to_open(listed.values())
@@ -201,15 +205,15 @@ def _places(
     return found
 
 
-def _session_place(session: SourceSession, opens: str) -> _Place:
-    return _Place("turn", session.origin, session.project, session.path, session.title, session.id, opens)
+def _session_place(session: SourceSession, opens: str) -> SearchedFile:
+    return SearchedFile("turn", session.origin, session.project, session.path, session.title, session.id, opens)
 
 
-def _memory_place(row: IndexedFile, place: str) -> _Place:
-    return _Place("memory", row.origin, place, row.path, row.scan.title, "", row.path)
+def _memory_place(row: IndexedFile, place: str) -> SearchedFile:
+    return SearchedFile("memory", row.origin, place, row.path, row.scan.title, "", row.path)
 
 
-def _ranked(database: sqlite3.Connection, words: list[str], places: dict[int, _Place], k: int) -> list[SearchResult]:
+def _ranked(database: sqlite3.Connection, words: list[str], places: dict[int, SearchedFile], k: int) -> list[SearchResult]:
     stems = {stem(word) for word in words}
     found = _with_answers(database, _candidates(database, words, places, k), stems)
     results: dict[str, SearchResult] = {}
@@ -254,7 +258,7 @@ def _last_answer(database: sqlite3.Connection, found: _Candidate) -> _Candidate 
     return _Candidate(*row) if row is not None else None
 
 
-def _candidates(database: sqlite3.Connection, words: list[str], places: dict[int, _Place], k: int) -> list[_Candidate]:
+def _candidates(database: sqlite3.Connection, words: list[str], places: dict[int, SearchedFile], k: int) -> list[_Candidate]:
     """Return more than `k` documents of these files, the best by BM25 first."""
     database.execute("CREATE TEMP TABLE IF NOT EXISTS searched (file INTEGER PRIMARY KEY, bonus REAL NOT NULL, path BLOB)")
     database.execute("DELETE FROM searched")
@@ -275,7 +279,7 @@ def _score(found: _Candidate, stems: set[str]) -> float:
     return found.score * (1 - COVERAGE + COVERAGE * len(has) / len(stems))
 
 
-def _result(database: sqlite3.Connection, place: _Place, found: _Candidate, score: float) -> SearchResult:
+def _result(database: sqlite3.Connection, place: SearchedFile, found: _Candidate, score: float) -> SearchResult:
     memory = place.kind == "memory"
     after = database.execute("SELECT text FROM texts WHERE file = ? AND place = ?", (found.file, found.place + 1)).fetchone()
     return SearchResult(

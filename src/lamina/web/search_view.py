@@ -6,6 +6,7 @@ A home that is searched for the first time is read in the background; the view s
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -13,10 +14,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from ..core.settings import Settings
 from ..core.terms import highlights
-from ..sources.catalogue import day_words
+from ..sources.catalogue import Catalogue, day_words
 from ..sources.places import NAMES
-from ..sources.query import NO_WORDS, SearchResult, search, search_index
+from ..sources.query import NO_WORDS, SearchedFile, SearchResult, list_searched, search, search_index
 from .conversation import PAGE as TURNS_PAGE
 from .html import Child, Html, bdi, join, tag
 from .memory_list import address_of
@@ -33,14 +35,33 @@ MOST_QUERY = 2_000
 MARKUP = re.compile(r"\*\*|`+|(?<!\S)#{1,6}(?=\s)")
 
 
+class SearchedFiles:
+    """The files that a search of all projects looks in, listed again when a session or a memory has changed."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._held: tuple[Any, Mapping[int, SearchedFile], list[str]] = (None, {}, [])
+
+    def listed(self, catalogue: Catalogue, settings: Settings, unread: list[str]) -> Mapping[int, SearchedFile]:
+        site = self._site
+        state = (id(site.index.listing), site.memories.state(), id(settings))
+        if self._held[0] != state:
+            told: list[str] = []
+            self._held = (state, list_searched(catalogue, settings, site.environ, None, told), told)
+        unread += self._held[2]
+        return self._held[1]
+
+
 def routes(site: Site) -> list[Route]:
+    files = SearchedFiles(site)
+
     def found(request: Request) -> Response:
-        return _search(site, request)
+        return _search(site, request, files)
 
     return [Route("/search", found)]
 
 
-def _search(site: Site, request: Request) -> Response:
+def _search(site: Site, request: Request, files: SearchedFiles) -> Response:
     words, asked = words_for(request), request.query_params
     query, exact = asked.get("q", "").strip()[:MOST_QUERY], asked.get("exact") == "1"
     unread: list[str] = []
@@ -48,7 +69,7 @@ def _search(site: Site, request: Request) -> Response:
     looked = site.look("sessions:")
     reading = site.sessions().of
     if query and not reading:
-        results = _found(site, query, unread, exact=exact, here=asked.get("here") == "1")
+        results = _found(site, files, query, unread, exact=exact, here=asked.get("here") == "1")
     body = join(
         (
             _head(words, query, results, exact=exact),
@@ -63,14 +84,19 @@ def _search(site: Site, request: Request) -> Response:
     return page(site, request, title=words("search.title"), active="search", body=body, data=data, watch=watch)
 
 
-def _found(site: Site, query: str, unread: list[str], *, exact: bool, here: bool) -> list[SearchResult]:
+def _found(site: Site, files: SearchedFiles, query: str, unread: list[str], *, exact: bool, here: bool) -> list[SearchResult]:
     settings, environ = site.settings, site.environ
     if exact and not site.read_only:
         return search(
             query, site.cwd, RESULTS, exact=True, everywhere=not here, settings=settings, environ=environ, notices=unread
         )
-    where = site.cwd if here else None
-    return site.index.use(lambda index: search_index(index, query, where, RESULTS, settings, environ, unread))
+    site.memories.look_later()
+
+    def found(index: Catalogue) -> list[SearchResult]:
+        where, held = (site.cwd, None) if here else (None, files.listed(index, settings, unread))
+        return search_index(index, query, where, RESULTS, settings, environ, unread, files=held)
+
+    return site.index.use(found)
 
 
 def _row(site: Site, found: SearchResult) -> dict[str, Any]:
