@@ -154,35 +154,39 @@ def main() -> None:
                 page = browser.new_context(viewport={"width": 1_400, "height": 1_000}).new_page()
                 page.set_default_timeout(HANG)
                 server, link, began = start(person)
-                page.goto(link)
-                show(
-                    f"first view with {name}, from the start of the command",
-                    1_000 * (time.perf_counter() - began),
-                    "ms",
-                    1_500,
-                    1_000 * cpu_seconds(server.pid),
-                )
-                base = link.partition("/?")[0]
-                if name == "no index":
-                    page.goto(f"{base}/sessions")
-                    while page.locator(".meta [role=status]").count():
-                        page.wait_for_timeout(500)
+                try:
+                    page.goto(link)
+                    show(
+                        f"first view with {name}, from the start of the command",
+                        1_000 * (time.perf_counter() - began),
+                        "ms",
+                        1_500,
+                        1_000 * cpu_seconds(server.pid),
+                    )
+                    base = link.partition("/?")[0]
+                    if name == "no index":
                         page.goto(f"{base}/sessions")
-                    show("... until all sessions are read", time.perf_counter() - began, "s")
-                else:
-                    meter = Meter(server.pid, page)
-                    first_opening(meter, base)
-                    found = measure(meter, base, clicks(LONG, *addresses(page, base)), arguments.times, arguments.only)
-                    print("slowest:", ", ".join(f"{name} {cost.wall:.0f} ms" for name, cost in slowest(found)))
-                    live(page, base, person)
-                    page.goto("about:blank")
-                    time.sleep(2)
-                    before = cpu_seconds(server.pid)
-                    time.sleep(IDLE_SECONDS)
-                    show("CPU without a page, of a second", (cpu_seconds(server.pid) - before) / IDLE_SECONDS * 1_000, "ms", 1)
-                    show("peak memory of the server", memory_mb(server.pid), "MB", 250)
-                server.terminate()
-                server.wait()
+                        while page.locator(".meta [role=status]").count():
+                            page.wait_for_timeout(500)
+                            page.goto(f"{base}/sessions")
+                        show("... until all sessions are read", time.perf_counter() - began, "s")
+                    else:
+                        meter = Meter(server.pid, page)
+                        first_opening(meter, base)
+                        found = measure(meter, base, clicks(LONG, *addresses(page, base)), arguments.times, arguments.only)
+                        print("slowest:", ", ".join(f"{name} {cost.wall:.0f} ms" for name, cost in slowest(found)))
+                        live(page, base, person)
+                        page.goto("about:blank")
+                        time.sleep(2)
+                        before = cpu_seconds(server.pid)
+                        time.sleep(IDLE_SECONDS)
+                        show(
+                            "CPU without a page, of a second", (cpu_seconds(server.pid) - before) / IDLE_SECONDS * 1_000, "ms", 1
+                        )
+                        show("peak memory of the server", memory_mb(server.pid), "MB", 250)
+                finally:
+                    server.terminate()
+                    server.wait()
                 page.context.close()
             browser.close()
     finally:

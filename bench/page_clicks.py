@@ -61,6 +61,12 @@ class Meter:
         """Return the CPU time of each process of the browser so far."""
         return {one["id"]: one["cpuTime"] for one in self._browser.send("SystemInfo.getProcessInfo")["processInfo"]}
 
+    def _nodes(self) -> int:
+        try:
+            return int(self.page.evaluate("document.querySelectorAll('*').length"))
+        except Error:  # a view that shows itself again
+            return 0
+
     @contextmanager
     def measure(self) -> Iterator[None]:
         before, self._requests, self._bytes = self._worked(), 0, 0
@@ -75,7 +81,7 @@ class Meter:
                 1_000 * sum(spent - before.get(pid, 0.0) for pid, spent in after.items()),
                 self._requests,
                 self._bytes / 1_000,
-                self.page.evaluate("document.querySelectorAll('*').length"),
+                self._nodes(),
             )
         )
 
@@ -183,12 +189,9 @@ def clicks(long: str, small: str, memory: str, dream: str) -> list[Click]:
         Click("session: open a turn", long, press("#d3 > summary"), "#d3 .ev .call", CHART),
         Click("session: later turns", long, link("#conv .pages a"), CHART, CHART),
         Click(
-            "session: filter the conversation (types)",
-            long,
-            write("#filter input[name=find]", "step 77"),
-            "#t77:only-child",
-            CHART,
+            "session: filter by a rare word (types)", long, write("#filter input[name=find]", "nowhere"), "#conv-turns > p", CHART
         ),
+        Click("session: filter by a common word (types)", long, write("#filter input[name=find]", "make"), MATCHED, CHART),
         Click("session: show as table", long, press("#as-table summary"), "#as-table tbody tr", CHART),
         Click("session: open the whole request", f"{long}?r=4000", link('#req a[href*="/requests/"]'), "h1", BLOCKS),
         Click("session: replay it", small, link("a.btn.main"), "h1"),
@@ -203,7 +206,7 @@ def clicks(long: str, small: str, memory: str, dream: str) -> list[Click]:
         Click("memories: open one", "/memories", link(".card"), "h1"),
         Click("memories: open one from a search", "/memories?q=service+77", link(".card"), "h1"),
         Click("memories: edit one", memory, link('a[href*="edit="]'), "form.editor"),
-        Click("memories: save a change", f"{memory}?edit=1", undone(press("form.editor button.main")), "#undo"),
+        Click("memories: save a change", f"{memory}?edit=1", undone(save), "#undo"),
         Click("memories: remove one", memory, undone(press('form[action$="/remove"] button')), "#undo"),
         Click("memories: write a new one", "/memories", link('a[href^="/memories/new"]'), "form"),
         Click("memories: duplicates", "/memories", link('a[href^="/memories/duplicates"]'), "h1"),
@@ -222,11 +225,17 @@ def clicks(long: str, small: str, memory: str, dream: str) -> list[Click]:
 NAMES = ("", "sessions", "memories", "dreams", "replay", "settings")
 SORTS = ("dearest", "longest", "fullest")
 BLOCKS = "#blocks:not([aria-busy])"
+MATCHED = "#conv-count:text('match')"
 FLOOR = "#kinds button[aria-pressed=true]"
 
 
 def origin(page: Page) -> str:
     return "/".join(page.url.split("/")[:3])
+
+
+def save(page: Page) -> None:
+    page.locator("textarea[name=body]").fill(f"Changed at {time.time()}.", force=True)
+    page.locator("form.editor button.main").dispatch_event("click")
 
 
 def arrow_left(page: Page) -> None:
