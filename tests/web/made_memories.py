@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 from lamina import Memory
@@ -99,6 +101,21 @@ def make_memories(root: Path) -> None:
         "---\nname: Testing\ndescription: Run make test before a commit\ntype: feedback\n---\n\nRun make test.\n", "utf-8"
     )
     os.utime(foreign / "testing.md", (1_794_000_000, 1_794_000_000))
+
+
+class MadeOnce:
+    """A home that is made once, and put back as it was before each test that changes it: making it costs more than most tests."""
+
+    def __init__(self, root: Path, *make: Callable[[Path], None]) -> None:
+        self.root, self._saved = root, root.with_name(f"{root.name}-saved")
+        for one in make:
+            one(root)
+        shutil.copytree(root, self._saved, symlinks=True)
+
+    def put_back(self) -> Path:
+        shutil.rmtree(self.root, ignore_errors=True)
+        shutil.copytree(self._saved, self.root, symlinks=True)
+        return self.root
 
 
 def make_proposals(root: Path, session: str | None = None, message: str | None = None) -> None:

@@ -45,6 +45,6 @@ def serving(root: Path, *, read_only: bool = False, environ: Mapping[str, str] |
     try:
         yield Served(f"http://127.0.0.1:{keys.port}", keys, site)
     finally:
-        server.should_exit = True
+        server.stop()
         thread.join(30)
         listener.close()

@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 from .conftest import Watched
 from .made_home import WINDOW_SESSION, make_home
-from .made_memories import make_memories, make_proposals, open_memory
+from .made_memories import MadeOnce, make_memories, make_proposals, open_memory
 from .serving import Served, serving
 from .test_memories import data, get, post, raw, undo
 
@@ -19,11 +19,14 @@ NEW = "prefers-table-driven-tests.md"
 GRAFANA = "grafana-board-for-checkout.md"
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> MadeOnce:
+    return MadeOnce(tmp_path_factory.mktemp("home"), make_memories, make_proposals)
+
+
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
-    make_memories(tmp_path)
-    make_proposals(tmp_path)
-    return tmp_path
+def home(made: MadeOnce) -> Path:
+    return made.put_back()
 
 
 @pytest.fixture

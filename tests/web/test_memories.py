@@ -23,16 +23,20 @@ from lamina.web.memory_places import Place, told_apart
 
 from . import patient
 from .conftest import Watched
-from .made_memories import make_memories, open_memory, project_of
+from .made_memories import MadeOnce, make_memories, open_memory, project_of
 from .serving import Served, environ_of, serving
 
 STAGING = "deploys-to-staging.md"
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> MadeOnce:
+    return MadeOnce(tmp_path_factory.mktemp("home"), make_memories)
+
+
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
-    make_memories(tmp_path)
-    return tmp_path
+def home(made: MadeOnce) -> Path:
+    return made.put_back()
 
 
 @pytest.fixture

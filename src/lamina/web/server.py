@@ -10,6 +10,7 @@ import threading
 from collections.abc import AsyncIterator, Callable
 from importlib import import_module
 from pathlib import Path
+from types import FrameType
 
 import uvicorn
 from anyio import to_thread
@@ -36,8 +37,6 @@ from .words import words_for
 COLLECT_AFTER = 20_000
 # Seconds until a thread that works lets another one run. A view waits that long whenever it has read a file beside such a thread.
 SWITCH = 0.001
-# Seconds between two checks whether the server should stop.
-TICK = 0.5
 # Each has `routes(site)`. The first view of the page loads only the modules of FIRST. The order decides which route answers an address
 # that two of them match.
 FIRST = ("overview", "session_list")
@@ -136,14 +135,31 @@ def serve(
 
 
 class QuietServer(uvicorn.Server):
-    """Checks twice a second whether to stop, instead of ten times, so an idle page costs no CPU."""
+    """Waits until it is told to stop, instead of looking ten times a second: a page that nobody uses costs no CPU."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._told: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
 
     async def main_loop(self) -> None:
-        while not self.should_exit:
-            await asyncio.sleep(TICK)
+        self._told = (asyncio.get_running_loop(), asyncio.Event())
+        if not self.should_exit:
+            await self._told[1].wait()
+
+    def stop(self) -> None:
+        """Stop serving. It may be called by a signal or by another thread."""
+        self.should_exit = True
+        if self._told is not None:
+            loop, event = self._told
+            with contextlib.suppress(RuntimeError):  # it has stopped already
+                loop.call_soon_threadsafe(event.set)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        super().handle_exit(sig, frame)
+        self.stop()
 
 
-def server_of(site: Site, keys: Keys) -> uvicorn.Server:
+def server_of(site: Site, keys: Keys) -> QuietServer:
     app = application(site, keys)
     config = uvicorn.Config(
         app, log_level="warning", lifespan="on", timeout_graceful_shutdown=3, server_header=False, date_header=False
