@@ -100,10 +100,13 @@ class FollowedSession:
 
     def turn(self, number: int) -> list[Record]:
         """Return the records of a turn, from 1; what comes before the first message belongs to the first turn."""
-        if not 1 <= number <= max(1, len(self._starts)):
-            return []
-        start, end = self._bounds(number)
-        return [found.record for found in read_placed(self.path, start, end)]
+        return list(self.each(number))
+
+    def each(self, number: int) -> Iterator[Record]:
+        """Yield the records of a turn, each decoded when it is asked for."""
+        if 1 <= number <= max(1, len(self._starts)):
+            start, end = self._bounds(number)
+            yield from (found.record for found in read_placed(self.path, start, end))
 
     def turns_with(self, words: Sequence[bytes]) -> Iterator[int]:
         """Yield the numbers of the turns that may contain all these words, in lower case. Reads the file without decoding it."""

@@ -70,6 +70,16 @@ class OpenSession:
         with self._lock:
             return self._followed.turn(number)
 
+    def missing_in(self, number: int, words: set[str]) -> set[str]:
+        """Return the words that no message, call or result of a turn contains. Reads no further than the last of them."""
+        with self._lock:
+            for record in self._followed.each(number) if words else ():
+                if isinstance(record, Message):
+                    words = words - {word for text in _texts(record) for word in words if word in text}
+                if not words:
+                    break
+        return words
+
     def turns_with(self, words: Sequence[bytes]) -> set[int]:
         """Return the numbers of the turns that may contain all these words."""
         with self._lock:
@@ -221,11 +231,8 @@ def matching_turns(opened: OpenSession, wanted: str, *, errors: bool) -> list[Tu
     for row in rows:
         if row.number not in likely:
             continue
-        missing = {term for term in terms if term not in row.words.casefold()}
-        for record in opened.turn(row.number) if missing else ():
-            if isinstance(record, Message):
-                missing -= {term for text in _texts(record) for term in missing if term in text}
-        if not missing:
+        said = row.words.casefold()
+        if not opened.missing_in(row.number, {term for term in terms if term not in said}):
             found.append(row)
     return found
 
