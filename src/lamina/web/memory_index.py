@@ -206,18 +206,16 @@ class MemoryIndex:
         """Look at the files of a place, and return its memories."""
         with self._lock:
             before, began = self._looked.get(place.id), time.time_ns()
-            found = list[TopicHeader]()
-            times = self._times(place, before.folders) if before is not None else None
+            known, found = before.folders if before is not None else frozenset({""}), list[TopicHeader]()
+            times = self._times(place, known)
             with self._guarded(place), self._reading(place, unchanged=False) as library:
                 found += library.headers()
+            folders = frozenset({"", *(header.file.rpartition("/")[0] for header in found)})
+            newest = max((*(header.mtime_ns for header in found), *times[1].values()), default=0)
+            if newest > began - SETTLED_NS or folders - known:
+                times = None
             if before is not None and before.headers == found:
                 found = before.headers  # views know by the list whether something changed
-            else:
-                times = None  # there may be directories that were not known yet
-            young = began - SETTLED_NS
-            if any(header.mtime_ns > young for header in found) or times is None or any(at > young for at in times[1].values()):
-                times = None
-            folders = frozenset({"", *(header.file.rpartition("/")[0] for header in found)})
             self._looked[place.id] = _Looked(time.monotonic(), times, found, folders)
             return found
 
