@@ -251,7 +251,8 @@ class ReplayJobs:
 def _report_of(session: ReplayedSession) -> ReplayReport:
     """Return the report of one session that was played before."""
     figures = {row: one.finished() for row, one in session.figures.items()}
-    return ReplayReport(1, session.calls, figures, [session], silent=int(not session.figures[RECORDED].calls))
+    silent = int(not session.figures[RECORDED].calls)
+    return ReplayReport(sessions=1, calls=session.calls, figures=figures, played=[session], silent=silent)
 
 
 def _digest(value: object) -> str:
