@@ -76,7 +76,7 @@ def test_the_comment_of_an_import_is_neither_sent_nor_searched(memory: Memory, l
     ("message", "expected"),
     [
         ("Write an integration test for the refund endpoint, with partial refunds too", ["testing-db"]),
-        ("run the unit tests and show me what fails", []),
+        ("run the linter over the new module before the unit tests please, and commit", []),
         ("Who is Anna?", ["anna-lead"]),
         ("Fix a typo in the German translations", ["translations"]),
         ("go on", []),
@@ -85,7 +85,7 @@ def test_the_comment_of_an_import_is_neither_sent_nor_searched(memory: Memory, l
         ("今天天气怎么样？", []),
     ],
 )
-def test_two_words_or_a_whole_name_are_enough_and_one_word_is_not(message: str, expected: list[str]) -> None:
+def test_a_good_part_of_a_message_is_enough_and_one_word_of_many_is_not(message: str, expected: list[str]) -> None:
     assert fits(message, *MEMORIES) == expected
 
 

@@ -48,11 +48,26 @@ def test_a_rare_pair_of_words_still_fits_in_a_large_store() -> None:
 
 
 @pytest.mark.spec("Q1")
-def test_in_a_large_store_a_few_words_fit_by_one_rare_word_of_the_name() -> None:
+def test_a_few_words_fit_by_one_rare_word_of_the_name_and_many_do_not() -> None:
     large = [*FILLER, DEPLOY, SearchDocument("coffee.md", "coffee-budget", "The office spends 120 euros on coffee")]
     assert fitting(large, "how much coffee may we order?") == ["coffee.md"]
     assert fitting(large, "Summarise chapter three, translate it into Polish and mention that the author drank coffee") == []
-    assert fitting([*large[-2:]], "how much coffee may we order?") == []
+    assert fitting([*large[-2:]], "how much coffee may we order?") == ["coffee.md"]
+
+
+@pytest.mark.spec("Q1")
+def test_rare_words_of_the_text_alone_fit_if_they_are_most_of_the_message() -> None:
+    runs = SearchDocument(
+        "runs.md", "running-data", "Where the training logs are", "Garmin exports go to a folder; plot them weekly."
+    )
+    assert fitting([*FILLER, runs], "plot my garmin exports") == ["runs.md"]
+    assert fitting([*FILLER, runs], "plot the revenue of the second quarter by region and product") == []
+
+
+@pytest.mark.spec("Q1")
+def test_words_of_any_work_alone_are_no_evidence() -> None:
+    tools = SearchDocument("tools.md", "find-and-fix", "Find the wrong line first, then fix it")
+    assert fitting([BACKUP, tools], "fix it and go on") == []
 
 
 def test_a_message_of_a_few_words_is_one_sentence() -> None:
@@ -92,7 +107,7 @@ def test_in_another_language_closeness_alone_is_its_language(message: str) -> No
 def test_two_words_without_the_meaning_are_too_little() -> None:
     ranked = Corpus([*FILLER, BACKUP]).rank("a backup of my database design", LOOKED_AT)
     names = [[*FILLER, BACKUP][each.at].name for each in ranked]
-    close, apart = ([each._replace(meaning=meaning) for each in ranked] for meaning in (0.0, -9.0))
+    close, apart = ([each._replace(meaning=meaning) for each in ranked] for meaning in (0.0, -12.0))
     assert clear_fits("a backup of my database design", close, names, 1_501)
     assert not clear_fits("a backup of my database design", apart, names, 1_501)
 

@@ -91,7 +91,7 @@ def choose_by_ranker(
     read = [each for header in wanted if (each := memory.read(header)) is not None]
     # A stale memory comes after others that fit about as well.
     share = {"stale": STALE_SHARE}
-    ordered = sorted(read, key=lambda each: -mine[each.topic.file].words * share.get(each.evidence.state, 1.0))
+    ordered = sorted(read, key=lambda each: -mine[each.topic.file].evidence * share.get(each.evidence.state, 1.0))
     whys = (explain(mine[each.topic.file].ranked)[:REASON_CHARS] for each in ordered)
     return RecallChoice(tuple(_brought(memory, *each, policy) for each in zip(ordered, whys, strict=True)), instead=instead)
 

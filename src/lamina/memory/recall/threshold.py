@@ -1,12 +1,12 @@
 """The threshold of recall: which ranked memories clearly fit a message.
 
-In doubt a memory is left out, and finding none is fine. A memory fits if one sentence of the message passes two tests. The
-first counts words: the memory's name and description cover at least two words of the sentence, in any language, or one that
-is the memory's whole name or the whole question. In a large store, a message of a few words needs fewer. The
-second asks whether chance explains the match. Rare words are stronger evidence than common ones; a long sentence, a message
-of many sentences and a store of many memories make chance matches likelier. With vectors, a short message is also compared by
-meaning: what is close enough needs fewer words, and what is not close needs more than two. `bench/find.py` and
-`bench/recall_chat.py` measure this, with the messages used for tuning and with others. Pure.
+In doubt a memory is left out, and finding none is fine. A short message is judged as a whole, by one number: how rare the words are that it
+shares with the memory, how much of the message they are, and how far the memory is ahead of the next one. With vectors, closeness in
+meaning is added.
+
+A long message is judged by its sentences: one of them must pass two tests. The memory's name and description must cover at least two of its
+words. And chance must not explain the match: a long sentence, a message of many sentences and a store of many memories make matches by
+chance likelier. `bench/find.py` and `bench/recall_chat.py` measure both, with the messages used for tuning and with others. Pure.
 """
 
 from __future__ import annotations
@@ -23,11 +23,10 @@ from .rank import Ranked, cut_question, query_terms
 
 # Two words of a sentence in a memory's name or description. One is chance: "test" is in half of all messages.
 ENOUGH = 2.0
-# A message of a few words seldom shares two: "plan my Tuesday". A word of the name is then enough in a store that is large
-# enough to tell rare words from common ones; the test of chance still applies.
-ENOUGH_FOR_FEW = 1.5
-FEW_WORDS = 4
-MANY_MEMORIES = 500
+# What a short message needs. The rarity of a word that only one memory has is about 1, the share of the message and the lead over the
+# next memory are at most 1. The lead counts in full if half of the message is shared: alone with one word of many is no lead.
+ENOUGH_FOR_SHORT = 1.9
+HALF = 0.5
 # A word found only in the body is a weaker sign than one in the name or description.
 BODY_SHARE = 0.5
 # A name is chosen to be found by: a word of it counts for half a word more, the whole name for one more.
@@ -53,8 +52,8 @@ PER_SENTENCES = 2.5
 ALLOWED = 3.0
 # With vectors, the rarity of the shared words and the closeness in meaning are added up. This much is enough without two words,
 # and with less than the second number two words are not.
-CLEAR = 12.5
-DOUBTFUL = 8.5
+CLEAR = 11.5
+DOUBTFUL = 6.0
 # The first and the last sentence are judged as in a message of three.
 EDGES = 3
 # So few memories say nothing about how common a word is, or how close a meaning.
@@ -94,10 +93,10 @@ _OTHER_LANGUAGES = frozenset(map(stem, _CONNECTING.split()))
 
 
 class ClearFit(NamedTuple):
-    """A memory that clearly fits. `words` is the number of words of one sentence that it covers."""
+    """A memory that clearly fits. `evidence` orders those of one message: see `_evidence` and `_best`."""
 
     ranked: Ranked
-    words: float
+    evidence: float
 
 
 class _Word(NamedTuple):
@@ -113,11 +112,6 @@ class _Message(NamedTuple):
     weak: Set[str]
     is_english: bool
 
-    def enough(self) -> float:
-        """Return how many words a memory must share with a sentence."""
-        few = len(self.sentences) == 1 and sum(word.words for word in _words(self.sentences[0])) <= FEW_WORDS
-        return ENOUGH_FOR_FEW if few and self.memories >= MANY_MEMORIES else ENOUGH
-
     def needed(self, at: int) -> float:
         """Return how unlikely a match of this sentence must be. People ask before what they paste, or behind it."""
         total = len(self.sentences)
@@ -132,52 +126,74 @@ def clear_fits(message: str, ranked: Sequence[Ranked], names: Sequence[str], mem
     limit = max(COMMON_LEAST, min(memories, LOOKED_AT) // COMMON_PART)
     weak = _ANY_WORK | {term for term, count in having.items() if count > limit}
     is_english = normal(message).isascii() and _OTHER_LANGUAGES.isdisjoint(sought(message))
-    asked = _Message(_sentences(message), max(memories, FEW_MEMORIES), weak, is_english)
-    fits = [ClearFit(each, _best(asked, each, name)) for each, name in zip(ranked, names, strict=True)]
-    best = max((fit.words for fit in fits), default=0.0)
-    good = [fit for fit in fits if fit.words >= max(asked.enough(), OF_BEST * best)]
-    if sum(fit.words == best for fit in good) > MOST_EQUAL:
+    # "die" is a verb in English.
+    ignored = _OTHER_LANGUAGES if is_english else _OTHER_LANGUAGES | _ANY_WORK
+    asked = _Message(_sentences(message, ignored), max(memories, FEW_MEMORIES), weak, is_english)
+    if len(asked.sentences) == 1:
+        enough, leads = ENOUGH_FOR_SHORT, [_lead(ranked), *[0.0] * len(ranked)]
+        fits = [ClearFit(each, _evidence(asked, each, lead)) for each, lead in zip(ranked, leads, strict=False)]
+    else:
+        enough, fits = ENOUGH, [ClearFit(each, _best(asked, each, name)) for each, name in zip(ranked, names, strict=True)]
+    best = max((fit.evidence for fit in fits), default=0.0)
+    good = [fit for fit in fits if fit.evidence >= max(enough, OF_BEST * best)]
+    if sum(fit.evidence == best for fit in good) > MOST_EQUAL:
         return []
-    return sorted(good, key=lambda fit: -fit.words)
+    return sorted(good, key=lambda fit: -fit.evidence)
 
 
-def _sentences(message: str) -> tuple[tuple[str, ...], ...]:
+def _lead(ranked: Sequence[Ranked]) -> float:
+    """Return how far the first memory is ahead of the second, from 0 to 1."""
+    scores = [each.score for each in ranked[:2]]
+    return 1 - max(scores[1:], default=0.0) / scores[0] if scores and scores[0] > 0 else 0.0
+
+
+def _evidence(asked: _Message, each: Ranked, lead: float) -> float:
+    """Return how clearly a memory fits a short message; 0 if it does not."""
+    [sentence] = asked.sentences
+    matched, beside = _shared(sentence, each)
+    rarity = _rarity(sentence, matched, beside, each, asked.memories)
+    found = 0.0
+    if any(_share(word) == 1.0 for word in (*matched, *beside)):
+        whole = _unlikely(_words(sentence), each, asked.memories)
+        covered = _unlikely([*matched, *beside], each, asked.memories) / whole
+        found = rarity / math.log(asked.memories) + covered + lead * min(1.0, covered / HALF)
+    # A few memories do not tell what is close.
+    if each.meaning is None or asked.memories <= FEW_MEMORIES:
+        return found
+    # In another language, a memory of that language is close whatever it says.
+    total = rarity + (each.meaning if asked.is_english else min(each.meaning, rarity))
+    return max(found, ENOUGH_FOR_SHORT) if total >= CLEAR else found if total >= DOUBTFUL else 0.0
+
+
+def _sentences(message: str, ignored: Set[str]) -> tuple[tuple[str, ...], ...]:
     """Return the terms of each sentence; those of a short message together."""
-    rows = [row for part in _SENTENCE.split(cut_question(message)) if (row := _telling(sought(part)))]
-    return tuple(rows) if sum(map(len, rows)) > SHORT_MESSAGE else (_telling(query_terms(message)),)
 
+    def telling(found: Iterable[str]) -> tuple[str, ...]:
+        return tuple(term for term in found if term not in ignored)
 
-def _telling(found: Iterable[str]) -> tuple[str, ...]:
-    return tuple(term for term in found if term not in _OTHER_LANGUAGES)
+    rows = [row for part in _SENTENCE.split(cut_question(message)) if (row := telling(sought(part)))]
+    return tuple(rows) if sum(map(len, rows)) > SHORT_MESSAGE else (telling(query_terms(message)),)
 
 
 def _best(asked: _Message, each: Ranked, name: str) -> float:
-    """Return the number of words of the sentence that fits best; 0 if none does."""
-    about = {*each.found[0], *each.found[1]}
-    # A vector is of the whole message, and a few memories do not tell what is close.
-    meaning = each.meaning if len(asked.sentences) == 1 and asked.memories > FEW_MEMORIES else None
+    """Return how many words of the sentence that fits best are about the memory; 0 if no sentence passes both tests."""
     best = 0.0
     for at, sentence in enumerate(asked.sentences):
-        if meaning is None and about.isdisjoint(sentence):
-            continue
-        matched = _words([term if term in about else "" for term in sentence])
-        beside = _words([term if term in each.found[2] and term not in about else "" for term in sentence])
-        rarity = _rarity(sentence, matched, beside, each, asked.memories)
+        matched, beside = _shared(sentence, each)
         total = _total(asked, sentence, matched, beside, each, name)
-        if meaning is not None:
-            # In another language, a memory of that language is close whatever it says.
-            evidence = rarity + (meaning if asked.is_english else min(meaning, rarity))
-            if evidence >= CLEAR:
-                return max(total, asked.enough())
-            if evidence < DOUBTFUL:
-                continue
-        # "Who is Anna?" has one telling word, and that is the whole question.
-        if total and len(asked.sentences) == 1 and _asks_for_name(asked, sentence, each):
-            return max(total, ENOUGH)
-        surprise = rarity - _choices(len(sentence), sum(word.words for word in matched))
-        if total >= asked.enough() and total > best and surprise >= asked.needed(at):
+        if total < ENOUGH or total <= best:
+            continue
+        choices = _choices(len(sentence), sum(word.words for word in matched))
+        if _rarity(sentence, matched, beside, each, asked.memories) - choices >= asked.needed(at):
             best = total
     return best
+
+
+def _shared(sentence: Sequence[str], each: Ranked) -> tuple[list[_Word], list[_Word]]:
+    """Return the words of a sentence that a memory's name or description has, and those that only its text has."""
+    about, text = {*each.found[0], *each.found[1]}, set(each.found[2])
+    matched = _words([term if term in about else "" for term in sentence])
+    return matched, _words([term if term in text and term not in about else "" for term in sentence])
 
 
 def _total(asked: _Message, sentence: Sequence[str], matched: list[_Word], beside: list[_Word], each: Ranked, name: str) -> float:
@@ -188,22 +204,18 @@ def _total(asked: _Message, sentence: Sequence[str], matched: list[_Word], besid
     return count + named + BODY_SHARE * _count(beside, asked.weak) if count else 0.0
 
 
-def _asks_for_name(asked: _Message, sentence: Sequence[str], each: Ranked) -> bool:
-    telling = {term for term in each.found[0] if term not in asked.weak}
-    return bool(telling) and telling >= {term for term in sentence if term not in asked.weak}
-
-
 def _rarity(sentence: Sequence[str], matched: list[_Word], beside: list[_Word], each: Ranked, memories: int) -> float:
-    """Return how unlikely it is that a memory has these words, as a logarithm."""
+    """Return how unlikely it is that a memory has these words, as a logarithm. Words of the name count more, those of the text less."""
+    named = sum(_rare(term, each, memories) for term in sentence if term in each.found[0] and term not in _ANY_WORK)
+    return _unlikely(matched, each, memories) + BODY_SHARE * _unlikely(beside, each, memories) + IN_NAME * named
 
-    def unlikely(words: list[_Word]) -> float:
-        return sum(word.words * _share(word) * max(map(rarity, word.terms)) for word in words)
 
-    def rarity(term: str) -> float:
-        return math.log((memories + 1) / (each.having.get(term, 0) + 0.5))
+def _unlikely(words: list[_Word], each: Ranked, memories: int) -> float:
+    return sum(word.words * _share(word) * max(_rare(term, each, memories) for term in word.terms) for word in words)
 
-    named = sum(rarity(term) for term in sentence if term in each.found[0])
-    return unlikely(matched) + BODY_SHARE * unlikely(beside) + IN_NAME * named
+
+def _rare(term: str, each: Ranked, memories: int) -> float:
+    return math.log((memories + 1) / (each.having.get(term, 0) + 0.5))
 
 
 def _share(word: _Word) -> float:
