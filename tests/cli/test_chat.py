@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import threading
@@ -52,6 +53,25 @@ def texts(path: Path) -> list[str]:
 
 def spoken(words: list[str]) -> list[str]:
     return [text for text in words if not text.startswith("<system-reminder>")]
+
+
+def test_the_notices_are_in_the_language_of_the_prompt() -> None:
+    told = here("-p", "记住：部署只在星期二进行，因为周五没人值班")
+    assert told.stderr == (
+        "lamina: 没有配置模型服务，由离线替身回答。设置 ANTHROPIC_API_KEY 或 OPENAI_API_KEY 以使用模型。\n"
+        "lamina: 已保存记忆：部署只在星期二进行。\n"
+    )
+    assert "Saved memory" in here("-p", "Remember: deploys run on Tuesdays only.").stderr
+
+
+def test_a_turn_that_ends_early_is_told_in_the_language_of_the_prompt(keyed: MessagesServer) -> None:
+    model = ("--model", "anthropic:claude-sonnet-5-5")
+    keyed.fail(401, message="key is wrong")
+    failed = here("-p", "你好，请看看", *model)
+    assert failed.returncode == 1
+    assert re.findall("[A-Za-z]{2,} [A-Za-z]{2,}", failed.stderr) == ["key is"], failed.stderr
+    keyed.reply(text="半个", stop_reason="max_tokens")
+    assert here("-p", "你好，请看看", *model).stderr == "lamina: 回答达到输出上限而中断。\n"
 
 
 def test_what_was_told_is_known_when_the_session_goes_on(tmp_path: Path) -> None:

@@ -6,7 +6,11 @@ ends, the transcript is complete and closed before the exit code is returned.
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Callable
 from contextlib import closing
+from functools import partial as bind
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import Aborted, InputError, LaminaError, SettingError
@@ -15,6 +19,7 @@ from .options import find_home
 from .output import JsonOutput, StdoutSink, TextOutput, TurnTally, describe_retry, ending_of
 from .signals import StoppableProvider, StopRequest
 from .start import OFFLINE, ChatOptions, find_newest, is_model_unset, load_chat_settings, open_agent, open_provider_again
+from .terminal.texts import Language, detect_language, locale_language, translate, translate_line, translate_notice
 
 if TYPE_CHECKING:
     from ..agent.agent import Agent
@@ -25,16 +30,17 @@ CUT_OFF = "The answer was cut off at the output limit."
 
 
 def answer(prompt: str, options: ChatOptions, *, form: str = "text", partial: bool = False) -> int:
-    stop, tally = StopRequest(), TurnTally()
+    stop, tally, language = StopRequest(), TurnTally(), _language_of(prompt)
+    tell = bind(_tell_in, language)
     sink = StdoutSink(stop)
     with stop.listening():
         home = find_home()
         settings = load_chat_settings(options)
-        notice(*(finding.text for finding in settings.findings))
+        tell(*(finding.text for finding in settings.findings))
         again = find_newest(options, home) if options.go_on else options.resume
         provider = StoppableProvider(open_provider_again(options, settings, home, again), stop)
         if provider.name == "offline" and again is None and is_model_unset(options, settings):
-            notice(OFFLINE)
+            tell(OFFLINE)
         out: TextOutput | JsonOutput = TextOutput(sink)
         if form != "text":
             out = JsonOutput(sink, provider, tally, lines=form == "stream-json", partial=partial, billing=settings.billing)
@@ -43,25 +49,36 @@ def answer(prompt: str, options: ChatOptions, *, form: str = "text", partial: bo
             tally.heard(event)
             out.event(event)
             if event["type"] == "retry":
-                notice(describe_retry(event))
+                error = translate_line(language, event["error"])
+                tell(describe_retry({**event, "error": error}, bind(translate, language)))
 
         with closing(provider), open_agent(options, settings, provider, home=home, resume=again, on_event=heard) as agent:
             told = len(agent.session.notices)
-            notice(*agent.session.notices)
+            tell(*agent.session.notices)
             out.begin(agent)
             try:
-                code = _turn(agent, prompt, out, stop)
+                code = _turn(agent, prompt, out, stop, tell)
             finally:
-                notice(*agent.session.notices[told:])
+                tell(*agent.session.notices[told:])
         if agent.session.status.write_error:
-            notice(agent.session.status.write_error)
+            tell(agent.session.status.write_error)
     if sink.trouble:
-        notice(f"Standard output: {sink.trouble}. The answer printed is incomplete; the session has all of it.")
+        tell(f"Standard output: {sink.trouble}. The answer printed is incomplete; the session has all of it.")
         return 1
     return code
 
 
-def _turn(agent: Agent, prompt: str, out: TextOutput | JsonOutput, stop: StopRequest) -> int:
+def _language_of(prompt: str) -> Language:
+    """Return the language of the notices: that of the prompt, where standard error can show it."""
+    encoding = sys.stderr.encoding or "utf-8"  # a stream without an encoding takes every character
+    return detect_language(prompt, locale_language(os.environ)) if encoding.lower().startswith("utf") else "en"
+
+
+def _tell_in(language: Language, *texts: str) -> None:
+    notice(*(translate_notice(language, text) for text in texts))
+
+
+def _turn(agent: Agent, prompt: str, out: TextOutput | JsonOutput, stop: StopRequest, tell: Callable[..., None]) -> int:
     try:
         with stop.turn(agent.abort):
             done = agent.run(prompt)
@@ -70,18 +87,18 @@ def _turn(agent: Agent, prompt: str, out: TextOutput | JsonOutput, stop: StopReq
         _end_agents(agent, 0.0)
         out.end("error_during_execution", str(stopped))
         if stop.code:
-            notice("Stopped.")
+            tell("Stopped.")
         return stop.code
     except LaminaError as error:
         _end_agents(agent, 0.0)
         out.end("error_during_execution", str(error))
-        notice(str(error))
+        tell(str(error))
         return 2 if isinstance(error, InputError | SettingError) else 1
     ending, words = ending_of(done)
     out.end(ending, words)
-    notice(*done.notices, *([CUT_OFF] if done.ended == "cut off" else ()))
+    tell(*done.notices, *([CUT_OFF] if done.ended == "cut off" else ()))
     if ending != "success":
-        notice(words)
+        tell(words)
     if stop.requested:  # while agents were waited for
         return stop.code
     return 0 if ending == "success" else 1

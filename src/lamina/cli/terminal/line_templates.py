@@ -297,6 +297,10 @@ LINES: dict[str, str] = {
     "assistant": "助手",
     "subagent": "子代理",
     # The provider's failures
+    "The turn was not finished after {n} model call[s].": "调用模型 {n} 次后本轮仍未完成。",
+    "Standard output: {last}. The answer printed is incomplete; the session has all of it.": (
+        "标准输出：{last}。打印的回答不完整；会话里有全部内容。"
+    ),
     "Stopped. The conversation so far is kept, and the next message continues from there.": (
         "已停止。到目前为止的对话会保留，下一条消息从这里继续。"
     ),

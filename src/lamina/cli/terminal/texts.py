@@ -1,4 +1,4 @@
-"""The chat's own texts in Chinese, and which language a conversation has.
+"""The texts of the chat and of `-p` in Chinese, and which language a conversation has.
 
 Owns the table of the chat's own texts. The key is the English text as the code has it, with the same fields in braces; a Chinese text may
 leave out a field, such as an English plural, and use `n` for the number in it. A text without a translation is shown in English.
@@ -52,7 +52,9 @@ CHINESE: dict[str, str] = {
     # The end of a turn
     "Press Ctrl-C again, or Ctrl-D, to leave.": "再按一次 Ctrl-C 或按 Ctrl-D 离开。",
     "The answer was cut off at the output limit. Ask the model to continue.": "回答达到输出上限而中断。请让模型继续。",
+    "The answer was cut off at the output limit.": "回答达到输出上限而中断。",
     "The model declined to answer.": "模型拒绝回答。",
+    "Stopped.": "已停止。",
     "A hook ended the turn: {why}": "一个钩子结束了本轮：{why}",
     "Not finished after {calls}. Continue?": "调用模型 {n} 次后仍未完成。继续吗？",
     "The last turn was not finished. Use /retry to continue it.": "上一轮没有完成。用 /retry 继续。",
@@ -202,6 +204,12 @@ def translate(language: Language, english: str, **values: object) -> str:
 def translate_line(language: Language, line: str) -> str:
     """Return a line that other code composed in a language; one that fits no template stays as it is."""
     return _in_chinese(line) or line if language == "zh" else line
+
+
+def translate_notice(language: Language, text: str) -> str:
+    """Return a notice in a language, whether it is one of the chat's own texts or other code composed it."""
+    own = translate(language, text)
+    return own if own != text else translate_line(language, text)
 
 
 def _in_chinese(line: str) -> str | None:
