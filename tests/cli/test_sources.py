@@ -4,19 +4,34 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sqlite3
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.session.play import turns
-from tests.sources.agents import CLAUDE, CODEX, CODEX_WINDOW, PI, claude_home, claude_user, codex_home, pi_home, write
+from tests.sources.agents import (
+    CLAUDE,
+    CODEX,
+    CODEX_WINDOW,
+    PI,
+    claude_answer,
+    claude_home,
+    claude_user,
+    codex_home,
+    pi_home,
+    said,
+    write,
+)
 
 import lamina
 from lamina import sources
 from lamina.cli.stats import figures_of
+from lamina.core.usage import Usage, read_usage
 from lamina.disk.paths.project import slug
 from lamina.session.session import Session
+from lamina.sources.money import money_by_day
 
 from .running import here, misused, one_line
 
@@ -231,3 +246,25 @@ def test_a_session_that_is_cleaned_up_leaves_the_index(project: Path) -> None:
     assert index.execute("SELECT count(*) FROM words WHERE words MATCH 'platypus'").fetchone() == (0,)
     assert index.execute("SELECT count(*) FROM texts WHERE text LIKE '%platypus%'").fetchone() == (0,)
     index.close()
+
+
+def test_the_total_counts_each_answer_once_as_the_page_does(project: Path) -> None:
+    """A resumed session may begin as a copy of its first part, and a directory may be copied with its subagents."""
+    before, listed = document("stats")["total"], document("sessions", "list")
+    (original,) = Path(os.environ["HOME"]).glob(f".claude/projects/*/{CLAUDE}.jsonl")
+    rows = [json.loads(line) for line in original.read_text("utf-8").splitlines()]
+    more = [claude_user(8, "And the docs?", project), *claude_answer(8, said("Renamed there too."), cwd=project)]
+    copy = [{**row, "sessionId": "other", "uuid": f"n{at}"} for at, row in enumerate([*rows, *more])]
+    os.utime(write(original.with_name("resumed.jsonl"), copy), (2e9, 2e9))
+    told = document("stats")
+    assert [row["calls"] for row in told["sessions"] if row["source"] == "claude-code"] == [4, 3]
+    assert (told["total"]["calls"], told["total"]["turns"]) == (before["calls"] + 1, before["turns"] + 1)
+    assert told["total"]["compactions"] == before["compactions"]
+    page = money_by_day(lamina.Settings())
+    used = [read_usage(told["total"][name]) or Usage() for name in ("usage", "side_usage")]
+    assert sum(one.total for one in used) == sum(row.usage.total for row in page)
+    assert "\nTotal of 4 sessions, each answer counted once:\n" in here("stats").stdout
+    backup = original.parent.with_name(f"{original.parent.name}-backup")
+    shutil.copytree(original.parent, backup)
+    assert document("stats")["total"] == told["total"]
+    assert {row["session_id"]: row["tokens"] for row in listed}[CLAUDE] in [row["tokens"] for row in document("sessions", "list")]

@@ -19,6 +19,7 @@ from ..core.usage import Usage
 from ..core.wording import counted, short_count
 from ..disk.home.ledger import day_of, list_ledger_days, read_ledger_day
 from ..providers.amounts import Amount
+from ..sources.copies import added_records, older_files
 from ..sources.sessions import name_of
 from . import completion, options
 from .amounts import HEADS, cell, tokens_apart
@@ -96,7 +97,8 @@ def stats_command(
     if not rows and not as_json:
         click.echo("No sessions found." + ("" if everywhere else " Use --all to include all directories."), err=True)
         return
-    total = sum((figures for _, figures in rows), SessionStats())
+    added = without_copies(rows)
+    total = sum((figures for _, figures in added), SessionStats())
     memory, dreams = pollution(cwd=cwd, environ=os.environ, now=time.time()), read_dreams(cwd)
     shown = [
         {"session_id": info.id, "source": info.origin, "modified": info.modified, **to_json(figures)}
@@ -108,11 +110,12 @@ def stats_command(
     told["billing"] = billing
     if not as_json:
         _print_sessions(rows, billing)
-        click.echo(f"\nTotal of {len(rows)} sessions:" if len(rows) > 1 else "")
+        once = "" if added == rows else ", each answer counted once"
+        click.echo(f"\nTotal of {len(rows)} sessions{once}:" if len(rows) > 1 else "")
     last = describe_last(dreams)
     lines = [
         *format_figures(total, billing),
-        *(_known_costs(rows, total) if billing == "list" else ()),
+        *(_known_costs(added, total) if billing == "list" else ()),
         _policy_line(policy),
         *memory.lines(),
         *([last] if last is not None else ()),
@@ -127,6 +130,23 @@ def figures_of(info: SourceSession, unread: list[str]) -> SessionStats | None:
     except (DiskError, OSError) as error:
         unread.append(str(error))
         return None
+
+
+def without_copies(rows: list[tuple[SourceSession, SessionStats]]) -> list[tuple[SourceSession, SessionStats]]:
+    """Return the rows with what each adds: of a file that begins as a copy of an older one, only what follows the copy."""
+    from ..core.session_stats import session_stats
+
+    older = older_files(info for info, _ in rows)
+
+    def added(info: SourceSession, figures: SessionStats) -> SessionStats:
+        if info.path not in older:
+            return figures
+        try:
+            return session_stats(added_records(sources.read, info.path, older[info.path]), price) + sum_subagents([info])
+        except (DiskError, OSError):  # one of the files has vanished since
+            return figures
+
+    return [(info, added(info, figures)) for info, figures in rows]
 
 
 def read_figures(path: Path, listed: list[SourceSession]) -> SessionStats:

@@ -20,6 +20,7 @@ from ..core.settings import Settings
 from ..core.usage import Usage
 from ..disk.settings_files import lamina_home
 from .catalogue import IndexedFile, Tell, scan_again, with_catalogue
+from .copies import older_files
 from .places import Origin
 from .scan import Costs, Paid
 from .sessions import SourceSession, follow_sessions, read_session
@@ -99,23 +100,17 @@ def without_copies(found: Sequence[PaidSession], kept: dict[object, Costs]) -> d
     if len(kept) > MOST_KEPT:  # one for each version of a copy
         kept.clear()
     ids = {one.session.id for one in found}
-    alike: dict[str, list[PaidSession]] = {}
-    others: dict[str, Costs] = {}
-    for one in found:
-        if one.session.origin == "lamina" and one.session.parent in ids:
-            others[one.session.path] = {}
-        elif one.session.first:
-            alike.setdefault(one.session.first, []).append(one)
-    for group in alike.values():
-        if len(group) > 1:
-            first, *copies = sorted(group, key=lambda one: (one.row.mtime_ns, one.row.path))
-            for at, copy in enumerate(copies):
-                before = [first, *copies[:at]]
-                key = tuple((one.row.path, one.row.size, one.row.mtime_ns) for one in (*before, copy))
-                if key not in kept:
-                    with suppress(OSError):
-                        kept[key] = scan_again(copy.row, set().union(*(one.row.scan.answers for one in before))).money()
-                others[copy.session.path] = kept.get(key, copy.costs)
+    by_path = {one.session.path: one for one in found}
+    others: dict[str, Costs] = {
+        path: {} for path, one in by_path.items() if one.session.origin == "lamina" and one.session.parent in ids
+    }
+    for path, older in older_files(one.session for path, one in by_path.items() if path not in others).items():
+        copy, before = by_path[path], [by_path[file] for file in older]
+        key = tuple((one.row.path, one.row.size, one.row.mtime_ns) for one in (*before, copy))
+        if key not in kept:
+            with suppress(OSError):
+                kept[key] = scan_again(copy.row, set().union(*(one.row.scan.answers for one in before))).money()
+        others[path] = kept.get(key, copy.costs)
     return others
 
 

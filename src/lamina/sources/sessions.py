@@ -31,6 +31,7 @@ from ..memory.store.scopes import locate_memory, project_root
 from .catalogue import Catalogue, IndexedFile, Tell, scan_any, with_catalogue
 from .claude_code import with_spills
 from .codex import CodexReader
+from .copies import older_files
 from .memories import SourceMemory, read_memories
 from .pi import PiReader
 from .places import Origin, SourceFile, agent_homes, markdown_files, memory_files, note_unread, open_plain, session_files
@@ -206,11 +207,13 @@ def ways_to_open(found: Iterable[SourceSession]) -> dict[str, str]:
 def fold_subagents(found: list[SourceSession]) -> list[SourceSession]:
     """Return the sessions that a user started, each with its subagents and with their tokens and costs.
 
-    Lamina's own sessions record those of their subagents themselves. A subagent whose session is gone stands for itself.
+    Lamina's own sessions record those of their subagents themselves. A subagent whose session is gone stands for itself. A copy of a
+    subagent's file is not another subagent.
     """
     children: dict[tuple[Origin, str], list[SourceSession]] = {}
+    copies = older_files(session for session in found if session.parent)
     for session in found:
-        if session.parent:
+        if session.parent and session.path not in copies:
             children.setdefault((session.origin, session.parent), []).append(session)
     # Two files may have the same id; the subagents count once.
     folded = [_with_subagents(one, children.pop((one.origin, one.id), [])) for one in found if not one.parent]

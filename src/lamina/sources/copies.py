@@ -1,0 +1,36 @@
+"""Files that begin as a copy of another session's file: a resumed session, or a file that was copied.
+
+An answer counts once, in the oldest file that holds it; a copy costs what it adds. Pure: the callers read the files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from ..core.records import Message, Record
+
+if TYPE_CHECKING:
+    from .sessions import SourceSession
+
+
+def older_files(found: Iterable[SourceSession]) -> dict[str, list[str]]:
+    """Return the files that begin with the same answer as an older one, with the paths of these, oldest first."""
+    alike: dict[str, list[SourceSession]] = {}
+    for one in found:
+        if one.first:
+            alike.setdefault(one.first, []).append(one)
+    groups = [[one.path for one in sorted(group, key=lambda one: (one.modified, one.path))] for group in alike.values()]
+    return {path: paths[:at] for paths in groups for at, path in enumerate(paths) if at}
+
+
+def added_records(read: Callable[[str], Iterable[Record]], path: str, older: Iterable[str]) -> Iterator[Record]:
+    """Return the records of a file after the last answer that an older file holds too."""
+    known = {key for file in older for key in map(_answer, read(file)) if key}
+    repeated = max((at for at, record in enumerate(read(path), 1) if _answer(record) in known), default=0)
+    return islice(iter(read(path)), repeated, None)
+
+
+def _answer(record: Record) -> str:
+    return record.message_id or record.uuid if isinstance(record, Message) and record.role == "assistant" else ""
