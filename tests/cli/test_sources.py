@@ -211,6 +211,21 @@ def test_an_id_that_fits_sessions_of_two_homes_is_not_guessed(project: Path) -> 
     assert "matches 2 sessions" in done.stderr
 
 
+def test_rows_with_the_same_id_are_numbered_and_each_opens_by_its_file(project: Path) -> None:
+    ours = Path(os.environ["LAMINA_HOME"]) / "projects" / slug(project)
+    twin = write(ours / f"{CLAUDE}.jsonl", [claude_user(1, "Ours, with redis.", project)])
+    (original,) = Path(os.environ["HOME"]).glob(f".claude/projects/*/{CLAUDE}.jsonl")
+    for command in (("sessions", "list"), ("stats",), ("sessions", "search", "redis")):
+        done = here(*command)
+        numbers = {f"({number})": path for number in (1, 2) for path in (twin, original) if f"({number}) {path}" in done.stderr}
+        assert sorted(numbers) == ["(1)", "(2)"], done.stderr
+        assert f"2 files have the id {CLAUDE[:8]}: (1) " in done.stderr
+        assert all(f"{CLAUDE[:8]} {number} " in done.stdout for number in numbers)
+    assert "Ours." not in here("sessions", "show", str(original)).stdout
+    assert "Ours, with redis." in here("sessions", "show", str(twin)).stdout
+    assert "files have the id" not in here("sessions", "list", "--source", "codex").stderr
+
+
 def test_a_session_that_vanishes_costs_only_its_own_figures(project: Path) -> None:
     [info] = [one for one in sources.sessions(lamina.Settings(), project) if one.id == CODEX]
     Path(info.path).unlink()

@@ -59,7 +59,7 @@ def sessions_command() -> None:
 @options.as_json
 def list_command(everywhere: bool, source: str, limit: int, cwd: Path, as_json: bool) -> None:
     """List sessions, newest first."""
-    from .transcripts import find_sessions, short_ids
+    from .transcripts import find_sessions, name_rows
 
     unread: list[str] = []
     every = find_sessions(None if everywhere else cwd, source, unread)
@@ -72,14 +72,16 @@ def list_command(everywhere: bool, source: str, limit: int, cwd: Path, as_json: 
         from .amounts import HEADS, cell
 
         billing = options.load_settings(cwd).billing
+        names, shared = name_rows(found)
         header = ["id", "when", "size", HEADS[billing], "from", *(["directory"] if everywhere else []), "about"]
         rows = [
             [short, minute(info.last_active), _size(info.size), cell(Amount(info.usage, info.cost_usd), billing, 2), info.origin]
             + ([info.project] if everywhere else [])
             + [info.title]
-            for short, info in zip(short_ids(found), found, strict=True)
+            for short, info in zip(names, found, strict=True)
         ]
         print_table(header, rows, right=("size", HEADS[billing]))
+        notice(*shared)
         return
     where = "." if everywhere else f" in {cwd}. Use --all to list the sessions of all directories."
     print_result([_info(info) for info in found], (), as_json=as_json, none=f"No sessions found{where}")
@@ -194,7 +196,7 @@ def search_command(term: str, everywhere: bool, source: str, limit: int, cwd: Pa
     if not term.strip():
         raise click.UsageError("TERM is empty: pass a word or a phrase to search for.")
     from ..sources.exact import search_exact
-    from .transcripts import find_sessions, short_ids
+    from .transcripts import find_sessions, name_rows
 
     unread: list[str] = []
     with waiting("Searching the sessions"):
@@ -202,6 +204,8 @@ def search_command(term: str, everywhere: bool, source: str, limit: int, cwd: Pa
         every = [one for session in sessions for one in (session, *session.subagents)]
         found = list(islice(search_exact(term, every, unread), limit))
     notice_unread(unread)
+    names, shared = name_rows([hit.session for hit in found])
+    notice(*shared)
     rows = [
         {"session_id": hit.session.id, "source": hit.session.origin, "turn": hit.turn, "path": hit.session.path}
         | {"time": hit.time, "role": hit.role, "text": hit.text}
@@ -209,7 +213,7 @@ def search_command(term: str, everywhere: bool, source: str, limit: int, cwd: Pa
     ]
     lines = (
         f"{name}  {local_minute(hit.time)}  {hit.session.origin}  turn {hit.turn}  {_speaker(hit.role)}\n   {' '.join(hit.text.split())}"
-        for name, hit in zip(short_ids([hit.session for hit in found]), found, strict=True)
+        for name, hit in zip(names, found, strict=True)
     )
     shown = shorten(term, MOST_SHOWN)
     none = (

@@ -23,10 +23,10 @@ from ..sources.copies import added_records, older_files
 from ..sources.sessions import name_of
 from . import completion, options
 from .amounts import HEADS, cell, tokens_apart
-from .console import notice_unread, print_result, print_table, terminal_width, waiting
+from .console import notice, notice_unread, print_result, print_table, terminal_width, waiting
 from .output import FREE, price
 from .sessions import SOURCES
-from .transcripts import find_sessions, locate, short_ids
+from .transcripts import find_sessions, locate, name_rows
 
 if TYPE_CHECKING:
     from ..core.session_stats import SessionStats, SideCost
@@ -315,8 +315,8 @@ def _print_sessions(rows: list[tuple[SourceSession, SessionStats]], billing: Bil
     # A narrow terminal keeps the cost and the title.
     left_out = ("turns", "compactions", "read", "written", "uncached", "output") if width is not None and width < NARROW else ()
     shown = []
-    ids = short_ids([info for info, _ in rows])
-    for short, (info, figures) in zip(ids, rows[:MOST_ROWS], strict=False):
+    names, shared = name_rows([info for info, _ in rows])
+    for short, (info, figures) in zip(names, rows[:MOST_ROWS], strict=False):
         amount = Amount(_usage(figures), session_cost(info, figures))
         cells = {
             "id": short,
@@ -334,6 +334,7 @@ def _print_sessions(rows: list[tuple[SourceSession, SessionStats]], billing: Bil
     print_table(header, [list(cells.values()) for cells in shown], right=header[1:-1])
     if len(rows) > MOST_ROWS:
         click.echo(f"and {len(rows) - MOST_ROWS} more")
+    notice(*shared)
 
 
 def _columns(figures: SessionStats, billing: Billing) -> dict[str, str]:

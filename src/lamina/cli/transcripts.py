@@ -23,11 +23,13 @@ from ..disk.transcripts.jsonl import Health
 from ..disk.transcripts.search import MIN_BEGINNING, find_transcript
 from ..sources.places import NAMES
 from ..sources.sessions import SourceSession, fold_subagents, format_of, homes_of
-from .console import ProgressLine, notice, notice_unread
+from .console import ProgressLine, capped, notice, notice_unread
 
 REMEDY = "run `lamina sessions list` to see the sessions"
 # The first part of a random id, and with the second and third one.
 SHORT_LENGTHS = (8, 13, 18)
+# Sentences about files with the same id; a copied directory makes many.
+MOST_SHARED = 5
 # Enough bytes to tell text from binary data.
 LOOKED_AT = 4_096
 
@@ -43,10 +45,28 @@ def find_sessions(cwd: Path | None, source: str = "all", unread: list[str] | Non
     return [session for session in fold_subagents(found) if source in ("all", session.origin)]
 
 
-def short_ids(found: list[SourceSession]) -> list[str]:
-    """Return the beginnings of the sessions' ids that tell them apart."""
+def name_rows(found: list[SourceSession]) -> tuple[list[str], list[str]]:
+    """Return the beginnings of the sessions' ids that tell them apart, and sentences about files with the same id.
+
+    Such files are numbered; each is opened by its path.
+    """
     counts = Counter(name[:length] for name in {one.id for one in found} for length in SHORT_LENGTHS)
-    return [next((one.id[:length] for length in SHORT_LENGTHS if counts[one.id[:length]] == 1), one.id) for one in found]
+    files: dict[str, dict[str, int]] = {}
+    for one in found:
+        same = files.setdefault(one.id, {})
+        same.setdefault(one.path, len(same) + 1)
+
+    def short(name: str) -> str:
+        return next((name[:length] for length in SHORT_LENGTHS if counts[name[:length]] == 1), name)
+
+    names = [short(one.id) + (f" ({files[one.id][one.path]})" if len(files[one.id]) > 1 else "") for one in found]
+    shared = [
+        f"{len(same)} files have the id {short(name)}: {', '.join(f'({number}) {path}' for path, number in same.items())}. "
+        "Pass the file instead of the id to choose one."
+        for name, same in files.items()
+        if len(same) > 1
+    ]
+    return names, capped(shared, MOST_SHARED, "… and {:,} more. Use --json to list the files.")
 
 
 def locate(session: str, cwd: Path, *, edit: bool = False) -> Path:
