@@ -23,9 +23,13 @@ OPENED: list[tuple[dict[str, Any], str]] = [
     ({"cwd": 5}, "cwd: must be a string or a path, not int."),
     ({"home": 5}, "home: must be a string or a path, not int."),
     ({"home": "/"}, "home: / is the root of the disk; pass a directory that you own."),
+    ({"tools": [{}]}, "tools[0]: has no name; give each tool a 'name'."),
+    ({"tools": [{"name": "Read"}, {"name": 5}]}, "tools[1]: has no name; give each tool a 'name'."),
+    ({"tools": [{"type": "function", "function": {}}]}, "tools[0]: has no name; give each tool a 'name'."),
     ({"session_id": 5}, "session_id: must be a string, not int."),
     ({"resume": 5}, "resume: must be a string or a path, not int."),
     ({"max_tokens": True}, "max_tokens: invalid value True; use a whole number of at least 1."),
+    ({"agent_of": "main"}, "agent_of: must be an AgentOf, not str."),
     ({"offer_tools": "yes"}, "offer_tools: must be True or False, not str."),
     ({"interactive": "no"}, "interactive: must be True or False, not str."),
     ({"in_memory": "no"}, "in_memory: must be True or False, not str."),
@@ -43,6 +47,8 @@ def test_an_argument_of_the_wrong_type_opens_no_session(tmp_path: Path, wrong: d
 CALLED: list[tuple[Callable[[Any], object], str]] = [
     (lambda s: s.compact(5), "instructions: must be a string, not int."),
     (lambda s: s.compact(pivot="m1"), "pivot: must be a Pivot, not str."),
+    (lambda s: s.preview_compaction(pivot="m1"), "pivot: must be a Pivot, not str."),
+    (lambda s: s.add_tool_result(["t1"], "x"), "tool_use_id: must be a string, not list."),
     (lambda s: s.ask(on_event=5), "on_event: must be a function, not int."),
     (lambda s: s.expand(None), "node: must be a string, not NoneType."),
     (lambda s: s.expand("x", page_number="2"), "page_number: must be a whole number, not str."),
@@ -127,6 +133,16 @@ REMEMBERED: list[tuple[Callable[[lamina.Memory], object], str]] = [
     (lambda m: m.save("a", body="b", evidence="a.py"), "evidence: must be a list of paths, not str."),
     (lambda m: m.save("a", body="b", why="so"), "why: must be a ChangeReason, not str."),  # type: ignore[arg-type]
     (lambda m: m.save("a", body="b", modified="now"), "modified: must be a number, not str."),  # type: ignore[arg-type]
+    (lambda m: m.save("a", body="b", evidence=[5]), "evidence: must be a list of paths, not int."),  # type: ignore[list-item]
+    (lambda m: m.put("a", 5, expected=None), "text: must be a string, not int."),  # type: ignore[arg-type]
+    (lambda m: m.merge("a", "b", body=None), "body: must be a string, not NoneType."),  # type: ignore[arg-type]
+    (lambda m: m.remove("a", why="so"), "why: must be a ChangeReason, not str."),  # type: ignore[arg-type]
+    (lambda m: m.restore("a", why="so"), "why: must be a ChangeReason, not str."),  # type: ignore[arg-type]
+    (lambda m: m.evidence("a"), "topic: must be a Topic, not str."),  # type: ignore[arg-type]
+    (lambda m: m.where(None), "file: must be a string, not NoneType."),  # type: ignore[arg-type]
+    (lambda m: m.index([]), "scope: must be a string, not list."),  # type: ignore[arg-type]
+    (lambda m: m.take_back([5]), "changes: must be a list of changes, as changes_for() returns them, not int."),  # type: ignore[list-item]
+    (lambda m: m.take_back(5), "changes: must be a list of changes, as changes_for() returns them, not int."),  # type: ignore[arg-type]
     (lambda m: m.accept(5), "proposal_id: must be a string, not int."),  # type: ignore[arg-type]
     (lambda m: m.diff(None), "version_id: must be a string, not NoneType."),  # type: ignore[arg-type]
     (lambda m: m.get(None), "name: must be a string, not NoneType."),  # type: ignore[arg-type]

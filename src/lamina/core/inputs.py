@@ -70,7 +70,7 @@ def read_given(
         raise InputError("cache_ttl", f"invalid value {cache_ttl!r}", f"use one of {', '.join(TTLS)} or None")
     return Given(
         system_blocks(system) if system is not None else None,
-        plain_rows(tools, "tools") if tools is not None else None,
+        _plain_tools(tools) if tools is not None else None,
         plain_options(options) if options is not None else None,
         max_tokens,
         cache_ttl,
@@ -83,6 +83,23 @@ def check_type(name: str, value: object, *kinds: type, words: str = "") -> None:
         return
     wanted = words or " or ".join(_WORDS.get(kind, f"a {kind.__name__}") for kind in kinds if kind is not NoneType)
     raise InputError(name, f"must be {wanted}, not {type(value).__name__}")
+
+
+def _plain_tools(tools: object) -> list[Wire]:
+    rows = plain_rows(tools, "tools")
+    for number, row in enumerate(rows):
+        if not _is_named(row):
+            raise InputError(f"tools[{number}]", "has no name", "give each tool a 'name'")
+    return rows
+
+
+def _is_named(tool: Wire) -> bool:
+    """Return whether a tool has a name, in the form of either API. One that the provider runs may have a type alone."""
+    inner = tool.get("function", tool)
+    name = inner.get("name") if isinstance(inner, Mapping) else None
+    if name is None and inner is tool:
+        return tool.get("type") not in (None, "custom", "function")
+    return isinstance(name, str) and bool(name)
 
 
 def plain_options(options: object) -> Wire:

@@ -154,6 +154,7 @@ class Memory:
 
     def store(self, scope: ScopeName = "private") -> GatedStore:
         """Return the store of a scope under its mode, for layers that write on their own."""
+        check_type("scope", scope, str)
         if (found := self._stores.get(scope)) is None:
             if scope not in get_args(ScopeName):
                 raise InputError("scope", f"unknown scope {scope!r}", f"use {' or '.join(get_args(ScopeName))}")
@@ -179,13 +180,12 @@ class Memory:
         """
         for argument, text in (("name", name), ("description", description), ("body", body)):
             check_type(argument, text, str)
-        check_type("evidence", evidence, list, tuple, words="a list of paths")
         check_type("modified", modified, int, float, NoneType, words="a number")
-        check_type("why", why, ChangeReason, NoneType)
+        reason = _reason(why)
         if name.strip() and not description.strip() and not body.strip():
             raise InputError(name.strip(), "has neither a description nor a text", "pass one of them")
         draft = Draft(name, type, description, body, self.pin(evidence), modified)
-        done = self.store(scope).save(draft, why=why or ChangeReason("user"), base=base)
+        done = self.store(scope).save(draft, why=reason, base=base)
         return done._replace(topic=with_prefix(done.topic, scope)) if isinstance(done, Saved) else done
 
     def put(self, file: str, text: str, *, expected: bytes | None, why: ChangeReason | None = None) -> Saved | Proposed:
@@ -194,11 +194,13 @@ class Memory:
         `expected` is the file as the writer knows it. Raises DiskError if it was changed since.
         """
         scope, asked = self._asked(file)[0]
-        done = self.store(scope).put(asked, self.pin_text(asked, text), expected=expected, why=why or ChangeReason("user"))
+        done = self.store(scope).put(asked, self.pin_text(asked, text), expected=expected, why=_reason(why))
         return done._replace(topic=with_prefix(done.topic, scope)) if isinstance(done, Saved) else done
 
     def pin_text(self, file: str, text: str) -> str:
         """Return the text of a memory's file with digests of the files of the project that it relies on."""
+        check_type("file", file, str)
+        check_type("text", text, str)
         topic = read_topic(file, text, 0)
         named = evidence_of(topic)
         pinned = self.pin(named)
@@ -209,10 +211,14 @@ class Memory:
 
     def pin(self, evidence: Sequence[str]) -> tuple[str, ...]:
         """Return evidence with the digests that the files of the project have now."""
+        check_type("evidence", evidence, list, tuple, words="a list of paths")
+        for path in evidence:
+            check_type("evidence", path, str, words="a list of paths")
         return pin_evidence(evidence, self._library.project or self.path)
 
     def evidence(self, topic: Topic) -> Freshness | None:
         """Return whether the files that a memory relies on are unchanged; None if it names none."""
+        check_type("topic", topic, Topic)
         found = evidence_of(topic)
         return check_evidence(read_evidence(found), self._library.project or self.path) if found else None
 
@@ -251,6 +257,7 @@ class Memory:
 
     def where(self, file: str) -> Path:
         """Return the full path of a topic's file in its scope."""
+        check_type("file", file, str)
         return self._library.where(file)
 
     def remove(self, name: str, *, why: ChangeReason | None = None, base: str | None = None) -> bool:
@@ -258,7 +265,7 @@ class Memory:
 
         With `base`, the file is removed only if it still has that digest.
         """
-        reason = why or ChangeReason("user")
+        reason = _reason(why)
         return any(self._remove(self.store(scope), asked, reason, base) for scope, asked in self._asked(name))
 
     def _remove(self, gated: GatedStore, name: str, why: ChangeReason, base: str | None) -> bool:
@@ -287,12 +294,15 @@ class Memory:
     ) -> Merged:
         """Give a memory the text of two, and move the other one to the trash. `base` are the digests of both files as the caller
         knows them; a memory that was changed since is not overwritten. `take_back(changes_of_act(merged.act))` undoes it."""
+        for argument, text in (("body", body), ("description", description)):
+            check_type(argument, text, str)
+        check_type("base", base, tuple, NoneType, words="the digests of both files")
         places = [scope for scope, asked in self._asked(name) if self.store(scope).get(asked) is not None]
         scope = places[0] if places else self._asked(name)[0][0]
         own, other = (next((asked for at, asked in self._asked(one) if at == scope), "") for one in (name, gone))
         if not other:
             raise InputError(gone, "is in another scope", "merge memories of one scope")
-        why = why or ChangeReason("user", f"merged {gone} into {name}")
+        why = _reason(why, f"merged {gone} into {name}")
         why = msgspec.structs.replace(why, act=why.act or os.urandom(6).hex())
         kept = self.store(scope).get(own)
         evidence = evidence_of(kept) if kept is not None else ()
@@ -350,7 +360,7 @@ class Memory:
         """Restore a removed memory or an older version, byte for byte. With `base`, only if the file still has that digest."""
         asked = self._asked(name)
         scope, known = next(((scope, known) for scope, known in asked if self.store(scope).log(known)), asked[0])
-        return with_prefix(self.store(scope).restore(known, version_id, why=why or ChangeReason("user"), base=base), scope)
+        return with_prefix(self.store(scope).restore(known, version_id, why=_reason(why), base=base), scope)
 
     # The changes of a turn
 
@@ -365,10 +375,15 @@ class Memory:
     def take_back(self, changes: Iterable[TurnChange], *, why: ChangeReason | None = None) -> TakenBack:
         """Take back changes of a turn: created memories go to the trash, others get their previous version. A memory that was
         changed since is left alone."""
+        kind, reason = "a list of changes, as changes_for() returns them", _reason(why, "undid the turn")
+        check_type("changes", changes, Iterable, words=kind)
+        wanted = [*changes]
+        for change in wanted:
+            check_type("changes", change, TurnChange, words=kind)
         back, left = list[str](), list[str]()
-        for change in changes:
+        for change in wanted:
             scope, file = self._asked(change.file)[0]
-            problem = take_back(self.store(scope), change._replace(file=file), why=why or ChangeReason("user", "undid the turn"))
+            problem = take_back(self.store(scope), change._replace(file=file), why=reason)
             (left if problem else back).append(problem or change.name)
         return TakenBack(tuple(back), tuple(left))
 
@@ -400,6 +415,12 @@ class Memory:
 def _tells_place(finding: Finding) -> bool:
     """Tell whether memory may be elsewhere because of a finding: a setting of its place, or a whole file, whose key is its source."""
     return finding.key in _PLACING or finding.key == finding.source
+
+
+def _reason(why: ChangeReason | None, note: str = "") -> ChangeReason:
+    """Return why a memory changes. Without a reason, the user changes it."""
+    check_type("why", why, ChangeReason, NoneType)
+    return why or ChangeReason("user", note)
 
 
 def _sent_index(scope: GatedStore) -> str:

@@ -140,6 +140,7 @@ class SessionBase(TurnUndo, SessionEdits, Inspection, SideCalls):
             check_type(name, switch, bool)
         for name, text in (("read_tool", read_tool), ("selection", selection)):
             check_type(name, text, str, NoneType)
+        check_type("agent_of", agent_of, AgentOf, NoneType, words="an AgentOf")
         self._lock = threading.RLock()
         self._closed = False
         self._aborted = threading.Event()
@@ -344,6 +345,7 @@ class SessionBase(TurnUndo, SessionEdits, Inspection, SideCalls):
             InputError: The call does not exist or already has a result.
             SessionClosed: The session is closed.
         """
+        check_type("tool_use_id", tool_use_id, str)
         return self._add_result(tool_use_id, output, is_error=is_error)
 
     def _add_result(self, tool_use_id: str, output: object, *, is_error: bool, ours: bool = False) -> str:

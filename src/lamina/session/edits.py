@@ -282,7 +282,9 @@ class SessionEdits:
         """
         with self._open():
             from ..layers.l4_compact import step as compact
+            from ..layers.l4_compact.plan import Pivot
 
+            check_type("pivot", pivot, Pivot, NoneType)
             return compact.preview(self._c, pivot=pivot)
 
 
