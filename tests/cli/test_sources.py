@@ -226,6 +226,18 @@ def test_rows_with_the_same_id_are_numbered_and_each_opens_by_its_file(project: 
     assert "files have the id" not in here("sessions", "list", "--source", "codex").stderr
 
 
+@pytest.mark.parametrize("command", [("undo", "nothing"), ("snip", "77"), ("snip",), ("pin",)])
+def test_a_session_of_claude_code_continues_nowhere_if_nothing_changes(command: tuple[str, ...], project: Path) -> None:
+    name, *rest = command
+    done = here("sessions", name, CLAUDE, *rest, "--json")
+    assert "continues as" not in done.stderr
+    assert done.returncode == (2 if rest else 0)
+    if not rest:
+        assert json.loads(done.stdout)["session_id"] == CLAUDE
+    assert [row["session_id"] for row in document("sessions", "list", "--source", "lamina")] == []
+    assert "continues as" in here("sessions", "pin", CLAUDE, "Keep it.").stderr
+
+
 def test_a_session_that_vanishes_costs_only_its_own_figures(project: Path) -> None:
     [info] = [one for one in sources.sessions(lamina.Settings(), project) if one.id == CODEX]
     Path(info.path).unlink()

@@ -227,14 +227,22 @@ def _speaker(role: str) -> str:
 
 
 @contextmanager
-def _open_session(session: str, cwd: Path) -> Iterator[Session]:
-    """Open the session for editing and print its notices to standard error."""
+def _open_session(session: str, cwd: Path) -> Iterator[tuple[Session, str]]:
+    """Open the session for editing, with the id that it was opened by, and print its notices to standard error.
+
+    A copy is written with its first change. Until then there is no other session, and none is announced.
+    """
     from ..session.session import Session
+    from ..sources.sessions import name_of
     from .transcripts import locate
 
-    with Session("offline", cwd=cwd, resume=locate(session, cwd, edit=True)) as found:
-        notice(*found.notices)
-        yield found
+    path = locate(session, cwd, edit=True)
+    with Session("offline", cwd=cwd, resume=path) as found:
+        try:
+            yield found, name_of(path).id
+        finally:
+            written = found.path is not None and found.path.exists()
+            notice(*(text for text in found.notices if written or found.id not in text))
 
 
 @sessions_command.command("undo")
@@ -244,7 +252,7 @@ def _open_session(session: str, cwd: Path) -> Iterator[Session]:
 @options.reports
 def undo_command(session: str, decision: str | None, cwd: Path) -> options.Reported:
     """Undo the last compaction, clearing, snip or pin of SESSION, or the one with the id DECISION."""
-    with _open_session(session, cwd) as found:
+    with _open_session(session, cwd) as (found, _):
         before = found.tokens
         undone, after = found.undo(decision), found.tokens
         told = {"session_id": found.id, "undone": undone.id, "kind": undone.kind, "tokens_before": before, "tokens": after}
@@ -287,11 +295,11 @@ def expand_command(session: str, node: str, page: int, cwd: Path, as_json: bool)
 @options.reports
 def snip_command(session: str, turns: str | None, cwd: Path) -> options.Reported:
     """Hide TURNS (such as 2 or 2-4) of SESSION from the model; without TURNS, list them."""
-    with _open_session(session, cwd) as found:
+    with _open_session(session, cwd) as (found, known):
         if turns is None:
             listed = [{"number": number, **msgspec.structs.asdict(turn)} for number, turn in enumerate(found.turns, 1)]
             lines = (f"{row['number']:>3}  {str(row['words'])[:100]}" for row in listed)
-            return {"session_id": found.id, "turns": listed}, lines
+            return {"session_id": known, "turns": listed}, lines
         before = found.tokens
         node, after = found.hide_messages(turns=turns), found.tokens
         told = {"session_id": found.id, "snipped": node, "tokens_before": before, "tokens": after}
@@ -306,13 +314,13 @@ def snip_command(session: str, turns: str | None, cwd: Path) -> options.Reported
 @options.reports
 def pin_command(session: str, text: str | None, message: str | None, cwd: Path) -> options.Reported:
     """Pin TEXT so that it survives every compaction of SESSION; without TEXT, list the pins."""
-    with _open_session(session, cwd) as found:
+    with _open_session(session, cwd) as (found, known):
         pinned = found.pin(text, message=message) if text is not None or message is not None else None
         pins = found.pins
     lines = [f"{uuid[:8]}  {json.dumps(printable(kept), ensure_ascii=False)}" for uuid, kept in pins.items()]
     if pinned is not None:
         lines = [f"Pinned ({pinned[:8]}). The text is kept word for word through every compaction."]
-    return {"session_id": found.id, "pinned": pinned, "pins": pins}, lines, "No pins."
+    return {"session_id": known if pinned is None else found.id, "pinned": pinned, "pins": pins}, lines, "No pins."
 
 
 def _describe_view(tokens: int, before: int) -> str:
