@@ -254,6 +254,7 @@ def test_an_error_of_a_chat_is_chinese_in_a_chinese_chat(root: Path, kind: str) 
         "Session <a> continues as <b>, because it is open in another process.",
         "Session <a> continues as <b>, because it was last written by another program.",
         "<f>: is not writable; check its permissions or set LAMINA_HOME to a writable directory. This session is kept in memory only and cannot be resumed.",  # noqa: E501
+        "<f>: is a file, not a directory; move it, or set LAMINA_HOME to a directory. This session is kept in memory only and cannot be resumed.",  # noqa: E501
         "<f>: the disk is full or the quota is used up; free some space (no existing data was lost). This session goes on without memory.",
         'Setting lamina.policy (your settings, <f>): must be one of balanced, thrifty, not "foo"; it is ignored.',
         "Setting lamina.polcy (your settings, <f>): there is no such setting; did you mean lamina.policy? It is ignored.",

@@ -96,9 +96,10 @@ def test_a_home_that_is_a_file_leaves_a_session_in_memory_that_says_so(tmp_path:
     home = tmp_path / "file"
     home.write_text("not a directory")
     with Session(home=home) as session:
-        assert len(session.notices) == 1
-        assert session.notices[0].endswith("This session is kept in memory only and cannot be resumed.")
-        assert str(home) in session.notices[0]
+        assert session.notices == [
+            f"{home}: is a file, not a directory; move it, or set LAMINA_HOME to a directory. "
+            "This session is kept in memory only and cannot be resumed."
+        ]
         assert said(turns(session, "a", "b")[1]["messages"]) == ["a", "about a", "b"]
         assert session.path is None
     assert home.read_text() == "not a directory"

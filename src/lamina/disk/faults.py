@@ -3,6 +3,7 @@
 ENOSPC EDQUOT                   DiskFull
 EACCES EPERM EROFS              ReadOnly
 ELOOP EMLINK                    PathRefused: a link is in place of a file or directory of ours
+ENOTDIR                         DiskError that names the file in the place of a directory
 ENOLCK ENOSYS EOPNOTSUPP …      LockUnsupported, if the call was for a lock
 all others                      DiskError with the system's message
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import errno
 import os
+from pathlib import Path
 from types import TracebackType
 
 from ..core.errors import DiskError, DiskFull, LockUnsupported, PathRefused, ReadOnly
@@ -37,8 +39,16 @@ def disk_error(error: OSError, path: str | os.PathLike[str]) -> DiskError:
         return ReadOnly(where)
     if error.errno in _LINK:
         return PathRefused(where, "is a symbolic link or leads through one", "use the real path")
+    if error.errno == errno.ENOTDIR and (file := _file_in_the_way(where)) is not None:
+        return DiskError(file, "is a file, not a directory", "move it, or set LAMINA_HOME to a directory")
     words = os.strerror(error.errno) if error.errno is not None else str(error)
     return DiskError(where, words[:1].lower() + words[1:])
+
+
+def _file_in_the_way(path: str) -> str | None:
+    """Return the part of a path that is a file instead of a directory."""
+    found = next((part for part in (Path(path), *Path(path).parents) if os.path.lexists(part)), None)
+    return str(found) if found is not None and not found.is_dir() else None
 
 
 def lock_error(error: OSError, path: str | os.PathLike[str]) -> DiskError:

@@ -352,6 +352,8 @@ LINES: dict[str, str] = {
     "the disk is full or the quota is used up": "磁盘已满或配额已用完",
     "free some space (no existing data was lost)": "请腾出空间（已有数据没有丢失）",
     "is not writable": "不可写",
+    "is a file, not a directory": "是文件，不是目录",
+    "move it, or set LAMINA_HOME to a directory": "请移走它，或把 LAMINA_HOME 设为一个目录",
     "check its permissions or set LAMINA_HOME to a writable directory": "请检查权限，或把 LAMINA_HOME 设为可写的目录",
     "is in use by {holder}": "正被{holder}使用",
     "another process": "另一个进程",
