@@ -5,7 +5,6 @@ Each result is a line that says who said it and when, the part of the text with 
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..core.terms import highlights
+from ..core.excerpts import excerpt_range, matches
 from . import options
 from .console import GAP, color, fit, local_minute, notice_unread, print_result, sentence, terminal_width, waiting
 
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
 # Characters shown of each result, and of the messages around it with --context.
 SHOWN_CHARS = 280
 CONTEXT_CHARS = 160
-# Characters shown in front of the first matching word of a long text.
-LEAD_CHARS = 20
 MARGIN = "   "
 # Narrower lines are not worth wrapping.
 NARROWEST = 40
@@ -98,24 +95,13 @@ def _text(found: SearchResult) -> str:
 def excerpt(text: str, query: str, *, exact: bool = False) -> str:
     """Return the part of a text that has the most of the query's words, on one line."""
     line = sentence(text)
-    if len(line) <= SHOWN_CHARS:
-        return line
-    starts = [start for start, _ in _ranges(line, query, exact=exact)]
-    best = max(starts, key=lambda start: (sum(start <= at < start + SHOWN_CHARS for at in starts), -start), default=0)
-    begin = max(0, min(best - LEAD_CHARS, len(line) - SHOWN_CHARS))
-    begin = line.find(" ", begin, best) + 1 or begin if begin else 0
-    return f"{'…' if begin else ''}{line[begin : begin + SHOWN_CHARS]}{'…' if begin + SHOWN_CHARS < len(line) else ''}"
-
-
-def _ranges(text: str, query: str, *, exact: bool) -> list[tuple[int, int]]:
-    if not exact:
-        return highlights(text, query)
-    return [match.span() for match in re.finditer(re.escape(sentence(query)), text, re.IGNORECASE)]
+    begin, end = excerpt_range(line, sentence(query), SHOWN_CHARS, exact=exact)
+    return f"{'…' if begin else ''}{line[begin:end]}{'…' if end < len(line) else ''}"
 
 
 def _marked(line: str, query: str, *, exact: bool) -> str:
     shown, at = "", 0
-    for start, end in _ranges(line, query, exact=exact):
+    for start, end in matches(line, sentence(query), exact=exact):
         shown += line[at:start] + click.style(line[start:end], bold=True)
         at = end
     return shown + line[at:]

@@ -14,8 +14,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from ..core.excerpts import excerpt_range, matches
 from ..core.settings import Settings
-from ..core.terms import highlights
 from ..sources.catalogue import Catalogue, day_words
 from ..sources.places import NAMES
 from ..sources.query import NO_WORDS, SearchedFile, SearchResult, list_searched, search, search_index
@@ -115,25 +115,14 @@ def address(site: Site, found: SearchResult) -> str:
 def highlighted(text: str, query: str, *, exact: bool, most: int = SHOWN_CHARS) -> Html:
     """Return the part of a text that has most of the query's words, with the words marked."""
     line = " ".join((text if exact else MARKUP.sub("", text[: 200 * most]))[: 200 * most].split())
-    starts = [start for start, _ in _ranges(line, query, exact)]
-    best = max(starts, key=lambda start: (sum(start <= at < start + most for at in starts), -start), default=0)
-    begin = max(0, min(best - 30, len(line) - most))
-    if begin:
-        begin = line.find(" ", begin, best) + 1 or begin
-    shown = line[begin : begin + most]
+    begin, finish = excerpt_range(line, query, most, exact=exact)
+    shown = line[begin:finish]
     children: list[Child] = ["…" if begin else None]
     at = 0
-    for start, end in _ranges(shown, query, exact):
+    for start, end in matches(shown, query, exact=exact):
         children += [shown[at:start], tag("mark", None, shown[start:end])]
         at = end
-    return tag("bdi", None, *children, shown[at:], "…" if begin + most < len(line) else None)
-
-
-def _ranges(text: str, query: str, exact: bool) -> list[tuple[int, int]]:
-    if not exact:
-        return highlights(text, query)
-    literal = re.compile(re.escape(" ".join(query.split())), re.IGNORECASE)
-    return [match.span() for match in literal.finditer(text)]
+    return tag("bdi", None, *children, shown[at:], "…" if finish < len(line) else None)
 
 
 def _head(words: Words, query: str, results: list[SearchResult], *, exact: bool) -> Html:
@@ -202,7 +191,7 @@ def _why(words: Words, found: SearchResult, query: str, *, exact: bool) -> Html:
         ("search.why_before", found.before),
         ("search.why_day", day_words(found.time)),
     ):
-        shared = list(dict.fromkeys(text[start:end].casefold() for start, end in _ranges(text, query, exact)))
+        shared = list(dict.fromkeys(text[start:end].casefold() for start, end in matches(text, query, exact=exact)))
         if shared:
             quoted = (" – ", highlighted(text, query, exact=exact, most=BEFORE_CHARS)) if key == "search.why_before" else None
             return tag("span", {"class": "soft small"}, words(key, words=", ".join(shared[:8])), quoted)
