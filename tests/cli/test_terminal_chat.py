@@ -445,16 +445,19 @@ def test_a_turn_with_a_model_from_the_first_word_to_the_status_line(keyed: Messa
         assert (work / "app.py").read_text() == "def add(a, b):\n    return a + b\n"
 
 
-def test_ctrl_c_ends_the_turn_at_once_and_the_next_one_goes_on(keyed: MessagesServer, work: Path, tmp_path: Path) -> None:
+def test_ctrl_c_ends_the_turn_at_once_and_typed_text_waits_for_the_next_prompt(
+    keyed: MessagesServer, work: Path, tmp_path: Path
+) -> None:
     held = Held(keyed)
     with Terminal("--model", "anthropic:claude-sonnet-5-5", cwd=work) as terminal:
         terminal.prompt()
         terminal.say("hello")
         assert held.arrived.wait(120)
         terminal.expect("waiting for the model")
-        terminal.press("\x03")
+        terminal.press("typed meanwhile\x03")
         terminal.expect("Stopped. The conversation so far is kept")
-        terminal.prompt()
+        terminal.expect("typed meanwhile")
+        terminal.press("\x03")
         held.go.set()
         keyed.reply(text="Here again.")
         terminal.say("/retry")

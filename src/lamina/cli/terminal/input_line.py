@@ -223,6 +223,7 @@ def _silenced() -> list[Any] | None:
         before: list[Any] = tty.tcgetattr(sys.stdin.fileno())
         silent = [*before]
         silent[3] &= ~(tty.ECHO | tty.ICANON)
+        silent[3] |= tty.NOFLSH  # else Ctrl-C discards what was typed
         tty.tcsetattr(sys.stdin.fileno(), tty.TCSANOW, silent)
     except _FAULTS:
         return None

@@ -32,7 +32,7 @@ from ..start import (
 )
 from . import banner, commands
 from . import session_picker as sessions
-from .input_line import ChatCompleter, ChatHistory, PlainLine, PromptLine, suppress_echo
+from .input_line import ChatCompleter, ChatHistory, PlainLine, PromptLine, drop_typed, suppress_echo
 from .questions import PermissionQuestions, Questions, settle_includes, settle_settings
 from .screen import Screen, Style
 from .texts import detect_language, translate_line
@@ -157,6 +157,8 @@ class Chat:
                 self._talk()
             banner.say_farewell(self)
         finally:
+            if self.stop.leaving:
+                drop_typed()  # it was meant for the chat, not for the shell
             self._leave(self.agent)
         return self.stop.code if self.stop.leaving else 0
 
