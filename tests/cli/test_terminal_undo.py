@@ -11,6 +11,7 @@ from lamina.agent.agent import Agent
 from lamina.cli.terminal.commands import describe_turn
 from lamina.core.errors import UsageError
 from lamina.memory.memory import Memory
+from lamina.permissions.request import Mode
 
 
 def open_agent(tmp_path: Path) -> Agent:
@@ -37,6 +38,28 @@ def test_calls_and_results_of_the_turn_leave_with_it(tmp_path: Path) -> None:
         path = agent.session.path
     with Session("offline", cwd=tmp_path, home=tmp_path / "home", resume=path) as again:
         assert "notes.txt" not in str(again.messages)
+
+
+@pytest.mark.parametrize(
+    ("mode", "words", "left"),
+    [
+        ("all", "write notes.txt: we deploy on Thursdays", " Changed files stay changed."),
+        ("read-only", "write notes.txt: one", ""),
+        ("all", "run ls", ""),
+        ("all", "run touch notes.txt", " What its commands changed stays changed."),
+        ("all", "run touch notes.txt; false", " What its commands changed stays changed."),
+        ("ask", "run touch notes.txt", ""),
+        ("all", "Remember: we deploy on Thursdays.", ""),
+    ],
+)
+def test_undo_names_what_stays_changed_only_if_something_may_have_changed(
+    tmp_path: Path, mode: Mode, words: str, left: str
+) -> None:
+    with Agent.open("offline", cwd=tmp_path, home=tmp_path / "home", mode=mode) as agent:
+        agent.run(words)
+        turn = agent.session.undo_turn()
+        assert turn.calls
+        assert describe_turn(turn).endswith(f" tool call.{left}")
 
 
 def test_a_turn_that_got_no_answer_is_taken_back_too(tmp_path: Path) -> None:

@@ -6,14 +6,17 @@ back: the user decides, because a memory outlives its conversation.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from ..conversation.revision import rewind
-from ..core.blocks import Text, ToolUse
+from ..core.blocks import Text, ToolResult, ToolUse
 from ..core.errors import UsageError
 from ..core.inputs import check_type
+from ..core.view import Item
+from ..tools.bash import has_run
 from .start import SessionStart
 
 if TYPE_CHECKING:
@@ -27,6 +30,8 @@ class UndoneTurn(msgspec.Struct, frozen=True):
     answers: int  # number of answers
     calls: tuple[str, ...]  # names of the tools that were called
     memories: tuple[TurnChange, ...] = ()  # what it changed in memory; this is not undone yet
+    files: tuple[str, ...] = ()  # other files that Write and Edit changed; they stay changed
+    commands: tuple[str, ...] = ()  # shell commands that ran and may have changed files
 
 
 class TurnUndo(SessionStart):
@@ -57,7 +62,23 @@ class TurnUndo(SessionStart):
             calls = [block.name for item in gone for block in item.blocks if isinstance(block, ToolUse)]
             rewind(self._c, self._c.log.tree.nodes[gone[0].uuid].parent)
             memories = self._binding.changes_for([item.uuid for item in gone])
-            return UndoneTurn(words, len(answers), tuple(calls), memories)
+            return UndoneTurn(words, len(answers), tuple(calls), memories, *self._lasting(gone))
+
+    def _lasting(self, gone: Iterable[Item]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the files outside memory that these messages changed, and their commands that may have changed some."""
+        from ..permissions.readonly.paths import within
+        from ..permissions.readonly.plan import ReadOnlyPlan, plan_readonly
+
+        blocks = [block for item in gone for block in item.blocks]
+        results = {block.tool_use_id: block for block in blocks if isinstance(block, ToolResult)}
+        done = [(one, results[one.id]) for one in blocks if isinstance(one, ToolUse) and one.id in results]
+        place = self._binding.place
+        memory = [str(path) for path in (place.path, place.team) if path is not None] if place is not None else []
+        wrote = [_text(one, "file_path") for one, result in done if one.name in ("Write", "Edit") and not result.is_error]
+        files = [path for path in wrote if not any(within(str(self.cwd / path), directory) for directory in memory)]
+        ran = [_text(one, "command") for one, result in done if one.name == "Bash" and has_run(result)]
+        plans = [(command, plan_readonly(command, cwd=self.cwd, roots=(self.cwd,))) for command in ran]
+        return tuple(files), tuple(command for command, plan in plans if not isinstance(plan, ReadOnlyPlan))
 
     def undo_memories(self, turn: UndoneTurn) -> TakenBack:
         """Take back what an undone turn changed in memory.
@@ -72,3 +93,8 @@ class TurnUndo(SessionStart):
         check_type("turn", turn, UndoneTurn, words="the result of undo_turn()")
         with self._open():
             return self._binding.take_back(turn.memories)
+
+
+def _text(call: ToolUse, name: str) -> str:
+    """Return an argument of a call. A host's own tool of the same name may take others."""
+    return str(call.input.get(name, "")) if isinstance(call.input, dict) else ""

@@ -21,7 +21,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from ..core.blocks import Wire
+from ..core.blocks import ToolResult, Wire
 from ..core.prompt_files import prompt_text
 from ..core.reach import RUN_BY_MODEL
 from .capture import FILE_BYTES, Capture, Captured
@@ -36,6 +36,8 @@ MAX_COMMAND = (128 << 10) - 1
 # A reason contains a path, and a path may have thousands of characters.
 _LONGEST_REASON = 300
 EMPTY = "(Bash completed with no output)"
+# How the result of a command that ran and failed begins. Other errors, such as a denied permission, come before it runs.
+_FAILED = ("Exit code ", "Ended by signal ", "Timed out after ", "Stopped ")
 
 SCHEMA: Wire = {
     "type": "object",
@@ -54,6 +56,11 @@ SCHEMA: Wire = {
 
 def tool() -> Builtin:
     return Builtin(name="Bash", description=prompt_text(__file__, "bash"), schema=SCHEMA, read_only=False, act=_act)
+
+
+def has_run(result: ToolResult) -> bool:
+    """Return whether the command of this result was started."""
+    return not result.is_error or result.text.startswith(_FAILED)
 
 
 def _act(arguments: Wire, context: Context) -> ToolOutput:

@@ -49,8 +49,6 @@ MODE_WORDS: dict[Mode, str] = {
 
 DREAM_TAKES = "[status|kill|undo [ID]]"
 DREAM_WORDS = {"status": "show the status", "kill": "stop the running dream", "undo": "undo the last dream"}
-# Tools whose effects outlast an undo.
-CHANGING = frozenset({"Write", "Edit", "Bash"})
 SHOWN_WORDS = 70
 # Room for the longest name of a cost, "conversation".
 COST_COLUMN = 18
@@ -208,9 +206,8 @@ def describe_turn(turn: UndoneTurn, tell: Tell = str.format) -> str:
     words = shorten(" ".join(turn.words.split()), SHOWN_WORDS)
     calls = f", {counted(len(turn.calls), 'tool call')}" if turn.calls else ""
     answers = counted(turn.answers, "answer") if turn.answers else "no answer"
-    # A turn that only wrote memories asks about those instead.
-    wrote = [call for call in turn.calls if call in CHANGING]
-    stay = tell(" Changed files stay changed.") if len(wrote) > len(turn.memories) else ""
+    stay = tell(" Changed files stay changed.") if turn.files else ""
+    stay += tell(" What its commands changed stays changed.") if turn.commands else ""
     numbers = {"n": turn.answers, "m": len(turn.calls)}
     return tell('Undid "{words}", {answers}{calls}.', words=words, answers=answers, calls=calls, **numbers) + stay
 

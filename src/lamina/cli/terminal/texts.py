@@ -139,6 +139,7 @@ CHINESE: dict[str, str] = {
     "Undid {kind} {id}. The model now sees about {tokens} tokens.": "已撤销 {kind} {id}。模型现在看到约 {tokens} 个词元。",
     'Undid "{words}", {answers}{calls}.': "已撤销“{words}”（{n} 条回答，{m} 次工具调用）。",
     " Changed files stay changed.": "已改动的文件保持改动。",
+    " What its commands changed stays changed.": "其命令所做的改动保持不变。",
     "The turn also changed memory: {changes}. Undo that too?": "这一轮还改动了记忆：{changes}。也撤销吗？",
     "Memory stays as it is. `lamina memory log` lists the changes.": "记忆保持不变。`lamina memory log` 列出改动。",
     "Undid in memory: {names}.": "已在记忆中撤销：{names}。",
