@@ -131,6 +131,10 @@ def test_the_list_has_the_sessions_of_the_home_as_html_and_as_json(served: Serve
     assert "Round orders once, and say so in a test" in shown
     assert "Claude Code" in shown
     assert "shop-api" in shown
+    row = shown.partition('class="srow"')[2].partition("</a>")[0]
+    assert {"k-unrecorded_head", "k-files", "k-shell"} <= set(re.findall(r'<rect class="([^"]+)"', row))
+    for label in ("Fullest request: ", "System and tools ", "compacted once", "cleared "):
+        assert label in row
     found = get(served, "/sessions?format=json").json()
     assert found["count"] == 15
     assert found["sessions"][0]["id"] == WINDOW_SESSION

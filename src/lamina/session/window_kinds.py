@@ -8,7 +8,7 @@ the reported total. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ..conversation.window.estimate import estimate
 from ..conversation.window.features import measure, measure_all
@@ -16,49 +16,19 @@ from ..core.blocks import Block, RedactedThinking, Text, Thinking, ToolResult, T
 from ..core.message_list import SERVER_CALL, SERVER_RESULT
 from ..core.records import Snapshot
 from ..core.view import Item, View
-from ..sources.scan import is_injected
-from .window_report import MEMORY_KINDS
+from ..sources.content_kinds import KINDS as KINDS
+from ..sources.content_kinds import group_of as group_of
+from ..sources.content_kinds import kind_of_attachment as kind_of_attachment
+from ..sources.scan import CHARS_PER_TOKEN, is_injected
 from .window_report import SUMMARY_KINDS as SUMMARY_KINDS
 
-# In the order of the prompt: what never changes comes first.
-KINDS = (
-    "unrecorded_head",  # the system prompt and the tools, if the transcript does not hold them
-    "system",
-    "tools",
-    "memory",
-    "summary",
-    "user",
-    "assistant",
-    "thinking",
-    "call",
-    "files",  # results, by group
-    "shell",
-    "web",
-    "other",
-    "unrecorded",  # everything else that was sent but is in no record
-)
 AT = {name: at for at, name in enumerate(KINDS)}
-
-# Tools by the group of their results, in lower case; tools of MCP servers count as `web`.
-_FILES = (
-    "read grep glob ls find edit multiedit write notebookread notebookedit read_file list_dir grep_files apply_patch view_image"
-)
-_SHELL = "bash bashoutput killshell shell exec exec_command write_stdin local_shell shell_command container.exec"
-_WEB = "webfetch websearch web_search web_fetch fetch"
-GROUPS = {name: group for group, names in (("files", _FILES), ("shell", _SHELL), ("web", _WEB)) for name in names.split()}
-FILE_ATTACHMENTS = frozenset({"file", "compact_file_reference", "plan_file_reference", "edited_text_file"})
 
 # A request that differs from the estimate by less than either is an error of the estimate, not content without a record.
 STEP_TOKENS = 1_500
 STEP_SHARE = 0.2
 # The recorded content explains at most this share above its estimate.
 MOST_RATIO = 1.25
-
-
-def group_of(tool: str) -> str:
-    """Return the kind of a tool's results."""
-    name = tool.lower()
-    return "web" if name.startswith("mcp__") else GROUPS.get(name, "other")
 
 
 def kind_of(item: Item, block: Block, tools: dict[str, str]) -> str:
@@ -84,14 +54,6 @@ def kind_of(item: Item, block: Block, tools: dict[str, str]) -> str:
             return "other"
         case _:
             return "user"
-
-
-def kind_of_attachment(kind: str) -> str:
-    if kind in MEMORY_KINDS:
-        return "memory"
-    if kind in FILE_ATTACHMENTS:
-        return "files"
-    return "user" if kind == "queued_command" else "other"
 
 
 class KindSums:
@@ -239,6 +201,13 @@ class Split:
         parts[AT["unrecorded_head"]] += head
         parts[AT["unrecorded"]] += rest
         return parts
+
+
+def parts_of_fullest(full: Mapping[str, int], head: int, tokens: int) -> list[int]:
+    """Return the tokens of each kind in a session's fullest request, from the characters and the head that the index holds."""
+    split = Split()
+    split.parts([0] * len(KINDS), head, compacted=False)
+    return split.parts([full.get(kind, 0) // CHARS_PER_TOKEN for kind in KINDS], tokens, compacted=True)
 
 
 def _tolerance(estimated: int) -> int:

@@ -23,9 +23,8 @@ from ..core.records import Event, Message, Record, Spill
 from ..core.settings import Settings
 from ..core.view import View
 from ..disk.home.agent_homes import Origin
+from ..sources.content_kinds import MEMORY_KINDS
 
-# Attachments that carry instructions and knowledge; all other kinds report events.
-MEMORY_KINDS = frozenset({"instructions", "nested_memory", "memory", "recall", "relevant_memories"})
 SUMMARY_KINDS = frozenset({"summary", "partial", "snip", "collapse"})
 
 

@@ -18,24 +18,38 @@ from ..core.records import Message, Record, Spill
 from ..core.session_stats import SideCost
 from ..core.usage import read_usage
 from ..disk.transcripts.jsonl import objects_in
-from .scan import Scan, Turn, is_injected, one_line
+from .content_kinds import kind_of_attachment
+from .scan import IMAGE_CHARS, Scan, Turn, is_injected, one_line
 
 # The texts before and after the path of a stored result.
 _STORED = "<persisted-output>\nOutput too large ("
 _SAVED_TO = "Full output saved to: "
 _HEAD = 8 << 10
+# In a result with an image.
+_IMAGE = b'"base64"'
 
 
 class _Block(msgspec.Struct, gc=False):
     type: str = ""
     text: str | None = None
     thinking: str | None = None
+    signature: str | None = None
     input: msgspec.Raw = msgspec.Raw()
+    content: msgspec.Raw = msgspec.Raw()
+    id: str | None = None
+    name: str | None = None
+    tool_use_id: str | None = None
 
     @property
     def chars(self) -> int:
         """The characters that the model wrote."""
         return len(self.text or self.thinking or "") + (len(bytes(self.input)) if self.type == "tool_use" else 0)
+
+    @property
+    def size(self) -> int:
+        """The characters of a result, or those that an image counts for."""
+        content = bytes(self.content)
+        return IMAGE_CHARS if self.type == "image" or _IMAGE in content[:_HEAD] else len(content)
 
 
 class _Message(msgspec.Struct, gc=False):
@@ -52,6 +66,8 @@ class _Memory(msgspec.Struct, gc=False):
 class _Attachment(msgspec.Struct, gc=False):
     type: str = ""
     memories: list[_Memory] | None = None
+    rendered: msgspec.Raw = msgspec.Raw()
+    content: msgspec.Raw = msgspec.Raw()
 
 
 class _Line(msgspec.Struct, rename="camel", gc=False):
@@ -68,6 +84,7 @@ class _Line(msgspec.Struct, rename="camel", gc=False):
     is_api_error_message: bool | None = None
     message: _Message | None = None
     attachment: _Attachment | None = None
+    rendered: msgspec.Raw = msgspec.Raw()
     lamina: dict[str, Any] | None = None
     custom_title: str | None = None
     ai_title: str | None = None
@@ -113,14 +130,21 @@ def _scan(scan: Scan, turns: list[Turn], line: _Line) -> None:
     if line.type == "assistant" and line.message is not None:
         message = line.message
         beside = bool(line.is_sidechain and not scan.parent)
-        chars = sum(block.chars for block in message.content) if isinstance(message.content, list) else len(message.content or "")
+        chars = sum(block.chars for block in _blocks(line))
         own, usage = f"{line.request_id} {line.timestamp}", read_usage(message.usage)
         scan.answered(message.id or line.uuid or "", message.model or "", usage, beside=beside, chars=chars, own=own)
+        if not beside:
+            _hold_answer(scan, line)
         _say(scan, turns, line, "subagent" if beside else "assistant")
-    elif line.type == "user" and not (line.is_meta or line.is_compact_summary or ours.synthetic):
+        return
+    if not (line.is_sidechain and not scan.parent):
+        _hold(scan, line, ours)
+    if line.type == "user" and not (line.is_meta or line.is_compact_summary or ours.synthetic):
         _say(scan, turns, line, "subagent" if line.is_sidechain and not scan.parent else "user")
     elif line.subtype == "compact_boundary":
-        scan.compactions += 1
+        scan.compacted()
+    elif line.subtype == "microcompact_boundary":
+        scan.clearings += 1
     elif line.attachment is not None and line.attachment.type == "relevant_memories":
         for memory in line.attachment.memories or ():
             scan.recalled(memory.path, line.timestamp or "")
@@ -128,6 +152,41 @@ def _scan(scan: Scan, turns: list[Turn], line: _Line) -> None:
         data = ours.data.get("data")
         side = SideCost.of_event(data if isinstance(data, dict) else {})
         scan.paid_aside(side.usage, side.usd if side.usage.total else 0.0)
+
+
+def _blocks(line: _Line) -> list[_Block]:
+    content = line.message.content if line.message is not None else None
+    return [_Block("text", content)] if isinstance(content, str) else content or []
+
+
+def _hold_answer(scan: Scan, line: _Line) -> None:
+    for block in _blocks(line):
+        if block.type == "tool_use":
+            scan.called(block.id or "", block.name or "")
+            scan.holds("call", block.chars)
+        elif block.thinking is None:
+            scan.holds("assistant" if block.text else "web", block.chars or block.size)
+        elif block.signature:  # other thinking is never sent
+            scan.holds("thinking", block.chars + len(block.signature))
+
+
+def _hold(scan: Scan, line: _Line, ours: _Ours) -> None:
+    """Count what came into the window beside the answers."""
+    for block in _blocks(line):
+        if block.type == "tool_result":
+            scan.returned(block.tool_use_id or "", block.size)
+        elif line.is_compact_summary:
+            scan.holds("summary", block.chars)
+        else:
+            aside = line.is_meta or ours.synthetic or is_injected(block.text or "")
+            scan.holds("other" if aside else "user", block.chars or block.size)
+    if line.attachment is not None:
+        kind, sent = kind_of_attachment(line.attachment.type), line.rendered or line.attachment.rendered
+        # Older versions record only the file itself. Others record facts that are not sent.
+        scan.holds(kind, len(bytes(sent or (line.attachment.content if kind != "other" else b""))))
+    if ours.kind == "snapshot":
+        for kind in ("system", "tools"):
+            scan.held[kind] = len(msgspec.json.encode(ours.data.get(kind)))
 
 
 def _say(scan: Scan, turns: list[Turn], line: _Line, speaker: Any) -> None:

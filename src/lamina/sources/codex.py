@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from ..core.blocks import Block, Role, Wire, read_block, text
+from ..core.blocks import Block, Role, ToolResult, ToolUse, Wire, read_block, text
 from ..core.decoding import UNDECODABLE
 from ..core.errors import InputError
 from ..core.records import WINDOW_EVENT, Attachment, Boundary, Event, Message, Record
@@ -40,13 +40,17 @@ def scan_row(scan: Scan, turns: list[Turn], row: Mapping[str, Any]) -> None:
         case "turn_context":
             scan.model = _str(payload.get("model")) or scan.model
         case "response_item":
+            _hold(scan, payload)
             words = _words(payload, injected=False)
             if payload.get("role") == "user":
                 scan.said(turns, "user", words, time)
             elif payload.get("role") == "assistant":
                 scan.said(turns, "assistant", words, time)
         case "compacted":
-            scan.compactions += 1
+            scan.compacted()
+            history = payload.get("replacement_history")
+            items = history if isinstance(history, list) else [{"content": payload.get("message")}]
+            scan.holds("summary", sum(len(_words(item)) for item in items if isinstance(item, Mapping)))
         case "token_usage_record":
             scan.model = _str(payload.get("model")) or scan.model
             scan.answered_usage(read_tokens(payload))
@@ -56,6 +60,25 @@ def scan_row(scan: Scan, turns: list[Turn], row: Mapping[str, Any]) -> None:
             scan.window = read_window(payload) or scan.window
         case _:
             pass
+
+
+def _hold(scan: Scan, item: Mapping[str, Any]) -> None:
+    """Count what an item adds to the window."""
+    kind, role = item.get("type"), item.get("role")
+    if kind in OUTPUTS:
+        scan.returned(_str(item.get("call_id")), sum(len(block.text) for block in _result(item) if isinstance(block, ToolResult)))
+    elif kind in CALLS:
+        for block in _call(item):
+            if isinstance(block, ToolUse):
+                scan.called(block.id, block.name)
+                scan.answers_with("call", len(str(block.input)))
+    elif role == "assistant":
+        scan.answers_with("assistant", len(_words(item)))
+    elif role == "user":
+        scan.holds("user", len(_words(item, injected=False)))
+        scan.holds("memory", len(_words(item, injected=True)))
+    elif kind == "message":
+        scan.holds("memory", len(_words(item)))
 
 
 def read_tokens(payload: object) -> Usage | None:

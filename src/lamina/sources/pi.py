@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ..core.blocks import Block, read_block, text
+from ..core.blocks import Block, Text, Thinking, ToolUse, read_block, text
 from ..core.errors import InputError
 from ..core.records import Boundary, Foreign, Message, Record
 from ..core.usage import Usage, count_of
@@ -26,11 +26,14 @@ def scan_row(scan: Scan, turns: list[Turn], row: Mapping[str, Any]) -> None:
         case "session_info":
             scan.title = one_line(_str(row.get("name"))) or scan.title
         case "compaction":
-            scan.compactions += 1
+            scan.compacted()
+            scan.holds("summary", len(_str(row.get("summary"))))
         case "message" if isinstance(message := row.get("message"), Mapping):
             _scan_message(scan, turns, message, time)
         case "message":
             scan.skipped += 1
+        case "custom_message" | "branch_summary":
+            scan.holds("other", len(_str(row.get("summary")) or _words(row.get("content"))))
         case _:
             pass
 
@@ -38,9 +41,19 @@ def scan_row(scan: Scan, turns: list[Turn], row: Mapping[str, Any]) -> None:
 def _scan_message(scan: Scan, turns: list[Turn], message: Mapping[str, Any], time: str) -> None:
     words = _words(message.get("content"))
     match message.get("role"):
+        case "user":
+            scan.holds("other" if is_injected(words) else "user", len(words))
+        case "toolResult":
+            scan.returned(_str(message.get("toolCallId")), len(words))
+        case "bashExecution":
+            scan.holds("other", len(_str(message.get("command"))) + len(_str(message.get("output"))))
+        case _:
+            pass
+    match message.get("role"):
         case "user" if words and not is_injected(words):
             scan.said(turns, "user", words, time)
         case "assistant":
+            _hold_answer(scan, message)
             usage = read_tokens(message.get("usage"))
             if usage is not None:
                 model = _str(message.get("model")) or scan.model
@@ -48,6 +61,22 @@ def _scan_message(scan: Scan, turns: list[Turn], message: Mapping[str, Any], tim
             scan.said(turns, "assistant", words, time)
         case _:
             pass
+
+
+def _hold_answer(scan: Scan, message: Mapping[str, Any]) -> None:
+    """Count what an answer adds to the window."""
+    scan.begin_answer()
+    for block in _blocks(message.get("content")):
+        match block:
+            case ToolUse(id=id, name=name, input=given):
+                scan.called(id, name)
+                scan.answers_with("call", len(str(given)))
+            case Thinking(thinking=words):
+                scan.answers_with("thinking", len(words))
+            case Text(text=words):
+                scan.answers_with("assistant", len(words))
+            case _:
+                pass
 
 
 def read_tokens(found: object) -> Usage | None:

@@ -18,6 +18,7 @@ from ..core.session_stats import written_again
 from ..core.usage import Usage
 from ..memory.store.secrets import redact
 from ..providers.models import UNITS_OUTPUT, UNITS_READ, UNITS_WRITE, CostParts, cost, cost_parts
+from .content_kinds import group_of
 
 Speaker: TypeAlias = Literal["user", "assistant", "subagent", "memory"]
 
@@ -33,6 +34,14 @@ MOST_COUNTED = 20_000
 FREE = "offline"
 # The model's place in the costs of calls beside the conversation, whose records name none.
 SIDE = ""
+# Calls whose results may still come; parallel calls are far fewer.
+MOST_CALLS = 200
+# A rough measure for shares of the window: code and JSON have fewer characters in a token than prose.
+CHARS_PER_TOKEN = 3
+# What an image counts for: about 1,500 tokens.
+IMAGE_CHARS = 4_500
+# The id and the name of a call and its result, in characters.
+CALL_CHARS = 150
 # Memories counted in one session; far more than a session recalls.
 MOST_RECALLS = 1_000
 
@@ -83,6 +92,7 @@ class Open(msgspec.Struct, frozen=True, array_like=True):
     half: str
     beside: bool = False  # to a subagent whose messages are in the same file; it has its own window and cache entries
     chars: int = 0  # of its text
+    announced: bool = False  # a compaction, a clearing or another model explains what its request wrote again
 
     @property
     def short_output(self) -> bool:
@@ -109,6 +119,10 @@ class SessionFigures(msgspec.Struct, frozen=True, array_like=True, gc=False):
     short_outputs: int
     first: str
     window: int
+    clearings: int
+    breaks: int
+    full: dict[str, int]
+    head: int
     costs: dict[str, dict[str, Paid]]
 
 
@@ -152,6 +166,15 @@ class Scan(msgspec.Struct):
     newest: tuple[int, str] = (0, "")  # tokens of the last request, and its model
     first: str = ""  # digest of the first answer: a copy of a transcript begins with the same one
     window: int = 0  # tokens that fit into the window, as the newest line that names it states
+    clearings: int = 0
+    breaks: int = 0  # cache breaks that no decision explains, without the open answers
+    decisions: int = 0  # compactions and clearings up to the last request
+    held: dict[str, int] = {}  # characters in the window by kind, since the last compaction
+    calls: dict[str, str] = {}  # the kinds of the results that calls still wait for, by the ids of the calls
+    asked: dict[str, int] | None = None  # `held` as of the request whose answer is being read
+    answer: int = 0  # characters of that answer
+    full: tuple[int, dict[str, int]] = (0, {})  # tokens of the fullest request, and characters in it by kind
+    head: int | None = None  # tokens of the first request that no record explains: the system prompt and the tools
     counted: set[str] = set()  # digests of the closed answers: some files hold the same answers twice
     recalls: dict[str, tuple[int, str]] = {}  # file of a memory → how often it was recalled, and when last
 
@@ -180,6 +203,7 @@ class Scan(msgspec.Struct):
         return self.usd + sum(price or 0.0 for price in prices)
 
     def figures(self) -> SessionFigures:
+        rest = self._closed()
         return SessionFigures(
             id=self.id,
             cwd=self.cwd,
@@ -198,17 +222,25 @@ class Scan(msgspec.Struct):
             short_outputs=self.short_outputs,
             first=self.first,
             window=self.window,
-            costs=self.money(),
+            clearings=self.clearings,
+            breaks=rest.breaks,
+            full=self.full[1],
+            head=self.head or 0,
+            costs=rest.paid_on,
         )
 
     def money(self) -> dict[str, dict[str, Paid]]:
         """Return the costs by half hour and model."""
+        return self._closed().paid_on
+
+    def _closed(self) -> Scan:
+        """Return the state as if all answers were complete."""
         rest = msgspec.structs.replace(self, open={}, paid_on={half: dict(by) for half, by in self.paid_on.items()})
         for one in self.open.values():
             rest._close(one)
         if self.running is not None and not (self.total.total or self.open):
             rest._close(Open(self.running, price_of(self.model, self.running), self.model, self.half))
-        return rest.paid_on
+        return rest
 
     @property
     def answers(self) -> set[str]:
@@ -232,12 +264,16 @@ class Scan(msgspec.Struct):
         self.first = self.first or _short(f"{key} {own} {self.prompt}")
         before = self.open.get(key)
         newest = before is None or key == next(reversed(self.open))  # later records of an older answer are copies
+        announced = before.announced if before is not None else not beside and self._announced(model)
+        if before is None and not beside:
+            self.asked = None
+            self.begin_answer()
         if usage is not None or before is None:
             self.open.pop(key, None)
             usage, said = usage or Usage(), (before.chars if before is not None else 0) + (chars if newest else 0)
-            self.open[key] = Open(usage, price_of(model, usage), model, self.half, beside, said)
+            self.open[key] = Open(usage, price_of(model, usage), model, self.half, beside, said, announced)
             if usage.prompt and not beside:
-                self.newest = (usage.prompt, model)
+                self._asked(usage.prompt, model)
         if len(self.open) > OPEN_ANSWERS:
             first = next(iter(self.open))
             if len(self.counted) < MOST_COUNTED:
@@ -245,15 +281,59 @@ class Scan(msgspec.Struct):
             self._close(self.open.pop(first))
 
     def answered_usage(self, usage: Usage | None) -> None:
-        """Count the usage of an answer that the current model gave."""
+        """Count the usage of the answer that the current model gave."""
         if usage is not None:
-            self.newest = (usage.prompt, self.model)
-            self._close(Open(usage, price_of(self.model, usage), self.model, self.half))
+            self.paid(usage, price_of(self.model, usage), self.model)
 
     def paid(self, usage: Usage, usd: float | None, model: str) -> None:
-        """Count an answer with a recorded cost, or None."""
-        self.newest = (usage.prompt, model)
-        self._close(Open(usage, usd, model, self.half))
+        """Count the answer that was read, with a recorded cost, or None."""
+        self.begin_answer()
+        announced, chars = self._announced(model), self.answer
+        self._asked(usage.prompt, model)
+        self._close(Open(usage, usd, model, self.half, chars=chars, announced=announced))
+        self.asked = None
+
+    def begin_answer(self) -> None:
+        """Note what is in the window, unless a part of the answer was read already."""
+        if self.asked is None:
+            self.asked, self.answer = dict(self.held), 0
+
+    def _announced(self, model: str) -> bool:
+        """Return whether a decision since the last request explains a cache break."""
+        decisions, self.decisions = self.decisions, self.compactions + self.clearings
+        return self.decisions > decisions or (bool(self.newest[1]) and self.newest[1] != model)
+
+    def _asked(self, prompt: int, model: str) -> None:
+        self.newest, held = (prompt, model), self.asked or {}
+        if self.head is None:
+            self.head = 0 if "system" in held or "tools" in held else max(0, prompt - sum(held.values()) // CHARS_PER_TOKEN)
+        if prompt > self.full[0]:
+            self.full = (prompt, held)
+
+    def holds(self, kind: str, chars: int) -> None:
+        """Count content that came into the window."""
+        if chars:
+            self.held[kind] = self.held.get(kind, 0) + chars
+
+    def answers_with(self, kind: str, chars: int) -> None:
+        """Count a part of an answer."""
+        self.begin_answer()
+        self.answer += chars
+        self.holds(kind, chars)
+
+    def called(self, id: str, tool: str) -> None:
+        """Note a tool call, whose result will be of the tool's kind."""
+        self.calls[id] = group_of(tool)
+        self.holds("call", CALL_CHARS)
+        if len(self.calls) > MOST_CALLS:
+            del self.calls[next(iter(self.calls))]
+
+    def returned(self, id: str, chars: int) -> None:
+        self.holds(self.calls.pop(id, "other"), chars)
+
+    def compacted(self) -> None:
+        self.compactions += 1
+        self.held = {kind: self.held[kind] for kind in ("system", "tools") if kind in self.held}
 
     def paid_aside(self, usage: Usage, usd: float | None) -> None:
         """Count a call beside the conversation, which does not touch its cache entries."""
@@ -263,8 +343,10 @@ class Scan(msgspec.Struct):
         if one.beside:
             self._pay(one, 0)
             return
+        again = written_again(self.left, one.usage)
         self.short += one.short_output
-        self._pay(one, written_again(self.left, one.usage))
+        self.breaks += again > 0 and not one.announced
+        self._pay(one, again)
         self.peak = max(self.peak, one.usage.prompt)
         self.left = one.usage if one.usage.total else self.left
 

@@ -68,6 +68,10 @@ class SourceSession(msgspec.Struct, frozen=True):
     short_outputs: int = 0  # answers that report far too little output: the session cost more than `cost_usd`
     first: str = ""  # digest of the first answer
     window: int = 0  # tokens that fit into the window, if the session's file states it
+    clearings: int = 0
+    breaks: int = 0  # cache breaks that no decision explains
+    full: dict[str, int] = {}  # characters in the fullest request by kind
+    head: int = 0  # tokens of the first request that no record explains
     subagents: tuple[SourceSession, ...] = ()  # set by fold_subagents
 
     @property
@@ -153,6 +157,10 @@ def read_session(row: IndexedFile) -> tuple[SourceSession, Costs]:
         short_outputs=figures.short_outputs,
         first=figures.first,
         window=figures.window,
+        clearings=figures.clearings,
+        breaks=figures.breaks,
+        full=figures.full,
+        head=figures.head,
     )
     return session, figures.costs
 

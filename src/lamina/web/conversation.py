@@ -19,8 +19,8 @@ from ..core.records import Attachment, Boundary, Clear, Foreign, Message, Newer,
 from ..core.usage import Usage
 from ..providers.amounts import Amount
 from ..session.window_kinds import group_of
-from ..session.window_report import MEMORY_KINDS
 from ..session.window_series import TurnRow
+from ..sources.content_kinds import MEMORY_KINDS
 from .html import Html, bdi, cut, file_name, join, tag
 from .markdown import markdown
 from .numbers import amount, clock, size

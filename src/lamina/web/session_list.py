@@ -27,7 +27,14 @@ from .words import Words, words_for
 PAGE = 50
 # Windows that fullness is a share of.
 WINDOW, LONG_WINDOW = 200_000, 1_000_000
-COMPACTED = "M8 2v4M5.500 4 8 6.500 10.500 4M8 14v-4M5.500 12 8 9.500 10.500 12M2.500 8h11"
+# Line drawings of the decisions that a row tells.
+MARKS = {
+    "compact": "M8 2v4M5.500 4 8 6.500 10.500 4M8 14v-4M5.500 12 8 9.500 10.500 12M2.500 8h11",
+    "clear": "M3 5h10M6 5V3h4v2M5 5l.6 8h4.8L11 5",
+    "break": "M8 2.500 4.500 9H8l-1 4.500L11.500 7H8Z",
+}
+# Kinds that the label of a bar names.
+MOST_NAMED = 3
 TITLE_CHARS = 160
 # A session with a line of at most this many seconds ago counts as running.
 RUNNING = 120.0
@@ -91,6 +98,8 @@ def session_row(session: SourceSession) -> dict[str, Any]:
         "cost_usd": session.cost_usd,
         "cost_is_at_least": session.short_outputs > 0,
         "compactions": session.compactions,
+        "clearings": session.clearings,
+        "cache_breaks": session.breaks,
         "subagents": [one.id for one in session.subagents],
     }
 
@@ -231,12 +240,9 @@ def _row(words: Words, session: SourceSession, now: float) -> Html:
     apart = tokens_apart(words, session.usage) if words.billing == "subscription" else None
     marks = [
         tag("span", {"class": "live"}, words("sessions.running")) if running else None,
-        _mark(
-            COMPACTED,
-            words("sessions.compactions", n=session.compactions),
-        )
-        if session.compactions
-        else None,
+        _mark(MARKS["compact"], words("sessions.compactions", n=session.compactions)) if session.compactions else None,
+        _mark(MARKS["clear"], words("sessions.clearings", n=session.clearings)) if session.clearings else None,
+        _mark(MARKS["break"], words("sessions.breaks", n=session.breaks)) if session.breaks else None,
         tag("span", None, words("sessions.subagents", n=len(session.subagents))) if session.subagents else None,
     ]
     return tag(
@@ -262,12 +268,25 @@ def _row(words: Words, session: SourceSession, now: float) -> Html:
 
 
 def _fullness(words: Words, session: SourceSession) -> Html:
-    """A thin bar: the fullest request as a share of the window that the session states, of the usual one, or of the long one."""
-    window = session.window or (WINDOW if session.fullest <= WINDOW else LONG_WINDOW)
-    label = words("sessions.fullest_request", tokens=tokens(session.fullest)) if session.fullest else words("sessions.no_counts")
-    bar = tag("rect", {"class": "full", "width": f"{min(100.0, 100 * session.fullest / window):.1f}", "height": 5})
+    """A thin bar: the fullest request by kind, as a share of the window that the session states, of the usual one, or of the long one."""
+    from ..session.window_kinds import KINDS, parts_of_fullest  # not needed by the overview, which opens first
+
+    window = max(session.fullest, session.window or (WINDOW if session.fullest <= WINDOW else LONG_WINDOW))
+    made, left, parts = list[Html](), 0, parts_of_fullest(session.full, session.head, session.fullest)
+    for kind, count in zip(KINDS, parts, strict=True):
+        if count:
+            x, width = (f"{100 * tokens / window:.1f}" for tokens in (left, count))
+            made.append(tag("rect", {"class": f"k-{kind}", "x": x, "width": width, "height": 5}))
+            left += count
+    named = [
+        words("sessions.share", kind=words(f"kind.{kind}"), percent=round(100 * count / session.fullest))
+        for count, kind in sorted(zip(parts, KINDS, strict=True), reverse=True)[:MOST_NAMED]
+        if count
+    ]
+    told = words("sessions.fullest_request", tokens=tokens(session.fullest)) if session.fullest else words("sessions.no_counts")
+    label = " · ".join([told, *named])
     picture = tag(
-        "svg", {"class": "bar", "viewBox": "0 0 100 5", "preserveAspectRatio": "none", "role": "img", "aria-label": label}, bar
+        "svg", {"class": "bar", "viewBox": "0 0 100 5", "preserveAspectRatio": "none", "role": "img", "aria-label": label}, made
     )
     return tag("span", {"class": "fullness", "title": label}, picture)
 

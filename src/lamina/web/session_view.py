@@ -36,7 +36,7 @@ from .numbers import (
 )
 from .page import fragment, icon, page, problem, view_head, wants_json
 from .session_data import Gone, OpenSession, OpenSessions, columns, watch
-from .session_list import TITLE_CHARS, address, amount_of, cost_of, is_running, project_name, session_row, title_of
+from .session_list import MARKS, TITLE_CHARS, address, amount_of, cost_of, is_running, project_name, session_row, title_of
 from .site import Site
 from .words import Words, words_for
 
@@ -58,13 +58,11 @@ NEW_BELOW: dict[str, Attribute] = {
 }
 # Line drawings of the decisions.
 ICONS = {
-    "clear": "M3 5h10M6 5V3h4v2M5 5l.6 8h4.8L11 5",
-    "compact": "M8 2v4M5.500 4 8 6.500 10.500 4M8 14v-4M5.500 12 8 9.500 10.500 12M2.500 8h11",
+    **MARKS,
     "collapse": "M3 4h10M5 8h6M3 12h10",
     "spill": "M8 2.500v7M5 7l3 3 3-3M3 13h10",
     "undo": "M6 4 3 7l3 3M3 7h6.500a3 3 0 0 1 0 6H7",
     "model": "M3 6h9l-2.500-2.500M13 10H4l2.500 2.500",
-    "break": "M8 2.500 4.500 9H8l-1 4.500L11.500 7H8Z",
     "unrecorded": "M6 6.200a2 2 0 1 1 2.700 1.900c-.5.2-.7.600-.7 1.200M8 12v.1",
 }
 
