@@ -113,14 +113,24 @@ def test_a_file_that_was_replaced_is_read_anew(tmp_path: Path) -> None:
         followed.update()
 
 
-def test_a_damaged_line_is_counted_and_hides_no_other(tmp_path: Path) -> None:
-    path = agents.claude_home(tmp_path, Path("/p"))
+@pytest.mark.parametrize("origin", list(HOMES))
+def test_a_damaged_line_is_counted_and_hides_no_other(origin: Origin, tmp_path: Path) -> None:
+    path = HOMES[origin](tmp_path, Path("/p"))
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([*lines[:3], b'{"torn": \n', *lines[3:]]))
-    followed = FollowedSession(path, Settings())
+    followed = FollowedSession(path, Settings(), origin=origin)
     followed.update()
-    assert followed.series().skipped_lines == 1
-    assert len(followed.series().requests) == 3
+    series = followed.series()
+    assert (series.skipped_lines, series.damaged, series.lines) == (1, (4,), len(lines) + 1)
+    assert len(series.requests) == (4 if origin == "pi" else 3)
+    with path.open("ab") as file:
+        file.write(b'\n{"torn again": \n{"type": "being wri')
+    followed.update()
+    with path.open("ab") as file:
+        file.write(b'tten"}\n[]\n')
+    followed.update()
+    series = followed.series()
+    assert (series.damaged, series.lines) == ((4, len(lines) + 3, len(lines) + 5), len(lines) + 5)
 
 
 @pytest.mark.parametrize("origin", list(HOMES))

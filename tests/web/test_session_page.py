@@ -288,7 +288,7 @@ def test_a_hostile_transcript_is_shown_as_text(tmp_path: Path, watched: Watched)
         page.goto(served.link)
         page.goto(served.base + ADDRESS)
         drawn(page)
-        expect(page.locator(".notice:visible")).to_contain_text("1 line could not be read. The rest is shown.")
+        expect(page.locator(".notice:visible")).to_contain_text("1 of 5 lines could not be read (line 5). The rest is shown.")
         page.click("#d1 > summary")
         rest = page.locator("text=Show 200 kB more of 2.0 MB")
         rest.wait_for()
@@ -319,6 +319,8 @@ def test_a_session_says_what_its_transcript_or_its_page_leaves_out(tmp_path: Pat
     made.answer({"type": "text", "text": "From a subagent."})
     made.rows[-1]["isSidechain"] = True
     made.write()
+    with path.open("a") as file:
+        file.write('{"torn": \n')
     child = ClaudeSession(path.with_suffix("") / "subagents" / "agent-1.jsonl", "/p")
     child.user("Look around")
     child.answer({"type": "text", "text": "Nothing."})
@@ -334,6 +336,7 @@ def test_a_session_says_what_its_transcript_or_its_page_leaves_out(tmp_path: Pat
         assert f'<a href="/sessions/claude-code/{path.stem}">' in above, "a subagent leads back to its session"
     for sentence in (
         "in 1 turn<",
+        "1 of 5 lines could not be read (line 5). The rest is shown.",
         "Without a message from you",
         "output ≥ ",
         "holds only the beginning of the output count of 1 answer.",

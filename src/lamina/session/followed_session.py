@@ -96,7 +96,7 @@ class FollowedSession:
     def series(self) -> Series:
         if self._kept is not None:
             return in_force(self._kept.series, self._settings, self._origin)
-        return self._fold.series(self._settings, origin=self._origin, skipped_lines=self._health.skipped)
+        return self._fold.series(self._settings, origin=self._origin, health=self._health)
 
     def turn(self, number: int) -> list[Record]:
         """Return the records of a turn, from 1; what comes before the first message belongs to the first turn."""

@@ -61,6 +61,8 @@ class Series(msgspec.Struct, frozen=True):
     beside_usd: float | None = 0.0  # None: a price is unknown
     beside_usage: Usage = Usage()
     short_outputs: int = 0  # answers whose reported output is far less than their text: the agent noted only its beginning
+    damaged: tuple[int, ...] = ()  # the numbers of the first lines that could not be read
+    lines: int = 0  # in the file, if some could not be read
     recorded_window: int = 0  # as the session's file states it; 0 if it does not
 
 
@@ -71,7 +73,7 @@ def window_series(
     fold = WindowFold()
     for record in records:
         fold.add(record)
-    return fold.series(settings, origin=origin, skipped_lines=health.skipped if health is not None else 0)
+    return fold.series(settings, origin=origin, health=health)
 
 
 class _Request(msgspec.Struct):
@@ -196,7 +198,8 @@ class WindowFold:
             elif isinstance(block, ToolResult):
                 turn.errors += block.is_error
 
-    def series(self, settings: Settings, *, origin: Origin = "lamina", skipped_lines: int = 0) -> Series:
+    def series(self, settings: Settings, *, origin: Origin = "lamina", health: Health | None = None) -> Series:
+        health = health or Health()
         points, surprises = self._points()
         made = Series(
             requests=points,
@@ -207,7 +210,9 @@ class WindowFold:
             threshold=None,
             threshold_owner=NAMES[origin],
             window_source="",
-            skipped_lines=skipped_lines,
+            skipped_lines=health.skipped,
+            damaged=tuple(health.lost),
+            lines=health.lines if health.lost else 0,
             estimated=not any(point.reported for point in points),
             beside=len(self._beside),
             beside_usd=_sum_costs(price_of(model, usage) for model, usage in self._beside.values()),

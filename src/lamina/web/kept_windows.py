@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..session.followed_session import FollowedSession, KeptWindow
 
 # Increase the number when what is kept changes.
-NOTE = "window-2"
+NOTE = "window-3"
 # Smaller files are read in less than a tenth of a second.
 LEAST_BYTES = 1 << 20
 

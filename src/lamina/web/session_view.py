@@ -248,7 +248,9 @@ def _subagents(site: Site, opened: OpenSession) -> list[SourceSession]:
 def _warnings(words: Words, series: Series, subagents: list[SourceSession]) -> Html | None:
     lines: list[Child] = []
     if series.skipped_lines:
-        lines.append(words("session.damaged", n=series.skipped_lines))
+        others = series.skipped_lines - len(series.damaged)
+        which = ", ".join(f"{line:,}" for line in series.damaged) + (f", +{others:,}" if others else "")
+        lines.append(words("session.damaged", n=series.skipped_lines, lines=f"{series.lines:,}", which=which))
     if series.estimated and series.requests:
         lines.append(words("session.estimated"))
     if series.short_outputs:

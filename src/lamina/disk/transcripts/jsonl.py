@@ -30,6 +30,8 @@ ANY_MARKS = (*RECORD_MARKS, "payload", "parentId")
 # rest.
 MAX_TRIES = 64
 MAX_TRIED = 256 << 20
+# Damaged lines whose numbers are kept.
+MOST_LOST = 20
 
 BOM = b"\xef\xbb\xbf"
 
@@ -40,15 +42,22 @@ class JsonLine(msgspec.Struct, frozen=True):
 
 
 class Health:
-    """The damage found in a file, by kind. `skipped` counts lines, or parts of lines, without a readable record."""
+    """The damage found in a file, by kind. `skipped` counts lines, or parts of lines, without a readable record.
+
+    `lines` counts the lines that were read, and `lost` has the numbers of the first damaged ones, from 1.
+    """
 
     def __init__(self) -> None:
         self.skipped = 0
         self.kinds: dict[str, int] = {}
+        self.lines = 0
+        self.lost: list[int] = []
 
     def note(self, kind: str, *, lost: bool) -> None:
         self.kinds[kind] = self.kinds.get(kind, 0) + 1
         self.skipped += lost
+        if lost and len(self.lost) < MOST_LOST:
+            self.lost.append(self.lines + 1)
 
     def sentence(self, path: str) -> str | None:
         """Return a message for the user, or None if nothing was lost."""
@@ -138,9 +147,10 @@ def raw_lines(path: str | os.PathLike[str], start: int, health: Health) -> Itera
             if len(line) > MAX_LINE and not line.endswith(b"\n"):
                 health.note("too long", lost=True)
                 at += len(line) + _skip_line(file)
-                continue
-            yield at, line
-            at += len(line)
+            else:
+                yield at, line
+                at += len(line)
+            health.lines += 1
 
 
 def _skip_line(file: Any) -> int:

@@ -34,8 +34,9 @@ WORDS: dict[str, tuple[str, str]] = {
     "session.replay": ("Replay with another policy", "用其他策略重放"),
     "session.period": ("{begin} to {end}", "{begin} 至 {end}"),
     "session.damaged": (
-        "{n} line could not be read. The rest is shown.|{n} lines could not be read. The rest is shown.",
-        "有 {n} 行无法读取，其余内容已显示。",
+        "{n} of {lines} lines could not be read (line {which}). The rest is shown."
+        "|{n} of {lines} lines could not be read (lines {which}). The rest is shown.",
+        "{lines} 行中有 {n} 行无法读取（第 {which} 行），其余内容已显示。",
     ),
     "session.estimated": (
         "This transcript has no token counts. The picture shows estimates.",
