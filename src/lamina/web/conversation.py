@@ -25,6 +25,7 @@ from .html import Html, bdi, cut, file_name, join, tag
 from .markdown import markdown
 from .numbers import amount, clock, size
 from .page import fragment, json_response, page, search_box, wants_json
+from .pictures import pictures_of
 from .session_data import OpenSession, matching_turns, raw_record
 from .session_list import TITLE_CHARS, address, title_of
 from .site import Site
@@ -37,6 +38,7 @@ MOST_LINES = 200
 # Characters that one click adds: a browser lays out a line of megabytes for seconds.
 CHUNK = 200_000
 ROW_CHARS = 400
+TYPE_CHARS = 40
 LINE_CHARS = 160
 # Arguments that say what a call is about, the most telling first.
 PATHS = ("file_path", "path", "notebook_path")
@@ -256,8 +258,10 @@ def _block(shown: _Shown, record: Message, at: int, block: Block) -> Html | None
             return _call(shown, record, at, block)
         case ToolResult():
             return None  # shown with its call
-        case Image() | Document():
-            return tag("li", {"class": "soft small"}, words("conversation.picture"), " ", _raw_link(shown, record))
+        case Image():
+            return tag("li", {"class": "soft small"}, _pictures(shown, record, at, block), _raw_link(shown, record))
+        case Document():
+            return tag("li", {"class": "soft small"}, words("conversation.document"), " ", _raw_link(shown, record))
         case Unknown(kind=kind):
             return tag("li", {"class": "soft small"}, bdi(kind), " ", _raw_link(shown, record))
 
@@ -274,9 +278,34 @@ def _call(shown: _Shown, record: Message, at: int, block: ToolUse) -> Html:
         tag("span", {"class": "mono"}, _telling(block.input, shown.opened.session.project)),
         tag("span", {"class": "small bad" if failed else "small soft"}, words("conversation.failed_one") if failed else amount),
     )
-    result = _text(shown, *found[:2], found[2].text) if found is not None else None
+    result = (_text(shown, *found[:2], found[2].text), _pictures(shown, *found)) if found is not None else None
     more = tag("div", {"class": "more"}, _text(shown, record, at, _block_text(block)), result, _raw_link(shown, record))
     return tag("li", None, tag("details", None, summary, more))
+
+
+def _pictures(shown: _Shown, record: Message, at: int, block: Block) -> list[Html]:
+    """Return a line for each picture in a block. A click loads it; one of an unsafe type is only named."""
+    words, made = shown.words, list[Html]()
+    for number, one in enumerate(pictures_of(block)):
+        about = bdi(f"{one.type or cut(one.claimed, TYPE_CHARS)}, {size(one.size)}")
+        url = f"{shown.base}/pictures/{quote(record.uuid, safe='')}/{at}/{number}"
+        link = tag("a", {"class": "btn sm", "href": url, "data-load": url}, words("conversation.picture"), " (", about, ")")
+        made.append(tag("p", None, link if one.type else (words("conversation.no_picture"), " (", about, ")")))
+    return made
+
+
+def picture(site: Site, request: Request, opened: OpenSession) -> Response:
+    """One picture: for a click as a part of the page, and with `bytes` itself."""
+    wanted, at, number = (request.path_params[name] for name in ("record", "index", "number"))
+    block = _find_block(opened, wanted, at)
+    found = pictures_of(block)[number : number + 1] if block is not None else []
+    data = found[0].bytes() if found else None
+    if data is None:
+        return _part(site, request, opened, tag("p", None, words_for(request)("frame.not_found")), 404)
+    if "bytes" in request.query_params:
+        return Response(data, media_type=found[0].type)
+    alt = f"{found[0].type}, {size(found[0].size)}"
+    return _part(site, request, opened, tag("p", None, tag("img", {"src": f"{request.url.path}?bytes=1", "alt": alt})))
 
 
 def _telling(given: Any, project: str) -> Html:
@@ -330,13 +359,20 @@ def text(site: Site, request: Request, opened: OpenSession) -> Response:
     words, wanted, at = words_for(request), request.path_params["record"], request.path_params["index"]
     asked = request.query_params.get("from", "0")
     start = int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 12 else 0
+    block = _find_block(opened, wanted, at)
+    if block is None:
+        return _part(site, request, opened, tag("p", None, words("frame.not_found")), 404)
+    whole = _block_text(block)
+    part = tag("pre", {"dir": "auto"}, whole[start : start + CHUNK])
+    more = _rest(words, request.url.path, start + CHUNK, len(whole)) if start + CHUNK < len(whole) else None
+    return _part(site, request, opened, join((part, more)))
+
+
+def _find_block(opened: OpenSession, wanted: str, at: int) -> Block | None:
     for record in opened.records:
         if record.uuid == wanted and isinstance(record, Message | Attachment) and at < len(record.blocks):
-            whole = _block_text(record.blocks[at])
-            part = tag("pre", {"dir": "auto"}, whole[start : start + CHUNK])
-            more = _rest(words, request.url.path, start + CHUNK, len(whole)) if start + CHUNK < len(whole) else None
-            return _part(site, request, opened, join((part, more)))
-    return _part(site, request, opened, tag("p", None, words("frame.not_found")), 404)
+            return record.blocks[at]
+    return None
 
 
 def _block_text(block: Block) -> str:

@@ -78,6 +78,7 @@ def routes(site: Site) -> list[Route]:
         f"{base}/turns/{{number:int}}": conversation.turn,
         f"{base}/texts/{{record}}/{{index:int}}": conversation.text,
         f"{base}/records/{{record}}": conversation.record,
+        f"{base}/pictures/{{record}}/{{index:int}}/{{number:int}}": conversation.picture,
         f"{base}/requests/{{number:int}}": request_view.whole,
         f"{base}/requests/{{number:int}}/panel": request_view.panel,
         f"{base}/requests/{{number:int}}/blocks": request_view.blocks,
