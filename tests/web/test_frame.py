@@ -38,6 +38,7 @@ from .serving import Served, serving
 
 WEB = Path(__file__).parents[2] / "src" / "lamina" / "web"
 ENGLISH = Words("en")
+SESSION = f"/sessions/claude-code/{WINDOW_SESSION}"
 
 
 @pytest.fixture(scope="module")
@@ -147,6 +148,25 @@ def test_the_list_has_the_sessions_of_the_home_as_html_and_as_json(served: Serve
     dear = [one["cost_usd"] for one in get(served, "/sessions?format=json&sort=dearest").json()["sessions"]]
     assert dear == sorted(dear, reverse=True)
     assert "No session matches these filters." in get(served, "/sessions?q=nothing-like-this").text
+
+
+@pytest.mark.parametrize(
+    ("address", "back", "sentence"),
+    [
+        ("/nope", "/sessions", "This address does not exist."),
+        ("/dreams/nope", "/dreams", "This address does not exist."),
+        ("/replay/nope/none", "/replay", "This address does not exist."),
+        (f"{SESSION}/turns/999", SESSION, "Turn 999 does not exist. The session has "),
+        (f"{SESSION}/requests/9999", SESSION, "Request 9999 does not exist."),
+    ],
+)
+def test_an_address_that_does_not_exist_leads_back_to_the_list_or_the_session(
+    address: str, back: str, sentence: str, served: Served
+) -> None:
+    found = get(served, address)
+    assert (found.status_code, sentence in found.text) == (404, True)
+    assert f'<a href="{back}" class="btn">' in found.text
+    assert get(served, f"{address}?format=json").status_code == 404
 
 
 def test_an_empty_home_says_where_it_looked_and_what_to_do(tmp_path: Path) -> None:

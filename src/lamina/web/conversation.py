@@ -24,7 +24,7 @@ from ..sources.content_kinds import MEMORY_KINDS
 from .html import Html, bdi, cut, file_name, join, tag
 from .markdown import markdown
 from .numbers import amount, clock, size
-from .page import fragment, json_response, page, search_box, wants_json
+from .page import fragment, json_response, page, problem, search_box, wants_json
 from .pictures import pictures_of
 from .session_data import OpenSession, matching_turns, raw_record
 from .session_list import TITLE_CHARS, address, title_of
@@ -151,6 +151,11 @@ def turn(site: Site, request: Request, opened: OpenSession) -> Response:
     words, number = words_for(request), request.path_params["number"]
     records = opened.turn(number)
     row = next((one for one in opened.series.turns if one.number == number), None)
+    if row is None and not records:
+        sentence = words("conversation.missing", number=f"{number:,}", n=len(opened.series.turns))
+        if request.headers.get("x-lamina-part"):
+            return fragment(tag("p", None, sentence), 404)
+        return problem(site, request, words("frame.not_found_title"), sentence, status=404, back=address(opened.session))
     if wants_json(request):
         return json_response([_plain(record) for record in records])
     return _part(site, request, opened, _events(words, opened, row, records))

@@ -137,6 +137,12 @@ def view_head(title: Child, *below: Child, crumb: Child = None, right: Child = N
     return tag("div", {"class": "head"}, tag("div", None, path, tag("h1", None, title), below), right)
 
 
+def list_of(path: str) -> str:
+    """Return the address of the list that a path is below: that of the sessions, unless it is another one."""
+    view = path[1:].partition("/")[0]
+    return f"/{view}" if view in ("memories", "dreams", "replay") else "/sessions"
+
+
 def _back_key(address: str) -> str:
     """Return the words of a way back: the list that is named, or for a longer address the page before."""
     view = address[1:].partition("?")[0]

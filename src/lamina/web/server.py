@@ -27,7 +27,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ..core.errors import LaminaError
 from ..disk import loopback
 from ..replay.html import style
-from .page import REPORT, STATIC, problem
+from .page import REPORT, STATIC, list_of, problem
 from .safety import Guard, Keys
 from .site import Site
 from .views_made import CountedViews
@@ -67,12 +67,13 @@ def application(site: Site, keys: Keys) -> ASGIApp:
     def not_found(request: Request, error: Exception) -> Response:
         words = words_for(request)
         status = error.status_code if isinstance(error, HTTPException) else 404
-        return problem(site, request, words("frame.not_found_title"), words("frame.not_found"), status=status)
+        title, sentence = words("frame.not_found_title"), words("frame.not_found")
+        return problem(site, request, title, sentence, status=status, back=list_of(request.url.path))
 
     def failed(request: Request, error: Exception) -> Response:
         words = words_for(request)
         sentence = words("frame.failed", reason=str(error) or type(error).__name__)
-        return problem(site, request, words("frame.failed_title"), sentence, status=500)
+        return problem(site, request, words("frame.failed_title"), sentence, status=500, back=list_of(request.url.path))
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:

@@ -204,6 +204,10 @@ WORDS: dict[str, tuple[str, str]] = {
     "conversation.inserted": ("Inserted by a program", "由程序插入"),
     "conversation.redacted": ("Thinking that the provider encrypted", "服务商加密的思考"),
     "conversation.picture": ("Show the picture", "显示图片"),
+    "conversation.missing": (
+        "Turn {number} does not exist. The session has {n} turn.|Turn {number} does not exist. The session has {n} turns.",
+        "第 {number} 轮不存在。此会话共有 {n} 轮。",
+    ),
     "conversation.no_picture": ("A picture that the page does not show", "页面不显示的图片"),
     "conversation.document": ("A document.", "文档。"),
     "conversation.rest": ("Show the other {size}", "显示其余 {size}"),
