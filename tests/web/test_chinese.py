@@ -87,7 +87,11 @@ TOLD = (
     "{X}: the same requests replayed cost 4% less. Request 3 has about 9,000 tokens that are not in the transcript.",
     *("{X} skipped: 120,000 tokens of its first request are not in the file.", "{X} skipped: {X}"),
     "{X}: 1 line could not be read and was skipped ({X}). All other records are loaded.",
-    *("only 0.5 of 24 hours since the last dream", "only 1 of 5 sessions since the last dream", "3 failures in a row"),
+    *(
+        "the last dream was 2 minutes ago; the next may run in 23 h 58 min",
+        "only 1 of 5 sessions since the last dream",
+        "3 failures in a row",
+    ),
     *("{X} has changed", "{X} no longer exists", "{X} is no longer in {X}", "dreaming is off", "there are no memories yet"),
     "12 tokens of the previous request were not read from the cache. No record says why.",
     "12 tokens of the previous request were not read from the cache. The entry lives 5 minutes, and the pause was 2 hours.",

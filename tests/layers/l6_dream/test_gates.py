@@ -52,6 +52,24 @@ def test_a_day_lies_between_two_dreams(ago: float | None, due: bool) -> None:
     assert stop is None or stop.gate == "time"
 
 
+@pytest.mark.parametrize(
+    ("seconds", "hours", "why"),
+    [
+        (0, 24, "the last dream was less than a minute ago; the next may run in 24 h"),
+        (140, 24, "the last dream was 2 minutes ago; the next may run in 23 h 58 min"),
+        (-30, 24, "the last dream was less than a minute ago; the next may run in 24 h"),
+        (3_600, 24, "the last dream was 1 hour ago; the next may run in 23 h"),
+        (86_399, 24, "the last dream was 23 hours ago; the next may run in 1 min"),
+        (60, 0.5, "the last dream was 1 minute ago; the next may run in 29 min"),
+        (1, 0.001, "the last dream was less than a minute ago; the next may run in 1 min"),
+    ],
+)
+def test_the_time_gate_says_when_the_last_dream_was_and_when_the_next_may_run(seconds: int, hours: float, why: str) -> None:
+    stop = check_time(NOW - seconds * 1_000_000_000, NOW, hours=hours, daily=False)
+    assert stop is not None
+    assert stop.why == why
+
+
 @pytest.mark.spec("W2")
 @pytest.mark.parametrize(
     ("before", "now", "due"),

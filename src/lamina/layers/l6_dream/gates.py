@@ -12,6 +12,7 @@ writes it again.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable
 from contextlib import suppress
@@ -31,7 +32,8 @@ Gate: TypeAlias = Literal[
 
 # After three failures in a row in one session, a fourth attempt would most likely fail too.
 MOST_FAILURES = 3
-HOUR_NS = 3_600 * 1_000_000_000
+MINUTE_NS = 60 * 1_000_000_000
+HOUR_NS = 60 * MINUTE_NS
 
 PLACES = ".dreams/places"
 # Nobody uses more checkouts of one repository at a time. The limit keeps the listing short.
@@ -68,8 +70,20 @@ def check_time(last_ns: int | None, now_ns: int, *, hours: float, daily: bool, z
         return DreamStop("time", "the last dream was today") if _day(last_ns, zone) >= _day(now_ns, zone) else None
     if now_ns - last_ns >= hours * HOUR_NS:
         return None
-    passed = max(0, now_ns - last_ns) / HOUR_NS
-    return DreamStop("time", f"only {passed:.1f} of {hours:g} {'hour' if hours == 1 else 'hours'} since the last dream")
+    passed = max(0, now_ns - last_ns) // MINUTE_NS
+    left = max(1, math.ceil(hours * 60) - passed)
+    return DreamStop("time", f"the last dream was {_ago(passed)} ago; the next may run in {_span(left)}")
+
+
+def _ago(minutes: int) -> str:
+    if minutes < 60:
+        return counted(minutes, "minute") if minutes else "less than a minute"
+    return counted(minutes // 60, "hour")
+
+
+def _span(minutes: int) -> str:
+    parts = ((minutes // 60, "h"), (minutes % 60, "min"))
+    return " ".join(f"{count} {unit}" for count, unit in parts if count)
 
 
 def _day(moment_ns: int, zone: tzinfo | None) -> str:

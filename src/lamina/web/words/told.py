@@ -33,7 +33,10 @@ PATTERNS = tuple(
         (r"preview of a large result; the full text is in (.+)", r"较大结果的预览；全文在 \1"),
         (r"(.+), recalled \((.+)\)", r"\1，被回忆（\2）"),
         # Why no dream starts by itself
-        (r"only ([\d.]+) of ([\d.]+) hours? since the last dream", r"距上次整理只有 \1 小时，需要 \2 小时"),
+        (r"the last dream was (.+) ago; the next may run in (.+)", r"上次整理：{\1}前；{\2}后可以再次整理"),
+        (r"(\d[\d,]*) (?:hours?|h)", r"\1 小时"),
+        (r"(\d[\d,]*) (?:minutes?|min)", r"\1 分钟"),
+        (r"(\d[\d,]*) h (\d+) min", r"\1 小时 \2 分钟"),
         (r"only (\d+) of (\d+) sessions? since the last dream", r"上次整理之后只有 \1 个会话，需要 \2 个"),
         (r"(\d+) failures in a row", r"连续失败 \1 次"),
         # Why a dream proposes a change
@@ -196,6 +199,7 @@ WHOLE = {
     "already covered by another memory": "其他记忆已包含其内容",
     "dreaming is off": "整理已关闭",
     "private memory is read-only": "个人记忆为只读",
+    "less than a minute": "不到 1 分钟",
     "the last dream was today": "今天已经整理过",
     "there is no daily log since the last dream": "上次整理之后没有日志",
     "there are no memories yet": "还没有记忆",
