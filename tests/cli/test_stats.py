@@ -83,3 +83,19 @@ def test_a_long_session_is_priced_call_by_call(work: Path) -> None:
     path = write(Path(os.environ["HOME"]) / ".claude" / "projects" / slug(work) / f"{CLAUDE}.jsonl", rows)
     one, [every] = json.loads(here("stats", str(path), "--json").stdout), json.loads(here("stats", "--json").stdout)["sessions"]
     assert one["cost_usd"] == every["cost_usd"] == every["total_cost_usd"] == pytest.approx(3 * (0.45 + 0.00015))
+
+
+def test_a_transcript_without_token_counts_has_no_cost(work: Path) -> None:
+    said = {"id": "m1", "role": "assistant", "model": "claude-sonnet-5-5", "content": [{"type": "text", "text": "Yes."}]}
+    asked = claude_user(1, "Does it work?", work)
+    rows = [asked, {**asked, "type": "assistant", "uuid": "a1", "message": said}]
+    write(Path(os.environ["HOME"]) / ".claude" / "projects" / slug(work) / f"{CLAUDE}.jsonl", rows)
+    (listed,) = json.loads(here("sessions", "list", "--json").stdout)
+    every = json.loads(here("stats", "--json").stdout)
+    assert listed["cost_usd"] is None
+    for one in (*every["sessions"], every["total"]):
+        assert (one["calls"], one["cost_usd"], one["total_cost_usd"]) == (1, None, None)
+    table, shown = here("sessions", "list").stdout, here("stats").stdout
+    assert "$" not in table + shown
+    assert " –  claude-code" in table
+    assert "1 turn, 1 call: no token counts\n" in shown

@@ -9,6 +9,8 @@ from ..providers.amounts import Amount, units_of
 
 # A head of a column, for both ways to pay.
 HEADS: dict[Billing, str] = {"list": "cost", "subscription": "units"}
+# The amount of a transcript without token counts, as on the page.
+NO_COUNTS = "–"
 
 
 def token_counts(usage: Usage) -> dict[str, int]:
@@ -35,6 +37,8 @@ def tokens_apart(usage: Usage) -> str:
 
 def cell(found: Amount, billing: Billing, digits: int = 4) -> str:
     """Return an amount for a column with one of HEADS."""
+    if not (found.usage.total or found.usd):
+        return NO_COUNTS
     if billing == "subscription":
         return f"{units_of(found.usage):,.0f}"
     return f"${found.usd:,.{digits}f}" if found.usd is not None else "?"

@@ -340,7 +340,7 @@ def _info(info: SourceSession) -> dict[str, Any]:
         "size": info.size,
         "messages": info.messages,
         "tokens": info.tokens,
-        "cost_usd": info.cost_usd,
+        "cost_usd": info.known_cost,
         "compactions": info.compactions,
         "parent": info.parent or None,
     }

@@ -22,7 +22,7 @@ from ..providers.amounts import Amount
 from ..sources.copies import added_records, older_files
 from ..sources.sessions import name_of
 from . import completion, options
-from .amounts import HEADS, cell, tokens_apart
+from .amounts import HEADS, NO_COUNTS, cell, tokens_apart
 from .console import notice, notice_unread, print_result, print_table, terminal_width, waiting
 from .output import FREE, price
 from .sessions import SOURCES
@@ -172,7 +172,7 @@ def _policy_line(policy: dict[str, str]) -> str:
 def session_cost(info: SourceSession, figures: SessionStats) -> float | None:
     """Return the cost of a session. Some agents record what they paid, also for models with unknown prices."""
     found = price_all(figures)
-    return info.cost_usd if found is None else found
+    return info.known_cost if found is None else found
 
 
 def _known_costs(rows: list[tuple[SourceSession, SessionStats]], total: SessionStats) -> list[str]:
@@ -195,7 +195,9 @@ def sum_subagents(infos: list[SourceSession]) -> SessionStats:
 
 
 def price_all(figures: SessionStats) -> float | None:
-    """Return the cost of the conversation, its agents and its background calls."""
+    """Return the cost of the conversation, its agents and its background calls; None also without token counts."""
+    if not _is_counted(figures):
+        return None
     own, side = figures.usd, price_side(figures, figures.side_total())
     return None if own is None or side is None else own + side
 
@@ -215,7 +217,7 @@ def to_json(figures: SessionStats) -> dict[str, Any]:
         **as_is("calls", "turns"),
         "usage": figures.total.wire(),
         "cache_hit_ratio": round(figures.hit_ratio, 4),
-        "cost_usd": figures.usd,
+        "cost_usd": figures.usd if _is_counted(figures) else None,
         "agents": side_json(figures, figures.side_total(agents=True)),
         "side": {purpose: side_json(figures, cost) for purpose, cost in sorted(figures.side.items())},
         "side_usage": figures.side_total().usage.wire(),
@@ -295,7 +297,14 @@ def format_figures(figures: SessionStats, billing: Billing = "list") -> list[str
     return [*shown, f"  problems: {', '.join(trouble)}"] if trouble else shown
 
 
+def _is_counted(figures: SessionStats) -> bool:
+    """Whether the transcript has token counts, or the cost that its agent recorded."""
+    return bool(_usage(figures).total or figures.usd)
+
+
 def _used(figures: SessionStats, billing: Billing) -> str:
+    if not _is_counted(figures):
+        return "no token counts"
     total, cached = figures.total, f"{figures.hit_ratio:.1%} from the cache"
     if billing == "subscription":
         return f"{tokens_apart(total)} ({cached})"
@@ -323,7 +332,7 @@ def _print_sessions(rows: list[tuple[SourceSession, SessionStats]], billing: Bil
             "turns": str(figures.turns),
             "calls": str(figures.calls),
             **_columns(figures, billing),
-            "cached": f"{figures.hit_ratio:.0%}",
+            "cached": f"{figures.hit_ratio:.0%}" if _is_counted(figures) else NO_COUNTS,
             HEADS[billing]: cell(amount, billing),
             "from": info.origin,
             "compactions": str(sum(figures.compactions.values())),
@@ -340,7 +349,7 @@ def _print_sessions(rows: list[tuple[SourceSession, SessionStats]], billing: Bil
 def _columns(figures: SessionStats, billing: Billing) -> dict[str, str]:
     """Return the tokens of a session: those it sent, or each price class under a subscription."""
     if billing == "list":
-        return {"tokens sent": f"{figures.total.prompt:,}"}
+        return {"tokens sent": f"{figures.total.prompt:,}" if _is_counted(figures) else NO_COUNTS}
     used = _usage(figures)
     counts = {"read": used.cache_read, "written": used.cache_write, "uncached": used.input_tokens, "output": used.output_tokens}
     return {name: short_count(count) for name, count in counts.items()}

@@ -75,6 +75,11 @@ class SourceSession(msgspec.Struct, frozen=True):
     subagents: tuple[SourceSession, ...] = ()  # set by fold_subagents
 
     @property
+    def known_cost(self) -> float | None:
+        """The cost in dollars; None if a price is unknown or the transcript has no token counts."""
+        return self.cost_usd if self.usage.total or self.cost_usd else None
+
+    @property
     def last_active(self) -> float:
         """When the newest line was written. A file that was copied is newer than that."""
         try:

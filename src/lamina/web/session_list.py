@@ -95,7 +95,7 @@ def session_row(session: SourceSession) -> dict[str, Any]:
         "messages": session.messages,
         "tokens": session.tokens,
         "fullest": session.fullest,
-        "cost_usd": session.cost_usd,
+        "cost_usd": session.known_cost,
         "cost_is_at_least": session.short_outputs > 0,
         "compactions": session.compactions,
         "clearings": session.clearings,
