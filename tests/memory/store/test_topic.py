@@ -9,12 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lamina.core.joiners import without_joiners
+from lamina.disk.paths.file_names import bad_text
 from lamina.disk.paths.memory_paths import check_child
 from lamina.memory.store.topic import (
     DESCRIPTION_CHARS,
     NAME_CHARS,
     Topic,
     file_name,
+    name_key,
     one_line,
     read_topic,
     stamp_topic,
@@ -195,6 +198,27 @@ def test_a_name_that_no_file_may_have_gets_a_digest(name: str) -> None:
 @given(texts)
 def test_one_line_is_one_line(text: str) -> None:
     line = one_line(text, 50)
-    assert line.isprintable()
+    assert without_joiners(line).isprintable()
     assert len(line) <= 50
     assert one_line(line, 50) == line
+
+
+# Persian "I want", a Bengali and a Sinhala conjunct, an old Malayalam chillu, a family, a health worker with a skin tone.
+SPELLED = ["می\u200cخواهم", "র\u200d্যাম", "ක්\u200dරම", "അവന്\u200d", "👨\u200d👩\u200d👧", "👩🏽\u200d⚕\ufe0f", "❤\ufe0f\u200d🔥"]
+
+
+@pytest.mark.parametrize("text", SPELLED)
+def test_joiners_that_spell_a_word_or_an_emoji_stay(text: str) -> None:
+    topic = read_topic("a.md", write_topic(Topic("a.md", f"{text} 1", f"a {text} b", "user", "Body.")), 0)
+    assert (topic.name, topic.description) == (f"{text} 1", f"a {text} b")
+    assert "\\u" not in write_topic(topic)
+    assert name_key(text) == name_key(text.replace("\u200c", "").replace("\u200d", "")), "no two memories that look alike"
+    assert bad_text(file_name(text)) is None
+
+
+@pytest.mark.parametrize("joiner", ["\u200c", "\u200d", "\u200b", "\u2060", "\u202e", "\ufeff"])
+@pytest.mark.parametrize(
+    "text", ["pay{}pal", "{}می", "می{}", "می{} خواهم", "می{}a", "数{}据", "a{}👨", "pro{}{}d", "می{}{}خواهم", "{}"]
+)
+def test_invisible_characters_elsewhere_are_dropped(text: str, joiner: str) -> None:
+    assert one_line(text.replace("{}", joiner), 50) == text.replace("{}", "")

@@ -24,6 +24,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import msgspec
 
 from ...core.front_matter import DEEPEST, Value, read_front_matter
+from ...core.joiners import JOINERS, drop_stray_joiners, without_joiners
 from ...disk.paths.file_names import bad_name, bad_text, fold
 
 Kind: TypeAlias = Literal["user", "feedback", "project", "reference"]
@@ -214,13 +215,27 @@ def with_origin(file: str, text: str, origin: str) -> str:
 
 
 def one_line(text: str, longest: int) -> str:
-    """Reduce the text to one line: no control, format or surrogate characters, single spaces, at most `longest` characters."""
+    """Reduce the text to one line: no control or surrogate characters, single spaces, at most `longest` characters.
+
+    Of format characters only joiners that belong to a word or an emoji are kept.
+    """
     # Ten times the limit is enough to fill it whatever is dropped, and bounds the cost of a hostile text.
     line = text[: longest * 10]
     if not line.isprintable():
-        line = "".join(char if char.isprintable() else "" if unicodedata.category(char) in _DROPPED else " " for char in line)
+        line = drop_stray_joiners("".join(map(_shown, line)))
     line = " ".join(line.split())
-    return line if len(line) <= longest else f"{line[: longest - 1].rstrip()}…"
+    return line if len(line) <= longest else f"{_cut(line, longest - 1)}…"
+
+
+def _shown(char: str) -> str:
+    if char.isprintable() or char in JOINERS:
+        return char
+    return "" if unicodedata.category(char) in _DROPPED else " "
+
+
+def _cut(line: str, longest: int) -> str:
+    """Return the beginning of a line, without a joiner or a space at its end."""
+    return line[:longest].rstrip(" \u200c\u200d")
 
 
 def clean_name(text: str) -> str:
@@ -228,7 +243,7 @@ def clean_name(text: str) -> str:
     line = one_line(text, NAME_CHARS * 10)
     if len(line) <= NAME_CHARS:
         return line
-    return f"{line[: NAME_CHARS - 10].rstrip()}… {short_digest(fold_name(line))}"
+    return f"{_cut(line, NAME_CHARS - 10)}… {short_digest(fold_name(without_joiners(line)))}"
 
 
 # Format characters, surrogates and private ones are removed; controls and separators become a space.
@@ -243,8 +258,8 @@ def fold_name(text: str) -> str:
 # Every lookup needs the key of every memory's name.
 @lru_cache(maxsize=16_384)
 def name_key(name: str) -> str:
-    """Return the key of a name. Names with the same key are one memory: case, Unicode form and spacing don't matter."""
-    return fold_name(clean_name(name).removesuffix(".md"))
+    """Return the key of a name. Names with the same key are one memory: case, Unicode form, spacing and joiners don't matter."""
+    return fold_name(without_joiners(clean_name(name)).removesuffix(".md"))
 
 
 def file_name(name: str) -> str:
@@ -316,12 +331,16 @@ def _flow(value: Value) -> str:
 
 
 def _scalar(text: str) -> str:
-    bare = text.isprintable() and _BARE.fullmatch(text) and text.lower() not in _WORDS
+    bare = without_joiners(text).isprintable() and _BARE.fullmatch(text) and text.lower() not in _WORDS
     return text if bare else _quoted(text)
 
 
 def _quoted(text: str) -> str:
-    return '"' + "".join(_ESCAPES.get(char) or (char if char.isprintable() else _escaped(ord(char))) for char in text) + '"'
+    return (
+        '"'
+        + "".join(_ESCAPES.get(char) or (char if char.isprintable() or char in JOINERS else _escaped(ord(char))) for char in text)
+        + '"'
+    )
 
 
 def _escaped(code: int) -> str:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from ...core.connectives import Reason
 from ...core.dates import dated, relative_dates
+from ...core.joiners import JOINERS, drop_stray_joiners
 from ...core.language import HOW, labels_for, without_common_words
 from ...core.memory_requests import to_remember
 from ...core.terms import normal, terms
@@ -66,7 +67,8 @@ class Note(NamedTuple):
 
     @property
     def description(self) -> str:
-        line = " ".join("".join(char if char.isprintable() else " " for char in self.rule).split())
+        line = "".join(char if char.isprintable() or char in JOINERS else " " for char in self.rule)
+        line = " ".join(drop_stray_joiners(line).split())
         return line if len(line) <= DESCRIPTION_CHARS else f"{line[: DESCRIPTION_CHARS - 1]}…"
 
     def file(self, why: str = "", name: str = "", rest: Sequence[str] = ()) -> str:
