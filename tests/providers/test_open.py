@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
@@ -113,6 +114,16 @@ def test_whoever_only_prepares_requests_needs_no_key_and_a_call_says_what_is_mis
 def test_a_base_url_that_is_none_is_an_error_before_the_first_call(provider: type, url: str) -> None:
     with pytest.raises(SettingError, match="base_url"):
         provider("m", base_url=url)
+
+
+@pytest.mark.parametrize(("name", "url"), [("anthropic", "https://api.anthropic.com"), ("openai", "https://api.openai.com/v1/")])
+def test_an_empty_base_url_in_the_environment_is_not_set(monkeypatch: pytest.MonkeyPatch, name: str, url: str) -> None:
+    """The SDKs read the variable themselves, and take an empty one for an address."""
+    monkeypatch.setenv(f"{name.upper()}_BASE_URL", "")
+    provider = open_provider(f"{name}:m", environ={**os.environ, f"{name.upper()}_API_KEY": "k"})
+    assert isinstance(provider, AnthropicProvider | OpenAIProvider)
+    assert str(provider._clients.sync().base_url) == url
+    provider.close()
 
 
 def test_a_server_of_ones_own_needs_no_key() -> None:

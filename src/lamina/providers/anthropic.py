@@ -55,6 +55,7 @@ class AnthropicProvider(SdkProvider):
     sync_class = "Anthropic"
     async_class = "AsyncAnthropic"
     method = "messages.create"
+    own_url = "https://api.anthropic.com"
 
     def __init__(self, model: str, **options: Any) -> None:
         """`options` are those of SdkProvider."""

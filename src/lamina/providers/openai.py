@@ -54,6 +54,7 @@ class OpenAIProvider(SdkProvider):
     sync_class = "OpenAI"
     async_class = "AsyncOpenAI"
     method = "chat.completions.create"
+    own_url = "https://api.openai.com/v1"
 
     def __init__(self, model: str, *, send_reasoning: bool = False, **options: Any) -> None:
         """`send_reasoning`: the server accepts thinking as `reasoning_content`. `options` are those of SdkProvider."""

@@ -6,6 +6,7 @@ A provider defines how to write a request (`render`), which method of its client
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from copy import copy
 from functools import partial
@@ -28,6 +29,7 @@ class SdkProvider:
     sync_class: str
     async_class: str
     method: str  # of the client, by its path
+    own_url: str  # of the provider's own server
 
     def __init__(
         self,
@@ -52,7 +54,9 @@ class SdkProvider:
         for given in (client, async_client):
             self._check_client(given)
         self._waits = waits or Waits()
-        options: dict[str, Any] = {"base_url": base_url, "max_retries": 0}
+        # The SDKs take an empty variable for an address.
+        url = base_url or os.environ.get(f"{self.name.upper()}_BASE_URL") or self.own_url
+        options: dict[str, Any] = {"base_url": url, "max_retries": 0}
         # Pass exactly one credential: with two the SDK raises an error, with none it searches for others.
         options |= {"auth_token": auth_token} if api_key is None and auth_token is not None else {"api_key": api_key or NO_KEY}
         if timeout is not None:
