@@ -5,11 +5,17 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 
 import pytest
 
+from lamina.maintenance.doctor.home import check_writable
+
 from .patient import Patient
+
+# The user id of "nobody" on most systems; any but root's will do.
+NOBODY = 65_534
 
 
 def settings(patient: Patient, where: Path, value: object) -> None:
@@ -132,3 +138,27 @@ def test_a_full_disk_is_an_error(patient: Patient, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_files=9, f_favail=inodes), raising=False)
     [found] = patient.found("disk-full")
     assert (found.severity, said in found.problem) == ("error", True)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="needs permissions of POSIX")
+@pytest.mark.parametrize("at", ["", "home", "home/projects/p", "home/projects/p/memory"])
+def test_a_directory_in_which_nothing_can_be_saved_is_reported(at: str) -> None:
+    with TemporaryDirectory() as name:
+        place = Path(name)
+        home, project = place / "home", place / "home" / "projects" / "p"
+        if at:
+            (project / "memory").mkdir(parents=True)
+        for path in (place, *place.rglob("*")):
+            path.chmod(0o777)
+        (place / at).chmod(0o555)
+        as_root = os.geteuid() == 0
+        if as_root:
+            os.seteuid(NOBODY)  # root may write anywhere
+        try:
+            found = list(check_writable(home, project))
+        finally:
+            if as_root:
+                os.seteuid(0)
+            (place / at).chmod(0o755)
+        assert [one.file for one in found] == [str(place / at)]
+        assert list(check_writable(home, project)) == []

@@ -22,7 +22,7 @@ from ...memory.store.modes import plan_write
 from ...memory.store.scopes import locate_memory, project_root
 from .files import check_files
 from .finding import AREAS, KINDS, SEVERITIES, Area, Finding
-from .home import check_forgets, check_space
+from .home import check_forgets, check_space, check_writable
 from .index import check_index
 from .instructions import check_instructions
 from .journal import check_dreams, check_journal
@@ -131,6 +131,7 @@ class _Examination:
             with self._looking("sessions", "the home directory") as found:
                 found.extend(check_home(home, project))
                 found.extend(check_forgets(home))
+                found.extend(check_writable(home, project))
                 found.extend(check_space(home))
             with self._looking("sessions", "sessions") as found:
                 found.extend(check_sessions(project, now=self.now, tell=self.tell))

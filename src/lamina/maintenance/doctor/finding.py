@@ -98,6 +98,8 @@ _ROWS: dict[str, tuple[Severity, str, str]] = {
     "source-unread": ("warning", "Directories of other agents that cannot be read", "Check the permissions of the directory."),
     "source-damaged": ("info", "Damaged sessions of other agents", "Nothing to do: Lamina reads the other lines and changes nothing."),
     # the machine
+    "not-writable": (
+        "error", "Directories that cannot be written", "Check its owner, permissions and mount, or set LAMINA_HOME to another directory."),
     "disk-full": ("error", "The disk is full or almost full", "Free some space: memories and sessions cannot be saved without it."),
     "missing-tool": ("info", "Programs that are not installed", ""),
     "no-provider": ("info", "No model is configured", "Set ANTHROPIC_API_KEY or OPENAI_API_KEY to use a model."),

@@ -1,4 +1,4 @@
-"""Check the home for what a user cannot see otherwise: unfinished forgets, and a disk without space (B11, Z12)."""
+"""Check the home for what a user cannot see otherwise: unfinished forgets, and a disk that is read-only or full (B11, Z12)."""
 
 from __future__ import annotations
 
@@ -30,6 +30,15 @@ def check_forgets(home: Path) -> Iterator[Finding]:
     for left in directories_with_temps(home / FORGET):
         text = "A forget was killed while it began; its temporary file names the subject."
         yield Finding("sessions", "leftover", text, str(left), fix=PathFix("sweep", str(left)))
+
+
+def check_writable(home: Path, project: Path) -> Iterator[Finding]:
+    """Report the first directory in which nothing can be saved. A home that does not exist yet needs a parent that can hold it."""
+    there = next(path for path in (home, *home.parents) if path.is_dir())
+    for path in (there, project.parent, project, project / "memory"):
+        if path.is_dir() and not os.access(path, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
+            yield Finding("machine", "not-writable", f"{path} is read-only: memories and sessions cannot be saved.", str(path))
+            return
 
 
 def check_space(home: Path) -> Iterator[Finding]:
