@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import os
 import re
 from pathlib import Path
@@ -19,9 +20,12 @@ from lamina.cli.terminal.commands import COMMANDS, KEYS, MODE_WORDS
 from lamina.cli.terminal.line_templates import LINES
 from lamina.cli.terminal.loop import CUT_OFF, LEAVE
 from lamina.cli.terminal.screen import wrap_text
+from lamina.cli.terminal.setting_templates import SETTING_LINES
 from lamina.cli.terminal.texts import CHINESE, Language, detect_language, locale_language, translate, translate_line
 from lamina.cli.terminal.turn_display import PAUSED
 from lamina.core.budget import What
+from lamina.core.settings.table import BY_KEY
+from lamina.disk.settings_files import load_settings
 
 TELLERS = {"say", "text", "tell"}
 # Keys that the code passes by name, not as a literal.
@@ -111,7 +115,7 @@ def test_every_template_of_a_line_still_has_its_words_in_the_code(root: Path) ->
     trees = (ast.parse(path.read_text("utf-8")) for path in (root / "src/lamina").rglob("*.py") if path != texts)
     constants = (node.value for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Constant))
     written = "\n".join(value for value in constants if isinstance(value, str))
-    for english, chinese in LINES.items():
+    for english, chinese in (SETTING_LINES | LINES).items():
         pieces = re.split(r"\{\w+\}|\[[a-z |]+\]", english)
         sentences = (one.strip(" ,.;:()'") for piece in pieces for one in re.split(r"(?<=\.) |; ", piece))
         assert [one for one in sentences if one and one not in written] == [], english
@@ -274,3 +278,47 @@ def test_an_error_of_a_chat_is_chinese_in_a_chinese_chat(root: Path, kind: str) 
 def test_a_notice_of_a_chat_is_chinese_in_a_chinese_chat(notice: str) -> None:
     shown = translate_line("zh", notice)
     assert not re.search(r"[A-Za-z]{2,} [A-Za-z]{2,}", _DATA.sub("", shown)), shown
+
+
+def problems_of(tmp_path: Path, data: object, name: str = "settings.json") -> list[str]:
+    """The problems that Lamina finds in a settings file: the user's, or the project's."""
+    home, cwd = tmp_path / "home", tmp_path / "work"
+    path = home / name if name == "settings.json" else cwd / ".claude" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(data if isinstance(data, str) else json.dumps(data))
+    cwd.mkdir(exist_ok=True)
+    found = load_settings(cwd=cwd, environ={"HOME": str(tmp_path)}, home=home, managed_path=tmp_path / "none", trusted=False)
+    path.unlink()
+    return [finding.text for finding in found.findings]
+
+
+def nested(key: str, value: object) -> object:
+    for part in reversed(key.split(".")):
+        value = {part: value}
+    return value
+
+
+def test_every_problem_with_a_setting_is_chinese_in_a_chinese_chat(tmp_path: Path) -> None:
+    wrong = (
+        ["?", 1],
+        {"?": [1]},
+        {"?=": "?"},
+        1e300,
+        "?",
+        "\\?",
+        -1,
+        {"allow": [1], "deny": "?", "defaultMode": 1},
+        "/",
+        "/usr/lib/a/b",
+    )
+    keys = {(row.kind.says, row.tree): key for key, row in BY_KEY.items()}.values()
+    told = [text for key in keys for raw in wrong for text in problems_of(tmp_path, nested(key, raw))]
+    told += [text for key in keys for text in problems_of(tmp_path, nested(key, {"Stop": [1]}), "settings.local.json")]
+    for data in ('{"a": 1, "a": 2}', "[1]", "{", "NaN", '{"a": NaN}', "[" * 200, {"policy": "a"}, {"env": {"LAMINA_HOME": "/a"}}):
+        told += problems_of(tmp_path, data)
+    told += problems_of(tmp_path, {"lamina": {f"k{number}": 1 for number in range(40)}})
+    assert len(told) > 100
+    for text in dict.fromkeys(told):
+        shown = translate_line("zh", text)
+        prose = re.sub(r'"[^"]*"|JSON（[^）]*）', "", shown.replace(str(tmp_path), ""))  # Python explains invalid JSON
+        assert not re.search(r"[A-Za-z]{2,} [A-Za-z]{2,}", _DATA.sub("", prose)), shown

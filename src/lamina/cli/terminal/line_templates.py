@@ -372,19 +372,7 @@ LINES: dict[str, str] = {
     ),
     "was changed by someone else in the meantime": "在此期间被别人改动",
     "read it again and save what still applies": "请重新读取，再保存仍然适用的内容",
-    # Settings
-    "Settings file {path}: {problem}; the file is ignored.": "设置文件 {path}：{problem}；已忽略这个文件。",
-    "is not valid JSON at line {n}, column {m} ({last})": "第 {n} 行第 {m} 列不是有效的 JSON（{last}）",
-    "must contain a JSON object {last}": "必须是 JSON 对象 {last}",
-    "Setting {key} ({place}): {problem}; it is ignored.": "设置 {key}（{place}）：{problem}；已忽略。",
-    "Setting {key} ({place}): {problem}; did you mean {near}? It is ignored.": (
-        "设置 {key}（{place}）：{problem}；是不是 {near}？已忽略。"
-    ),
-    "your settings, {last}": "你的设置，{last}",
-    "environment, {last}": "环境变量，{last}",
-    "there is no such setting": "没有这个设置",
-    "is not a known variable": "不是已知的变量",
-    "must be one of {last}": "必须是其中之一：{last}",
+    # Trust and approval
     "Ignored, because this directory is not trusted: {last}.": "已忽略，因为没有信任这个目录：{last}。",
     "A memory change needs your approval. Run `{last}`.": "一处记忆改动需要你批准。运行 `{last}`。",
     "A memory change waits for your approval: {last}": "一处记忆改动等待你批准：{last}",

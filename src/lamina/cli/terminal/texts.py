@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 
 from ...core.language import language_of
 from .line_templates import LINES
+from .setting_templates import SETTING_LINES
 
 Language: TypeAlias = Literal["en", "zh"]
 
@@ -231,7 +232,7 @@ def _in_chinese(line: str) -> str | None:
 
 @cache
 def _line_patterns() -> list[tuple[re.Pattern[str], str]]:
-    return [(re.compile(_line_pattern(english), re.DOTALL), chinese) for english, chinese in LINES.items()]
+    return [(re.compile(_line_pattern(english), re.DOTALL), chinese) for english, chinese in (SETTING_LINES | LINES).items()]
 
 
 def _line_pattern(english: str) -> str:
