@@ -146,6 +146,15 @@ def test_misuse_and_failure_are_one_line_with_their_codes(work: Path) -> None:
     assert here("dream", "--watch").returncode == 0
 
 
+@pytest.mark.spec("D5")
+def test_a_dream_that_has_just_begun_is_not_the_last_one(memory: Memory) -> None:
+    held = DreamLock(memory.store().store.root).acquire(None)
+    assert isinstance(held, HeldDreamLock)
+    with held:
+        status = document("--status")
+        assert (status["last"], status["gate"], status["holder"]["alive"]) == (None, "lock", True)
+
+
 @pytest.mark.spec("D1", "D5")
 def test_the_status_names_the_gate_that_stands_in_the_way(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     def gate() -> str:
@@ -153,7 +162,7 @@ def test_the_status_names_the_gate_that_stands_in_the_way(memory: Memory, monkey
 
     assert gate() == "sessions"
     monkeypatch.setenv("LAMINA_ASSISTANT", "1")
-    assert document("--status")["why"] == "there is no daily log since the last dream"
+    assert document("--status")["why"] == "no earlier day has a new daily log, and today's waits for midnight"
     log = memory.path / "logs/2020/01/2020-01-02.md"
     log.parent.mkdir(parents=True)
     log.write_text("- 09:00 x\n")

@@ -40,7 +40,7 @@ def _lacking(
         return stop
     if settings.assistant:
         due = days_to_distil(root, None if last_ns is None else last_ns / 1e9, now_ns / 1e9)
-        return None if due else DreamStop("nothing", "there is no daily log since the last dream")
+        return None if due else DreamStop("nothing", "no earlier day has a new daily log, and today's waits for midnight")
     own = home / "projects" / slug(cwd) if home is not None else None
     wanted = settings.dream_sessions
     return check_sessions(count_newer(transcript_places(root, own), last_ns, own=None, enough=wanted), wanted=wanted)

@@ -61,9 +61,9 @@ def read_status(source: MemorySource, chat: Conversation | None = None) -> Dream
         from ..layers.l6_dream.step import find_next_stop  # imported late: it loads the tools of a dream
 
         stop = find_next_stop(chat)
-    # While a dream is running, the lock carries that dream's time, so take the last one from the records.
+    # While a dream is running, also before it has a record, the lock carries its time: the last one is in the records.
     last = next((record.started for record in known if record.status in ("completed", "undone")), None)
-    return DreamStatus(known, running, holder, last if running else _seconds(last_ns), stop, waiting)
+    return DreamStatus(known, running, holder, last if holder is not None else _seconds(last_ns), stop, waiting)
 
 
 def undo_dream(source: MemorySource, dream: str | None) -> UndoneDream:
@@ -200,9 +200,7 @@ def describe_undo(undone: UndoneDream) -> str:
 
 
 def list_changes(record: DreamRecord) -> list[str]:
-    new = {change.file for change in record.changes if not change.before}
-    rest = [file for file in record.files if file not in (*record.removed, *record.merged, INDEX)]
-    added, changed = [file for file in rest if file in new], [file for file in rest if file not in new]
+    added, changed = record.written()
     parts = [("merged", record.merged), ("added", added), ("changed", changed), ("removed", record.removed)]
     changes = [f"{word} {len(files)} ({_some(files)})" for word, files in parts if files]
     return [

@@ -30,6 +30,7 @@ def run_dream_command(chat: Chat, rest: str) -> None:
         case "":
             _now(chat)
         case "status":
+            chat.tell_news()  # a dream that has just finished is not running
             with working(chat.agent.session) as conversation:
                 found = read_status(chat.memory_source, conversation)
             chat.screen.reports(status_lines(found), indent="  ")

@@ -270,7 +270,7 @@ LINES: dict[str, str] = {
     "this is not an interactive chat with memory": "这不是带记忆的交互式对话",
     "ephemeral machine": "临时机器",
     "{n} failures in a row": "已连续失败 {n} 次",
-    "there is no daily log since the last dream": "上次整理以来没有日志",
+    "no earlier day has a new daily log, and today's waits for midnight": "之前的日子没有新的日志，今天的要等到午夜",
     "today's budget for background work is used up": "今天的后台预算已用完",
     "sessions were counted {n} minute[s] ago (the minimum is {m})": "{n} 分钟前刚统计过会话（至少间隔 {m} 分钟）",
     "process {n} has been dreaming since {when}": "进程 {n} 从 {when} 起正在整理",

@@ -84,7 +84,7 @@ class Chat:
             colours=self.screen.colours,
             before=self._preload,
             has_news=lambda: conversation_of(self.agent.session).background.has_results,
-            tell_news=self._tell_news,
+            tell_news=self.tell_news,
         )
 
     # Sessions
@@ -255,7 +255,7 @@ class Chat:
             self.screen.status = self._toolbar()
         self.display.event(event)
 
-    def _tell_news(self) -> None:
+    def tell_news(self) -> None:
         """Take over what background work has finished; its events are shown as they are recorded."""
         with working(self.agent.session) as conversation:
             take_job_results(conversation)

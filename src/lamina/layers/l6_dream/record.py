@@ -89,6 +89,12 @@ class DreamRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     usage: Usage = Usage()  # the same by price class; empty in records of older versions
     cost: float = 0.0
 
+    def written(self) -> tuple[list[str], list[str]]:
+        """Return the topic files that the dream added, and those it changed."""
+        new = {change.file for change in self.changes if not change.before}
+        rest = [file for file in self.files if file not in (*self.removed, *self.merged, INDEX)]
+        return [file for file in rest if file in new], [file for file in rest if file not in new]
+
 
 def new_id(now: float) -> str:
     """Return an id that sorts by time to the minute, with a random part to keep two of one minute apart."""

@@ -140,7 +140,7 @@ def _check_new(c: Conversation, lent: MemoryAccess) -> DreamStop | None:
         if c.settings.assistant:
             now = datetime.fromisoformat(c.clock()).timestamp()
             logs = days_to_distil(root, last / 1e9 if last is not None else None, now)
-            return None if logs else DreamStop("nothing", "there is no daily log since the last dream")
+            return None if logs else DreamStop("nothing", "no earlier day has a new daily log, and today's waits for midnight")
         found = count_newer(transcript_places(root, _own_transcripts(c)), last, own=c.store.path, enough=wanted)
     return check_sessions(found, wanted=wanted)
 
@@ -264,10 +264,11 @@ def _event_data(record: DreamRecord, outcome: DreamOutcome) -> Wire:
 
 def describe_dream(record: DreamRecord) -> str:
     """Summarise a dream for the user."""
-    gone, waiting = len(record.removed) + len(record.merged), len(record.waiting)
+    (added, changed), waiting = record.written(), len(record.waiting)
     parts = (
         (len(record.merged), "merged {}"),
-        (sum(file != INDEX for file in record.files) - gone, "changed {}"),
+        (len(added), "added {}"),
+        (len(changed), "changed {}"),
         (len(record.removed), "removed {}"),
         (int(INDEX in record.files), "repaired the index"),
         (waiting, f"{{}} {plural(waiting, 'needs', 'need')} your approval (`lamina inbox`)"),

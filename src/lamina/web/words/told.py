@@ -201,7 +201,7 @@ WHOLE = {
     "private memory is read-only": "个人记忆为只读",
     "less than a minute": "不到 1 分钟",
     "the last dream was today": "今天已经整理过",
-    "there is no daily log since the last dream": "上次整理之后没有日志",
+    "no earlier day has a new daily log, and today's waits for midnight": "之前的日子没有新的日志，今天的要等到午夜",
     "there are no memories yet": "还没有记忆",
     "today's budget for background work is used up": "今天的后台预算已用完",
     "It is too short to be counted exactly.": "会话太短，无法精确计算。",
