@@ -29,7 +29,7 @@ that names the file, field or setting, what is wrong and what to do. The parts a
 the sentence.
 
 The command line prints the sentence on standard error, after `lamina: `. The exit code is 2 for a wrong call (`InputError`, `SettingError`,
-wrong options), 1 for every other failure and 130 after Ctrl-C.
+`NoSuchSession`, wrong options), 1 for every other failure and 130 after Ctrl-C.
 
 `{name}` stands for a value known only at run time. The column *where* names the package that raises the error.
 

@@ -18,7 +18,7 @@ from lamina.session.base import working
 from lamina.session.session import Session
 from lamina.testing import MessagesServer
 
-from .running import failed, here, lamina, misused, on_a_terminal
+from .running import here, lamina, misused, on_a_terminal
 
 
 @pytest.fixture(autouse=True)
@@ -193,7 +193,7 @@ def test_another_programs_transcript_and_a_new_session_can_be_looked_at(tmp_path
 
 
 def test_what_is_no_session_is_said_in_one_line(tmp_path: Path) -> None:
-    assert failed(here("context", "no-such-session"))
+    assert misused(here("context", "no-such-session"))
     assert misused(here("context"))
     assert misused(here("context", str(tmp_path / "none.jsonl")))
     (tmp_path / "other.jsonl").write_text('{"no": "record"}\n' * 3)

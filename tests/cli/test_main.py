@@ -132,9 +132,13 @@ def test_without_colour_there_is_none(tmp_path: Path) -> None:
 
 
 def test_a_failure_is_one_line_and_exit_code_1() -> None:
-    assert failed(here("sessions", "show", "no-such-session"))
     assert failed(here("--continue", "-p", "hello"))
-    assert failed(lamina("--resume", "no-such-session", "-p", "hello"))
+
+
+def test_an_unknown_name_is_one_line_and_exit_code_2() -> None:
+    assert misused(here("sessions", "show", "no-such-session"))
+    assert misused(here("memory", "show", "no-such-memory"))
+    assert misused(lamina("--resume", "no-such-session", "-p", "hello"))
     assert misused(lamina("no-such-command"))
 
 

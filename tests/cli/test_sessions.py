@@ -17,7 +17,7 @@ from lamina.disk.paths.project import slug
 from lamina.session.session import Session
 from lamina.sources import SourceSession
 
-from .running import failed, here, lamina, misused, on_a_terminal, one_line
+from .running import here, lamina, misused, on_a_terminal, one_line
 
 FIELDS = {"session_id", "path", "source", "cwd", "title", "started", "last_active", "modified", "size"}
 FIELDS |= {"messages", "tokens", "cost_usd", "compactions", "parent"}
@@ -173,7 +173,7 @@ def test_a_newer_format_is_shown_as_far_as_it_is_understood(tmp_path: Path) -> N
 
 
 def test_what_is_not_there_is_one_line() -> None:
-    assert failed(here("sessions", "show", "no-such-session"))
+    assert misused(here("sessions", "show", "no-such-session"))
     assert misused(here("sessions", "show", "/no/such/file.jsonl"))
     assert misused(here("sessions", "show", "a/../b"))
     assert misused(here("sessions", "show", "*"))

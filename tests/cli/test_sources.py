@@ -121,7 +121,7 @@ def test_one_variable_turns_the_sources_off(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("LAMINA_SOURCES", "0")
     assert document("sessions", "list", "--all") == []
     done = here("sessions", "show", CODEX)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert one_line(done.stderr)
     assert not [found for found in document("doctor")["findings"] if found["kind"].startswith("source")]
 

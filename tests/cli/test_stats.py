@@ -13,7 +13,7 @@ from tests.sources.agents import CLAUDE, claude_user, write
 from lamina.disk.paths.project import slug
 from lamina.session.session import Session
 
-from .running import failed, here
+from .running import here, misused
 
 
 @pytest.fixture(autouse=True)
@@ -71,7 +71,7 @@ def test_no_sessions_are_no_error_and_an_unknown_one_is() -> None:
     done = here("stats")
     assert (done.returncode, done.stdout) == (0, "")
     assert "No sessions found." in done.stderr
-    assert failed(here("stats", "00000000"))
+    assert misused(here("stats", "00000000"))
 
 
 def test_a_long_session_is_priced_call_by_call(work: Path) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .. import __version__
-from ..core.errors import InputError, LaminaError, SettingError
+from ..core.errors import InputError, LaminaError, NoSuchSession, SettingError
 from .console import mend_streams, sentence
 from .options import CommandGroup
 
@@ -167,7 +167,7 @@ def _run(argv: list[str] | None) -> int:
         from .wrong_call import reword
 
         return _say(reword(error).format_message(), error.exit_code)
-    except (InputError, SettingError) as error:
+    except (InputError, SettingError, NoSuchSession) as error:
         return _say(str(error), 2)
     except LaminaError as error:
         return _say(str(error), 1)
