@@ -49,6 +49,7 @@ def test_a_move_is_offered_at_the_start_listed_and_made(home: Path, tmp_path: Pa
     assert f"The memory of {tmp_path / 'old'}, which no longer exists, may belong here" in started.stderr
     rows = {row["path"]: row for row in json.loads(here("migrate", "--list", "--json").stdout)}
     assert (rows[str(tmp_path / "old")]["exists"], rows[str(tmp_path / "old")]["memories"]) == (False, 1)
+    assert misused(here("migrate", "--list", "--from", str(tmp_path / "old"))), "a list moves nothing"
     asked = here("migrate", cwd=moved)
     assert asked.returncode == 2
     assert "--yes" in asked.stderr

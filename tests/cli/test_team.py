@@ -108,6 +108,8 @@ def test_of_three_members_one_is_killed_and_the_others_go_on(home: Path, work: P
     assert (revived["transcript"], revived["unread"]) == (after["writer"]["transcript"], 0), "where it stopped, with its mail"
     assert "Hello, writer." in Path(revived["transcript"]).read_text("utf-8")
     assert misused(lamina("team", "start", "build"))
+    newer = here("team", "start", "build", "--member", "other=x")
+    assert newer.stderr.startswith("lamina: Team build is running (research-agent, writer, judge). Run `lamina team stop build`")
 
     pids = [row["pid"] for row in show("build").values()]
     stopped = json.loads(here("team", "stop", "build", "--json").stdout)

@@ -117,6 +117,14 @@ def test_a_session_request_by_request_adds_up_to_its_cost(work: Path) -> None:
     assert rest[15] in page
 
 
+def test_requests_of_a_model_with_unknown_prices_are_not_free(work: Path) -> None:
+    long_work(1, model="nobody-knows-this").write(work / "one.jsonl")
+    shown = here("replay", "one.jsonl", "--requests").stdout
+    assert "Recorded: an unknown amount for these requests, in all an unknown amount." in shown
+    (session,) = json.loads(here("replay", "one.jsonl", "--requests", "--json").stdout)["requests"]
+    assert {line[row]["cost_usd"] for line in session["requests"] for row in ("recorded", "lamina")} == {None}
+
+
 def test_the_memory_of_the_project_is_played_with_unless_another_is_named(work: Path) -> None:
     long_work(2).write(work / "one.jsonl")
     saved = here("memory", "save", "slow", "--type", "project", "--description", "the slow function of src/app is in module_1")

@@ -34,6 +34,8 @@ def migrate_command(listing: bool, source: str | None, target: str, merge: bool,
 
     home = options.need_home()
     if listing:
+        if source is not None or merge or yes:
+            raise click.UsageError("--list only lists the projects. Leave out --from, --merge and --yes.")
         _list(home, as_json)
         return 0
     project = project_root(Path(target).resolve())

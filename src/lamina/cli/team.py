@@ -31,7 +31,7 @@ from ..layers.l7_agents.messages import MOST_TEXT
 from . import options
 from .agents import SENDER, load_types, since_text
 from .chat import FORMATS, MODES
-from .console import notice, print_result, print_table, printable, shorten
+from .console import notice, print_result, print_table, printable, shorten, waiting
 from .options import CommandGroup, need_home
 from .team_view import MOST_SHOWN, list_messages, show_team
 
@@ -140,9 +140,7 @@ def _refuse_existing(home: Path, team: Team | None, *, replace: bool) -> None:
         return
     running = [one.name for one in team.members if see_member(home, MailboxAddress(one.name, team.name)).owner]
     if running:
-        raise click.UsageError(
-            f"Team {team.name} exists, and {', '.join(running)} run. Run `lamina team stop {team.name}` first."
-        )
+        raise click.UsageError(f"Team {team.name} is running ({', '.join(running)}). Run `lamina team stop {team.name}` first.")
     if not replace:
         raise click.UsageError(
             f"Team {team.name} exists ({team.names}). Start it again without --member, or add --replace for new members."
@@ -182,11 +180,12 @@ def _start(home: Path, team: Team, members: list[MemberPlan]) -> list[str]:
             box.close()  # it exists now, so the others can write to it at once
         started.append((address, start_member(home, address, team.cwd if Path(team.cwd).is_dir() else str(home))))
     failed = []
-    for address, process in started:
-        if wait_for_start(home, address, process) is None:
-            state = see_member(home, address).state
-            why = (state.why if state.pid == process.pid else "") or last_output(home, address) or "it gave no reason"
-            failed.append(f"Member {address.name} ended at once: {why.removeprefix('lamina: ')}")
+    with waiting("Starting the team"):
+        ended = [(address, process) for address, process in started if wait_for_start(home, address, process) is None]
+    for address, process in ended:
+        state = see_member(home, address).state
+        why = (state.why if state.pid == process.pid else "") or last_output(home, address) or "it gave no reason"
+        failed.append(f"Member {address.name} ended at once: {why.removeprefix('lamina: ')}")
     return failed
 
 
@@ -247,7 +246,7 @@ def stop_command(name: str, member: str | None, as_json: bool) -> int:
     home = need_home()
     team = read_team(home, name)
     members = [team.find(member)] if member is not None else team.members
-    with ThreadPoolExecutor(MOST_MEMBERS) as pool:  # all are asked at once
+    with waiting("Stopping the team"), ThreadPoolExecutor(MOST_MEMBERS) as pool:  # all are asked at once
         how = pool.map(lambda one: stop_member(home, MailboxAddress(one.name, name)), members)
         ended = {one.name: each for one, each in zip(members, how, strict=True)}
     lines = [SENTENCES[result].format(name=each) for each, result in ended.items()]

@@ -54,8 +54,7 @@ class RequestTable(NamedTuple):
 
     def cells(self) -> Iterator[list[str]]:
         """Yield one cell per column for each request."""
-        dollars = self.billing == "list"
-        recorded, replayed = (dollars and bool(self.session.figures[row].unpriced_calls) for row in (RECORDED, self.row))
+        recorded, replayed = (self._unpriced(row) for row in (RECORDED, self.row))
         for line in self.lines():
             ours = line.replayed
             yield [
@@ -74,15 +73,26 @@ class RequestTable(NamedTuple):
         here, taken = sum(map(self._cost, recorded)), -sum(map(self._extra, recorded))
         whole, shown = self._whole(RECORDED), self._shown
         beside = whole - here + taken
-        parts = [f"{shown(here)} for these requests"]
+        parts = [f"{self._known(RECORDED, here)} for these requests"]
         parts += [f"less {shown(taken)} for cache breaks without a cause"] if taken else []
         parts += [f"{shown(beside)} for calls that are not listed (summaries)"] if round(beside, 6) else []
         ours, extra = sum(map(self._cost, replayed)), sum(map(self._extra, replayed))
         units = "" if self.billing == "list" else "In units. "
         return (
-            f"{units}Recorded: {', '.join(parts)}, in all {shown(whole)}. "
-            f"{self.row}: {shown(ours)} for these requests, {shown(extra)} for other calls, in all {shown(self._whole(self.row))}."
+            f"{units}Recorded: {', '.join(parts)}, in all {self._known(RECORDED, whole)}. "
+            f"{self.row}: {self._known(self.row, ours)} for these requests, {shown(extra)} for other calls, "
+            f"in all {self._known(self.row, self._whole(self.row))}."
         )
+
+    def _unpriced(self, row: str) -> bool:
+        """Whether some calls of the row have an unknown price, where that matters."""
+        return self.billing == "list" and bool(self.session.figures[row].unpriced_calls)
+
+    def _known(self, row: str, cost: float) -> str:
+        """Return a sum, which lacks the calls with unknown prices."""
+        if not self._unpriced(row):
+            return self._shown(cost)
+        return f"at least {self._shown(cost)}" if cost else "an unknown amount"
 
     def _cost(self, point: RequestPoint) -> float:
         return point.usd if self.billing == "list" else point.units
@@ -131,18 +141,22 @@ def requests_json(report: ReplayReport) -> list[dict[str, Any]]:
     for session in report.played:
         steps = sorted({point.step for points in session.points.values() for point in points})
         by_row = {row: {point.step: point for point in points} for row, points in session.points.items()}
-        lines = [{row: _json(points[step]) if step in points else None for row, points in by_row.items()} for step in steps]
+        unpriced = {row for row, figures in session.figures.items() if figures.unpriced_calls}
+        lines = [
+            {row: _json(points[step], row in unpriced) if step in points else None for row, points in by_row.items()}
+            for step in steps
+        ]
         made += [{"session": session.name, "requests": lines}] if lines else []
     return made
 
 
-def _json(point: RequestPoint) -> dict[str, Any]:
+def _json(point: RequestPoint, unpriced: bool) -> dict[str, Any]:
     return {
         "time": datetime.fromtimestamp(point.time, UTC).isoformat() if point.time else None,
         "context_tokens": point.tokens,
         "cached_tokens": point.usage.cache_read,
         "written_tokens": point.usage.cache_write,
-        "cost_usd": round(point.usd, 6),
+        "cost_usd": round(point.usd, 6) if point.usd or not unpriced else None,
         "other_calls_usd": round(point.extra_usd, 6),
         "decision": point.decision,
         "cache_miss": point.miss,
