@@ -85,6 +85,10 @@ def test_a_project_is_chosen_by_its_name(project: Path, claude_mem: Path, tmp_pa
     unknown = run(import_command, str(claude_mem), "--project", "none").exception
     assert isinstance(unknown, InputError)
     assert "has no project 'none'; use --project with one of 'other', 'shop'" in str(unknown)
+    (tmp_path / "AGENTS.md").write_text("# Tests\n\nUse Postgres.\n")
+    single = run(import_command, str(tmp_path / "AGENTS.md"), "--project", "none").exception
+    assert isinstance(single, InputError)
+    assert "has no projects to choose from; leave out --project" in str(single)
     (tmp_path / "elsewhere").mkdir()
     several = run(import_command, str(claude_mem), "--cwd", str(tmp_path / "elsewhere")).exception
     assert isinstance(several, InputError)

@@ -68,7 +68,10 @@ def read_source(path: Path, choice: ProjectChoice = ANY_PROJECT) -> tuple[Memory
     real = Path(os.path.realpath(path))
     if (database := claude_mem.database_at(real)) is not None:
         return MemorySource(name, {}, {}, False, claude_mem.read_rows(database, choice)), []
-    real = basic_memory.notes_at(real, choice) or real
+    notes = basic_memory.notes_at(real, choice)
+    if notes is None and choice.wanted is not None and real.exists():
+        raise InputError(name, "has no projects to choose from", "leave out --project")
+    real = notes or real
     if real.is_dir():
         return _directory(real, name)
     fd = open_regular(real)
