@@ -87,6 +87,7 @@ class MemoryPlaces:
     ) -> None:
         self._cwd, self._home, self._environ, self.read_only = cwd, home, environ, read_only
         self._settings, self._homes, self._projects = settings, homes, projects
+        self._root = project_root(cwd)
         self._lock = threading.RLock()
         self._places: tuple[float, dict[str, Place]] = (float("-inf"), {})
         self._locations: dict[str, MemoryLocation] = {}
@@ -97,6 +98,7 @@ class MemoryPlaces:
         with self._lock:
             at, known = self._places
             if time.monotonic() - at > PLACES_FRESH:
+                self._root = project_root(self._cwd)
                 known = {place.id: place for place in told_apart(self._find_places())}
                 self._places = (time.monotonic(), known)
                 self._locations.clear()
@@ -107,8 +109,7 @@ class MemoryPlaces:
 
     def here(self) -> Place | None:
         """Return the place of the working directory's project; None if it cannot have one."""
-        own = project_root(self._cwd)
-        return next((place for place in self.all() if place.own and place.agent is None and place.project == own), None)
+        return next((place for place in self.all() if place.own and place.agent is None and place.project == self._root), None)
 
     def _find_places(self) -> Iterator[Place]:
         own_places = list(self._own_places())
@@ -148,7 +149,7 @@ class MemoryPlaces:
                 yield from self._agent_places("local", place.project, place.id)
 
     def _here(self) -> Place | None:
-        root = project_root(self._cwd)
+        root = self._root
         with suppress(LaminaError):
             location = self._located(self._cwd, self._settings())
             default = location.said_by == "default"
@@ -176,7 +177,7 @@ class MemoryPlaces:
         if not place.own:
             return Settings()
         project = place.project
-        if project is None or project == project_root(self._cwd) or not project.is_dir():
+        if project is None or project == self._root or not project.is_dir():
             return self._settings()
         with self._lock:
             known = self._project_settings.get(project)

@@ -130,8 +130,7 @@ def clear_fits(message: str, ranked: Sequence[Ranked], names: Sequence[str], mem
     ignored = _OTHER_LANGUAGES if is_english else _OTHER_LANGUAGES | _ANY_WORK
     asked = _Message(_sentences(message, ignored), max(memories, FEW_MEMORIES), weak, is_english)
     if len(asked.sentences) == 1:
-        enough, leads = ENOUGH_FOR_SHORT, [_lead(ranked), *[0.0] * len(ranked)]
-        fits = [ClearFit(each, _evidence(asked, each, lead)) for each, lead in zip(ranked, leads, strict=False)]
+        enough, fits = ENOUGH_FOR_SHORT, [ClearFit(*one) for one in zip(ranked, _evidences(asked, ranked), strict=True)]
     else:
         enough, fits = ENOUGH, [ClearFit(each, _best(asked, each, name)) for each, name in zip(ranked, names, strict=True)]
     best = max((fit.evidence for fit in fits), default=0.0)
@@ -145,6 +144,17 @@ def _lead(ranked: Sequence[Ranked]) -> float:
     """Return how far the first memory is ahead of the second, from 0 to 1."""
     scores = [each.score for each in ranked[:2]]
     return 1 - max(scores[1:], default=0.0) / scores[0] if scores and scores[0] > 0 else 0.0
+
+
+def _evidences(asked: _Message, ranked: Sequence[Ranked]) -> Iterator[float]:
+    """Yield how clearly each memory fits a short message. Memories that match in the same terms are looked at once."""
+    known, lead = dict[object, float](), _lead(ranked)
+    for each in ranked:
+        key = (each.found, id(each.having), each.meaning, lead)
+        if key not in known:
+            known[key] = _evidence(asked, each, lead)
+        yield known[key]
+        lead = 0.0
 
 
 def _evidence(asked: _Message, each: Ranked, lead: float) -> float:
