@@ -24,7 +24,7 @@ from ..core.terms import stem, terms, unstemmed
 from ..disk.home.loading import settings_in_force
 from ..disk.settings_files import lamina_home
 from ..memory.store.secrets import redact
-from .catalogue import Catalogue, IndexedFile, Tell, day_words, with_catalogue
+from .catalogue import Catalogue, Tell, day_words, with_catalogue
 from .exact import ExactMatch, around, search_exact
 from .memories import iso_time
 from .places import Origin
@@ -87,7 +87,7 @@ class SearchedFile(NamedTuple):
     origin: Origin
     project: str
     path: str
-    title: str
+    title: str  # empty for a memory
     session_id: str
     opens: str  # what `lamina sessions show` takes: the id, or the path where several files have that id
 
@@ -191,26 +191,32 @@ def list_searched(
     tell: Tell = lambda done, of: None,
 ) -> dict[int, SearchedFile]:
     """Bring the index up to date, and return the files to search by their number in it."""
-    found: dict[int, SearchedFile] = {}
     inside = project_filter(cwd, environ) if cwd is not None else None
     listed = {row.id: session_of(row) for row in follow_sessions(catalogue, settings, environ, told, tell)}
+    found = list_searched_sessions(listed)
+    if inside is not None:
+        found = {number: place for number, place in found.items() if inside(listed[number])}
+    return found | list_searched_memories(catalogue, settings, environ, cwd, told)
+
+
+def list_searched_sessions(listed: Mapping[int, SourceSession]) -> dict[int, SearchedFile]:
     opens = ways_to_open(listed.values())
-    for number, session in listed.items():
-        if inside is None or inside(session):
-            found[number] = _session_place(session, opens[session.path])
+    return {
+        number: SearchedFile("turn", one.origin, one.project, one.path, one.title, one.id, opens[one.path])
+        for number, one in listed.items()
+    }
+
+
+def list_searched_memories(
+    catalogue: Catalogue, settings: Settings, environ: Mapping[str, str], cwd: str | os.PathLike[str] | None, told: list[str]
+) -> dict[int, SearchedFile]:
+    """Bring the index up to date with the memories, and return their files. A result's title is in its text."""
     wanted = None if cwd is None else {*project_slugs(cwd, environ), ""}
-    for row, place in follow_memories(catalogue, settings, environ, cwd, told):
-        if wanted is None or place in wanted:
-            found[row.id] = _memory_place(row, place)
-    return found
-
-
-def _session_place(session: SourceSession, opens: str) -> SearchedFile:
-    return SearchedFile("turn", session.origin, session.project, session.path, session.title, session.id, opens)
-
-
-def _memory_place(row: IndexedFile, place: str) -> SearchedFile:
-    return SearchedFile("memory", row.origin, place, row.path, row.scan.title, "", row.path)
+    return {
+        row.id: SearchedFile("memory", row.origin, place, row.path, "", "", row.path)
+        for row, place in follow_memories(catalogue, settings, environ, cwd, told)
+        if wanted is None or place in wanted
+    }
 
 
 def _ranked(database: sqlite3.Connection, words: list[str], places: dict[int, SearchedFile], k: int) -> list[SearchResult]:
@@ -260,15 +266,20 @@ def _last_answer(database: sqlite3.Connection, found: _Candidate) -> _Candidate 
 
 def _candidates(database: sqlite3.Connection, words: list[str], places: dict[int, SearchedFile], k: int) -> list[_Candidate]:
     """Return more than `k` documents of these files, the best by BM25 first."""
-    database.execute("CREATE TEMP TABLE IF NOT EXISTS searched (file INTEGER PRIMARY KEY, bonus REAL NOT NULL, path BLOB)")
-    database.execute("DELETE FROM searched")
-    rows = [(number, MEMORY_BONUS if one.kind == "memory" else 1.0, os.fsencode(one.path)) for number, one in places.items()]
-    database.executemany("INSERT INTO searched VALUES (?, ?, ?)", rows)
+    inside = ""
+    if database.execute("SELECT count(*) FROM files").fetchone()[0] > len(places):
+        inside = " AND texts.file IN temp.searched"
+        database.execute("CREATE TEMP TABLE IF NOT EXISTS searched (file INTEGER PRIMARY KEY)")
+        database.execute("DELETE FROM searched")
+        database.executemany("INSERT INTO searched VALUES (?)", [(number,) for number in places])
+    # The texts are read behind the limit: a common word is in thousands of them.
     found = database.execute(
-        "SELECT texts.file, place, number, speaker, time, texts.text, texts.head, -bm25(words, ?, ?, ?) * bonus AS score"
-        " FROM words JOIN texts ON texts.id = words.rowid JOIN searched ON searched.file = texts.file"
-        " WHERE words MATCH ? ORDER BY score DESC, texts.time DESC, path, texts.id LIMIT ?",
-        (*WEIGHTS, " OR ".join(f'"{word}"' for word in words), DEPTH * k + LEAST),
+        "SELECT file, place, number, speaker, texts.time, text, head, score FROM ("
+        " SELECT texts.id AS best, -bm25(words, ?, ?, ?) * iif(kind = 'memory', ?, 1.0) AS score, texts.time, path"
+        " FROM words JOIN texts ON texts.id = words.rowid JOIN files ON files.id = texts.file"
+        f" WHERE words MATCH ?{inside} ORDER BY score DESC, texts.time DESC, path, best LIMIT ?"
+        ") AS ranked JOIN texts ON texts.id = best ORDER BY score DESC, ranked.time DESC, path, best",
+        (*WEIGHTS, MEMORY_BONUS, " OR ".join(f'"{word}"' for word in words), DEPTH * k + LEAST),
     )
     return [_Candidate(*row) for row in found]
 

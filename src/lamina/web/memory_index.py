@@ -116,6 +116,8 @@ class MemoryIndex:
         self._looked: dict[str, _Looked] = {}
         self._looking = threading.Lock()  # held from when a look in the background is asked for until it ends
         self._found_in_place = 0  # changes
+        self._prepared: dict[str, list[TopicHeader]] = {}
+        self.after_looks: list[Callable[[], object]] = []  # called after each look in the background
         self._merged: tuple[list[list[TopicHeader]], list[Card]] = ([], [])
         self._counts: dict[str, tuple[tuple[Any, ...], PlaceCounts]] = {}
         self._anchors: dict[str, dict[str, tuple[TopicHeader, Evidence | None]]] = {}
@@ -233,8 +235,23 @@ class MemoryIndex:
                 before, found = self._looked.get(place.id), self._look(place) if place.origin != "codex" else None
                 if before is not None and found is not None and found is not before.headers:
                     self._found_in_place += 1
+                if found is not None and self._prepared.get(place.id) is not found:
+                    self._prepare(place, found)
+            for work in self.after_looks:
+                self.pause()
+                with suppress(OSError, LaminaError):
+                    work()
         finally:
             self._looking.release()
+
+    def _prepare(self, place: Place, headers: list[TopicHeader]) -> None:
+        """Make what the first search and the first filter of a place need."""
+        self.pause()
+        with self._guarded(place), self._reading(place) as library:
+            library.prepare()
+        self.pause()
+        self.evidence_of(place)
+        self._prepared[place.id] = headers
 
     def counts(self, place: Place) -> PlaceCounts:
         """Return how many memories of a place have each type and author; counted again when one of them changed."""
@@ -259,35 +276,31 @@ class MemoryIndex:
 
     def search(self, query: str, places: Iterable[Place], most: int) -> tuple[list[FoundCard], int]:
         """Return the memories that match, best first, and how many there are in all."""
-        found, total = list[FoundCard](), 0
+        found, total = list[tuple[Place, TopicHeader, Ranked, bool]](), 0
         for place in places:
             with self._guarded(place):
-                cards, count = self._search(place, query, most)
-                found, total = found + cards, total + count
-        return sorted(found, key=lambda one: -one.score)[:most], total
+                hits, count = self._search(place, query, most)
+                found, total = found + hits, total + count
+        found.sort(key=lambda one: -one[2].score)
+        cards = [FoundCard(Card(place, header), one.score, one.found, clear) for place, header, one, clear in found[:most]]
+        return cards, total
 
-    def _search(self, place: Place, query: str, most: int) -> tuple[list[FoundCard], int]:
+    def _search(self, place: Place, query: str, most: int) -> tuple[list[tuple[Place, TopicHeader, Ranked, bool]], int]:
+        """Return the memories of a place that match, each with whether recall would choose it, and how many the place has."""
         from ..memory.recall.threshold import clear_fits
 
         self.headers(place)
-
         if place.origin == "codex":
             sections = self._codex(place)
             documents = [SearchDocument(one.path, one.name, one.description, one.body) for one in sections]
             ranked = Corpus(documents).rank(query, most)
-            hits = [(_section_header(each.at, sections[each.at]), each) for each in ranked]
+            hits = [(_section_header(each.at, sections[each.at]), each._replace(at=at)) for at, each in enumerate(ranked)]
             total = len(sections)
         else:
             with self._reading(place) as library:
-                result = library.search(query, most)
-            hits, total = result.found, result.total
-        ranks: list[Ranked] = [each._replace(at=at) for at, (_, each) in enumerate(hits)]
-        clear = {fit.ranked.at for fit in clear_fits(query, ranks, [header.name for header, _ in hits], total)}
-        cards = [
-            FoundCard(Card(place, header), each.score, tuple(map(tuple, each.found)), at in clear)
-            for at, (header, each) in enumerate(hits)
-        ]
-        return cards, total
+                hits, total = library.search(query, most)
+        clear = {fit.ranked.at for fit in clear_fits(query, [one for _, one in hits], [head.name for head, _ in hits], total)}
+        return [(place, header, one, one.at in clear) for header, one in hits], total
 
     def read(self, cards: Iterable[Card]) -> dict[tuple[str, str], Recalled]:
         """Return memories with their age and evidence, by place and file. Removed ones are left out."""

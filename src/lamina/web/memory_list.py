@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -54,8 +55,8 @@ def address(place: Place, file: str) -> str:
 
 def address_of(index: MemoryIndex, path: str) -> str:
     """Return where the memory of a file opens; empty if no place has it as a file of its own."""
-    inside = [one for one in index.places.all() if one.origin != "codex" and Path(path).is_relative_to(one.path)]
-    place = max(inside, key=lambda one: len(one.path.parts), default=None)
+    inside = [one for one in index.places.all() if one.origin != "codex" and path.startswith(f"{one.path}{os.sep}")]
+    place = max(inside, key=lambda one: len(str(one.path)), default=None)
     return address(place, Path(path).relative_to(place.path).as_posix()) if place is not None else ""
 
 

@@ -18,12 +18,21 @@ from ..core.excerpts import excerpt_range, matches
 from ..core.settings import Settings
 from ..sources.catalogue import Catalogue, day_words
 from ..sources.places import NAMES
-from ..sources.query import NO_WORDS, SearchedFile, SearchResult, list_searched, search, search_index
+from ..sources.query import (
+    NO_WORDS,
+    SearchedFile,
+    SearchResult,
+    list_searched_memories,
+    list_searched_sessions,
+    search,
+    search_index,
+)
 from .conversation import PAGE as TURNS_PAGE
 from .html import Child, Html, bdi, join, tag
 from .memory_list import address_of
 from .numbers import ago
-from .page import page, search_box, view_head
+from .page import page, search_box, view_head, wants_json
+from .session_index import Listing
 from .site import Site
 from .words import Words, words_for
 
@@ -36,24 +45,38 @@ MARKUP = re.compile(r"\*\*|`+|(?<!\S)#{1,6}(?=\s)")
 
 
 class SearchedFiles:
-    """The files that a search of all projects looks in, listed again when a session or a memory has changed."""
+    """The files that a search of all projects looks in. Sessions are listed again when one has changed, memories likewise."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
-        self._held: tuple[Any, Mapping[int, SearchedFile], list[str]] = (None, {}, [])
+        self._sessions: tuple[Listing | None, Mapping[int, SearchedFile]] = (None, {})
+        self._memories: tuple[Any, Mapping[int, SearchedFile], list[str]] = (None, {}, [])
 
-    def listed(self, catalogue: Catalogue, settings: Settings, unread: list[str]) -> Mapping[int, SearchedFile]:
-        site = self._site
-        state = (id(site.index.listing), site.memories.state(), id(settings))
-        if self._held[0] != state:
+    def listed(self, catalogue: Catalogue, settings: Settings, unread: list[str]) -> dict[int, SearchedFile]:
+        listing = self._site.index.listing
+        if self._sessions[0] is not listing:
+            self._sessions = (listing, list_searched_sessions(self._site.index.by_number()))
+        _, memories, told = self._listed_memories(catalogue, settings)
+        unread += [*listing.unread, *told]
+        return {**self._sessions[1], **memories}
+
+    def _listed_memories(self, catalogue: Catalogue, settings: Settings) -> tuple[Any, Mapping[int, SearchedFile], list[str]]:
+        state = (self._site.memories.state(), settings)
+        if self._memories[0] != state:
             told: list[str] = []
-            self._held = (state, list_searched(catalogue, settings, site.environ, None, told), told)
-        unread += self._held[2]
-        return self._held[1]
+            found = list_searched_memories(catalogue, settings, self._site.environ, None, told)
+            self._memories = (state, found, told)
+        return self._memories
+
+    def prepare(self) -> None:
+        """List the memories, so that the next search need not. A search that comes meanwhile lists them itself."""
+        settings = self._site.settings
+        self._site.index.peek(lambda catalogue: self._listed_memories(catalogue, settings))
 
 
 def routes(site: Site) -> list[Route]:
     files = SearchedFiles(site)
+    site.memories.after_looks.append(files.prepare)
 
     def found(request: Request) -> Response:
         return _search(site, request, files)
@@ -79,7 +102,8 @@ def _search(site: Site, request: Request, files: SearchedFiles) -> Response:
             _results(site, words, query, results, exact=exact) if query and not reading else None,
         )
     )
-    data = {"query": query, "results": [_row(site, one) for one in results], "unread": unread, "reading": reading}
+    rows = [_row(site, one) for one in results] if wants_json(request) else []
+    data = {"query": query, "results": rows, "unread": unread, "reading": reading}
     watch = looked if reading else None
     return page(site, request, title=words("search.title"), active="search", body=body, data=data, watch=watch)
 

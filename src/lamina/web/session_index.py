@@ -101,6 +101,10 @@ class SessionIndex:
             self._complete.wait(FIRST_PUBLISH)
         return found
 
+    def by_number(self) -> dict[int, SourceSession]:
+        """Return all sessions by their number in the index."""
+        return {number: known.session for number, known in self._known.items()}
+
     @contextmanager
     def held(self) -> Iterator[None]:
         """Let a view be made first: reading files in another thread would slow it down."""

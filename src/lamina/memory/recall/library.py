@@ -192,12 +192,19 @@ class MemoryLibrary:
                 tables.follow(files.root, files.headers(), texts)
             tables.state = state
 
+    def prepare(self) -> None:
+        """Make what the first search for words needs."""
+        self.search_words("", 1)
+        if self._corpus is not None:
+            self._corpus[1].index(LARGE)
+
     def search_words(self, query: str, most: int) -> FoundMemories:
         """Return the memories that share a term with the query, best first."""
         found, total, small = list[tuple[TopicHeader, Ranked]](), 0, list[TopicHeader]()
         for where, files in self._scopes.items():
             large = self._in_index(where, query, most)
-            headers = [with_prefix(each, where) for each in files.headers()] if large is None else []
+            headers = files.headers() if large is None else []
+            headers = headers if where == "private" else [with_prefix(each, where) for each in headers]
             if len(headers) >= LARGE:
                 large = self._in_index(where, query, most, create=True)
             if large is None:
@@ -208,7 +215,8 @@ class MemoryLibrary:
             headers = sort_newest_first(small) if len(self._scopes) > 1 else small
             found += [(headers[each.at], each) for each in self._searched(headers).rank(query, most)]
         found.sort(key=lambda each: (-each[1].score, each[0].file))
-        return FoundMemories([(head, each._replace(at=at)) for at, (head, each) in enumerate(found[:most])], total + len(small))
+        placed = [(head, Ranked(at, *each[1:])) for at, (head, each) in enumerate(found[:most])]
+        return FoundMemories(placed, total + len(small))
 
     def _in_index(self, where: ScopeName, query: str, most: int, *, create: bool = False) -> FoundMemories | None:
         """Search the index of a large scope; None if it has none."""

@@ -14,9 +14,9 @@ import math
 import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import chain, islice, product
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ...core.terms import STOP_WORDS, is_word, normal, sought, stem, terms
@@ -89,13 +89,17 @@ class SearchDocument(NamedTuple):
     body: str = ""
 
 
+# The terms of a question in the name, the description and the body of a memory.
+FoundTerms: TypeAlias = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+
+
 class Ranked(NamedTuple):
     """A ranked memory. `found` lists the question's terms in each field; `having` counts the memories that have each term.
     `meaning` is the evidence of its vectors that it fits; None without vectors."""
 
     at: int
     score: float
-    found: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+    found: FoundTerms
     having: Mapping[str, int] = {}
     meaning: float | None = None
 
@@ -129,10 +133,16 @@ class Corpus:
     def __len__(self) -> int:
         return len(self._files)
 
+    def index(self, memories: int) -> None:
+        """Add this many memories to the index, and their names, which makes later questions cheaper."""
+        for name in self._names[self._index.fields // 3 :][:memories]:
+            _name_terms(name)
+        self._index.grow(self._text, self._starts, memories)
+
     def rank(self, question: str, most: int) -> list[Ranked]:
         """Return the best `most` memories, best first."""
         if self._asked:
-            self._index.grow(self._text, self._starts, max(INDEX_LEAST, len(self) // INDEX_PART))
+            self.index(max(INDEX_LEAST, len(self) // INDEX_PART))
         self._asked = True
         counts, having = dict[str, _Places](), dict[str, int]()
         for term, group in with_variants(question, query_terms(question)).items():
@@ -198,7 +208,8 @@ def _rank(counts: Mapping[str, _Places], documents: _Documents, most: int) -> li
     for at in {field // 3 for places in counts.values() for field in places if field % 3 == 0}:
         if counts.keys() >= _name_terms(documents.names[at]):
             scores[at] *= TITLE_BONUS
-    return [Ranked(at, scores[at], _found(at, counts), documents.having) for at in _best(scores, documents.files, most)]
+    best = _best(scores, documents.files, most)
+    return [Ranked(at, scores[at], found, documents.having) for at, found in zip(best, _found(best, counts), strict=True)]
 
 
 # A page that searches while the user types asks for the same names with each letter.
@@ -232,9 +243,19 @@ def _often(places: _Places, documents: _Documents) -> dict[int, float]:
     return often
 
 
-def _found(at: int, counts: Mapping[str, _Places]) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    name, description, body = (tuple(term for term, places in counts.items() if 3 * at + kind in places) for kind in range(3))
-    return name, description, body
+def _found(best: Sequence[int], counts: Mapping[str, _Places]) -> Iterator[FoundTerms]:
+    """Yield the terms of each document. Those with the same terms share one value."""
+    fields = [(kind, term, places, 1 << bit) for bit, (kind, (term, places)) in enumerate(product(range(3), counts.items()))]
+    known = dict[int, FoundTerms]()
+    for at in best:
+        start, has = 3 * at, 0
+        for kind, _, places, bit in fields:
+            if start + kind in places:
+                has |= bit
+        if has not in known:
+            name, about, body = (tuple(term for of, term, _, bit in fields if of == kind and has & bit) for kind in range(3))
+            known[has] = (name, about, body)
+        yield known[has]
 
 
 def rank_indexed(index: SearchIndex, question: str, most: int) -> list[tuple[TopicHeader, Ranked]]:
