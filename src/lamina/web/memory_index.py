@@ -245,12 +245,13 @@ class MemoryIndex:
             self._looking.release()
 
     def _prepare(self, place: Place, headers: list[TopicHeader]) -> None:
-        """Make what the first search and the first filter of a place need."""
-        self.pause()
-        with self._guarded(place), self._reading(place) as library:
-            library.prepare()
-        self.pause()
-        self.evidence_of(place)
+        """Make what the first search and the first filter of a place need. A view tells what is wrong with it."""
+        with suppress(LaminaError, OSError):
+            self.pause()
+            with self._reading(place) as library:
+                library.prepare()
+            self.pause()
+            self.evidence_of(place)
         self._prepared[place.id] = headers
 
     def counts(self, place: Place) -> PlaceCounts:
