@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -22,8 +22,9 @@ from .memory_index import MemoryIndex
 from .memory_places import Place
 
 MOST_PAIRS = 50
-# Seconds that a view waits for a comparison. A hundred memories take less; of more, the event stream tells when they are compared.
+# A view waits this many seconds for the comparison of so few memories. Of more, the event stream tells when they are compared.
 PATIENCE = 0.1
+FEW = 100
 
 
 class Pair(NamedTuple):
@@ -84,7 +85,8 @@ class PairSearch:
         for place in places:
             known = self._compared.get(place.id)
             if known is None or known.heads != heads[place.id]:
-                asked.append(self._start(place, heads[place.id]))
+                started = self._start(place, heads[place.id])
+                asked += [started] if len(heads[place.id]) <= FEW else []
         until = time.monotonic() + PATIENCE
         for done in asked:
             done.wait(max(0.0, until - time.monotonic()))
@@ -100,9 +102,10 @@ class PairSearch:
 
     def _run(self, place: Place, heads: dict[str, TopicHeader], done: threading.Event) -> None:
         try:
-            self._index.pause()
             with self._turn, suppress(LaminaError, OSError), self._index.gated(place) as gated:
-                self._compared[place.id] = ComparedMemory(heads, find_pairs(gated.store.topics()))
+                pause = self._index.pause if len(heads) > FEW else lambda: None  # a view waits for few
+                pause()
+                self._compared[place.id] = ComparedMemory(heads, find_pairs(gated.store.topics(), pause))
         finally:
             with self._lock:
                 del self._running[place.id]
@@ -126,13 +129,13 @@ class PairSearch:
         return Pair(place, left.topic, right.topic, (left.digest, right.digest), one.contradictions)
 
 
-def find_pairs(topics: list[Topic]) -> tuple[FoundPair, ...]:
-    """Return the pairs that look alike, then those that only contradict each other."""
+def find_pairs(topics: list[Topic], pause: Callable[[], None]) -> tuple[FoundPair, ...]:
+    """Return the pairs that look alike, then those that only contradict each other. `pause` is called before each memory."""
     found = dict[tuple[str, str], list[tuple[str, str]]]()
-    for pair in find_similar_pairs(topics):
+    for pair in find_similar_pairs(topics, pause):
         found.setdefault((topics[min(pair)].file, topics[max(pair)].file), [])
     at = {topic.file: place for place, topic in enumerate(topics)}
-    for clash in find_contradictions(topics):
+    for clash in find_contradictions(topics, pause=pause):
         first, second = sorted((clash.old.topic.file, clash.new.topic.file), key=at.__getitem__)
         found.setdefault((first, second), []).append((clash.old.text, clash.new.text))
     return tuple(FoundPair(left, right, tuple(clashes)) for (left, right), clashes in found.items())

@@ -97,11 +97,17 @@ class _Key(NamedTuple):
 
 
 def find_contradictions(
-    topics: Sequence[Topic], are_distinct: Callable[[Topic, Topic], bool] = lambda old, new: False
+    topics: Sequence[Topic],
+    are_distinct: Callable[[Topic, Topic], bool] = lambda old, new: False,
+    pause: Callable[[], None] = lambda: None,
 ) -> list[Contradiction]:
-    """Return at most one contradiction for each pair of memories, without the pairs that the user called distinct."""
+    """Return at most one contradiction for each pair of memories, without the pairs that the user called distinct.
+
+    `pause` is called before each memory.
+    """
     seen = dict[tuple[Kind | None, _Key], dict[str, Sentence]]()
     for topic in sorted((each for each in topics if not each.problems), key=lambda each: (each.modified, each.file)):
+        pause()
         for sentence in _sentences(topic):
             for key, value in _values(sentence.text):
                 values = seen.setdefault((topic.type, key), {})

@@ -145,12 +145,13 @@ def _merge_into(one: _DatedPage, wholes: Mapping[int, Topic]) -> _MergedTopic | 
     return None
 
 
-def find_similar_pairs(topics: Sequence[Topic]) -> list[tuple[int, int]]:
-    """Return similar pairs: by their words, by all their facts, or by their description."""
-    pairs = [(pair.first, pair.second) for pair in find_near_pairs([topic.body for topic in topics])]
-    pairs += [(pair.first, pair.second) for pair in find_near_pairs([f"{topic.description}\n{topic.body}" for topic in topics])]
+def find_similar_pairs(topics: Sequence[Topic], pause: Callable[[], None] = lambda: None) -> list[tuple[int, int]]:
+    """Return similar pairs: by their words, by all their facts, or by their description. `pause` is called before each memory."""
+    bodies, wholes = [topic.body for topic in topics], [f"{topic.description}\n{topic.body}" for topic in topics]
+    pairs = [(pair.first, pair.second) for texts in (bodies, wholes) for pair in find_near_pairs(texts, pause)]
     same = dict[object, int]()
     for at, topic in enumerate(topics):
+        pause()
         about = fold_name(topic.description) if len(topic.description) >= _ABOUT_CHARS else ""
         for key in (frozenset(facts_of(topic.body).each), about):
             if key:

@@ -138,12 +138,13 @@ class SimilarPair(NamedTuple):
     likeness: float
 
 
-def find_near_pairs(texts: Sequence[str]) -> list[SimilarPair]:
-    """Return for each text the most similar earlier one, if any."""
+def find_near_pairs(texts: Sequence[str], pause: Callable[[], None] = lambda: None) -> list[SimilarPair]:
+    """Return for each text the most similar earlier one, if any. `pause` is called before each text."""
     earlier: dict[int, list[int]] = {}
     pairs = list[SimilarPair]()
     known: dict[str, int] = {}
     for number, text in enumerate(texts):
+        pause()
         runs = _runs(text, known)
         sketch = nsmallest(_SKETCH, runs)
         shared = Counter(other for value in sketch for other in earlier.get(value, ())).most_common(_EARLIER)
