@@ -16,6 +16,7 @@ from ..core.errors import InputError
 from ..memory.memory import Memory
 from ..memory.store.contract import ChangeReason, Saved
 from ..memory.store.evidence import anchor_text, read_anchor
+from ..memory.store.secrets import redact
 from ..memory.store.topic import KINDS, Kind, Topic, evidence_of
 from .changes import Conflict, Done, Fields, Run, Undo, change_route
 from .html import Html, bdi, tag
@@ -34,6 +35,7 @@ DUPLICATES = "/memories/duplicates"
 
 def routes(site: Site) -> list[Route]:
     runs = {EDIT: _edit, REMOVE: _remove, RESTORE: _restore, NEW: _new, CHECK: _check}
+    site.memories.after_looks.append(lambda: redact(""))  # compiles its patterns, so that the first change need not
     return [change_route(site, path, bound(site, run)) for path, run in runs.items()]
 
 

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -36,8 +36,9 @@ from ..memory.store.scopes import (
 )
 from ..sources.places import NAMES, Origin
 
-# Seconds that the list of places is kept.
+# Seconds that the list of places is kept, and the directories of a place: those move only with its project or the settings.
 PLACES_FRESH = 2.0
+LOCATIONS_FRESH = 60.0
 _AGENT_SCOPES: tuple[AgentScope, ...] = ("user", "project", "local")
 
 
@@ -54,6 +55,12 @@ class Place(msgspec.Struct, frozen=True):
     @property
     def own(self) -> bool:
         return self.origin == "lamina"
+
+
+class _Located(NamedTuple):
+    at: float
+    settings: Settings
+    location: MemoryLocation
 
 
 def told_apart(places: Iterable[Place]) -> Iterator[Place]:
@@ -88,9 +95,10 @@ class MemoryPlaces:
         self._cwd, self._home, self._environ, self.read_only = cwd, home, environ, read_only
         self._settings, self._homes, self._projects = settings, homes, projects
         self._root = project_root(cwd)
+        self._defaults = Settings()
         self._lock = threading.RLock()
         self._places: tuple[float, dict[str, Place]] = (float("-inf"), {})
-        self._locations: dict[str, MemoryLocation] = {}
+        self._locations: dict[Place, _Located] = {}
         self._project_settings: dict[Path, Settings] = {}
 
     def all(self) -> list[Place]:
@@ -101,7 +109,7 @@ class MemoryPlaces:
                 self._root = project_root(self._cwd)
                 known = {place.id: place for place in told_apart(self._find_places())}
                 self._places = (time.monotonic(), known)
-                self._locations.clear()
+                self._locations = {place: one for place in known.values() if (one := self._still_located(place)) is not None}
             return list(known.values())
 
     def find(self, id: str) -> Place | None:
@@ -142,11 +150,10 @@ class MemoryPlaces:
         if here is not None and not any(place.path == here.path for place in found):
             found.insert(0, here)
         yield from found
-        yield from self._agent_places("user", self._cwd, "")
+        yield from self._agent_places(("user",), self._cwd, "")
         for place in found:
             if place.project is not None and place.project.is_dir():
-                yield from self._agent_places("project", place.project, place.id)
-                yield from self._agent_places("local", place.project, place.id)
+                yield from self._agent_places(("project", "local"), place.project, place.id)
 
     def _here(self) -> Place | None:
         root = self._root
@@ -156,15 +163,16 @@ class MemoryPlaces:
             return Place(slug(root) if default else "here", root.name or str(root), location.path, project=root)
         return None
 
-    def _agent_places(self, scope: AgentScope, cwd: Path, within: str) -> Iterator[Place]:
+    def _agent_places(self, scopes: tuple[AgentScope, ...], cwd: Path, within: str) -> Iterator[Place]:
         assert self._home is not None
         places: dict[str, Any] = {"cwd": cwd, "home": self._home, "settings": self._settings(), "user_home": self._person()}
-        root = list_agent_roots(**places)[_AGENT_SCOPES.index(scope)]
-        for name in sorted(entry.name for entry in scan(root) if entry.is_dir(follow_symlinks=False)):
-            with suppress(LaminaError):
-                location = locate_agent_memory(name, scope, **places)
-                id = ".".join(part for part in ("agent", scope, name, within) if part)
-                yield Place(id, name, location.path, project=cwd if scope != "user" else None, agent=location)
+        roots = dict(zip(_AGENT_SCOPES, list_agent_roots(**places), strict=True))
+        for scope in scopes:
+            for name in sorted(entry.name for entry in scan(roots[scope]) if entry.is_dir(follow_symlinks=False)):
+                with suppress(LaminaError):
+                    location = locate_agent_memory(name, scope, **places)
+                    id = ".".join(part for part in ("agent", scope, name, within) if part)
+                    yield Place(id, name, location.path, project=cwd if scope != "user" else None, agent=location)
 
     def _person(self) -> Path:
         return user_home(self._environ) or self._home or Path.home()
@@ -175,7 +183,7 @@ class MemoryPlaces:
     def settings_of(self, place: Place) -> Settings:
         """Return the settings in force in the project of a place; those of the page if its directory is gone."""
         if not place.own:
-            return Settings()
+            return self._defaults
         project = place.project
         if project is None or project == self._root or not project.is_dir():
             return self._settings()
@@ -186,14 +194,20 @@ class MemoryPlaces:
             return found
 
     def location(self, place: Place) -> MemoryLocation:
-        """Return the directories of a place; they are looked up again with the list of places."""
+        """Return the directories of a place."""
         with self._lock:
-            if (known := self._locations.get(place.id)) is None:
-                known = self._locations[place.id] = self._locate(place)
-            return known
+            if (known := self._locations.get(place)) is None:
+                settings = self.settings_of(place)
+                known = self._locations[place] = _Located(time.monotonic(), settings, self._locate(place, settings))
+            return known.location
 
-    def _locate(self, place: Place) -> MemoryLocation:
-        settings = self.settings_of(place)
+    def _still_located(self, place: Place) -> _Located | None:
+        """Return where a place was found, if its settings are the same and that was not long ago."""
+        known = self._locations.get(place)
+        fresh = known is not None and time.monotonic() - known.at < LOCATIONS_FRESH
+        return known if known is not None and fresh and known.settings is self.settings_of(place) else None
+
+    def _locate(self, place: Place, settings: Settings) -> MemoryLocation:
         if place.own and place.agent is None and place.project is not None:
             with suppress(LaminaError):
                 found = self._located(place.project, settings)

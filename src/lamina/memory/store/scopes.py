@@ -87,7 +87,7 @@ def locate_agent_memory(
     agent: str, scope: AgentScope, *, cwd: StrPath, home: StrPath, settings: Settings, user_home: StrPath
 ) -> AgentMemoryLocation:
     """Return the memory directory of the agent type `agent`. Raises PathRefused for a directory that may not be used."""
-    base, below = _agents_base(scope, cwd, home, settings, user_home)
+    base, below = _agents_base(scope, project_root(cwd), home, settings, user_home)
     # A type may be called `plugin:name`. Only Windows forbids the colon in a name, and our paths never contain one.
     name = agent.replace(":", "-")
     if name in ("", ".", "..") or "/" in name or bad_name(name):
@@ -104,13 +104,11 @@ def locate_agent_memory(
 def list_agent_roots(*, cwd: StrPath, home: StrPath, settings: Settings, user_home: StrPath) -> tuple[Path, ...]:
     """Return the directories that hold the memories of all agent types, one per scope."""
     scopes: tuple[AgentScope, ...] = ("user", "project", "local")
-    return tuple(Path(_agents_base(scope, cwd, home, settings, user_home)[0]) for scope in scopes)
-
-
-def _agents_base(
-    scope: AgentScope, cwd: StrPath, home: StrPath, settings: Settings, user_home: StrPath
-) -> tuple[str, Path | None]:
     root = project_root(cwd)
+    return tuple(Path(_agents_base(scope, root, home, settings, user_home)[0]) for scope in scopes)
+
+
+def _agents_base(scope: AgentScope, root: Path, home: StrPath, settings: Settings, user_home: StrPath) -> tuple[str, Path | None]:
     match scope:
         case "user":
             return os.path.join(os.path.abspath(home), AGENTS), None
