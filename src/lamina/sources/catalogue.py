@@ -38,6 +38,8 @@ VERSION = 9
 BATCH_BYTES = 64 << 20
 FIRST_BYTES = 4 << 20
 PAUSE_BYTES = 1 << 20
+# So few rows are read one by one.
+FEW = 100
 # The bytes before the offset show whether a file was appended to or written anew.
 TAIL_BYTES = 256
 # Paths need not be text, and times and inodes may not fit into SQLite's integers. The day is a column of the word index, because
@@ -137,11 +139,17 @@ class Catalogue:
                 for at, file in enumerate(batch, start + 1):
                     self._index(kind, file, trouble)
                     tell(at, len(due))
-        return [row for row in self.rows(kind) if row.path in names] if gone or due else [known[path] for path in names]
+        if len(due) > FEW:
+            return [row for row in self.rows(kind) if row.path in names]
+        now: dict[str, IndexedFile | None] = {**known, **{file.path: self._row_of(file.path) for file in due}}
+        return [one for path in names if (one := now[path]) is not None]
+
+    def _row_of(self, path: str) -> IndexedFile | None:
+        found = self.database.execute("SELECT * FROM files WHERE path = ?", (os.fsencode(path),)).fetchone()
+        return _row(found) if found is not None else None
 
     def _index(self, kind: Kind, file: SourceFile, unread: list[str]) -> None:
-        found = self.database.execute("SELECT * FROM files WHERE path = ?", (os.fsencode(file.path),)).fetchone()
-        row = _row(found) if found is not None else None
+        row = self._row_of(file.path)
         try:
             with open_plain(file.path) as opened:
                 if row is not None and (kind == "memory" or not _appended(opened, row, file)):
