@@ -237,7 +237,7 @@ class MemoryIndex:
                     self._found_in_place += 1
                 if found is not None and self._prepared.get(place.id) is not found:
                     self._prepare(place, found)
-            for work in self.after_looks:
+            for work in (lambda: self.cards(self.places.all()), *self.after_looks):
                 self.pause()
                 with suppress(OSError, LaminaError):
                     work()
@@ -245,13 +245,14 @@ class MemoryIndex:
             self._looking.release()
 
     def _prepare(self, place: Place, headers: list[TopicHeader]) -> None:
-        """Make what the first search and the first filter of a place need. A view tells what is wrong with it."""
+        """Make what the next list, search and filter of a place need. A view tells what is wrong with it."""
         with suppress(LaminaError, OSError):
             self.pause()
             with self._reading(place) as library:
                 library.prepare()
             self.pause()
             self.evidence_of(place)
+            self.counts(place)
         self._prepared[place.id] = headers
 
     def counts(self, place: Place) -> PlaceCounts:
