@@ -228,7 +228,7 @@ class MemoryPlaces:
         settings = self.settings_of(place)
         if place.agent is not None:
             return open_agent_memory(place.agent, settings=settings, cwd=place.project or self._cwd)
-        if place.project is not None and self.location(place).said_by != "argument":
+        if place.project is not None and self._locate(place, settings).said_by != "argument":  # as it is now
             return Memory.open(place.project, home=self._home, settings=settings)
         return Memory.open(place.project or place.path, path=place.path, home=self._home, settings=settings)
 
