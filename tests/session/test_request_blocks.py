@@ -14,7 +14,7 @@ from lamina.core.explanation import NOTHING, Explainer, explain_each
 from lamina.core.records import Clear, Record
 from lamina.core.settings import Settings
 from lamina.core.usage import Usage
-from lamina.session.request_blocks import RequestBlocks, request_blocks, tokens_of
+from lamina.session.request_blocks import RequestBlocks, SessionRequests, request_blocks, tokens_of
 from lamina.session.window_series import KINDS, window_series
 
 CODE = "def answer(question):\n    return table[question]\n" * 200
@@ -105,3 +105,10 @@ def test_a_request_that_does_not_exist_is_refused_in_one_sentence() -> None:
     with pytest.raises(InputError, match=r"request 9 does not exist \(the session has 2 requests\)"):
         blocks(reading("/a.py").records, 9)
     assert blocks(reading("/a.py").records, 1).against is None
+
+
+def test_a_request_that_is_asked_for_again_or_against_another_one_is_the_same_as_when_asked_first() -> None:
+    records = reading("/p/a.py", "/p/b.py").records
+    requests = SessionRequests(records, window_series(records, Settings(), origin="claude-code"))
+    for number, against in ((3, None), (3, None), (3, 1), (2, None), (3, None)):
+        assert requests.blocks(number, against) == blocks(records, number, against)

@@ -104,14 +104,25 @@ class SessionRequests:
         self._explainer = Explainer(records, step=max(LEAST_STEP, -(-len(series.requests) // MOST_STATES)), pause=pause)
         self._entered, self._files = _entered(records), _files(records)
         self._prices, self._units = CarriedPrices(series.requests), CarriedUnits(series.requests)
+        self._last: tuple[tuple[int, int], RequestBlocks] | None = None
 
     def blocks(self, number: int, against: int | None = None) -> RequestBlocks:
-        """Return a request and what changed since `against`, which is the request before unless another one is given."""
+        """Return a request and what changed since `against`, which is the request before unless another one is given.
+
+        The last one is kept: a page that is shown again asks for the same.
+        """
         points = self.series.requests
         if not 1 <= number <= len(points):
             made = counted(len(points), "request")
             raise InputError("request", f"request {number} does not exist (the session has {made})", "choose an existing one")
         other = against if against is not None and 1 <= against <= len(points) else number - 1
+        last = self._last
+        if last is None or last[0] != (number, other):
+            last = self._last = ((number, other), self._compared(number, other))
+        return last[1]
+
+    def _compared(self, number: int, other: int) -> RequestBlocks:
+        points = self.series.requests
         wanted = {at: unrecorded_in(points[at - 1]) for at in {number, other} if at}
         found = {one.turn: one for one in self._explainer.explain_each(wanted, tokens_of)}
         new, old = self._blocks(found[number]), self._blocks(found[other]) if other else ()
