@@ -120,9 +120,12 @@ class RootDir(Closable):
 
     def listdir(self, rel: Relative = "") -> list[ListedEntry]:
         """List files and directories by name, without links, devices, temporary files and guards; [] for a missing directory."""
+        return sorted(self.each(rel))
+
+    def each(self, rel: Relative = "") -> Iterator[ListedEntry]:
+        """Yield what `listdir` lists, in no particular order."""
         with AbsentIsFine(), self.directory(rel) as where:
-            return sorted(entry for found in where.entries() if (entry := _entry(found)) is not None)
-        return []
+            yield from (entry for found in where.entries() if (entry := _entry(found)) is not None)
 
     def names(self, rel: Relative = "") -> list[str]:
         """List all names in no particular order. A missing directory is empty."""

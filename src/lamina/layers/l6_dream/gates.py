@@ -146,7 +146,7 @@ def check_empty(memory: Path) -> DreamStop | None:
     """Stop if the memory directory contains nothing but our own files."""
     if memory.is_dir():
         with RootDir.open(memory, create=False) as root:
-            if any(not entry.name.startswith(".") for entry in root.listdir()):
+            if any(not entry.name.startswith(".") for entry in root.each()):
                 return None
     return DreamStop("nothing", "there are no memories yet")
 
