@@ -4,7 +4,8 @@ Invariants: reading creates, repairs and writes nothing but caches, and not even
 directory. A place that cannot be read is named in `problems` and hides no other. Libraries are not thread-safe, so one lock covers
 their reading; each change opens the memory anew (`MemoryPlaces.open`). The files of a place are looked at when one of its directories
 has changed, as it does whenever a file is made, replaced, renamed or removed. What another program writes into a file in place is looked
-for in a thread, a moment after a view; `state` then changes, and the page shows itself again.
+for in a thread, a moment after a view; `state` then changes, and the page shows itself again. The same thread makes ready what the next
+views need, place by place, and lets every view pass before each step.
 """
 
 from __future__ import annotations

@@ -9,7 +9,11 @@ import pytest
 
 from lamina.core.settings import Settings
 from lamina.memory.memory import Memory, Recalled
+from lamina.memory.recall import library
+from lamina.memory.recall.library import MemoryLibrary
 from lamina.memory.store.contract import Saved
+from lamina.memory.store.scopes import MemoryLocation
+from lamina.memory.store.topic_files import INDEX_FILE
 
 
 @pytest.fixture
@@ -118,3 +122,18 @@ def test_a_memory_made_elsewhere_keeps_its_date_until_it_changes(memory: Memory)
     changed = memory.get("old")
     assert changed is not None
     assert changed.modified > 1_700_000_001
+
+
+def test_a_library_that_was_prepared_finds_the_same_and_leaves_a_large_memory_alone(
+    memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, settings = MemoryLocation(tmp_path / "memory", tmp_path / "memory/team", "argument"), Settings(team=True)
+    with MemoryLibrary.open(place, settings=settings, project=tmp_path) as plain:
+        expected = [plain.search(query, 5) for query in ("real database", "tracker", "数据库")]
+    with MemoryLibrary.open(place, settings=settings, project=tmp_path) as prepared:
+        prepared.prepare()
+        assert [prepared.search(query, 5) for query in ("real database", "tracker", "数据库")] == expected
+    monkeypatch.setattr(library, "LARGE", 2)
+    with MemoryLibrary.open(place, settings=settings, project=tmp_path) as large:
+        large.prepare()
+    assert not (tmp_path / "memory" / INDEX_FILE).exists()

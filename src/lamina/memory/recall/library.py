@@ -193,10 +193,10 @@ class MemoryLibrary:
             tables.state = state
 
     def prepare(self) -> None:
-        """Make what the first search for words needs."""
-        self.search_words("", 1)
-        if self._corpus is not None:
-            self._corpus[1].index(LARGE)
+        """Make what the first search for words needs. A large scope has its index on disk, which takes long to make: it is left alone."""
+        headers = [with_prefix(each, where) for where, files in self._scopes.items() for each in files.headers()]
+        if 0 < len(headers) < LARGE:
+            self._searched(sort_newest_first(headers) if len(self._scopes) > 1 else headers).index(LARGE)
 
     def search_words(self, query: str, most: int) -> FoundMemories:
         """Return the memories that share a term with the query, best first."""
