@@ -51,7 +51,16 @@ def test_without_times_the_calls_are_counted() -> None:
     places = [float(point.split(",")[0]) for point in line.attrib["points"].split()]
     assert places == sorted(places)
     assert len(set(places)) == 3
-    assert drawn().find("polyline") is not None
+    assert len([*drawn().iter("polyline")]) == 1
+
+
+def test_only_the_lines_are_stretched_so_texts_and_marks_keep_their_size() -> None:
+    seen = drawn(ChartPoint(START, 10), ChartPoint(START + 60, 20, mark="clear", miss="x"), ChartPoint(START + 60 + NIGHT, 5))
+    assert (seen.get("viewBox"), seen.get("width")) == (None, "100%")
+    (stretched,) = (one for one in seen.iter("svg") if one.get("viewBox"))
+    assert (stretched.get("preserveAspectRatio"), {one.tag for one in stretched}) == ("none", {"polyline"})
+    places = [one.get(name, "%") for one in seen.iter() for name in ("x", "cx", "x1", "x2")]
+    assert all(place.endswith("%") for place in places)
 
 
 def test_a_length_of_time_has_one_unit() -> None:

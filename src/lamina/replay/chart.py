@@ -4,7 +4,8 @@ The x-axis is time. A pause longer than LONGEST_PAUSE is drawn as short as that,
 between two messages would otherwise leave no room for them. Without times, the axis counts the points.
 
 Each line is a staircase: a request has one size, and there is nothing between two requests. Colours and fonts come from the classes in
-`report.css`.
+`report.css`. The picture is as wide as its place and always HEIGHT pixels high: positions are shares of the width, only the lines are
+stretched, and texts and marks keep their size.
 """
 
 from __future__ import annotations
@@ -24,8 +25,11 @@ LONGEST_PAUSE = 600.0
 # A line with more points than pixels is thinned; points with a mark always stay.
 MOST_POINTS = 600
 TICKS = 6
-# Pixels between two labels of the time axis.
-LABEL_ROOM = 60
+SIZE: dict[str, Attribute] = {"width": "100%", "height": HEIGHT}
+# Below a point.
+CROSS = "M-3 5l6 6m0-6l-6 6"
+# Between two labels of the time axis, of WIDTH: enough for a day and a time in a narrow picture.
+LABEL_ROOM = 120
 
 
 class ChartPoint(NamedTuple):
@@ -98,13 +102,18 @@ def chart(lines: Sequence[ChartLine], *, label: str, words: ChartWords | None = 
     parts = [_rule(share, top) for share in (0.0, 0.5, 1.0)]
     parts += [_pause(pause, axis, words) for pause in axis.pauses if timed]
     parts += [_tick(place, text, axis) for place, text in axis.ticks(words) if timed]
-    parts += [_line(line, axis, top) for line in drawn]
+    stretched: dict[str, Attribute] = {"viewBox": f"0 0 {WIDTH} {HEIGHT}", "preserveAspectRatio": "none"}
+    parts.append(tag("svg", SIZE | stretched, [_line(line, axis, top) for line in drawn]))
     parts += [_marks(line, axis, top) for line in drawn]
-    return tag("svg", {"viewBox": f"0 0 {WIDTH} {HEIGHT}", "role": "img", "aria-label": label}, parts)
+    return tag("svg", SIZE | {"role": "img", "aria-label": label}, parts)
 
 
 def _counted(line: ChartLine) -> ChartLine:
     return line._replace(points=[point._replace(time=float(at + 1)) for at, point in enumerate(line.points)])
+
+
+def _share(x: float) -> str:
+    return f"{100 * x / WIDTH:.2f}%"
 
 
 def _x(place: float, axis: TimeAxis) -> float:
@@ -117,20 +126,21 @@ def _y(share: float) -> float:
 
 def _rule(share: float, top: float) -> Html:
     y = _y(share)
-    label = tag("text", {"x": LEFT - 6, "y": f"{y + 4:.0f}", "text-anchor": "end"}, f"{share * top / 1_000:,.0f}k")
-    return join((tag("line", {"class": "grid", "x1": LEFT, "x2": WIDTH - RIGHT, "y1": f"{y:.1f}", "y2": f"{y:.1f}"}), label))
+    label = tag("text", {"x": _share(LEFT), "dx": -6, "y": f"{y + 4:.0f}", "text-anchor": "end"}, f"{share * top / 1_000:,.0f}k")
+    ends = {"x1": _share(LEFT), "x2": _share(WIDTH - RIGHT), "y1": f"{y:.1f}", "y2": f"{y:.1f}"}
+    return join((tag("line", {"class": "grid", **ends}), label))
 
 
 def _pause(pause: Pause, axis: TimeAxis, words: ChartWords) -> Html:
     x, end = _x(pause.start, axis), _x(pause.start + LONGEST_PAUSE, axis)
-    place: dict[str, Attribute] = {"x": f"{x:.1f}", "y": TOP, "width": f"{end - x:.1f}", "height": HEIGHT - TOP - BOTTOM}
+    place: dict[str, Attribute] = {"x": _share(x), "y": TOP, "width": _share(end - x), "height": HEIGHT - TOP - BOTTOM}
     return tag("rect", {"class": "pause"} | place, tag("title", None, words.pause(pause.seconds)))
 
 
 def _tick(place: float, text: str, axis: TimeAxis) -> Html:
     x = _x(place, axis)
     anchor = "start" if x < LEFT + LABEL_ROOM / 2 else "end" if x > WIDTH - RIGHT - LABEL_ROOM / 2 else "middle"
-    return tag("text", {"x": f"{x:.1f}", "y": HEIGHT - 8, "text-anchor": anchor}, text)
+    return tag("text", {"x": _share(x), "y": HEIGHT - 8, "text-anchor": anchor}, text)
 
 
 def _line(line: ChartLine, axis: TimeAxis, top: float) -> Html:
@@ -158,15 +168,13 @@ def _marks(line: ChartLine, axis: TimeAxis, top: float) -> Html:
     for point in line.points:
         x, y = _x(axis.place(point.time), axis), _y(point.size / top)
         if point.mark:
-            place: dict[str, Attribute] = {"cx": f"{x:.1f}", "cy": f"{y:.1f}", "r": 3.5}
+            place: dict[str, Attribute] = {"cx": _share(x), "cy": f"{y:.1f}", "r": 3.5}
             made.append(
                 tag("circle", {"class": f"decided {line.colour}"} | place, tag("title", None, f"{line.name}: {point.mark}"))
             )
         if point.miss:
-            cross = f"M{x - 3:.1f} {y + 5:.1f}l6 6m0 -6l-6 6"
-            made.append(
-                tag("path", {"class": f"miss {line.colour}", "d": cross}, tag("title", None, f"{line.name}: {point.miss}"))
-            )
+            cross = tag("path", {"class": f"miss {line.colour}", "d": CROSS}, tag("title", None, f"{line.name}: {point.miss}"))
+            made.append(tag("svg", {"x": _share(x), "y": f"{y:.1f}", "overflow": "visible"}, cross))
     return join(made)
 
 
