@@ -89,6 +89,11 @@ class ReplayJob:
         return KeptReplay(self.id, self.files, self.policies, self.without, *parts)
 
     @property
+    def choice(self) -> tuple[tuple[str, ...], ...]:
+        """The sessions, policies and layers that were chosen, in any order."""
+        return tuple(tuple(sorted(chosen)) for chosen in (self.files, self.policies, self.without))
+
+    @property
     def running(self) -> bool:
         return self.outcome == "running"
 
@@ -123,12 +128,13 @@ class ReplayJobs:
         self._kept: OrderedDict[str, ReplayReport] = OrderedDict()
 
     def list(self) -> list[ReplayJob]:
-        """Return the jobs that a user composed, the newest first."""
+        """Return the jobs that a user composed, the newest first, and of each choice only the newest."""
         ids = kept_ids(self._home) if self._home is not None else ()
         kept = [job for id in ids if (job := self.get(id)) is not None]
         with self._lock:
-            jobs = {job.id: job for job in (*self._jobs.values(), *kept) if job.id != SAVING}
-        return sorted(jobs.values(), key=lambda job: -job.started)[:MOST_JOBS]
+            jobs = sorted((*self._jobs.values(), *kept), key=lambda job: job.started)
+        newest = {job.choice: job for job in jobs if job.id != SAVING}
+        return sorted(newest.values(), key=lambda job: -job.started)[:MOST_JOBS]
 
     def get(self, id: str) -> ReplayJob | None:
         """Return a job of this run or an earlier one."""
@@ -268,4 +274,5 @@ def _settings_key(wanted: ReplayOptions) -> str:
     settings = wanted.settings(ALWAYS)
     # How amounts are shown changes nothing that is played.
     values = [(row.key, held.value) for row, held in settings if row is not Settings.billing]
-    return repr((values, settings.policy))
+    # Sets have another order in each process.
+    return msgspec.json.encode((values, settings.policy), order="deterministic", enc_hook=repr).decode()
