@@ -23,6 +23,7 @@ def test_a_long_pause_is_shortened_and_named() -> None:
     words = [words for _, words in axis.ticks(ChartWords())]
     assert words[0] == "01 Mar 09:00"
     assert words[-1].endswith("21:02")
+    assert words[1:] == ["21:02"], "labels have room in a narrow picture"
     elsewhere = ChartWords(lambda at: f"{at.month}月{at.day}日", lambda seconds: "停顿", timezone(timedelta(hours=8)))
     assert axis.ticks(elsewhere)[0][1] == "3月1日 17:00"
     seen = drawn(*(ChartPoint(START + at, 10) for at in (0, 60, 60 + NIGHT)))

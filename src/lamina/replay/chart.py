@@ -24,12 +24,12 @@ LEFT, RIGHT, TOP, BOTTOM = 56, 12, 12, 34
 LONGEST_PAUSE = 600.0
 # A line with more points than pixels is thinned; points with a mark always stay.
 MOST_POINTS = 600
-TICKS = 6
+TICKS = 5
 SIZE: dict[str, Attribute] = {"width": "100%", "height": HEIGHT}
 # Below a point.
 CROSS = "M-3 5l6 6m0-6l-6 6"
 # Between two labels of the time axis, of WIDTH: enough for a day and a time in a narrow picture.
-LABEL_ROOM = 120
+LABEL_ROOM = 165
 
 
 class ChartPoint(NamedTuple):
@@ -139,7 +139,7 @@ def _pause(pause: Pause, axis: TimeAxis, words: ChartWords) -> Html:
 
 def _tick(place: float, text: str, axis: TimeAxis) -> Html:
     x = _x(place, axis)
-    anchor = "start" if x < LEFT + LABEL_ROOM / 2 else "end" if x > WIDTH - RIGHT - LABEL_ROOM / 2 else "middle"
+    anchor = "start" if x < LEFT + LABEL_ROOM / 3 else "end" if x > WIDTH - RIGHT - LABEL_ROOM / 3 else "middle"
     return tag("text", {"x": _share(x), "y": HEIGHT - 8, "text-anchor": anchor}, text)
 
 

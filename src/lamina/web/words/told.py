@@ -33,7 +33,7 @@ PATTERNS = tuple(
         (r"preview of a large result; the full text is in (.+)", r"较大结果的预览；全文在 \1"),
         (r"(.+), recalled \((.+)\)", r"\1，被回忆（\2）"),
         # Why no dream starts by itself
-        (r"the last dream was (.+) ago; the next may run in (.+)", r"上次整理：{\1}前；{\2}后可以再次整理"),
+        (r"the last dream was (.+) ago; the next may run in (.+)", r"距上次整理 {\1}；{\2}后可以再次整理"),
         (r"(\d[\d,]*) (?:hours?|h)", r"\1 小时"),
         (r"(\d[\d,]*) (?:minutes?|min)", r"\1 分钟"),
         (r"(\d[\d,]*) h (\d+) min", r"\1 小时 \2 分钟"),
@@ -199,7 +199,7 @@ WHOLE = {
     "already covered by another memory": "其他记忆已包含其内容",
     "dreaming is off": "整理已关闭",
     "private memory is read-only": "个人记忆为只读",
-    "less than a minute": "不到 1 分钟",
+    "less than a minute": "1 分钟以内",
     "the last dream was today": "今天已经整理过",
     "no earlier day has a new daily log, and today's waits for midnight": "之前的日子没有新的日志，今天的要等到午夜",
     "there are no memories yet": "还没有记忆",
