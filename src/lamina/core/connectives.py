@@ -35,9 +35,11 @@ _TIME = (
     r"|(?:mon|tues|wednes|thurs|fri|satur|sun)day)"
 )
 # Something is so now: "since they hide the call" gives a reason, and "since we moved" a time.
+_NOT_PAST = r"(?!\w+ed\b|was\b|were\b|had\b|went\b|left\b|came\b|got\b|began\b)"
 _IS_SO = (
-    r"(?=(?:i|we|it|they|s?he|nobody|everyone|people)(?:['’](?:s|re|m)\b|"
-    r" (?!\w+ed\b|was\b|were\b|had\b|went\b|left\b|came\b|got\b|began\b)\w))"
+    rf"(?=(?:i|we|it|they|s?he|nobody|everyone|people)(?:['’](?:s|re|m)\b| {_NOT_PAST}\w)"
+    r"|(?:the|our|my|your|their|its|this|every|each|most|some|all)(?: [\w-]+){1,3}?"
+    rf" (?:is|are|has|have|can|can['’]t|will|won['’]t|do(?:es)?|do(?:es)?n['’]t|need|use|run|\w{{2,}}[^\Ws]s(?= {_NOT_PAST}(?!of\b)\w))\b)"
 )
 _PAUSE = r"[,;，；.。—–(（-]\s*+"
 
@@ -57,7 +59,7 @@ _END_OF_FIRST = re.compile(r"[,，]\s*+(?:(?:so|then|dann|donc|alors|entonces)\s
 # Before a reason that comes last. Words that carry a meaning of their own stay with it: "otherwise", "to avoid".
 _LAST = re.compile(
     rf"\b(?:because(?: of)?|bc|due to|owing to|seeing (?:that|as)|given that|so that|in order(?= to ))\s"
-    rf"|[,;]\s*+(?:since {_TIME}|as {_SAYS})|\bsince {_IS_SO}"
+    rf"|[,;]\s*+(?:since {_TIME}|as {_SAYS})|\bsince {_TIME}{_IS_SO}"
     r"|(?<![,;] )\bso (?=(?:i|we|they|it|s?he|people|everyone|nobody|others|the \w+) (?:can|could|don['’]?t|doesn|won|will|never"
     r"|knows?|sees?|gets?|stays?)\b)"
     r"|\b(?=to (?:avoid|prevent|make sure|ensure|reduce)\b)"

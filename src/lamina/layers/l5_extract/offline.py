@@ -20,6 +20,7 @@ from ...core.memory_requests import asks_to_remember, to_remember
 from ...core.settings.kinds import printable
 from ...core.terms import terms
 from ...fork.offline_run import run_so_far, texts_of, tool_call
+from ...providers.offline.back_references import says_nothing
 from ...providers.offline.memory_note import Note, items, named, no_memory, note_of, noted, with_dates
 from ...providers.offline.remember_command import alike, text_of
 from ...providers.offline.sentence_rules import says_instead
@@ -147,7 +148,7 @@ def plan_memories(asked: ExtractDirective, texts: Sequence[UserText], *, request
 
 def _find_notes(text: UserText, today: str) -> Iterator[tuple[Note, str]]:
     for found in find_signals(text.words):
-        if (note := _make_note(found, text.before, today)) is not None:
+        if (note := _make_note(found, text.before, today)) is not None and not says_nothing(note.rule):
             yield note, found.quote
 
 

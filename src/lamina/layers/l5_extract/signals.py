@@ -16,10 +16,11 @@ from ...core.connectives import Reason, marked_reason, without_so
 from ...core.memory_requests import asks_for_memory
 from ...memory.guard.own_words import split_pasted
 from ...memory.guard.support import flips
+from ...providers.offline.back_references import divide_content, points_back, says_nothing
 from ...providers.offline.excluded_kinds import no_memory
 from ...providers.offline.judge.cues import ASKED, CUES, NOT_MEANT, ONLY_NOW
 from ...providers.offline.judge.keep import Kind, Worth, worth
-from ...providers.offline.reasons import reason_beside, unmarked_reason
+from ...providers.offline.reasons import can_divide, reason_beside, unmarked_reason
 from .phrases import CONFIRMATION
 
 Signal: TypeAlias = Kind | Literal["confirmation"]
@@ -72,7 +73,7 @@ def find_signals(text: str) -> Iterator[FoundSignal]:
     if len(text) > MOST_CHARS or asks_for_memory(text.strip()):
         return  # explicit requests to remember are saved in their own turn
     own = split_pasted(text).own
-    spans = [found.span() for found in _SENTENCE.finditer(own) if found[0].strip(_AROUND)]
+    spans = _divide(own)
     sentences = [own[begin:end].strip(_AROUND) for begin, end in spans]
     judged = [_judge(sentences, at) for at in range(len(sentences))]
     kept = {at: found for at, found in enumerate(judged) if found is not None and found.margin > 0}
@@ -85,37 +86,96 @@ def find_signals(text: str) -> Iterator[FoundSignal]:
         yield FoundSignal(found.signal, parts, own[spans[first][0] : spans[last][1]].strip(_AROUND))
 
 
+def _divide(own: str) -> list[tuple[int, int]]:
+    """Divide a text into sentences. One that only points back belongs to the sentence before it."""
+    spans: list[tuple[int, int]] = []
+    for found in _SENTENCE.finditer(own):
+        sentence = found[0].strip(_AROUND)
+        if sentence and spans and _belongs(own[slice(*spans[-1])].strip(_AROUND), sentence):
+            spans[-1] = (spans[-1][0], found.end())
+        elif sentence:
+            spans.append(found.span())
+    return spans
+
+
+def _belongs(before: str, sentence: str) -> bool:
+    if not points_back(sentence) or len(before) + len(sentence) >= SENTENCE_CHARS or is_vetoed(before) or says_nothing(before):
+        return False
+    antecedent = worth([before, sentence], 0)
+    if says_nothing(sentence):
+        return _is_for_all_times(sentence) and antecedent.kind == "feedback" and antecedent.margin > UNSURE
+    return antecedent.margin > 0 and (without_so(sentence) is not None or worth([before, sentence], 1).margin > 0)
+
+
+def _is_for_all_times(sentence: str) -> bool:
+    return CUES["always"].search(sentence) is not None or CONFIRMATION.search(sentence) is not None
+
+
 def _judge(sentences: Sequence[str], at: int) -> _Judged | None:
-    """Judge a sentence as a whole, and as a rule with its reason: the reason may hide that the rule is worth keeping."""
     sentence = sentences[at]
     if is_vetoed(sentence):
         return None
+    content, repeat = divide_content(sentence)
+    whole = worth(sentences, at)
+    if _is_for_all_times(repeat) and _is_wish(content.removesuffix(repeat), whole) and not _is_doubtful(sentence):
+        return _Judged("feedback", Reason(content), max(whole.margin, SURE))
     if CONFIRMATION.search(sentence):
         return _Judged("confirmation", Reason(sentence), math.inf)
-    whole = worth(sentences, at)
+    if not content:
+        return None
+    if at and (after := without_so(sentence)) and _is_order(after, sentence):
+        return _Judged("feedback", Reason(sentence), max(whole.margin, SURE))
+    return _judge_parts(sentences, at, whole, content)
+
+
+def _judge_parts(sentences: Sequence[str], at: int, whole: Worth, content: str) -> _Judged:
+    """Judge a sentence as a whole, and as a rule with its reason: the reason may hide that the rule is worth keeping."""
 
     def judge_rule(rule: str) -> Worth:
         return worth([*sentences[:at], rule, *sentences[at + 1 :]], at)
 
-    if at and (after := without_so(sentence)) and _is_order(after, sentence):
-        return _Judged("feedback", Reason(sentence), max(whole.margin, SURE))
+    sentence, undivided = sentences[at], _Judged(whole.kind, Reason(content), whole.margin)
     marked = marked_reason(sentence)
-    parts = marked or unmarked_reason(sentence, lambda rule: judge_rule(rule).kind)
+    parts = marked or unmarked_reason(sentence, lambda rule: judge_rule(rule).kind, _is_rule)
     if parts is None or flips(parts.rule, sentence):
-        return _Judged(whole.kind, Reason(sentence), whole.margin)
+        return undivided
+    place = worth([parts.why], 0)
+    if place.kind == "reference" and place.margin > 0:  # a place gives no reason to look there
+        return _Judged(place.kind, Reason(content), _unhidden(place, whole, MOST_HIDDEN))
+    if not can_divide(parts.rule, parts.why, sentence):
+        return undivided
     rule = judge_rule(parts.rule)
     kind = whole.kind if whole.margin > 0 else rule.kind
     ordered = kind == "feedback" and sentence.endswith(parts.rule) and _is_order(parts.rule, sentence)
     if marked is None and ((rule.margin < UNSURE and not ordered) or rule.kind != kind or kind == "user"):
-        return _Judged(whole.kind, Reason(sentence), whole.margin)
-    hidden = MOST_HIDDEN if marked is not None else LEAST_HIDDEN
-    margin = max(whole.margin, min(rule.margin, whole.margin + hidden))
+        return undivided
+    margin = _unhidden(rule, whole, MOST_HIDDEN if marked is not None else LEAST_HIDDEN)
     return _Judged(kind, parts, max(margin, SURE) if ordered else margin)
+
+
+def _unhidden(part: Worth, whole: Worth, hidden: float) -> float:
+    """Return the margin of a sentence, of which the rest may hide that a part is worth keeping, by so much."""
+    return max(whole.margin, min(part.margin, whole.margin + hidden))
+
+
+def _is_wish(content: str, whole: Worth) -> bool:
+    """Whether what a sentence asks to repeat is a wish."""
+    alone = worth([content], 0)
+    return (alone.kind == "feedback" and alone.margin > UNSURE) or (whole.kind == "feedback" and whole.margin > -SURE)
+
+
+def _is_rule(clause: str) -> bool:
+    alone = worth([clause], 0)
+    return alone.kind == "feedback" and alone.margin > 0
+
+
+def _is_doubtful(sentence: str) -> bool:
+    return any(CUES[cue].search(sentence) for cue in _DOUBTFUL)
 
 
 def _is_order(rule: str, sentence: str) -> bool:
     """Whether a rule orders something for all times. After its reason, that is meant to last."""
-    return CUES["always do"].search(rule) is not None and not any(CUES[cue].search(sentence) for cue in _DOUBTFUL)
+    return CUES["always do"].search(rule) is not None and not _is_doubtful(sentence)
 
 
 def _find_beside(sentences: Sequence[str], judged: Sequence[_Judged | None], at: int) -> tuple[int, Reason] | None:
@@ -123,7 +183,7 @@ def _find_beside(sentences: Sequence[str], judged: Sequence[_Judged | None], at:
     found = judged[at]
     if found is None or found.parts.why:
         return None
-    if at and judged[at - 1] is not None and (rule := without_so(sentences[at])):
+    if at and judged[at - 1] is not None and (rule := without_so(sentences[at])) and not points_back(rule):
         return at - 1, Reason(rule, sentences[at - 1])
     following = judged[at + 1] if at + 1 < len(judged) else None
     if following is None or following.signal == "confirmation":
@@ -131,7 +191,7 @@ def _find_beside(sentences: Sequence[str], judged: Sequence[_Judged | None], at:
     kind = "feedback" if found.signal == "confirmation" else found.signal
     why, margin = reason_beside(sentences[at], sentences[at + 1], kind)
     bar = math.inf if found.signal == "user" else max(0.0, following.margin)
-    return (at + 1, Reason(sentences[at], why)) if margin > bar else None
+    return (at + 1, Reason(found.parts.rule, why)) if margin > bar else None
 
 
 def is_vetoed(sentence: str) -> bool:

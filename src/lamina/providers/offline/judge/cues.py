@@ -98,8 +98,14 @@ CUES: Mapping[str, re.Pattern[str]] = {
     "place": any_of(
         r"\b(?:jira|linear|grafana|kibana|datadog|sentry|confluence|notion|slack|teams|trello|asana|figma|miro|pagerduty|sharepoint|drive"
         r"|dashboard|wiki|board|channel|folder|ordner|kanal|tablero|canal|carpeta|tableau|dossier|bucket|vault|spreadsheet|sheet|discord"
-        r"|mattermost|zulip|metabase|looker|airtable|zotero|overleaf)\b|#\w|https?:"
-        "|飞书|钉钉|语雀|石墨|看板|群里|文档|企业微信|禅道|ノーション|スラック|チャンネル|フォルダ|スプレッドシート|노션|지라|슬랙|채널|위키|시트|드라이브|폴더",
+        r"|mattermost|zulip|metabase|looker|airtable|zotero|overleaf|zendesk|intercom|hubspot|redmine|backlog|youtrack|clickup|basecamp"
+        r"|nextcloud|dropbox|apifox|yapi|swagger|splunk|bugzilla)\b|#\w|https?:"
+        "|飞书|钉钉|语雀|石墨|看板|群里|文档|企业微信|禅道|ノーション|スラック|チャンネル|フォルダ|スプレッドシート|노션|지라|슬랙|채널|위키|시트|드라이브|폴더"
+        "|コンフルエンス|컨플루언스|젠데스크|피그마|蓝湖",
+    ),
+    "prefers": any_of(
+        r"\bi(?:['’]d| would)? (?:\w+ )?(?:prefer|rather)\b|\bi like .{1,40} (?:better|more) than\b|\blieber\b|\bich bevorzuge\b",
+        r"\bje préfère|\bprefiero\b|更喜欢|宁愿|宁可|の方が好|ほうが好|好みです|선호|더 좋아",
     ),
     # An order for all times, as against "the parser never returns null".
     "always do": any_of(
@@ -113,7 +119,9 @@ CUES: Mapping[str, re.Pattern[str]] = {
         r"\b(?:lives?|sits?|kept|tracked|logged|stored|published|managed|posted|filed|found|goes? (?:to|in|on)|come from|are in"
         r"|is in|are on|is on)\b",
         r"\b(?:liegen?|liegt|stehen|steht|laufen über|findest|trouve\w*|sont (?:dans|sur)|est (?:dans|sur)|están? en|guarda\w*)\b",
-        "放在|存在|都在|记在|在.{1,20}[里上下中]|にあ[るり]|にまと|で管理|에 (?:있|모|올|다 모)|에서 (?:봐|봅|관리)",
+        r"\b(?:collected|recorded|archived|piles? up|gesammelt|abgelegt|quedan?|anotad[oa]s?)\b",
+        "放在|存在|都在|记在|在.{1,20}[里上下中]|に(?:残|記録)し|にあ[るり]|にまと|で管理"
+        "|에 (?:있|모|올|다 모|다? ?쌓|정리)|에서 (?:봐|봅|관리)",
     ),
     # Who somebody is.
     "role": any_of(
@@ -123,6 +131,7 @@ CUES: Mapping[str, re.Pattern[str]] = {
         r"\b(?:i (?:work|teach|run|study|maintain|lead|manage|do) |my (?:job|role|background|team|degree)|ich bin|arbeite als"
         r"|je suis|soy|trabajo|dirijo)",
         "我是|本人|我在.{1,12}(?:工作|上班|负责|做|教|读)|出身|老师|学生|工程师|医生|律师|设计师|産品|[一-龥]担当|畑|学部|教師|看護師|エンジニア|デザイナー"
+        "|(?:普段|ふだん)は|専門|担当(?:で|し|です)|平时|平常|평소|주로|맡고"
         "|개발자|디자이너|엔지니어|학생|교사|년차|출신",
     ),
     "skill": any_of(
@@ -130,6 +139,8 @@ CUES: Mapping[str, re.Pattern[str]] = {
         r"|rusty|familiar)\b",
         r"\b(?:only started|first time|learning|kenne|anfänger\w*|neu für|débutant\w*|connais|nunca he|principiante|sé (?:poco"
         r"|bastante))\b",
+        r"\b(?:by heart|auswendig|par cœur|maîtrise|hardly|barely)\b|\bneed to explain\b",
+        "ことがな|ことがありません|得意|不慣れ|没写过|没怎么|적이 없|잘 몰",
         "不懂|熟悉|没用过|没碰过|小白|不会写|擅长|刚开始|初めて|経験|詳しく|わから|처음|모름|모릅|익숙|초보",
     ),
     # Who does what, and what was agreed.
@@ -152,7 +163,7 @@ CUES: Mapping[str, re.Pattern[str]] = {
 
 ASKED = any_of(r"[?？][\s)）]*$", r"(?:吗|嗎|呢|か|(?<!니)까요|나요)[。.]?\s*$")
 NOT_MEANT = any_of(
-    r"\(\)|\b(?:what could go wrong|yeah right|obviously not|a pleasure|haha+|jaja\w*)\b",
+    r"\b(?:what could go wrong|yeah right|obviously not|a pleasure|haha+|jaja\w*)\b",
     "多省事|行吧|呵呵|哈哈|笑死|可真(?:棒|行)|さすがですね|ㅋㅋ",
     r"^(?:suppose|imagine|as an? \w+,? i want|if (?:we|i|you|they) (?:used|were|was|had|wanted|went|did|could))\b",
     "^(?:もし|万一|假如|假设|만약)",
