@@ -128,5 +128,15 @@ def test_since_gives_a_reason_for_what_is_so_now() -> None:
         "they hide the call.",
         "",
     )
-    for time in ("It hangs since we moved to the new host.", "Nothing works since it was upgraded."):
+    assert marked_reason("We leave the old API by May since the vendor shuts it down then.") == (
+        "We leave the old API by May",
+        "the vendor shuts it down then.",
+        "",
+    )
+    for time in (
+        "It hangs since we moved to the new host.",
+        "Nothing works since it was upgraded.",
+        "It fails since the new servers arrived.",
+        "It is slow since the merge of the two branches.",
+    ):
         assert marked_reason(time) is None
