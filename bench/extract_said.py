@@ -22,11 +22,12 @@ The parts differ in who wrote them and who looked at them:
 - stranger-9 (179): written in one go before the judges were trained again, with pasted logs and code. Nobody trained on them; only their
   counts were seen, six times, and the threshold was raised after the second.
 - stranger-10 (78): written after that and measured twice, before and after the last change of the threshold. Only its counts were seen.
-- development-2 (40): clauses that point back, and reasons beside other wishes, written with the mistakes in view. Nobody trained on them,
-  but they are no measure.
+- development-2 (40): clauses that point back, and reasons beside other wishes, written with the mistakes in view. Some sentences of the
+  corpus are close to them, so they are no measure.
 - stranger-11 (120): written by somebody who had not seen the program. Before anybody looked at it: recall 85%, precision 93%, 13 of 21
-  reasons, 7 false. Then 14 of its mistakes were looked at and mended, by rules and by other sentences in the corpus. So what it prints now
-  is better than on new utterances. The other 106 were not looked at, and nobody trained on any.
+  reasons, 7 false. Then 14 of its mistakes were looked at and mended, by rules and by sentences in the corpus that are close to some of
+  them; the cue of places got the name YApi from one. So what it prints now is better than on new utterances. The other 106 were not
+  looked at.
 
 While those mistakes were mended, the counts of held-out and stranger-3 to stranger-10 were seen about 20 times, at several thresholds and
 with three corpora. The threshold stayed. The last corpus was dropped because stranger-9 had one more wrong memory with it.
