@@ -74,8 +74,10 @@ def test_a_picture_waits_for_a_click_and_comes_from_our_own_origin(tmp_path: Pat
 
         turn = get(f"{base}/turns/1").text
         assert "<img" not in turn
-        assert turn.count("Show the picture (<bdi>image/png, 70 B</bdi>)") == 2
-        assert turn.count(f"A picture that the page does not show (<bdi>image/svg+xml, {len(SVG)} B</bdi>)") == 2
+        assert turn.count(">Show the picture (image/png, 70 B)</a>") == 2
+        assert turn.count(f"A picture that the page does not show <bdi>(image/svg+xml, {len(SVG)} B)</bdi>") == 2
+        assert f">{len(PNG) + len(SVG)} B</span>" in turn, "the size of a result without a text is that of its pictures"
+        assert '<pre dir="auto"></pre>' not in turn
         for address in (f"{base}/pictures/{asked}/1/0", f"{base}/pictures/{read}/0/1"):
             assert f'data-load="{address}"' in turn
             shown = get(address, headers={"x-lamina-part": "1"}).text

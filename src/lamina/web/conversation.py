@@ -274,7 +274,7 @@ def _block(shown: _Shown, record: Message, at: int, block: Block) -> Html | None
 def _call(shown: _Shown, record: Message, at: int, block: ToolUse) -> Html:
     words, found = shown.words, shown.results.get(block.id)
     failed = found is not None and found[2].is_error
-    amount = words("conversation.no_result") if found is None else size(len(found[2].text))
+    amount = words("conversation.no_result") if found is None else size(_size(found[2]))
     summary = tag(
         "summary",
         {"class": "call"},
@@ -283,19 +283,24 @@ def _call(shown: _Shown, record: Message, at: int, block: ToolUse) -> Html:
         tag("span", {"class": "mono"}, _telling(block.input, shown.opened.session.project)),
         tag("span", {"class": "small bad" if failed else "small soft"}, words("conversation.failed_one") if failed else amount),
     )
-    result = (_text(shown, *found[:2], found[2].text), _pictures(shown, *found)) if found is not None else None
+    text = _text(shown, *found[:2], found[2].text) if found is not None and (found[2].text or not _size(found[2])) else None
+    result = (text, _pictures(shown, *found)) if found is not None else None
     more = tag("div", {"class": "more"}, _text(shown, record, at, _block_text(block)), result, _raw_link(shown, record))
     return tag("li", None, tag("details", None, summary, more))
+
+
+def _size(result: ToolResult) -> int:
+    return len(result.text) + sum(one.size for one in pictures_of(result))
 
 
 def _pictures(shown: _Shown, record: Message, at: int, block: Block) -> list[Html]:
     """Return a line for each picture in a block. A click loads it; one of an unsafe type is only named."""
     words, made = shown.words, list[Html]()
     for number, one in enumerate(pictures_of(block)):
-        about = bdi(f"{one.type or cut(one.claimed, TYPE_CHARS)}, {size(one.size)}")
+        about = f"({one.type or cut(one.claimed, TYPE_CHARS)}, {size(one.size)})"
         url = f"{shown.base}/pictures/{quote(record.uuid, safe='')}/{at}/{number}"
-        link = tag("a", {"class": "btn sm", "href": url, "data-load": url}, words("conversation.picture"), " (", about, ")")
-        made.append(tag("p", None, link if one.type else (words("conversation.no_picture"), " (", about, ")")))
+        link = tag("a", {"class": "btn sm", "href": url, "data-load": url}, f"{words('conversation.picture')} {about}")
+        made.append(tag("p", None, link if one.type else (words("conversation.no_picture"), " ", bdi(about))))
     return made
 
 
