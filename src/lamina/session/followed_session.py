@@ -54,6 +54,7 @@ class FollowedSession:
         self._stamp = (kept.inode, kept.size) if kept is not None else None  # at the last look
         self._starts: list[Place] = [*kept.starts] if kept is not None else []  # of each turn
         self._added = 0  # records in the fold
+        self._format: Origin | None = None  # of the file, once a turn was read
         self._fold = WindowFold(self._read_again)
 
     def _read_again(self) -> Iterator[Record]:
@@ -106,7 +107,8 @@ class FollowedSession:
         """Yield the records of a turn, each decoded when it is asked for."""
         if 1 <= number <= max(1, len(self._starts)):
             start, end = self._bounds(number)
-            yield from (found.record for found in read_placed(self.path, start, end))
+            self._format = self._format or format_of(self.path)
+            yield from (found.record for found in read_placed(self.path, start, end, format=self._format))
 
     def turns_with(self, words: Sequence[bytes]) -> Iterator[int]:
         """Yield the numbers of the turns that may contain all these words, in lower case. Reads the file without decoding it."""

@@ -17,6 +17,7 @@ from ..disk.transcripts.jsonl import MAX_LINE, Health, decode_object, parse_line
 from .claude_code import with_spills
 from .codex import CodexReader
 from .pi import PiReader
+from .places import Origin
 from .sessions import format_of
 
 CHUNK = 64 << 10
@@ -41,11 +42,16 @@ class Placed(NamedTuple):
 
 
 def read_placed(
-    path: str | os.PathLike[str], start: Place = START, end: int | None = None, *, health: Health | None = None
+    path: str | os.PathLike[str],
+    start: Place = START,
+    end: int | None = None,
+    *,
+    health: Health | None = None,
+    format: Origin | None = None,
 ) -> Iterator[Placed]:
-    """Read the records from a place on, up to the line at offset `end`."""
+    """Read the records from a place on, up to the line at offset `end`. `format` is that of the file, if it is known already."""
     where, health = Path(path), health or Health()
-    match format_of(where):
+    match format or format_of(where):
         case "codex":
             return _follow(CodexReader(*start[1:]), where, start, end, health)
         case "pi":
