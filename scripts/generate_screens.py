@@ -103,6 +103,13 @@ class Chat:
         return done.stdout.decode()
 
     def type(self, text: str) -> None:
+        """Wait for an empty prompt, so that nothing is typed into the output of the last command, and type a line."""
+        until = time.monotonic() + PATIENCE
+        while time.monotonic() < until:
+            prompts = [line.strip() for line in self._tmux("capture-pane", "-p").split("\n") if line.lstrip().startswith(">")]
+            if prompts[-1:] == [">"]:
+                break
+            time.sleep(0.1)
         self._tmux("send-keys", "-l", text)
         self._tmux("send-keys", "Enter")
 
