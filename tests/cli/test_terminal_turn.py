@@ -39,7 +39,7 @@ def test_an_answer_is_rendered_after_a_retry_that_is_shown(keyed: MessagesServer
         terminal.expect("Retry 1 of 4 in ")
         assert re.search(r"Ctrl-C stops\s+context 100% left [^\n]*background: none", terminal.expect("background: none"))
         go.set()
-        for block in ("Result\n", " • one\n • two\n", " a  b\n ────\n 1  2\n"):  # the progress line may stand between them
+        for block in ("Result\n", " • one\n", " • two\n", " a  b\n ────\n 1  2\n"):  # the progress line may stand between them
             terminal.expect(block)
         terminal.prompt()
         terminal.say("/exit")
