@@ -134,7 +134,7 @@ def enter(selector: str, text: str) -> Callable[[Page], object]:
 
 
 def write(selector: str, text: str) -> Callable[[Page], object]:
-    """Type a word at once; the page waits 150 ms for the next letter, which count here."""
+    """Type a word at once; the page waits 80 ms for the next letter, which count here."""
     return lambda page: page.locator(selector).fill(text, force=True)
 
 

@@ -106,7 +106,7 @@
     event.preventDefault();
     change(sender?.hasAttribute('formaction') ? sender.formAction : form.action, Object.fromEntries(new FormData(form, sender)), form);
   });
-  document.addEventListener('input', event => { const { form } = event.target; if (form?.matches('[data-find]')) { clearTimeout(typing); typing = setTimeout(() => find(form), 150); } });
+  document.addEventListener('input', event => { const { form } = event.target; if (form?.matches('[data-find]')) { clearTimeout(typing); typing = setTimeout(() => find(form), 80); } });
   document.addEventListener('change', ({ target }) => { if (target.closest('[data-auto]')) target.form.requestSubmit(); });
   document.addEventListener('formdata', ({ target, formData }) => { const other = byId(target.dataset.with); if (other) for (const one of new FormData(other)) formData.append(...one); });
   document.addEventListener('toggle', async event => { if (event.target.open) { await load(event.target); document.dispatchEvent(new Event('lamina:content')); } }, true);
