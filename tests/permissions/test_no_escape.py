@@ -87,11 +87,12 @@ def swapping(directory: Path, outside: Path) -> Iterator[None]:
             if directory.is_symlink():
                 directory.unlink()
             link.unlink(missing_ok=True)
-            try:
-                os.rename(aside, directory)
-            except OSError:
-                os.rename(directory, directory.with_name(f"in-between-{number}"))
-                os.rename(aside, directory)
+            for again in range(1_000):  # the writer may make the directory anew each time
+                try:
+                    os.rename(aside, directory)
+                    break
+                except OSError:
+                    os.rename(directory, directory.with_name(f"in-between-{number}-{again}"))
             swapped.set()
             if stop.is_set():
                 return
