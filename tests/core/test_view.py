@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 from hypothesis import given
-from tests.core.histories import Builder, examples, grow, grown, histories, result, texts, use, words
+from tests.core.histories import Builder, Chance, Step, examples, grow, grown, histories, result, texts, use, words
 
 from lamina.core.blocks import Block, ToolResult, ToolUse, canonical
 from lamina.core.log import Log
@@ -325,3 +325,12 @@ def test_an_item_is_frozen() -> None:
 def test_an_empty_view_sends_nothing() -> None:
     assert View().messages() == []
     assert list(View().blocks()) == []
+
+
+def test_a_failed_result_that_is_shown_once_is_counted_as_it_will_be_shown() -> None:
+    steps = [Step(name="reply", a=1, b=0, c=0), Step(name="once", a=0, b=25, c=1), Step(name="reply", a=0, b=0, c=0)]
+    log, records = Log(), Chance().run(steps)
+    for at in range(len(records)):
+        before = as_counted(log)
+        grow(log, records, at)
+        assert as_counted(log)[: len(before)] == before

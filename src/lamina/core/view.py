@@ -188,7 +188,7 @@ class View:
         if not unseen or not any(call in unseen for call in _real_results(item)):
             return item
         shown = (
-            tool_result(block.tool_use_id, self.once[block.tool_use_id])
+            tool_result(block.tool_use_id, self.once[block.tool_use_id], is_error=block.is_error)
             if isinstance(block, ToolResult) and block.tool_use_id in unseen
             else block
             for block in item.blocks
