@@ -1,6 +1,6 @@
-"""What memory search finds, and when recall stays silent, per question, beside SQLite's FTS5 and bm25s in the same run.
+"""What memory search finds, per question, beside SQLite's FTS5 and bm25s in the same run.
 
-    python bench/find.py [--locomo FILE] [--messages DIR] [--out FILE] [--only locomo own silence] [--vectors DIR]
+    python bench/find.py [--locomo FILE] [--out FILE] [--only locomo own] [--vectors DIR]
 
 locomo   `FILE` holds LoCoMo's conversations. Documents: session summaries, single facts, or turns with the one before. A question's score
          is the share of its evidence turns that the first five documents cover; by the three conversations the numbers were chosen with,
@@ -8,10 +8,6 @@ locomo   `FILE` holds LoCoMo's conversations. Documents: session summaries, sing
 own      `find_corpus.json`: paraphrases, five languages, and questions about the pages of docs/ as long documents. A question's score is 1
          if the wanted memory is among the first five (mean reciprocal rank beside it). Only the required cosine was chosen with it; the
          third marked `held_out` is printed by itself.
-silence  `recall_corpus.json` alone and among 1,000 memories made of the sentences of docs/. Messages with a memory that helps, short
-         messages without one, and with `--messages` long user messages of recorded sessions (Claude Code's files), which no memory helps.
-         Then `silence_corpus.json`: two stores with 30 short messages that a memory helps and 15 long ones that none helps, written before
-         the rule was read. Each store is alone, filled to 1,000 as above, and with `--locomo` filled with single facts.
 
 Words is the base; static and encoder, alone and fused with words, are compared if their packages are installed (docs/design/vectors.md),
 bm25s if it is. `--out` writes one JSON line per question and way: what was wanted, what was found. `--vectors` keeps the vectors in DIR, so
@@ -29,9 +25,8 @@ import sqlite3
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from random import Random
 from typing import Any, NamedTuple, TextIO
 
 from lamina.core.errors import EncoderUnavailable
@@ -39,8 +34,7 @@ from lamina.core.settings import Settings
 from lamina.disk.trees.rootdir import RootDir
 from lamina.memory.recall.encoders import WeightedEncoder, load_encoders
 from lamina.memory.recall.fusion import DEPTH, SimilarMemory, fuse
-from lamina.memory.recall.rank import Corpus, SearchDocument
-from lamina.memory.recall.threshold import LOOKED_AT, clear_fits
+from lamina.memory.recall.rank import Corpus, Ranked, SearchDocument
 from lamina.memory.recall.vectors import VectorTables
 from lamina.memory.store.topic_files import TopicHeader
 
@@ -48,8 +42,6 @@ HERE = Path(__file__).parent
 MOST = 5
 CHOSEN_WITH = 3
 KINDS = ("static", "encoder")
-STORE = 1_000
-LONG_WORDS = range(70, 221)
 EVIDENCE = re.compile(r"D:?(\d+):(\d+)")
 STOP_WORDS = """a an and are as at be but by did do does for from had has have how i if in into is it its of on or that the their
 there these they this to was were what when where which who why will with would you your"""
@@ -89,31 +81,47 @@ def with_vectors(kind: Any, *, alone: bool = False) -> Make | None:
             print(f"({kind} is left out. {error})")
         return None
 
-    share = sum(each.share for each in encoders)
-
     def make(documents: Sequence[SearchDocument]) -> Search:
-        headers = [TopicHeader(each.file, each.name, each.description, None, 0.0, 0, 0, at) for at, each in enumerate(documents)]
-        corpus, table = Corpus(documents), encoded(kind, encoders, documents, headers)
-        by_file = {header.file: header for header in headers}
+        rank, table = fused(kind, encoders, documents)
 
         def search(ask: str) -> list[str]:
             if alone:
                 close = table.similarities(ask, (), MOST)
-                return sorted(close, key=lambda file: -close[file].cosine)
-            found = [(headers[each.at], each) for each in corpus.rank(ask, DEPTH)]
-            similar = table.similarities(ask, [header.file for header, _ in found], DEPTH)
-            known = {file: SimilarMemory(by_file[file], *close) for file, close in similar.items()}
-            return [header.file for header, _ in fuse(found, known, MOST, share)]
+                return sorted(close, key=lambda file: -close[file])
+            return [header.file for header, _ in rank(ask, MOST)]
 
         return search
 
     return make
 
 
+def fused(
+    kind: str, encoders: Sequence[WeightedEncoder], documents: Sequence[SearchDocument]
+) -> tuple[Callable[[str, int], list[tuple[TopicHeader, Ranked]]], VectorTables]:
+    """Return the ranking by words and vectors, and the vectors."""
+    headers = [TopicHeader(each.file, each.name, each.description, None, 0.0, 0, 0, at) for at, each in enumerate(documents)]
+    corpus, table = Corpus(documents), encoded(kind, encoders, documents, headers)
+    by_file, share = {header.file: header for header in headers}, sum(each.share for each in encoders)
+
+    def rank(ask: str, most: int) -> list[tuple[TopicHeader, Ranked]]:
+        found = [(headers[each.at], each) for each in corpus.rank(ask, DEPTH)]
+        similar = table.similarities(ask, [header.file for header, _ in found], DEPTH)
+        known = {file: SimilarMemory(by_file[file], cosine) for file, cosine in similar.items()}
+        return fuse(found, known, most, share)
+
+    return rank, table
+
+
 # The directory for vectors, if one was named.
 _asked: dict[str, Path] = {}
 # Of each kind and list of documents; the list itself keeps its id from being used again.
 _encoded: dict[tuple[str, int], tuple[Sequence[SearchDocument], VectorTables]] = {}
+
+
+def keep_vectors(directory: Path | None) -> None:
+    """Keep the vectors in this directory, for the next run."""
+    if directory is not None:
+        _asked["vectors"] = directory
 
 
 def encoded(
@@ -294,105 +302,6 @@ def _own_cell(rows: Sequence[tuple[dict[str, Any], list[str]]]) -> str:
     return f"{sum(rank > 0 for rank in ranks)} of {len(ranks)} ({statistics.fmean(ranks):.2f})"
 
 
-# Silence
-
-
-def bench_silence(messages: Path | None, out: TextIO | None) -> None:
-    data = json.loads((HERE / "recall_corpus.json").read_text("utf-8"))
-    own = [SearchDocument(each["file"], each["name"], each["description"], each["body"]) for each in data["memories"]]
-    said = [each for part in ("messages", "other_messages", "unseen_messages") for each in data[part]]
-    long = long_messages(messages) if messages is not None else []
-    print(
-        "\n| memories | right memory found | wrong memories on short messages | wrong memories on long messages |\n|---|---|---|---|"
-    )
-    for documents in (own, [*own, *made_memories(STORE - len(own))]):
-        bring = _brings(documents)
-        found = [(each, bring(each["say"])) for each in said]
-        for each, files in found:
-            write(out, way=f"silence among {len(documents)}", id=each["say"], wanted=each["want"], found=files)
-        helped = [not set(each["want"]).isdisjoint(files) for each, files in found if each["want"]]
-        wrong, quiet = sum(len(files) for each, files in found if not each["want"]), sum(not each["want"] for each in said)
-        at_length = [bring(text) for text in long]
-        for text, files in zip(long, at_length, strict=True):
-            write(out, way=f"silence among {len(documents)}", id=text[:80], wanted=[], found=files)
-        cells = f"{sum(helped)} of {len(helped)} | {wrong} in {quiet} | {sum(map(len, at_length))} in {len(long)}"
-        print(f"| {len(documents)} | {cells} |", flush=True)
-
-
-def bench_unseen(locomo_file: Path | None, out: TextIO | None) -> None:
-    """Stores of which no number was chosen: alone, and filled to 1,000 memories of two kinds."""
-    fillings: dict[str, list[SearchDocument]] = {"alone": [], "sentences of docs/": made_memories(STORE)}
-    if locomo_file is not None:
-        facts = [document.body for store in locomo(locomo_file, "single facts") for document in store.documents]
-        fillings["facts of LoCoMo"] = as_memories(fact.split(") ", 1)[1] for fact in Random(1).sample(facts, STORE))
-    print(
-        "\n| unseen stores | memories | right memory found | others with it | wrong memories on long messages |\n|---|---|---|---|---|"
-    )
-    for part in json.loads((HERE / "silence_corpus.json").read_text("utf-8"))["stores"]:
-        own = [SearchDocument(each["file"], each["name"], each["description"], each["body"]) for each in part["memories"]]
-        for name, filling in fillings.items():
-            documents = [*own, *filling[: STORE - len(own)]]
-            bring = _brings(documents)
-            short = [(each["say"], each["want"], bring(each["say"])) for each in part["messages"]]
-            long = [(text[:80], "", bring(text)) for text in part["long"]]
-            for say, want, files in (*short, *long):
-                write(out, way=f"{part['name']}, {name}", id=say, wanted=[want] if want else [], found=files)
-            right = sum(want in files for _, want, files in short)
-            cells = f"{right} of {len(short)} | {sum(len(files) for *_, files in short) - right}"
-            wrong = sum(len(files) for *_, files in long)
-            print(f"| {part['name']}, {name} | {len(documents):,} | {cells} | {wrong} in {len(long)} |", flush=True)
-
-
-def _brings(documents: Sequence[SearchDocument]) -> Search:
-    corpus = Corpus(documents)
-
-    def bring(say: str) -> list[str]:
-        ranked = corpus.rank(say, LOOKED_AT)
-        fits = clear_fits(say, ranked, [documents[each.at].name for each in ranked], len(documents))
-        return [documents[fit.ranked.at].file for fit in fits[:MOST]]
-
-    return bring
-
-
-def made_memories(count: int) -> list[SearchDocument]:
-    """Memories made of the sentences of our documentation, so that they share words with messages about software."""
-    sentences = []
-    for page in sorted((HERE.parent / "docs").rglob("*.md")):
-        prose = re.sub(r"```.*?```", "", page.read_text("utf-8"), flags=re.DOTALL)
-        lines = (line.strip("- *") for line in prose.splitlines() if not line.startswith(("|", "#", "<")))
-        sentences += [each for line in lines for each in re.split(r"(?<=[.!?])\s+", line) if 8 <= len(each.split()) <= 25]
-    Random(1).shuffle(sentences)
-    return as_memories(sentences)[:count]
-
-
-def as_memories(texts: Iterable[str]) -> list[SearchDocument]:
-    sentences, made = list(texts), []
-    for at, sentence in enumerate(sentences):
-        telling = [word for word in re.findall(r"[a-z]{4,}", sentence.lower()) if word not in STOP]
-        name = "-".join(telling[:3]) or f"x{at}"
-        made.append(SearchDocument(f"x{at}.md", name, sentence, f"{sentence} {sentences[(at * 7 + 5) % len(sentences)]}"))
-    return made
-
-
-def long_messages(directory: Path) -> list[str]:
-    """The first long message of each recorded session."""
-    found = []
-    for path in sorted(directory.rglob("*.jsonl")):
-        texts = (_user_text(line) for line in path.read_text("utf-8", "replace").splitlines())
-        long = (text for text in texts if len(text.split()) in LONG_WORDS and not text.startswith(("<", "This session is being")))
-        found += [text for text in [next(long, "")] if text]
-    return found
-
-
-def _user_text(line: str) -> str:
-    try:
-        record = json.loads(line)
-        content = record["message"]["content"] if record["type"] == "user" and not record.get("isMeta") else ""
-        return content if isinstance(content, str) else " ".join(block.get("text", "") for block in content)
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return ""
-
-
 def write(out: TextIO | None, **row: Any) -> None:
     if out is not None:
         out.write(json.dumps(row, ensure_ascii=False) + "\n")
@@ -401,20 +310,15 @@ def write(out: TextIO | None, **row: Any) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--locomo", type=Path)
-    parser.add_argument("--messages", type=Path)
     parser.add_argument("--out", type=Path)
-    parser.add_argument("--only", nargs="+", choices=["locomo", "own", "silence"], default=["locomo", "own", "silence"])
+    parser.add_argument("--only", nargs="+", choices=["locomo", "own"], default=["locomo", "own"])
     parser.add_argument("--vectors", type=Path)
     asked = parser.parse_args()
-    if asked.vectors is not None:
-        _asked["vectors"] = asked.vectors
+    keep_vectors(asked.vectors)
     out = asked.out.open("w", encoding="utf-8") if asked.out is not None else None
     whole = "locomo" not in asked.only or asked.locomo is None or bench_locomo(asked.locomo, out)
     if "own" in asked.only:
         bench_own(out)
-    if "silence" in asked.only:
-        bench_silence(asked.messages, out)
-        bench_unseen(asked.locomo, out)
     if out is not None:
         out.close()
     if not whole:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lamina.memory.recall.rank import Corpus, Ranked, SearchDocument
-from lamina.memory.recall.threshold import CLEAR, FEW_MEMORIES, LOOKED_AT, clear_fits
+from lamina.memory.recall.threshold import LOOKED_AT, clear_fits
 
 BACKUP = SearchDocument("backup.md", "backup-schedule", "Database backups run nightly at two", "Stored in the second region.")
 DEPLOY = SearchDocument("deploy.md", "deploy-day", "We deploy on Thursdays, never on Fridays")
@@ -84,32 +84,24 @@ def test_odd_messages_give_an_answer_and_no_error(message: str) -> None:
     assert fitting([BACKUP, DEPLOY, NOTES], message) in ([], ["backup.md"])
 
 
-def fits_by_meaning(message: str, meaning: float, memories: int = 1_000) -> bool:
-    """Tell whether a memory without a word of the message fits it."""
-    return bool(clear_fits(message, [Ranked(0, 1.0, ((), (), ()), meaning=meaning)], ["parking"], memories))
+def fitting_by_meaning(message: str, cosine: float) -> list[str]:
+    documents = [*FILLER, BACKUP]
+    ranked = [each._replace(cosine=cosine) for each in Corpus(documents).rank(message, LOOKED_AT)]
+    fits = clear_fits(message, ranked, [documents[each.at].name for each in ranked], len(documents))
+    return [documents[fit.ranked.at].file for fit in fits]
 
 
 @pytest.mark.spec("Q1")
-def test_what_is_close_enough_in_meaning_fits_without_a_shared_word() -> None:
-    assert fits_by_meaning("where do I leave my car", CLEAR)
-    assert not fits_by_meaning("where do I leave my car", CLEAR - 0.1)
-    assert not fits_by_meaning("where do I leave my car", CLEAR, FEW_MEMORIES)
-    assert not fits_by_meaning("where do I leave my car. " + "The weather was fine and everybody slept well. " * 9, CLEAR)
+def test_closeness_in_meaning_decides_if_the_words_leave_doubt() -> None:
+    message = "copy the file to the other region now"
+    assert fitting_by_meaning(message, 0.6) == ["backup.md"]
+    assert fitting_by_meaning(message, 0.1) == []
 
 
 @pytest.mark.spec("Q1")
-@pytest.mark.parametrize("message", ["wo kann ich parken", "где парковка", "駐車場はどこですか", "où est le parking"])
-def test_in_another_language_closeness_alone_is_its_language(message: str) -> None:
-    assert not fits_by_meaning(message, 2 * CLEAR)
-
-
-@pytest.mark.spec("Q1")
-def test_two_words_without_the_meaning_are_too_little() -> None:
-    ranked = Corpus([*FILLER, BACKUP]).rank("a backup of my database design", LOOKED_AT)
-    names = [[*FILLER, BACKUP][each.at].name for each in ranked]
-    close, apart = ([each._replace(meaning=meaning) for each in ranked] for meaning in (0.0, -12.0))
-    assert clear_fits("a backup of my database design", close, names, 1_501)
-    assert not clear_fits("a backup of my database design", apart, names, 1_501)
+@pytest.mark.parametrize("message", ["where do I leave my car", "где парковка", "駐車場はどこですか"])
+def test_a_memory_that_shares_no_word_does_not_fit_however_close_it_is(message: str) -> None:
+    assert not clear_fits(message, [Ranked(0, 1.0, ((), (), ()), cosine=1.0)], ["parking"], 1_000)
 
 
 def test_german_connecting_words_are_no_evidence() -> None:

@@ -18,22 +18,11 @@ LEAST_COSINE = 0.15
 DEPTH = 200
 
 
-# How much of the evidence that a memory fits a message its closeness is, beside the rarity of shared words: see threshold.py.
-PER_DEVIATION = 0.25
-PER_LEAD = 2.0
-
-
 class SimilarMemory(NamedTuple):
-    """A memory and how close it is to the question. The two last are in standard deviations: see `vectors.Similarity`."""
+    """A memory and how close it is to the question."""
 
     header: TopicHeader
     cosine: float
-    deviation: float = 0.0
-    lead: float = 0.0
-
-    @property
-    def meaning(self) -> float:
-        return PER_DEVIATION * self.deviation + PER_LEAD * self.lead
 
 
 def fuse(
@@ -46,12 +35,12 @@ def fuse(
     for header, ranked in words:
         if (close := similar.get(header.file)) is not None:
             score = ranked.score / best + share * close.cosine
-            ranked = ranked._replace(score=max(score, 0.0), meaning=close.meaning)
+            ranked = ranked._replace(score=max(score, 0.0), cosine=close.cosine)
         elif similar:
             ranked = ranked._replace(score=ranked.score / best)
         found[header.file] = header, ranked
     for file, close in similar.items():
         if file not in found and close.cosine >= LEAST_COSINE:
-            found[file] = close.header, Ranked(0, share * close.cosine, ((), (), ()), meaning=close.meaning)
+            found[file] = close.header, Ranked(0, share * close.cosine, ((), (), ()), cosine=close.cosine)
     ordered = sorted(found.values(), key=lambda each: (-each[1].score, each[0].file))[:most]
     return [(header, ranked._replace(at=at)) for at, (header, ranked) in enumerate(ordered)]

@@ -154,9 +154,9 @@ class MemoryLibrary:
                 share = sum(each.share for each in tables.encoders)
                 self._follow(files, tables)
                 own = [file.removeprefix(_PREFIX) for file in beside if self._scope_of(file) == where]
-                for file, close in tables.similarities(query, own, DEPTH).items():
+                for file, cosine in tables.similarities(query, own, DEPTH).items():
                     header = with_prefix(tables.headers[file], where)
-                    found[header.file] = SimilarMemory(header, *close)
+                    found[header.file] = SimilarMemory(header, cosine)
         except EncoderUnavailable as error:
             self.problem = str(error)
             return {}, 0.0

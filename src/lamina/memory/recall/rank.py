@@ -95,13 +95,13 @@ FoundTerms: TypeAlias = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
 
 class Ranked(NamedTuple):
     """A ranked memory. `found` lists the question's terms in each field; `having` counts the memories that have each term.
-    `meaning` is the evidence of its vectors that it fits; None without vectors."""
+    `cosine` is how close its vectors are to the question; None without vectors."""
 
     at: int
     score: float
     found: FoundTerms
     having: Mapping[str, int] = {}
-    meaning: float | None = None
+    cosine: float | None = None
 
 
 class Corpus:

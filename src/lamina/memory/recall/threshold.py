@@ -1,8 +1,8 @@
 """The threshold of recall: which ranked memories clearly fit a message.
 
 In doubt a memory is left out, and finding none is fine. A short message is judged as a whole, by one number: how rare the words are that it
-shares with the memory, how much of the message they are, and how far the memory is ahead of the next one. With vectors, closeness in
-meaning is added.
+shares with the memory, how much of the message they are, and how the memory compares with the others that the ranker found. With vectors,
+closeness in meaning is added.
 
 A long message is judged by its sentences: one of them must pass two tests. The memory's name and description must cover at least two of its
 words. And chance must not explain the match: a long sentence, a message of many sentences and a store of many memories make matches by
@@ -23,10 +23,20 @@ from .rank import Ranked, cut_question, query_terms
 
 # Two words of a sentence in a memory's name or description. One is chance: "test" is in half of all messages.
 ENOUGH = 2.0
-# What a short message needs. The rarity of a word that only one memory has is about 1, the share of the message and the lead over the
-# next memory are at most 1. The lead counts in full if half of the message is shared: alone with one word of many is no lead.
-ENOUGH_FOR_SHORT = 1.9
+# What a short message needs, by words and with vectors. The rarity of a word that only one memory has is about 1, the share of the
+# message and the lead over the next memory are at most 1, and so is a cosine. The weights were fitted to ten stores at once.
+ENOUGH_BY_WORDS = 3.6
+ENOUGH_WITH_VECTORS = 4.7
+# One word of many is chance, however rare it is: it must be this part of the message.
+LEAST_SHARE = 0.2
+# The rarest shared word says more than several common ones.
+RAREST = 2.0
+# The lead counts in full if half of the message is shared: alone with one word of many is no lead.
+LEAD = 2.0
 HALF = 0.5
+# What a memory with half of the best score lacks is half of this.
+BEHIND = 3.0
+CLOSE = 4.0
 # A word found only in the body is a weaker sign than one in the name or description.
 BODY_SHARE = 0.5
 # A name is chosen to be found by: a word of it counts for half a word more, the whole name for one more.
@@ -50,13 +60,9 @@ SHORT_MESSAGE = 10
 PER_MEMORIES = 1.5
 PER_SENTENCES = 2.5
 ALLOWED = 3.0
-# With vectors, the rarity of the shared words and the closeness in meaning are added up. This much is enough without two words,
-# and with less than the second number two words are not.
-CLEAR = 11.5
-DOUBTFUL = 6.0
 # The first and the last sentence are judged as in a message of three.
 EDGES = 3
-# So few memories say nothing about how common a word is, or how close a meaning.
+# So few memories say nothing about how common a word is.
 FEW_MEMORIES = 50
 # The characters in a typical word: of scripts whose characters are words or syllables, of kana, and of other alphabets, which
 # are also compared in pairs.
@@ -93,7 +99,7 @@ _OTHER_LANGUAGES = frozenset(map(stem, _CONNECTING.split()))
 
 
 class ClearFit(NamedTuple):
-    """A memory that clearly fits. `evidence` orders those of one message: see `_evidence` and `_best`."""
+    """A memory that clearly fits. `evidence` orders those of one message: see `_evidences` and `_best`."""
 
     ranked: Ranked
     evidence: float
@@ -110,7 +116,6 @@ class _Message(NamedTuple):
     sentences: tuple[tuple[str, ...], ...]
     memories: int
     weak: Set[str]
-    is_english: bool
 
     def needed(self, at: int) -> float:
         """Return how unlikely a match of this sentence must be. People ask before what they paste, or behind it."""
@@ -128,9 +133,10 @@ def clear_fits(message: str, ranked: Sequence[Ranked], names: Sequence[str], mem
     is_english = normal(message).isascii() and _OTHER_LANGUAGES.isdisjoint(sought(message))
     # "die" is a verb in English.
     ignored = _OTHER_LANGUAGES if is_english else _OTHER_LANGUAGES | _ANY_WORK
-    asked = _Message(_sentences(message, ignored), max(memories, FEW_MEMORIES), weak, is_english)
+    asked = _Message(_sentences(message, ignored), max(memories, FEW_MEMORIES), weak)
     if len(asked.sentences) == 1:
-        enough, fits = ENOUGH_FOR_SHORT, [ClearFit(*one) for one in zip(ranked, _evidences(asked, ranked), strict=True)]
+        enough = ENOUGH_BY_WORDS if all(each.cosine is None for each in ranked) else ENOUGH_WITH_VECTORS
+        fits = [ClearFit(*one) for one in zip(ranked, _evidences(asked, ranked), strict=True)]
     else:
         enough, fits = ENOUGH, [ClearFit(each, _best(asked, each, name)) for each, name in zip(ranked, names, strict=True)]
     best = max((fit.evidence for fit in fits), default=0.0)
@@ -140,39 +146,39 @@ def clear_fits(message: str, ranked: Sequence[Ranked], names: Sequence[str], mem
     return sorted(good, key=lambda fit: -fit.evidence)
 
 
-def _lead(ranked: Sequence[Ranked]) -> float:
-    """Return how far the first memory is ahead of the second, from 0 to 1."""
-    scores = [each.score for each in ranked[:2]]
-    return 1 - max(scores[1:], default=0.0) / scores[0] if scores and scores[0] > 0 else 0.0
-
-
 def _evidences(asked: _Message, ranked: Sequence[Ranked]) -> Iterator[float]:
-    """Yield how clearly each memory fits a short message. Memories that match in the same terms are looked at once."""
-    known, lead = dict[object, float](), _lead(ranked)
-    for each in ranked:
-        key = (each.found, id(each.having), each.meaning, lead)
+    """Yield how clearly each memory fits a short message. Memories that match in the same terms are compared once."""
+    first, second = [*(each.score for each in ranked[:2]), 0.0, 0.0][:2]
+    known = dict[object, _Shared]()
+    for at, each in enumerate(ranked):
+        key = (each.found, id(each.having))
         if key not in known:
-            known[key] = _evidence(asked, each, lead)
-        yield known[key]
-        lead = 0.0
+            known[key] = _compared(asked, each)
+        rarity, covered = known[key]
+        lead = 1 - second / first if at == 0 and first > 0 else 0.0
+        behind = 1 - each.score / first if first > 0 else 0.0
+        yield rarity + covered + LEAD * lead * min(1.0, covered / HALF) - BEHIND * behind + CLOSE * (each.cosine or 0.0)
 
 
-def _evidence(asked: _Message, each: Ranked, lead: float) -> float:
-    """Return how clearly a memory fits a short message; 0 if it does not."""
+class _Shared(NamedTuple):
+    """What a short message and a memory share: how rare it is, and how much of the message, from 0 to 1."""
+
+    rarity: float
+    covered: float
+
+
+def _compared(asked: _Message, each: Ranked) -> _Shared:
+    """Return what the message and the memory share. One word of many, and words of any kind of work, are nothing."""
     [sentence] = asked.sentences
-    matched, beside = _shared(sentence, each)
-    rarity = _rarity(sentence, matched, beside, each, asked.memories)
-    found = 0.0
-    if any(_share(word) == 1.0 for word in (*matched, *beside)):
-        whole = _unlikely(_words(sentence), each, asked.memories)
-        covered = _unlikely([*matched, *beside], each, asked.memories) / whole
-        found = rarity / math.log(asked.memories) + covered + lead * min(1.0, covered / HALF)
-    # A few memories do not tell what is close.
-    if each.meaning is None or asked.memories <= FEW_MEMORIES:
-        return found
-    # In another language, a memory of that language is close whatever it says.
-    total = rarity + (each.meaning if asked.is_english else min(each.meaning, rarity))
-    return max(found, ENOUGH_FOR_SHORT) if total >= CLEAR else found if total >= DOUBTFUL else 0.0
+    about = {term for field in each.found for term in field}
+    words = _words([term if term in about else "" for term in sentence])
+    found, whole = (_unlikely(some, each, asked.memories) for some in (words, _words(sentence)))
+    one_of_many = sum(word.words for word in words) < ENOUGH and found < LEAST_SHARE * whole
+    if one_of_many or all(_share(word) < 1.0 for word in words):
+        return _Shared(0.0, 0.0)
+    rarest = max(_share(word) * _rare(term, each, asked.memories) for word in words for term in word.terms)
+    named = sum(_rare(term, each, asked.memories) for term in sentence if term in each.found[0] and term not in _ANY_WORK)
+    return _Shared((found + IN_NAME * named + RAREST * rarest) / math.log(asked.memories), found / whole)
 
 
 def _sentences(message: str, ignored: Set[str]) -> tuple[tuple[str, ...], ...]:

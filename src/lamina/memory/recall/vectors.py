@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 from zlib import crc32
 
 import msgspec
@@ -33,20 +33,9 @@ MOST_BYTES = 1 << 30
 GROWTH = 2
 # A save makes the vectors of all memories if there are none yet and the memories are few. Otherwise the next search does.
 MOST_AT_SAVE = 50
-# The lead of a memory is measured from the seventh closest one: a message may have several memories that help.
-OTHERS = 7
 _VERSION = 3
 
 Texts = Callable[[Sequence[TopicHeader]], Sequence[str]]
-
-
-class Similarity(NamedTuple):
-    """The closeness of a memory to a question: the cosine, the cosine in standard deviations of all memories, and its lead over the
-    seventh closest memory in the same unit. A message that no memory helps is about as close to many."""
-
-    cosine: float
-    deviation: float = 0.0
-    lead: float = 0.0
 
 
 class _Head(msgspec.Struct, array_like=True):
@@ -251,7 +240,7 @@ class VectorTables:
         for table, _ in self._tables:
             table.add(root, headers, everything, texts)
 
-    def similarities(self, question: str, beside: Sequence[str], most: int) -> Mapping[str, Similarity]:
+    def similarities(self, question: str, beside: Sequence[str], most: int) -> Mapping[str, float]:
         """Return how close the closest files are to the question, and the files `beside`, by the weighted mean cosine."""
         import numpy as np
 
@@ -261,11 +250,7 @@ class VectorTables:
         found = np.sum([share * cosines for share, cosines in given], axis=0) / sum(share for share, _ in given)
         closest: list[int] = np.argpartition(-found, min(most, len(found)) - 1)[:most].tolist() if most > 0 else []
         files, near = list(self.headers), (self._places[file] for file in beside if file in self._places)
-        spread, others = max(float(found.std()), 1e-9), float(np.sort(found[closest])[::-1][:OTHERS][-1]) if closest else 0.0
-        return {
-            files[at]: Similarity(cosine := float(found[at]), cosine / spread, (cosine - others) / spread)
-            for at in (*closest, *near)
-        }
+        return {files[at]: float(found[at]) for at in (*closest, *near)}
 
 
 def _normed(rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
