@@ -49,6 +49,7 @@ STOP = frozenset(STOP_WORDS.split())
 
 Search = Callable[[str], list[str]]
 Make = Callable[[Sequence[SearchDocument]], Search]
+Rank = Callable[[str, int], list[tuple[TopicHeader, Ranked]]]
 
 
 class Question(NamedTuple):
@@ -95,9 +96,7 @@ def with_vectors(kind: Any, *, alone: bool = False) -> Make | None:
     return make
 
 
-def fused(
-    kind: str, encoders: Sequence[WeightedEncoder], documents: Sequence[SearchDocument]
-) -> tuple[Callable[[str, int], list[tuple[TopicHeader, Ranked]]], VectorTables]:
+def fused(kind: str, encoders: Sequence[WeightedEncoder], documents: Sequence[SearchDocument]) -> tuple[Rank, VectorTables]:
     """Return the ranking by words and vectors, and the vectors."""
     headers = [TopicHeader(each.file, each.name, each.description, None, 0.0, 0, 0, at) for at, each in enumerate(documents)]
     corpus, table = Corpus(documents), encoded(kind, encoders, documents, headers)

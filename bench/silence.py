@@ -1,16 +1,18 @@
 """When recall finds the memory that helps with a message, and when it stays silent, per message.
 
-    python bench/silence.py [--locomo FILE] [--messages DIR] [--kinds none static encoder] [--corpus FILE] [--out FILE] [--vectors DIR]
+    python bench/silence.py [--locomo FILE] [--messages DIR] [--kinds none static encoder] [--apply] [--corpus FILE] [--out FILE]
 
 `silence_corpus.json` has stores of 30 memories with short messages that one memory helps, and short and long messages that none
 helps. Each store is alone, filled to 1,000 memories with sentences of docs/, and with `--locomo` with single facts of LoCoMo. Its
 `about` says who wrote which store, and which ones the rule was fitted to. `--corpus` takes the stores of another file.
+With `--apply`, the memories end with the line that models are asked to write; only the stores that have such lines are measured.
 
 `recall_corpus.json` has 206 short messages in eight languages, alone and among 1,000 memories. With `--messages`, long user messages of
 recorded sessions (Claude Code's files) are asked as well; no memory helps them.
 
-`--kinds` compares by words (none) and with vectors whose packages are installed. `--out` writes one JSON line per message: what was wanted,
-what was found. `--vectors` keeps the vectors in DIR. On a busy machine, OMP_NUM_THREADS=1 makes the encoder several times as fast.
+`--kinds` compares by words (none) and with vectors whose packages are installed. `--out` writes one JSON line per message: what was
+wanted, what was found. `--vectors DIR` keeps the vectors for another run. On a busy machine, OMP_NUM_THREADS=1 makes the encoder several
+times as fast.
 """
 
 from __future__ import annotations
@@ -19,22 +21,27 @@ import argparse
 import json
 import re
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any, TextIO
 
-from find import HERE, MOST, STOP, Search, fused, keep_vectors, locomo, write
+from find import HERE, MOST, STOP, Rank, Search, fused, keep_vectors, locomo, write
 
 from lamina.core.errors import EncoderUnavailable
 from lamina.core.settings import Settings
 from lamina.memory.recall.encoders import WeightedEncoder, load_encoders
 from lamina.memory.recall.rank import SearchDocument
 from lamina.memory.recall.threshold import LOOKED_AT, clear_fits
+from lamina.memory.store.topic_files import MOST_IN_MANIFEST, NEWEST_IN_MANIFEST
 
 STORE = 1_000
 LONG_WORDS = range(70, 221)
+# Of a large store, a model that selects is shown the ranker's best and the newest memories; only the first count here.
+LISTED = MOST_IN_MANIFEST - NEWEST_IN_MANIFEST
 HEADER = (
-    "| {} | memories | right memory | others with it | wrong, short messages | wrong, long messages |\n|---|---|---|---|---|---|"
+    "| {} | memories | right memory | others with it | right one listed for a model | wrong, short messages | wrong, long messages |"
+    "\n|---|---|---|---|---|---|---|"
 )
 
 
@@ -55,11 +62,14 @@ class Bench:
         long: Sequence[str],
     ) -> None:
         """Print the row of a store."""
-        bring = self._brings(documents)
+        rank, _ = fused(self.kind, self._encoders, documents)
+        bring = partial(brought, rank, len(documents))
         short = [(each["say"], each["want"] if isinstance(each["want"], list) else [each["want"]]) for each in helped]
         found = [(want, self._asked(name, say, want, bring)) for say, want in short]
         right = sum(not set(want).isdisjoint(files) for want, files in found)
-        cells = [f"{right} of {len(short)}", str(sum(len(files) for _, files in found) - right)]
+        listed = sum(not set(want).isdisjoint(header.file for header, _ in rank(say, LISTED)) for say, want in short)
+        others = sum(len(files) for _, files in found) - right
+        cells = [f"{right} of {len(short)}", str(others), f"{listed if len(documents) > MOST_IN_MANIFEST else len(short)}"]
         for part in (quiet, long):
             wrong = sum(len(self._asked(name, say, [], bring)) for say in part)
             cells.append(f"{wrong} in {len(part)}" if part else "")
@@ -70,16 +80,12 @@ class Bench:
         write(self._out, way=f"{self.kind}: {name}", id=say[:80], wanted=want, found=files)
         return files
 
-    def _brings(self, documents: list[SearchDocument]) -> Search:
-        """Return what recall brings to a message."""
-        rank, _ = fused(self.kind, self._encoders, documents)
 
-        def bring(say: str) -> list[str]:
-            found = rank(say, LOOKED_AT)
-            fits = clear_fits(say, [ranked for _, ranked in found], [header.name for header, _ in found], len(documents))
-            return [found[fit.ranked.at][0].file for fit in fits[:MOST]]
-
-        return bring
+def brought(rank: Rank, memories: int, say: str) -> list[str]:
+    """Return what recall brings to a message."""
+    found = rank(say, LOOKED_AT)
+    fits = clear_fits(say, [ranked for _, ranked in found], [header.name for header, _ in found], memories)
+    return [found[fit.ranked.at][0].file for fit in fits[:MOST]]
 
 
 def bench(measured: Bench, stores: list[dict[str, Any]], fillings: dict[str, list[SearchDocument]], long: Sequence[str]) -> None:
@@ -101,6 +107,11 @@ def bench(measured: Bench, stores: list[dict[str, Any]], fillings: dict[str, lis
 
 def read_documents(memories: Iterable[dict[str, str]]) -> list[SearchDocument]:
     return [SearchDocument(each["file"], each["name"], each["description"], each["body"]) for each in memories]
+
+
+def with_apply_lines(store: dict[str, Any]) -> dict[str, Any]:
+    memories = [{**each, "body": f"{each['body']}\n**How to apply:** {each['apply']}"} for each in store["memories"]]
+    return {**store, "memories": memories}
 
 
 def make_fillings(locomo_file: Path | None) -> dict[str, list[SearchDocument]]:
@@ -155,12 +166,15 @@ def main() -> None:
     parser.add_argument("--locomo", type=Path)
     parser.add_argument("--messages", type=Path)
     parser.add_argument("--kinds", nargs="+", choices=["none", "static", "encoder"], default=["none", "static", "encoder"])
+    parser.add_argument("--apply", action="store_true")
     parser.add_argument("--corpus", type=Path, default=HERE / "silence_corpus.json")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--vectors", type=Path)
     asked = parser.parse_args()
     keep_vectors(asked.vectors)
     stores, fillings = json.loads(asked.corpus.read_text("utf-8"))["stores"], make_fillings(asked.locomo)
+    if asked.apply:
+        stores = [with_apply_lines(each) for each in stores if all("apply" in memory for memory in each["memories"])]
     long = long_messages(asked.messages) if asked.messages is not None else []
     out = asked.out.open("w", encoding="utf-8") if asked.out is not None else None
     for kind in asked.kinds:
