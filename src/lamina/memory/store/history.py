@@ -58,7 +58,19 @@ def hold_guard(root: RootDir) -> AbstractContextManager[object]:
 
 
 class MemoryHistory:
-    __slots__ = ("_durability", "_files", "_kept", "_last", "_read", "_root", "_segment_digests", "latest", "written")
+    __slots__ = (
+        "_durability",
+        "_files",
+        "_kept",
+        "_last",
+        "_named",
+        "_new",
+        "_read",
+        "_root",
+        "_segment_digests",
+        "latest",
+        "written",
+    )
 
     def __init__(self, root: RootDir, *, durability: Durability = "full") -> None:
         self._root = root
@@ -70,6 +82,8 @@ class MemoryHistory:
         self._read: dict[int, int] = {}  # segment → position up to which it was read
         self._files: dict[int, tuple[int, int]] = {}  # its inode and size: `lamina forget` replaces the file
         self._last: dict[str, JournalHead] = {}
+        self._named: dict[str, list[str]] = {}  # the files of the lines with a name, by its key, without those in `_new`
+        self._new: list[JournalHead] = []
         self.latest: JournalHead | None = None  # the newest line at the last look
         self._kept: set[str] = set()  # digests whose content is in some segment
         self._segment_digests: set[str] = set()  # digests whose content is in the newest segment
@@ -155,15 +169,24 @@ class MemoryHistory:
         if data is not None and last is not None:
             return last.memory
         digest, key = digest_of(data), name_key(name)
-        heads = self._last.values()
         if data is None:
-            alike = [head for head in heads if name_key(head.name) == key]
+            alike = [head for head in self._heads_named(key) if name_key(head.name) == key]
         else:
             # A file that vanished right after it was written counts as never written.
+            heads = self._last.values()
             alike = [head for head in heads if digest == (head.before if head.action == "undone" else head.digest)]
         gone = [head for head in alike if not head.digest or self._root.stat(head.file) is None]
         found = next((head for head in gone if head.file == file), gone[-1] if gone else None)
         return found.memory if found is not None else os.urandom(6).hex()
+
+    def _heads_named(self, key: str) -> list[JournalHead]:
+        """Return the last lines of the files that had a name with this key. Only a new memory needs them, so only it pays."""
+        for head in self._new:
+            files = self._named.setdefault(name_key(head.name), [])
+            if head.file not in files[-1:]:
+                files.append(head.file)
+        self._new = []
+        return [self._last[file] for file in dict.fromkeys(self._named.get(key, ()))]
 
     def newest(self) -> JournalHead | None:
         """Return the newest line: the only change that a crash may have left half done."""
@@ -209,6 +232,7 @@ class MemoryHistory:
         known = self._last.get(head.file)
         head.memory = head.memory or (known.memory if known is not None else head.file)
         self.latest = self._last[head.file] = head
+        self._new.append(head)
         if head.was:
             # The former file is gone, or has its content again if the rename did not happen.
             digest = head.before if head.action == "undone" else ""
