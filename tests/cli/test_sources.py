@@ -163,7 +163,8 @@ def test_the_limits_of_another_agent_are_not_lamina_s() -> None:
     assert (window["size"], window["effective"]) == (CODEX_WINDOW, CODEX_WINDOW)
     assert {window[name] for name in ("warning", "autocompact", "blocking", "auto_compact")} == {None}
     said = " ".join(here("context", CODEX).stdout.split())
-    assert "Codex decides when to compact." in said
+    assert "Codex decides when to compact. The last automatic compaction was at 1,230 tokens." in said
+    assert window["last_compacted_at"] == 1_230
     assert "Warning at" not in said
 
 
