@@ -118,6 +118,9 @@ def test_a_copied_session_of_any_agent_counts_once_in_the_total(
     assert found["total"]["calls"] == 21
     assert found["total"]["total_cost_usd"] == pytest.approx(21 * (0.25 if origin == "pi" else 1_000 * 1.25e-6 + 20 * 10e-6))
     assert "each answer counted once" in here("stats", "--all").stdout
+    if origin == "codex":
+        write(beside / "rollout-2026-04-01T08-00-00-cut.jsonl", FIRST[origin][:5])  # before the usage of the first answer
+        assert json.loads(here("stats", "--all", "--json").stdout)["total"]["calls"] == 21
 
 
 def test_a_subagent_whose_session_is_gone_counts_in_the_total(work: Path) -> None:

@@ -487,6 +487,14 @@ def test_a_session_is_left_out_if_another_file_holds_all_of_it(tmp_path: Path, k
         assert len(report.skipped) == 2
 
 
+def test_the_beginning_of_a_copy_is_left_out_also_if_it_ends_before_the_usage(tmp_path: Path) -> None:
+    whole = write(tmp_path / "whole.jsonl", FIRST["codex"])
+    cut = write(tmp_path / "cut.jsonl", FIRST["codex"][:5])
+    report = played(cut, whole)
+    assert (report.sessions, report.calls) == (1, 20)
+    assert report.skipped == [f"{cut} skipped: all of its answers are in {whole}."]
+
+
 def test_of_copies_of_our_own_session_the_longest_is_played_and_a_fork_stays(tmp_path: Path) -> None:
     short, long = (long_work(count).write(tmp_path / f"{count}.jsonl") for count in (2, 4))
     assert played(short, long).calls == played(long).calls

@@ -43,7 +43,7 @@ def scan_row(scan: Scan, turns: list[Turn], row: Mapping[str, Any]) -> None:
             scan.model = _str(payload.get("model")) or scan.model
         case "response_item":
             _hold(scan, payload)
-            scan.trail = follow_trail(scan.trail, payload, time)
+            scan.follow(follow_trail(scan.trail, payload, time), answered=payload.get("role") != "user")
             words = _words(payload, injected=False)
             if payload.get("role") == "user":
                 scan.said(turns, "user", words, time)

@@ -290,6 +290,12 @@ class Scan(msgspec.Struct):
             self.trail = self.trail.used(usage)
             self.paid(usage, price_of(self.model, usage), self.model, self.trail.digest)
 
+    def follow(self, trail: Trail, *, answered: bool) -> None:
+        """Follow the trail. The first answer tells which sessions begin alike, also if its usage is not in the file yet."""
+        if answered and trail != self.trail:
+            self.first = self.first or short_digest(f"{trail.digest} {self.prompt}")
+        self.trail = trail
+
     def ran_to(self, total: Usage | None) -> None:
         """Note the running total. It may be repeated."""
         key = f"{self.trail.digest} in all"

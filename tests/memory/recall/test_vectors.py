@@ -174,6 +174,15 @@ def test_vectors_follow_a_large_directory_and_an_index_that_is_made_anew(tmp_pat
 
 
 @pytest.mark.usefixtures("package")
+@pytest.mark.parametrize("query", ["🦊", "what is it about?", "…"])
+def test_a_question_without_a_word_that_tells_finds_nothing_by_its_meaning(tmp_path: Path, query: str) -> None:
+    with opened(tmp_path, "static") as memory:
+        fill(memory)
+        assert [each.topic.name for each in memory.recall(f"{query} automobile")] == ["parking"]
+        assert memory.recall(query) == []
+
+
+@pytest.mark.usefixtures("package")
 def test_a_process_follows_a_file_of_vectors_that_another_one_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(library, "LARGE", 3)
     with opened(tmp_path, "static") as memory:

@@ -209,9 +209,12 @@ class MemoryHistory:
 
     def catch_up(self) -> None:
         """Read the lines appended since the last look, by any process."""
-        numbers = self._segments()
-        stats = {number: found for number in numbers if (found := self._root.stat(_path(number))) is not None}
-        there = {number: (found.st_ino, found.st_size) for number, found in stats.items()}
+        inodes = self._segments()
+        # Only the newest segment grows. `lamina forget` replaces a file, which gives it another inode.
+        old = {number: self._files[number] for number, inode in inodes.items() if self._files.get(number, (0, 0))[0] == inode}
+        old.pop(max(inodes, default=0), None)
+        stats = {number: found for number in inodes.keys() - old if (found := self._root.stat(_path(number))) is not None}
+        there = old | {number: (found.st_ino, found.st_size) for number, found in stats.items()}
         if any(number not in there or there[number][0] != inode for number, (inode, _) in self._files.items()):
             self._forget()
         self._files = there
@@ -303,8 +306,10 @@ class MemoryHistory:
             return f"rename from {line.was}\nrename to {line.file}\n"
         return unified_diff(line.file, self.content_of(line.before), self.content_of(line.digest))
 
-    def _segments(self) -> set[int]:
-        return {int(found[1]) for name in self._root.names(HISTORY_DIRECTORY) if (found := SEGMENT_NAME.fullmatch(name))}
+    def _segments(self) -> dict[int, int]:
+        """Return the numbers of the segments, with the inodes of their files."""
+        inodes = self._root.inodes(HISTORY_DIRECTORY).items()
+        return {int(found[1]): inode for name, inode in inodes if (found := SEGMENT_NAME.fullmatch(name))}
 
     def _tail(self, number: int, start: int) -> bytes:
         fd = -1
