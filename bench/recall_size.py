@@ -2,7 +2,8 @@
 
     python bench/recall_size.py [--topics 10000] [--large 100000]
 
-save     a new memory and a change among all, over the same bytes written and synced without any checks
+save     a new memory and a change among all, each with its line in the journal, over the same bytes written and synced without any
+         checks
 search   among all, with their bodies: the next one, one after a save, and the first of a new process, which includes its imports; by
          words, and with word vectors if their package is installed
 large    the same by words, among `--large` memories
@@ -24,15 +25,21 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+import msgspec
+
 from lamina.core.errors import EncoderUnavailable
 from lamina.core.settings import Settings
 from lamina.memory.memory import Memory
 from lamina.memory.recall.encoders import load_encoders
 from lamina.memory.store.directory import DirectoryStore
-from memory import BODY, SOURCE, Times, bare_save, fill, fill_for_search, in_turns, save
+from lamina.memory.store.history import HISTORY_DIRECTORY
+from lamina.memory.store.journal import MemoryChange, make_line
+from memory import BODY, ME, SOURCE, Times, bare_save, fill, fill_for_search, in_turns, save
 
 SAVE_LIMIT, SEARCH_LIMIT, START_LIMIT, LARGE_LIMIT = 3.0, 10.0, 150.0, 40.0
 RUNS = 31
+# About as many lines as a segment of the journal holds.
+SEGMENT_LINES = 4_000
 Vectors = Literal["none", "static"]
 FIRST = """
 import sys
@@ -55,8 +62,21 @@ def row(name: str, times: Times, limit: float | None, less: Times | None = None)
     return Row(name, times.cpu_median - median, times.cpu_best - best, limit)
 
 
+def write_journal(directory: Path) -> None:
+    """Write the journal of a directory whose memories were all saved once, oldest first."""
+    (directory / HISTORY_DIRECTORY).mkdir(mode=0o700)
+    files = sorted(directory.glob("t*.md"), key=lambda path: path.stat().st_mtime)
+    changes = (MemoryChange(path.name, path.stem, "save", None, path.read_bytes(), ME, path.stem) for path in files)
+    rows = [msgspec.json.encode(make_line(change, 0.0)) + b"\n" for change in changes]
+    for number, at in enumerate(range(0, len(rows), SEGMENT_LINES), 1):
+        path = directory / HISTORY_DIRECTORY / f"journal-{number:06}.jsonl"
+        path.touch(mode=0o600)
+        path.write_bytes(b"".join(rows[at : at + SEGMENT_LINES]))
+
+
 def bench_save(base: Path, topics: int) -> Iterator[Row]:
     fill(base / "saved", topics)
+    write_journal(base / "saved")
     (base / "bare").mkdir()
     with DirectoryStore.open(base / "saved") as store:
         save(store, BODY, -1)

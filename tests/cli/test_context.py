@@ -124,7 +124,7 @@ def test_the_window_and_its_thresholds_are_named(work: Path, monkeypatch: pytest
         session.sync([{"role": "user", "content": "hi"}, {"role": "assistant", "content": "ho"}])
         with working(session) as c:
             limits = c.limits
-    asked = {"size": 200_000, "source": "model", "auto_compact": True}
+    asked = {"size": 200_000, "source": "model", "auto_compact": True, "last_compacted_at": None}
     names = ("effective", "warning", "autocompact", "blocking")
     assert report(session.id)["window"] == asked | {name: getattr(limits, name) for name in names}
     said = " ".join(here("context", session.id).stdout.split())

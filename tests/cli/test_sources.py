@@ -163,7 +163,8 @@ def test_the_limits_of_another_agent_are_not_lamina_s() -> None:
     assert (window["size"], window["effective"]) == (CODEX_WINDOW, CODEX_WINDOW)
     assert {window[name] for name in ("warning", "autocompact", "blocking", "auto_compact")} == {None}
     said = " ".join(here("context", CODEX).stdout.split())
-    assert "Codex decides when to compact." in said
+    assert "Codex decides when to compact. The last automatic compaction was at 1,230 tokens." in said
+    assert window["last_compacted_at"] == 1_230
     assert "Warning at" not in said
 
 
@@ -295,3 +296,13 @@ def test_the_total_counts_each_answer_once_as_the_page_does(project: Path) -> No
     shutil.copytree(original.parent, backup)
     assert document("stats")["total"] == told["total"]
     assert {row["session_id"]: row["tokens"] for row in listed}[CLAUDE] in [row["tokens"] for row in document("sessions", "list")]
+
+
+def test_a_replay_of_files_that_are_no_sessions_says_why_of_each(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / "notes").mkdir(exist_ok=True)
+        (tmp_path / "notes" / f"{name}.jsonl").write_text("{}\n")
+    told = here("replay", str(tmp_path / "notes")).stderr
+    assert "none of the 2 files is a recorded session" in told
+    assert "one.jsonl skipped: " in told
+    assert "two.jsonl skipped: " in told

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.sources.agents import CLAUDE, claude_user, write
+from tests.sources.agents import CLAUDE, claude_answer, claude_user, said, write
+from tests.sources.copied import COPIES, FIRST
 
 from lamina.disk.paths.project import slug
 from lamina.session.session import Session
@@ -99,3 +100,36 @@ def test_a_transcript_without_token_counts_has_no_cost(work: Path) -> None:
     assert "$" not in table + shown
     assert " –  claude-code" in table
     assert "1 turn, 1 call: no token counts\n" in shown
+
+
+@pytest.mark.spec("U3")
+@pytest.mark.parametrize("kind", COPIES)
+def test_a_copied_session_of_any_agent_counts_once_in_the_total(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path / "codex"))
+    origin, copy = COPIES[kind]
+    beside = {"codex": tmp_path / "codex/sessions/2026/04/01", "pi": Path.home() / ".pi/agent/sessions/--p--"}[origin]
+    write(beside / "rollout-2026-04-01T08-00-00-first.jsonl", FIRST[origin])
+    path = write(beside / "rollout-2026-04-01T08-00-00-second.jsonl", copy)
+    os.utime(path, (2e9, 2e9))
+    found = json.loads(here("stats", "--all", "--json").stdout)
+    assert sorted(each["calls"] for each in found["sessions"]) == [20, 21]
+    assert found["total"]["calls"] == 21
+    assert found["total"]["total_cost_usd"] == pytest.approx(21 * (0.25 if origin == "pi" else 1_000 * 1.25e-6 + 20 * 10e-6))
+    assert "each answer counted once" in here("stats", "--all").stdout
+    if origin == "codex":
+        write(beside / "rollout-2026-04-01T08-00-00-cut.jsonl", FIRST[origin][:5])  # before the usage of the first answer
+        assert json.loads(here("stats", "--all", "--json").stdout)["total"]["calls"] == 21
+
+
+def test_a_subagent_whose_session_is_gone_counts_in_the_total(work: Path) -> None:
+    rows = [claude_user(1, "Count.", work, isSidechain=True), *claude_answer(1, said("12."), cwd=work, isSidechain=True)]
+    write(Path.home() / ".claude/projects" / slug(work) / CLAUDE / "subagents" / "agent-c0.jsonl", rows)
+    found = json.loads(here("stats", "--json").stdout)
+    [session] = found["sessions"]
+    assert session["side"]["subagent"]["calls"] == 1
+    assert json.loads(here("stats", "agent-c0", "--json").stdout)["total_cost_usd"] == session["total_cost_usd"]
+    assert (
+        found["total"]["total_cost_usd"] == session["total_cost_usd"] == pytest.approx(100 * 3e-6 + 1_000 * 0.3e-6 + 10 * 15e-6)
+    )

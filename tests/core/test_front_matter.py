@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina.core.front_matter import MOST_BYTES, FrontMatter, read_front_matter, split_front_matter
+from lamina.core.front_matter import MOST_BYTES, FrontMatter, read_front_matter, simple_fields, split_front_matter
 
 
 def test_fields_are_texts_lists_and_mappings_of_texts() -> None:
@@ -98,3 +99,24 @@ def test_any_text_is_read_without_an_error_and_nothing_is_lost(body: str, head: 
         assert found.body == text
     else:
         assert text == f"---\n{found.head}---\n{found.body}" or found.body == ""
+
+
+PLAIN = st.text(alphabet="abZé漢, ;()/+=.'’—《》_-0", max_size=12).map(lambda text: f"a{text}")
+
+
+@given(st.dictionaries(st.text(alphabet="abY_", min_size=1, max_size=4), PLAIN, min_size=1, max_size=4), st.booleans())
+def test_plain_lines_mean_what_the_yaml_reader_says(fields: dict[str, str], twice: bool) -> None:
+    head = "".join(f"{key}: {value}\n" for key, value in fields.items())
+    head += head.splitlines(keepends=True)[0] if twice else ""
+    found = read_front_matter(f"---\n{head}---\nBody")
+    if twice:
+        assert "twice" in (found.problem or "")
+    else:
+        assert found.fields == yaml.load(head, Loader=yaml.BaseLoader) == simple_fields(head)
+
+
+@pytest.mark.parametrize(
+    "head", ["a: 1", "a: b: c\n", "a: b # c\n", "a: [b]\n", "- a\n", "a: |\n  b\n", "a: b\n  c\n", "a:\n", "a: b\na: c\n", ""]
+)
+def test_other_lines_are_left_to_the_yaml_reader(head: str) -> None:
+    assert simple_fields(head) is None

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.sources.agents import write
+from tests.sources.copied import COPIES, FIRST
 
 from lamina.core.settings import Settings
 from lamina.core.usage import Usage
@@ -437,7 +439,7 @@ def test_ctrl_c_leaves_nothing_behind(long_file: Path, scratch: Path) -> None:
 
 def test_several_sessions_add_up(short_file: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.jsonl"
-    other.write_bytes(short_file.read_bytes())
+    other.write_text(short_file.read_text().replace("msg_", "other_"))
     one, both = played(short_file).figures, played(short_file, other).figures
     for name, figures in one.items():
         assert both[name].usage == figures.usage + figures.usage
@@ -467,3 +469,35 @@ def test_a_second_answer_to_the_same_request_is_paid_in_every_row(tmp_path: Path
     rows = played(made.write(tmp_path / "s.jsonl"), window=None).figures
     assert {figures.calls for figures in rows.values()} == {5}
     assert rows["append"].usd == pytest.approx(rows["recorded"].usd, rel=0.05)
+
+
+@pytest.mark.spec("B14")
+@pytest.mark.parametrize("kind", COPIES)
+def test_a_session_is_left_out_if_another_file_holds_all_of_it(tmp_path: Path, kind: str) -> None:
+    origin, copy = COPIES[kind]
+    first, second = write(tmp_path / "first.jsonl", FIRST[origin]), write(tmp_path / "second.jsonl", copy)
+    third = write(tmp_path / "third.jsonl", copy)
+    for files in ([first, second, third], [third, second, first]):
+        report = played(*files)
+        assert (report.sessions, report.calls) == (1, 21)
+        assert (
+            sorted(report.skipped)[0]
+            == f"{first} skipped: all of its answers are in {files[1] if files[0] is first else files[0]}."
+        )
+        assert len(report.skipped) == 2
+
+
+def test_the_beginning_of_a_copy_is_left_out_also_if_it_ends_before_the_usage(tmp_path: Path) -> None:
+    whole = write(tmp_path / "whole.jsonl", FIRST["codex"])
+    cut = write(tmp_path / "cut.jsonl", FIRST["codex"][:5])
+    report = played(cut, whole)
+    assert (report.sessions, report.calls) == (1, 20)
+    assert report.skipped == [f"{cut} skipped: all of its answers are in {whole}."]
+
+
+def test_of_copies_of_our_own_session_the_longest_is_played_and_a_fork_stays(tmp_path: Path) -> None:
+    short, long = (long_work(count).write(tmp_path / f"{count}.jsonl") for count in (2, 4))
+    assert played(short, long).calls == played(long).calls
+    fork = tmp_path / "fork-of-it.jsonl"
+    fork.write_text(short.read_text() + long.read_text().splitlines(keepends=True)[-1].replace("msg_", "other_"))
+    assert played(fork, long).sessions == 2

@@ -20,8 +20,9 @@ from lamina.sources.places import SourceFile
 from lamina.sources.recalls import recall_counts
 from lamina.sources.scan import Scan, Turn
 
-from .agents import claude_answer, claude_user, codex_rows, pi_rows, said, write
+from .agents import claude_answer, claude_user, codex_row, codex_rows, codex_usage, pi_rows, said, write
 from .conftest import Agents
+from .copied import COPIES, FIRST, codex_answers, codex_session
 
 
 def answer(number: int, day: int, read: int, written: int, model: str = "claude-opus-4-5") -> dict[str, Any]:
@@ -92,6 +93,58 @@ def test_a_session_that_begins_as_a_copy_of_another_costs_only_what_it_adds(agen
     same_ids = [{**row, "requestId": "another"} if "requestId" in row else row for row in rows]
     write(agents.claude.with_name("elsewhere.jsonl"), same_ids)
     assert sum(row.calls for row in money_by_day(Settings())) == sum(row.calls for row in after) + 29
+
+
+@pytest.mark.parametrize("kind", COPIES)
+def test_a_copied_session_of_any_agent_costs_only_what_it_adds(agents: Agents, kind: str) -> None:
+    origin, copy = COPIES[kind]
+    beside: Path = getattr(agents, origin)
+    write(beside.with_name("rollout-1.jsonl"), FIRST[origin])
+    before = money_by_day(Settings())
+    path = write(beside.with_name("rollout-2.jsonl"), copy)
+    os.utime(path, (2e9, 2e9))
+    after = money_by_day(Settings())
+    assert sum(row.calls for row in after) == sum(row.calls for row in before) + 1
+    each = 0.25 if origin == "pi" else 1_000 * 1.25e-6 + 20 * 10e-6
+    assert sum(row.usd for row in after) - sum(row.usd for row in before) == pytest.approx(each)
+    write(path, copy[:-4] if origin == "codex" else copy[:-2])
+    os.utime(path, (2e9, 2e9))
+    assert money_by_day(Settings()) == before
+
+
+def test_responses_without_an_item_of_their_own_are_counted(agents: Agents) -> None:
+    before = money_by_day(Settings())
+    rows = codex_session(*codex_answers(1), codex_usage(9_000, 0, 500, 2), codex_usage(9_000, 0, 500, 2), id="compacting")
+    write(agents.codex.with_name("rollout-1.jsonl"), rows)
+    assert sum(row.calls for row in money_by_day(Settings())) == sum(row.calls for row in before) + 3
+
+
+def test_sessions_of_codex_with_the_same_words_and_other_answers_are_no_copies(agents: Agents) -> None:
+    before = money_by_day(Settings())
+    for number, second in enumerate((1, 30)):
+        write(agents.codex.with_name(f"rollout-{number}.jsonl"), codex_session(*codex_answers(3, second), id=f"s{number}"))
+    plain = [row for row in codex_answers(1) if row["payload"].get("type") != "reasoning"]
+    for number, rows in enumerate((plain, [{**row, "timestamp": "2026-04-02T08:00:00.000Z"} for row in plain])):
+        write(agents.codex.with_name(f"rollout-plain-{number}.jsonl"), codex_session(*rows, id=f"p{number}"))
+    assert sum(row.calls for row in money_by_day(Settings())) == sum(row.calls for row in before) + 8
+
+
+def test_a_copied_rollout_with_running_totals_costs_what_its_total_grew_by(agents: Agents) -> None:
+    def counted(total: int, second: int) -> list[dict[str, Any]]:
+        info = {"total_token_usage": {"input_tokens": total, "output_tokens": total // 10}}
+        rows = [row for row in codex_answers(1, second) if row["type"] != "token_usage_record"]
+        return [*rows, *(codex_row("event_msg", {"type": "token_count", "info": info}, second) for _ in range(2))]
+
+    first = codex_session(*counted(1_000, 1), *counted(3_000, 2), id="first")
+    write(agents.codex.with_name("rollout-1.jsonl"), first)
+    before = money_by_day(Settings())
+    path = write(agents.codex.with_name("rollout-2.jsonl"), [*first, *counted(3_500, 3)])
+    os.utime(path, (2e9, 2e9))
+    after = money_by_day(Settings())
+    assert sum(row.usage.total for row in after) - sum(row.usage.total for row in before) == 500 + 50
+    write(path, first)
+    os.utime(path, (2e9, 2e9))
+    assert sum(row.usage.total for row in money_by_day(Settings())) == sum(row.usage.total for row in before)
 
 
 @pytest.mark.skipif(not hasattr(time, "tzset"), reason="Windows has no time zone of one process")

@@ -93,6 +93,8 @@ def _window(report: WindowReport) -> Iterator[str]:
         yield f"Context window: {limits.window:,} tokens{why}."
     if not report.limits_apply:
         yield f"{NAMES[report.origin]} decides when to compact."
+        if report.compacted_at:
+            yield f"The last automatic compaction was at {report.compacted_at:,} tokens."
         return
     compaction = (
         f"automatic compaction at {limits.starts_at(report.system):,}" if report.autocompact else "automatic compaction is off"

@@ -112,6 +112,8 @@ def replay_command(
         )
         report = replay(files, wanted, on_session=on_session)
     if not report.sessions:
+        if len(report.skipped) > 1:
+            notice(*capped(report.skipped, MOST_SENTENCES, "and {} more"))
         raise InputError("replay", _why_none(recordings, files, report), "pass transcripts of Lamina, Claude Code, Codex or pi")
     if wanted.comparison_model is not None and wanted.comparison_model.trouble is not None:
         notice(wanted.comparison_model.trouble)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from ..core.usage import Usage
 from ..core.wording import counted, short_count
 from ..disk.home.ledger import day_of, list_ledger_days, read_ledger_day
 from ..providers.amounts import Amount
+from ..sources.catalogue import scan_added
 from ..sources.copies import added_records, older_files
 from ..sources.sessions import name_of
 from . import completion, options
@@ -75,7 +77,7 @@ def stats_command(
         path = locate(session, cwd)
         listed = [info for info in find_sessions(None) if info.path == str(path)]
         found = read_figures(path, listed)
-        if not (found.turns or found.calls):
+        if not (found.turns or found.calls or found.side):
             problem = f"{session} has no readable messages"
             raise InputError("session", problem, "run `lamina sessions list` to see the sessions")
         settings, name = options.load_settings(cwd), name_of(path)
@@ -142,7 +144,10 @@ def without_copies(rows: list[tuple[SourceSession, SessionStats]]) -> list[tuple
         if info.path not in older:
             return figures
         try:
-            return session_stats(added_records(sources.read, info.path, older[info.path]), price) + sum_subagents([info])
+            found = session_stats(added_records(sources.read, info.path, older[info.path]), price)
+            if info.origin == "pi":
+                found = msgspec.structs.replace(found, usd=scan_added("pi", info.path, older[info.path]).cost_usd)
+            return found + sum_subagents([info])
         except (DiskError, OSError):  # one of the files has vanished since
             return figures
 
@@ -155,7 +160,9 @@ def read_figures(path: Path, listed: list[SourceSession]) -> SessionStats:
 
     found = session_stats(sources.read(path), price)
     recorded = [info.cost_usd for info in listed if info.origin == "pi" and info.cost_usd is not None]
-    return msgspec.structs.replace(found, usd=recorded[0] if recorded else found.usd) + sum_subagents(listed)
+    # A subagent's file has no calls of a conversation. If the session that started it is gone, it stands for itself.
+    alone = [info for info in listed if info.parent and not found.calls]
+    return msgspec.structs.replace(found, usd=recorded[0] if recorded else found.usd) + sum_subagents(listed, alone)
 
 
 def _policy(settings: Settings) -> dict[str, str]:
@@ -185,11 +192,11 @@ def _known_costs(rows: list[tuple[SourceSession, SessionStats]], total: SessionS
     return [f"  as priced or recorded: {_dollars(sum(usd or 0.0 for usd in costs))}{without}"]
 
 
-def sum_subagents(infos: list[SourceSession]) -> SessionStats:
-    """Return the costs of the subagents of other agents, which have separate files."""
+def sum_subagents(infos: list[SourceSession], alone: Sequence[SourceSession] = ()) -> SessionStats:
+    """Return the costs of the subagents of other agents, which have separate files, and of those in `alone`."""
     from ..core.session_stats import SessionStats, SideCost
 
-    children = [child for info in infos if info.origin != "lamina" for child in info.subagents]
+    children = [*alone, *(child for info in infos if info.origin != "lamina" for child in info.subagents)]
     cost = sum((SideCost(1, child.usage, child.cost_usd) for child in children), SideCost())
     return SessionStats(side={"subagent": cost}) if children else SessionStats()
 

@@ -23,6 +23,8 @@ DEEPEST = 3
 
 _FIRST = re.compile(r"\ufeff?---[ \t]*\r?\n")
 _LAST = re.compile(r"^---[ \t]*\r?$\n?", re.MULTILINE)
+# `key: value` lines that mean the same to every reader: most memories have no others. The YAML reader takes ten times as long.
+_SIMPLE = re.compile(r"(?:[A-Za-z_]+: [^\W\d_][\w ,;()/+=.'’—–，。、；：（）！？「」《》-]*\n)+")
 
 
 class Split(msgspec.Struct, frozen=True):
@@ -74,7 +76,18 @@ def read_front_matter(text: str, *, deepest: int = DEEPEST) -> FrontMatter:
         return FrontMatter({}, None, text, str(refused))
 
 
+def simple_fields(head: str) -> dict[str, str] | None:
+    """Return the fields of a block of plain `key: value` lines with different keys; None for any other block."""
+    if _SIMPLE.fullmatch(head) is None:
+        return None
+    lines = [line.split(": ", 1) for line in head.splitlines()]
+    fields = {key: value.rstrip(" ") for key, value in lines}
+    return fields if len(fields) == len(lines) else None
+
+
 def _fields(head: str, deepest: int) -> dict[str, Value]:
+    if (simple := simple_fields(head)) is not None:
+        return {**simple}
     import yaml
 
     loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)

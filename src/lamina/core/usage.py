@@ -41,6 +41,11 @@ class Usage(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
             self.output_tokens + other.output_tokens,
         )
 
+    def __sub__(self, other: Usage) -> Usage:
+        """Return what is more than in `other`."""
+        both = zip(msgspec.structs.astuple(self), msgspec.structs.astuple(other), strict=True)
+        return Usage(*(max(0, mine - theirs) for mine, theirs in both))
+
     def wire(self) -> dict[str, Any]:
         """Return the usage in the format of the Messages API."""
         return {

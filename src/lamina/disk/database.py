@@ -72,9 +72,11 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 def _prepared(database: sqlite3.Connection, schema: str, version: int) -> sqlite3.Connection:
     try:
-        # Removed texts are overwritten. A power loss may cost the file, which is made again.
+        # Removed texts are overwritten. A power loss may cost the file, which is made again. The journal file stays, empty: making and
+        # removing it takes a fifth of a small transaction.
         database.executescript(
             "PRAGMA secure_delete=ON; PRAGMA synchronous=OFF; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-16000;"
+            "PRAGMA journal_mode=TRUNCATE;"
         )
         found = database.execute("PRAGMA user_version").fetchone()[0]
         if found == version:

@@ -117,8 +117,8 @@ class Dir(Closable):
         return self.full(name) if self.fd is None else name
 
     def full(self, name: str) -> str:
-        """Return the full path of `name`, for messages."""
-        return os.path.join(self.path, name)
+        """Return the full path of `name`, for messages. Every call needs it, so it is not joined with `os.path`."""
+        return f"{self.path}{name}" if self.path.endswith(os.sep) else f"{self.path}{os.sep}{name}"
 
     def child(self, name: str, *, create: bool = False) -> Dir:
         """Open the directory `name` in this one. A link or a file of that name is refused."""

@@ -13,7 +13,7 @@ import secrets
 import string
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,7 +28,10 @@ from ..memory.store.index import INDEX, load_index
 from ..memory.store.scopes import locate_memory
 from ..prompt.reminder import IndexText, first_reminder
 from ..session.provider import limits_for
-from ..sources.sessions import name_of
+from ..sources.catalogue import scan_whole
+from ..sources.copies import contained_files
+from ..sources.scan import Scan
+from ..sources.sessions import format_of, name_of
 from .comparison import ComparisonModel
 from .play import Played, ReplayStage, play
 from .recorded_provider import RecordedProvider
@@ -105,8 +108,12 @@ def replay(
     """Replay the files. A given report grows with each session, so that it holds the finished ones when a callback raises."""
     report = report if report is not None else ReplayReport()
     settings = [(variant, wanted.settings(variant.arguments)) for variant in wanted.variants]
+    copies = explain_copies(files)
     for at, path in enumerate(files):
         on_session(at, path)
+        if path in copies:
+            report.skipped.append(copies[path])
+            continue
         try:
             script = read_script(path)
         except (InputError, DiskError, OSError) as error:
@@ -125,6 +132,16 @@ def replay(
             continue
         report.take(str(path), rows, len(script.answers), name_of(path).origin)
     return report
+
+
+def explain_copies(files: Sequence[Path]) -> dict[Path, str]:
+    """Return the files of which another one holds all answers, with a sentence. The longest copy of a session is replayed."""
+    scans: list[tuple[str, Scan]] = []
+    for path in files if len(files) > 1 else ():
+        with suppress(OSError):
+            scans.append((str(path), scan_whole(format_of(path), str(path))))
+    copies = contained_files(scans).items()
+    return {Path(path): f"{path} skipped: all of its answers are in {whole}." for path, whole in copies}
 
 
 def _rows(

@@ -19,7 +19,7 @@ from ..conversation.window.thresholds import Thresholds, WindowState, state_of, 
 from ..core.blocks import Wire, canonical, text
 from ..core.errors import InputError
 from ..core.log import Log
-from ..core.records import Event, Message, Record, Spill
+from ..core.records import Boundary, Event, Message, Record, Spill
 from ..core.settings import Settings
 from ..core.view import View
 from ..disk.home.agent_homes import Origin
@@ -39,6 +39,7 @@ class WindowReport(NamedTuple):
     autocompact: bool = True
     source: str = ""  # where the window's size comes from; empty if unknown
     origin: Origin = "lamina"  # the agent that wrote the session
+    compacted_at: int = 0  # tokens in the window when the agent last compacted it; 0 if it never did
 
     @property
     def limits_apply(self) -> bool:
@@ -48,13 +49,16 @@ class WindowReport(NamedTuple):
 
 def report_on_transcript(read: Callable[[], Iterable[Record]], settings: Settings, origin: Origin = "lamina") -> WindowReport:
     """Build the report from a transcript that the agent `origin` wrote."""
-    model, recorded = "", 0
+    model, recorded, last, compacted_at = "", 0, 0, 0
 
     def noting() -> Iterator[Record]:
-        nonlocal model, recorded
+        nonlocal model, recorded, last, compacted_at
         for record in read():
             if isinstance(record, Message) and record.model and not record.silent:
                 model = record.model
+                last = record.usage.total if record.usage is not None and not record.sidechain else last
+            elif isinstance(record, Boundary) and record.trigger == "auto" and not record.sidechain:
+                compacted_at = record.tokens_before or last
             elif isinstance(record, Event):
                 recorded = record.window or recorded
             yield record
@@ -70,7 +74,7 @@ def report_on_transcript(read: Callable[[], Iterable[Record]], settings: Setting
     if origin != "lamina":
         limits = _whole_window(window.tokens)
     report = report_on(view, recount(view), limits, model=model, autocompact=settings.auto_compact)
-    return report._replace(spilled=find_spills(log), source=window.source, origin=origin)
+    return report._replace(spilled=find_spills(log), source=window.source, origin=origin, compacted_at=compacted_at)
 
 
 def _whole_window(tokens: int) -> Thresholds:
@@ -131,7 +135,8 @@ def to_json(report: WindowReport) -> dict[str, Any]:
         "tokens": report.tokens,
         "percent_left": round(report.state.percent_left, 1),
         "window": {"size": report.limits.window, "source": report.source or None, **limits}
-        | {name: value if ours else None for name, value in zip(names, found, strict=True)},
+        | {name: value if ours else None for name, value in zip(names, found, strict=True)}
+        | {"last_compacted_at": report.compacted_at or None},
         "system_and_tools": report.system,
         **report.parts.to_json(),
         "spilled": [{"tool_use_id": each.tool_use_id, "path": each.path, "bytes": each.size} for each in report.spilled],

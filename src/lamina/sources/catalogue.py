@@ -32,7 +32,7 @@ Tell: TypeAlias = Callable[[int, int], None]
 
 FILE_NAME = "sessions.sqlite"
 # Increase this when the tables, the scan or the prices change: the file is made anew.
-VERSION = 9
+VERSION = 10
 # Bytes of sessions per transaction: about a second of work, in which another process waits. The first ones are small, so that a view of
 # a home that is read for the first time has something to show.
 BATCH_BYTES = 64 << 20
@@ -287,12 +287,17 @@ def _appended(opened: BinaryIO, row: IndexedFile, file: SourceFile) -> bool:
     return blake2b(opened.read(min(row.offset, TAIL_BYTES)), digest_size=16).digest() == row.tail
 
 
-def scan_again(row: IndexedFile, counted: set[str]) -> Scan:
-    """Scan an indexed file once more, without the answers in `counted`. Raises OSError if the file is gone."""
-    scan = Scan(parent=row.scan.parent, counted=set(counted))
-    with open_plain(row.path) as opened:
-        _scan(row.origin, opened, 0, scan, [], lambda: None)
+def scan_whole(origin: Origin, path: str, *, parent: str = "", elsewhere: Collection[str] = ()) -> Scan:
+    """Scan a whole file, without the answers with these digests, which are in another one. Raises OSError if the file is gone."""
+    scan = Scan(parent=parent, elsewhere=set(elsewhere))
+    with open_plain(path) as opened:
+        _scan(origin, opened, 0, scan, [], lambda: None)
     return scan
+
+
+def scan_added(origin: Origin, path: str, older: Iterable[str]) -> Scan:
+    """Scan what a file adds to these older ones. Raises OSError if one of them is gone."""
+    return scan_whole(origin, path, elsewhere=set[str]().union(*(scan_whole(origin, file).answers for file in older)))
 
 
 def _scan(origin: Origin, opened: BinaryIO, start: int, scan: Scan, turns: list[Turn], pause: Callable[[], None]) -> int:

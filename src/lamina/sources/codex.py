@@ -18,6 +18,7 @@ from ..core.errors import InputError
 from ..core.records import WINDOW_EVENT, Attachment, Boundary, Event, Message, Record
 from ..core.usage import Usage, count_of
 from .scan import Scan, Turn, is_injected
+from .trail import Trail
 
 # Fields lie at most this deep inside a payload.
 DEEPEST = 4
@@ -25,6 +26,7 @@ CALLS = ("function_call", "custom_tool_call", "local_shell_call", "tool_search_c
 # Events that state the size of the window.
 STATING_WINDOW = ("token_count", "task_started")
 OUTPUTS = ("function_call_output", "custom_tool_call_output", "tool_search_output")
+NO_TRAIL = Trail()
 
 
 def scan_row(scan: Scan, turns: list[Turn], row: Mapping[str, Any]) -> None:
@@ -41,6 +43,7 @@ def scan_row(scan: Scan, turns: list[Turn], row: Mapping[str, Any]) -> None:
             scan.model = _str(payload.get("model")) or scan.model
         case "response_item":
             _hold(scan, payload)
+            scan.follow(follow_trail(scan.trail, payload, time), answered=payload.get("role") != "user")
             words = _words(payload, injected=False)
             if payload.get("role") == "user":
                 scan.said(turns, "user", words, time)
@@ -56,10 +59,23 @@ def scan_row(scan: Scan, turns: list[Turn], row: Mapping[str, Any]) -> None:
             scan.answered_usage(read_tokens(payload))
         case "event_msg" if payload.get("type") in STATING_WINDOW:
             info = payload.get("info")
-            scan.running = read_tokens(info.get("total_token_usage")) if isinstance(info, Mapping) else scan.running
+            if isinstance(info, Mapping):
+                scan.ran_to(read_tokens(info.get("total_token_usage")))
             scan.window = read_window(payload) or scan.window
         case _:
             pass
+
+
+def follow_trail(trail: Trail, item: Mapping[str, Any], time: str) -> Trail:
+    """Return the trail after an item. Context and results are left out: a fork may have other context, and calls have ids."""
+    kind, role = item.get("type"), item.get("role")
+    id = _str(item.get("encrypted_content")) or _str(item.get("call_id")) or _str(item.get("id"))
+    if kind == "message" and role == "user":
+        words = _words(item, injected=False)
+        return trail.asked(words) if words else trail
+    if kind in CALLS or role == "assistant" or (kind == "reasoning" and id):
+        return trail.answered(_words(item), id, time)
+    return trail
 
 
 def _hold(scan: Scan, item: Mapping[str, Any]) -> None:
@@ -108,12 +124,15 @@ def _find(value: object, name: str, depth: int) -> Mapping[str, Any]:
 class CodexReader:
     """Turns the rows of a rollout into records, in order."""
 
-    def __init__(self, count: int = 0, last: str | None = None, model: str | None = None, window: int = 0) -> None:
+    def __init__(
+        self, count: int = 0, last: str | None = None, model: str | None = None, window: int = 0, trail: Trail = NO_TRAIL
+    ) -> None:
         """Begin at the start of a file, or after `count` records, of which `last` is the newest."""
         self._count = count
         self._leaf = last
         self._model = model
         self._window = window
+        self._trail = trail
         self._answer: str | None = None  # the message id of the current answer
         self._held: list[Record] = []  # the records since it began: its usage may come after its results
 
@@ -123,9 +142,9 @@ class CodexReader:
         yield from self.finish()
 
     @property
-    def state(self) -> tuple[int, str | None, str | None, int]:
+    def state(self) -> tuple[int, str | None, str | None, int, Trail]:
         """The state from which another reader can go on; between two turns no answer is open."""
-        return self._count, self._leaf, self._model, self._window
+        return self._count, self._leaf, self._model, self._window, self._trail
 
     def add(self, row: Mapping[str, Any]) -> Iterator[Record]:
         payload, time = row.get("payload"), _str(row.get("timestamp"))
@@ -159,6 +178,7 @@ class CodexReader:
 
     def _item(self, item: Mapping[str, Any], time: str) -> Iterator[Record]:
         kind, role = item.get("type"), item.get("role")
+        self._trail = follow_trail(self._trail, item, time)
         if kind in OUTPUTS:
             yield from self._add(self._message("user", _result(item), time))
             return
@@ -178,7 +198,7 @@ class CodexReader:
             return
         if self._answer is None or any(isinstance(one, Message) and one.role == "user" for one in self._held):
             yield from self._release()
-            self._answer = f"codex-answer-{self._count + 1}"
+            self._answer = f"codex-answer-{self._trail.digest}"
         yield from self._add(self._message("assistant", blocks, time))
 
     def _message(self, role: Role, blocks: tuple[Block, ...], time: str) -> Message | None:

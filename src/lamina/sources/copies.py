@@ -5,13 +5,14 @@ An answer counts once, in the oldest file that holds it; a copy costs what it ad
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from ..core.records import Message, Record
 
 if TYPE_CHECKING:
+    from .scan import Scan
     from .sessions import SourceSession
 
 
@@ -23,6 +24,23 @@ def older_files(found: Iterable[SourceSession]) -> dict[str, list[str]]:
             alike.setdefault(one.first, []).append(one)
     groups = [[one.path for one in sorted(group, key=lambda one: (one.modified, one.path))] for group in alike.values()]
     return {path: paths[:at] for paths in groups for at, path in enumerate(paths) if at}
+
+
+def contained_files(files: Sequence[tuple[str, Scan]]) -> dict[str, str]:
+    """Return the files whose answers are all in another one, with the path of that one. Of equal files the first stays."""
+    alike: dict[str, list[tuple[str, Scan]]] = {}
+    for path, scan in files:
+        if scan.first:
+            alike.setdefault(scan.first, []).append((path, scan))
+    found: dict[str, str] = {}
+    for group in alike.values():
+        # The largest first; the sort is stable, so of equal files the first one is not in another.
+        ordered = sorted(group, key=lambda one: -len(one[1].answers))
+        for at, (path, scan) in enumerate(ordered):
+            whole = next((other for other, larger in ordered[:at] if scan.answers <= larger.answers), None)
+            if whole is not None:
+                found[path] = whole
+    return found
 
 
 def added_records(read: Callable[[str], Iterable[Record]], path: str, older: Iterable[str]) -> Iterator[Record]:

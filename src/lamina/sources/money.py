@@ -19,7 +19,7 @@ import msgspec
 from ..core.settings import Settings
 from ..core.usage import Usage
 from ..disk.settings_files import lamina_home
-from .catalogue import IndexedFile, Tell, scan_again, with_catalogue
+from .catalogue import IndexedFile, Tell, scan_whole, with_catalogue
 from .copies import older_files
 from .places import Origin
 from .scan import Costs, Paid
@@ -109,7 +109,8 @@ def without_copies(found: Sequence[PaidSession], kept: dict[object, Costs]) -> d
         key = tuple((one.row.path, one.row.size, one.row.mtime_ns) for one in (*before, copy))
         if key not in kept:
             with suppress(OSError):
-                kept[key] = scan_again(copy.row, set().union(*(one.row.scan.answers for one in before))).money()
+                known = set[str]().union(*(one.row.scan.answers for one in before))
+                kept[key] = scan_whole(copy.row.origin, path, parent=copy.session.parent, elsewhere=known).money()
         others[path] = kept.get(key, copy.costs)
     return others
 

@@ -29,7 +29,7 @@ def scan_row(scan: Scan, turns: list[Turn], row: Mapping[str, Any]) -> None:
             scan.compacted()
             scan.holds("summary", len(_str(row.get("summary"))))
         case "message" if isinstance(message := row.get("message"), Mapping):
-            _scan_message(scan, turns, message, time)
+            _scan_message(scan, turns, message, time, answer_key(_str(row.get("id")), message, time))
         case "message":
             scan.skipped += 1
         case "custom_message" | "branch_summary":
@@ -38,7 +38,14 @@ def scan_row(scan: Scan, turns: list[Turn], row: Mapping[str, Any]) -> None:
             pass
 
 
-def _scan_message(scan: Scan, turns: list[Turn], message: Mapping[str, Any], time: str) -> None:
+def answer_key(id: str, message: Mapping[str, Any], time: str) -> str:
+    """Return what tells an answer from all others, also in a branch of its session: the millisecond in which it was given, or else its
+    line."""
+    given = message.get("timestamp")
+    return str(given) if isinstance(given, int | str) else f"{id} {time}".strip()
+
+
+def _scan_message(scan: Scan, turns: list[Turn], message: Mapping[str, Any], time: str, key: str) -> None:
     words = _words(message.get("content"))
     match message.get("role"):
         case "user":
@@ -57,7 +64,7 @@ def _scan_message(scan: Scan, turns: list[Turn], message: Mapping[str, Any], tim
             usage = read_tokens(message.get("usage"))
             if usage is not None:
                 model = _str(message.get("model")) or scan.model
-                scan.paid(usage, _recorded_cost(message.get("usage")), model)
+                scan.paid(usage, _recorded_cost(message.get("usage")), model, key)
             scan.said(turns, "assistant", words, time)
         case _:
             pass
@@ -160,7 +167,8 @@ def _message(message: Mapping[str, Any], uuid: str, parent: str | None, time: st
         case "assistant":
             model, stop = _str(message.get("model")) or None, _str(message.get("stopReason")) or None
             usage, blocks = read_tokens(message.get("usage")), _blocks(content)
-            return Message(uuid, parent, time, "assistant", blocks, uuid, usage, stop, model, silent=not blocks)
+            key = f"pi-{answer_key(uuid.removeprefix('pi-'), message, time)}"
+            return Message(uuid, parent, time, "assistant", blocks, key, usage, stop, model, silent=not blocks)
         case "toolResult":
             result = {"type": "tool_result", "tool_use_id": _str(message.get("toolCallId")), "content": _words(content)}
             return Message(uuid, parent, time, "user", _block({**result, "is_error": message.get("isError") is True}))

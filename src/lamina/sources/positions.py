@@ -19,18 +19,21 @@ from .codex import CodexReader
 from .pi import PiReader
 from .places import Origin
 from .sessions import format_of
+from .trail import Trail
 
 CHUNK = 64 << 10
 
 
 class Place(NamedTuple):
-    """The start of a line: its offset, how many records came before it, the last of them, and the model and window that they name."""
+    """The start of a line: its offset, how many records came before it, the last of them, the model and window that they name, and the
+    trail of the conversation up to it."""
 
     offset: int = 0
     before: int = 0
     last: str | None = None
     model: str | None = None
     window: int = 0
+    trail: Trail = Trail()
 
 
 START = Place()

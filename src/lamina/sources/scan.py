@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from hashlib import blake2b
 from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
@@ -19,6 +18,7 @@ from ..core.usage import Usage
 from ..memory.store.secrets import redact
 from ..providers.models import UNITS_OUTPUT, UNITS_READ, UNITS_WRITE, CostParts, cost, cost_parts
 from .content_kinds import group_of
+from .trail import Trail, short_digest
 
 Speaker: TypeAlias = Literal["user", "assistant", "subagent", "memory"]
 
@@ -157,6 +157,8 @@ class Scan(msgspec.Struct):
     unpriced: int = 0
     open: dict[str, Open] = {}
     running: Usage | None = None  # a running total that replaces the sum, in files without a record per answer
+    itemised: bool = False  # whether the file has a record per answer
+    trail: Trail = Trail()
     last: str = ""
     half: str = ""  # the half hour of the newest line
     paid_on: dict[str, dict[str, Paid]] = {}  # by half hour and model, without the open answers
@@ -176,12 +178,14 @@ class Scan(msgspec.Struct):
     full: tuple[int, dict[str, int]] = (0, {})  # tokens of the fullest request, and characters in it by kind
     head: int | None = None  # tokens of the first request that no record explains: the system prompt and the tools
     counted: set[str] = set()  # digests of the closed answers: some files hold the same answers twice
+    elsewhere: set[str] = set()  # digests of answers in an older file, which count there
+    ran_before: Usage = Usage()  # the running total up to the last of them
     recalls: dict[str, tuple[int, str]] = {}  # file of a memory → how often it was recalled, and when last
 
     @property
     def usage(self) -> Usage:
         found = sum((one.usage for one in self.open.values()), self.total)
-        return self.running if self.running is not None and not found.total else found
+        return found if self.itemised else self.running or found
 
     @property
     def fullest(self) -> int:
@@ -196,7 +200,7 @@ class Scan(msgspec.Struct):
     def cost_usd(self) -> float | None:
         """The cost so far; None if a model's price is unknown."""
         prices = [one.usd for one in self.open.values()]
-        if self.running is not None and not (self.total.total or self.open):
+        if self.running is not None and not self.itemised:
             prices.append(price_of(self.model, self.running))
         if self.unpriced or None in prices:
             return None
@@ -238,14 +242,14 @@ class Scan(msgspec.Struct):
         rest = msgspec.structs.replace(self, open={}, paid_on={half: dict(by) for half, by in self.paid_on.items()})
         for one in self.open.values():
             rest._close(one)
-        if self.running is not None and not (self.total.total or self.open):
+        if self.running is not None and not self.itemised:
             rest._close(Open(self.running, price_of(self.model, self.running), self.model, self.half))
         return rest
 
     @property
     def answers(self) -> set[str]:
         """The digests of all answers."""
-        return self.counted | {_short(key) for key in self.open}
+        return self.counted | {short_digest(key) for key in self.open}
 
     def noted(self, *, time: str = "", cwd: str = "", id: str = "") -> None:
         self.started = self.started or time
@@ -259,9 +263,10 @@ class Scan(msgspec.Struct):
 
         `own` tells an answer from all others in the world, as far as the record does.
         """
-        if key not in self.open and _short(key) in self.counted:
+        self.itemised = True
+        if key not in self.open and self._is_copy(key):
             return
-        self.first = self.first or _short(f"{key} {own} {self.prompt}")
+        self.first = self.first or short_digest(f"{key} {own} {self.prompt}")
         before = self.open.get(key)
         newest = before is None or key == next(reversed(self.open))  # later records of an older answer are copies
         announced = before.announced if before is not None else not beside and self._announced(model)
@@ -276,17 +281,48 @@ class Scan(msgspec.Struct):
                 self._asked(usage.prompt, model)
         if len(self.open) > OPEN_ANSWERS:
             first = next(iter(self.open))
-            if len(self.counted) < MOST_COUNTED:
-                self.counted.add(_short(first))
+            self._count(first)
             self._close(self.open.pop(first))
 
     def answered_usage(self, usage: Usage | None) -> None:
         """Count the usage of the answer that the current model gave."""
         if usage is not None:
-            self.paid(usage, price_of(self.model, usage), self.model)
+            self.trail = self.trail.used(usage)
+            self.paid(usage, price_of(self.model, usage), self.model, self.trail.digest)
 
-    def paid(self, usage: Usage, usd: float | None, model: str) -> None:
-        """Count the answer that was read, with a recorded cost, or None."""
+    def follow(self, trail: Trail, *, answered: bool) -> None:
+        """Follow the trail. The first answer tells which sessions begin alike, also if its usage is not in the file yet."""
+        if answered and trail != self.trail:
+            self.first = self.first or short_digest(f"{trail.digest} {self.prompt}")
+        self.trail = trail
+
+    def ran_to(self, total: Usage | None) -> None:
+        """Note the running total. It may be repeated."""
+        key = f"{self.trail.digest} in all"
+        if total is not None and short_digest(key) in self.elsewhere:
+            self.ran_before = total
+        self.running = total - self.ran_before if total is not None else None
+        if self.trail.digest:
+            self._count(key)
+
+    def _is_copy(self, key: str) -> bool:
+        """Whether an answer was counted before, here or in an older file."""
+        digest = short_digest(key)
+        return bool(key) and (digest in self.counted or digest in self.elsewhere)
+
+    def _count(self, key: str) -> None:
+        self.first = self.first or short_digest(f"{key} {self.prompt}")
+        if len(self.counted) < MOST_COUNTED:
+            self.counted.add(short_digest(key))
+
+    def paid(self, usage: Usage, usd: float | None, model: str, key: str) -> None:
+        """Count the answer that was read, with a recorded cost, or None. `key` tells it from all others; it may be empty."""
+        self.itemised = True
+        if self._is_copy(key):
+            self.asked = None
+            return
+        if key:
+            self._count(key)
         self.begin_answer()
         announced, chars = self._announced(model), self.answer
         self._asked(usage.prompt, model)
@@ -440,7 +476,3 @@ def one_line(text: str) -> str:
     """Return the beginning of a text on one line."""
     line = " ".join(text[:MOST_CHARS].split())
     return line if len(line) <= TITLE_CHARS else f"{cut_words(line, TITLE_CHARS - 1)}…"
-
-
-def _short(key: str) -> str:
-    return blake2b(key.encode("utf-8", "surrogatepass"), digest_size=5).hexdigest()

@@ -194,12 +194,16 @@ class ReplayJobs:
         return options_in(self._cwd, self._home, environ=self._environ)
 
     def _run(self, job: ReplayJob) -> None:
+        from ..replay.run import explain_copies
+
         until = time.monotonic() + MOST_SECONDS if job.id != SAVING else float("inf")
         try:
             wanted = self._followed(job, self._options(), until)
+            copies = explain_copies([Path(path) for path in job.files])
             for path in job.files:
                 self._check(job, until)
-                played = self._played(job, path, wanted)
+                copy = copies.get(Path(path))
+                played = ReplayReport(skipped=[copy]) if copy is not None else self._played(job, path, wanted)
                 grown = job.report.copied()
                 grown.include(played)
                 job.report, job.done, job.progress = grown, job.done + 1, Progress()

@@ -173,6 +173,51 @@ def test_vectors_follow_a_large_directory_and_an_index_that_is_made_anew(tmp_pat
         assert near("automobile") == {"parking", "moved"}
 
 
+@pytest.mark.usefixtures("package")
+@pytest.mark.parametrize("query", ["🦊", "what is it about?", "…"])
+def test_a_question_without_a_word_that_tells_finds_nothing_by_its_meaning(tmp_path: Path, query: str) -> None:
+    with opened(tmp_path, "static") as memory:
+        fill(memory)
+        assert [each.topic.name for each in memory.recall(f"{query} automobile")] == ["parking"]
+        assert memory.recall(query) == []
+
+
+@pytest.mark.usefixtures("package")
+def test_a_process_follows_a_file_of_vectors_that_another_one_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(library, "LARGE", 3)
+    with opened(tmp_path, "static") as memory:
+        fill(memory)
+        assert [each.topic.name for each in memory.recall("automobile")] == ["parking"]
+        stored = tmp_path / "memory" / FILE.format("static")
+        head, *lines = stored.read_text().splitlines()
+        # The other process had not seen all memories yet.
+        stored.unlink()
+        stored.write_text("\n".join([head, *(line for line in lines if '"food.md"' in line), ""]))
+        stored.chmod(0o600)
+        memory.save("vehicle", description="automobile", body="automobile")
+        assert [each.topic.name for each in memory.recall("automobile")] == ["vehicle", "parking"]
+    assert sorted(json.loads(line)[0] for line in stored.read_text().splitlines()[1:]) == [
+        "food.md",
+        "other.md",
+        "parking.md",
+        "vehicle.md",
+    ]
+
+
+@pytest.mark.usefixtures("package")
+def test_a_change_and_a_removal_are_compared_as_they_are_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(library, "LARGE", 3)
+    with opened(tmp_path, "static") as memory:
+        fill(memory)
+        assert [each.topic.name for each in memory.recall("automobile")] == ["parking"]
+        memory.save("parking", description="soup", body="lunch")
+        memory.save("vehicle", description="car", body="garage")
+        assert [each.topic.name for each in memory.recall("automobile")] == ["vehicle"]
+        memory.remove("food")
+        memory.save("parking", description="car garage", body="garage car")
+        assert sorted(each.topic.name for each in memory.recall("automobile")) == ["parking", "vehicle"]
+
+
 @pytest.mark.spec("Q1")
 @pytest.mark.usefixtures("package")
 @pytest.mark.parametrize("vectors", ["none", "static"])

@@ -157,7 +157,7 @@ def _mix_up(path: Path) -> None:
     with sqlite3.connect(path) as database:
         database.execute("UPDATE topics SET header = x'c1', about = 'x'")
         database.execute("UPDATE state SET directories = x'c1', compared = 'x'")
-        database.execute("UPDATE totals SET topics = 'x'")
+        database.execute("UPDATE state SET topics = 'x'")
     database.close()
 
 

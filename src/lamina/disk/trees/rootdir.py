@@ -133,6 +133,12 @@ class RootDir(Closable):
             return where.names()
         return []
 
+    def inodes(self, rel: Relative = "") -> dict[str, int]:
+        """Return the inode of each name, from the listing alone. A missing directory is empty."""
+        with AbsentIsFine(), self.directory(rel) as where:
+            return {entry.name: entry.inode() for entry in where.entries()}
+        return {}
+
     def twin(self, name: str) -> str | None:
         """Return the existing name in the root that equals this one, or differs only in case or Unicode form."""
         return _twin(self._root, name)

@@ -19,6 +19,7 @@ import msgspec
 
 from ...core.errors import DiskError, EncoderUnavailable
 from ...core.settings import Mode, Settings
+from ...core.terms import sought
 from ...disk.trees.rootdir import RootDir
 from ..store.contract import MemoryVersion
 from ..store.evidence import Freshness, check_evidence, read_evidence
@@ -137,8 +138,9 @@ class MemoryLibrary:
         return sort_newest_first([with_prefix(each, where) for where, files in self._scopes.items() for each in files.headers()])
 
     def search(self, query: str, most: int) -> FoundMemories:
-        """Return the memories that share a term with the query, best first; with vectors also those of a similar meaning."""
-        if self._settings is None or self._settings.recall_vectors == "none" or most <= 0 or not query.strip():
+        """Return the memories that share a term with the query, best first; with vectors also those of a similar meaning. A query
+        without a term, such as one emoji, means nothing that could be similar."""
+        if self._settings is None or self._settings.recall_vectors == "none" or most <= 0 or not sought(query):
             return self.search_words(query, most)
         words = self.search_words(query, max(most, DEPTH))
         similar, share = self._similar(query, [header.file for header, _ in words.found])

@@ -3,12 +3,12 @@
 The first line of a file says what made the vectors; each further line has those of one memory, valid for exactly the file (time,
 size, inode) they were made from. A save appends a line. The next search encodes missing and changed memories. Each line has a
 checksum: a damaged line counts as missing. A file that is missing, or of another encoder, is made anew. Vectors are stored as
-bytes and compared after subtracting their mean: what all memories of a store share tells none of them apart. An encoder may give
-several vectors for a memory; the closest counts.
+bytes. An encoder may give several vectors for a memory; the closest counts.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
@@ -21,6 +21,7 @@ from ...core.errors import DiskError
 from ...disk.trees.rootdir import RootDir
 from ..store.search_index import IndexState, is_text
 from ..store.topic_files import TopicHeader
+from .centred_rows import CentredRows, normed
 from .encoders import Encoder, WeightedEncoder
 
 if TYPE_CHECKING:
@@ -68,38 +69,44 @@ class _Row(msgspec.Struct, array_like=True, gc=False):
 class VectorTable:
     """The vectors that one encoder made for one directory. Not thread-safe."""
 
-    __slots__ = ("_end", "_file", "_head", "_inode", "_matrix", "_mean", "_rows", "_starts", "_stored", "encoder")
+    __slots__ = ("_compared", "_end", "_file", "_head", "_inode", "_rows", "_stored", "encoder")
 
     def __init__(self, encoder: Encoder) -> None:
         self.encoder = encoder
         self._file = FILE.format(encoder.kind)
-        self._matrix: np.ndarray[Any, Any] | None = None
         self._forget()
 
     def _forget(self) -> None:
         self._head = _Head.of(self.encoder, b"", 0)
         self._rows: dict[str, _Row] = {}
+        self._compared: CentredRows | None = None
         self._inode = self._end = self._stored = 0  # of the file as read; the number of its lines
 
-    def follow(self, root: RootDir, headers: Sequence[TopicHeader], texts: Texts, new: Sequence[TopicHeader]) -> None:
-        """Encode what is new, and store it. The cosines are in the order of `headers`; all but `new` had vectors before."""
-        whole = self._read(root) if self._matrix is None or self._missing(new) else True
-        count = len(headers)
+    def follow(self, root: RootDir, headers: Sequence[TopicHeader], texts: Texts, new: Sequence[int]) -> None:
+        """Encode what is new, and store it. The cosines are in the order of `headers`; all but those at the places `new` had
+        vectors before."""
+        changed, count, whole = [headers[at] for at in new], len(headers), True
+        if self._compared is None or self._missing(changed):
+            whole = self._read(root)
         if not self._rows or not self._head.fitted_with <= GROWTH * count <= GROWTH * GROWTH * self._head.fitted_with:
-            head = _Head.of(self.encoder, self.encoder.fit(texts(headers)), count)
+            head, whole = _Head.of(self.encoder, self.encoder.fit(texts(headers)), count), False
             if head.fitted != self._head.fitted:
                 self._rows = {}
-            self._head, whole, new = head, False, headers
-        made = self._encoded(self._missing(new), texts)
+            self._head, self._compared = head, None
+        if self._compared is None:  # nothing was read before, or the file is another one now
+            changed = list(headers)
+        made = self._encoded(self._missing(changed), texts)
         if self._has_other_sizes(made):
-            made, whole = self._encoded(headers, texts), False
+            made, whole, self._compared = self._encoded(headers, texts), False, None
         self._rows |= {row.file: row for row in made}
         if not whole or self._stored + len(made) > GROWTH * max(count, MOST_AT_SAVE):
             self._rows = {header.file: self._rows[header.file] for header in headers}
             self._replace(root)
         elif made:
             self._append(root, made)
-        self._take([self._rows[header.file].data for header in headers])
+        few = self._compared if len(new) < count else None  # all of them may be in another order
+        if few is None or not few.put({at: self._rows[headers[at].file].data for at in new}):
+            self._compared = CentredRows([self._rows[header.file].data for header in headers], self.encoder.dimensions)
 
     def add(
         self, root: RootDir, headers: Sequence[TopicHeader], everything: Callable[[], Sequence[TopicHeader]], texts: Texts
@@ -111,7 +118,8 @@ class VectorTable:
             self._append(root, made)
             self._rows |= {row.file: row for row in made}
         elif len(there := everything()) <= MOST_AT_SAVE:
-            self.follow(root, there, texts, there)
+            self.follow(root, there, texts, range(len(there)))
+            self._compared = None  # the next search has its own order
 
     def _missing(self, headers: Sequence[TopicHeader]) -> list[TopicHeader]:
         rows = self._rows
@@ -128,7 +136,7 @@ class VectorTable:
         if not headers:
             return []
         parts = [self.encoder.parts(text) for text in texts(headers)]
-        found = _normed(self.encoder.encode([part for some in parts for part in some], self._head.fitted))
+        found = normed(self.encoder.encode([part for some in parts for part in some], self._head.fitted))
         rows = np.round(found * 127 / np.maximum(np.abs(found).max(1, keepdims=True), 1e-9)).astype(np.int8)
         made, at = list[_Row](), 0
         for header, some in zip(headers, parts, strict=True):
@@ -141,14 +149,8 @@ class VectorTable:
 
     def _read(self, root: RootDir) -> bool:
         """Read what was added to the file since the last look. Return False if it must be written anew."""
-        try:
-            found = root.stat(self._file)
-            data = (root.read_bytes(self._file, MOST_BYTES) or b"") if found is not None else b""
-        except DiskError:
-            found, data = None, b""
-        if found is None or found.st_ino != self._inode or len(data) < self._end:
-            self._forget()
-        lines, whole = data[self._end :].split(b"\n"), data.endswith(b"\n")
+        data, inode = self._tail(root)
+        lines, whole = data.split(b"\n"), data.endswith(b"\n") or bool(self._end and not data)
         try:
             if not self._end:
                 self._head = msgspec.json.decode(lines.pop(0), type=_Head)
@@ -157,9 +159,10 @@ class VectorTable:
         except UNDECODABLE:
             self._forget()
             return False
-        self._inode, self._end = found.st_ino if found is not None else 0, len(data)
+        self._inode, self._end = inode, self._end + len(data)
         decode = msgspec.json.Decoder(_Row).decode
         for line in filter(None, lines):
+            self._stored += 1
             try:
                 row = decode(line)
                 if row.check != crc32(row.data):
@@ -167,45 +170,41 @@ class VectorTable:
                 self._rows[row.file] = row
             except UNDECODABLE:
                 whole = False
-        self._stored += len(lines)
         return whole
+
+    def _tail(self, root: RootDir) -> tuple[bytes, int]:
+        """Return what follows the part of the file that was read, and the file's inode. Another file is read from its beginning."""
+        try:
+            with os.fdopen(root.open_read(self._file), "rb") as file:
+                found = os.fstat(file.fileno())
+                if found.st_ino != self._inode or found.st_size < self._end:
+                    self._forget()
+                file.seek(self._end)
+                return file.read(MOST_BYTES), found.st_ino
+        except (DiskError, OSError):
+            self._forget()
+            return b"", 0
 
     def _replace(self, root: RootDir) -> None:
         lines = [msgspec.json.encode(each) for each in (self._head, *self._rows.values())]
+        data = b"\n".join([*lines, b""])
         self._inode = 0
         with suppress(DiskError):  # vectors that cannot be stored are made again
-            root.replace(self._file, b"\n".join([*lines, b""]), durability="process")
+            root.replace(self._file, data, durability="process")
+            if (found := root.stat(self._file)) is not None:
+                self._inode, self._end, self._stored = found.st_ino, len(data), len(self._rows)
 
     def _append(self, root: RootDir, rows: Sequence[_Row]) -> None:
+        lines = [msgspec.json.encode(row) for row in rows]
         with suppress(DiskError):
-            root.append(self._file, [msgspec.json.encode(row) for row in rows], durability="process")
-
-    # Comparison
-
-    def _take(self, vectors: list[bytes]) -> None:
-        import numpy as np
-
-        sizes = np.fromiter(map(len, vectors), np.int64, len(vectors))
-        dimensions = self.encoder.dimensions or int(min(sizes, default=1))
-        found = np.frombuffer(b"".join(vectors), np.int8).reshape(-1, dimensions).astype(np.float32)
-        found /= _lengths(found)
-        self._starts = (sizes.cumsum() - sizes) // dimensions
-        self._mean = found.mean(0) if len(found) else np.zeros(dimensions, np.float32)
-        found -= self._mean
-        found /= _lengths(found)
-        self._matrix = found
+            if root.append(self._file, lines, durability="process") == self._end:  # else another process appended, too
+                self._end, self._stored = self._end + sum(map(len, lines)) + len(lines), self._stored + len(lines)
 
     def cosines(self, question: str) -> np.ndarray[Any, Any] | None:
         """Return the cosine of each memory to the question; None if the encoder gives vectors of another size now."""
-        import numpy as np
-
-        asked = _normed(self.encoder.encode([question], self._head.fitted))
-        if self._matrix is None or not len(self._matrix) or asked.shape[1] != self._matrix.shape[1]:
+        if self._compared is None:
             return None
-        # `@` would wake threads, which takes longer than the work on a busy machine.
-        found = np.einsum("ij,j->i", self._matrix, _normed(asked - self._mean)[0])
-        closest: np.ndarray[Any, Any] = np.maximum.reduceat(found, self._starts)
-        return closest
+        return self._compared.cosines(self.encoder.encode([question], self._head.fitted)[0])
 
 
 class VectorTables:
@@ -231,7 +230,7 @@ class VectorTables:
             self.headers[header.file] = header
             self._places.setdefault(header.file, len(self._places))
         for table, _ in self._tables:
-            table.follow(root, list(self.headers.values()), texts, new)
+            table.follow(root, list(self.headers.values()), texts, [self._places[header.file] for header in new])
 
     def add(
         self, root: RootDir, headers: Sequence[TopicHeader], everything: Callable[[], Sequence[TopicHeader]], texts: Texts
@@ -251,16 +250,3 @@ class VectorTables:
         closest: list[int] = np.argpartition(-found, min(most, len(found)) - 1)[:most].tolist() if most > 0 else []
         files, near = list(self.headers), (self._places[file] for file in beside if file in self._places)
         return {files[at]: float(found[at]) for at in (*closest, *near)}
-
-
-def _normed(rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    found: np.ndarray[Any, Any] = rows / _lengths(rows)
-    return found
-
-
-def _lengths(rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return the length of each row, as a column to divide by."""
-    import numpy as np
-
-    found: np.ndarray[Any, Any] = np.maximum(np.sqrt(np.einsum("ij,ij->i", rows, rows)), 1e-9)[:, None]
-    return found

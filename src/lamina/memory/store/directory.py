@@ -152,12 +152,11 @@ class DirectoryStore:
     def _changing(self) -> Iterator[None]:
         with hold_guard(self.root):
             self.repair()
-            self._indexed, self._changed = self.topic_files.index(for_names=True) is not None, set()
+            self._indexed, self._changed = self.topic_files.hold_index(), set()
             try:
                 yield
             finally:
-                if self._indexed and self._changed:
-                    self.topic_files.update_index(self._changed)
+                self.topic_files.release_index(self._changed)
         if self.after_change is not None and self._changed:
             self.after_change(frozenset(self._changed))
 

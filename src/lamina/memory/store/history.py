@@ -58,7 +58,19 @@ def hold_guard(root: RootDir) -> AbstractContextManager[object]:
 
 
 class MemoryHistory:
-    __slots__ = ("_durability", "_files", "_kept", "_last", "_read", "_root", "_segment_digests", "latest", "written")
+    __slots__ = (
+        "_durability",
+        "_files",
+        "_kept",
+        "_last",
+        "_named",
+        "_new",
+        "_read",
+        "_root",
+        "_segment_digests",
+        "latest",
+        "written",
+    )
 
     def __init__(self, root: RootDir, *, durability: Durability = "full") -> None:
         self._root = root
@@ -70,6 +82,8 @@ class MemoryHistory:
         self._read: dict[int, int] = {}  # segment → position up to which it was read
         self._files: dict[int, tuple[int, int]] = {}  # its inode and size: `lamina forget` replaces the file
         self._last: dict[str, JournalHead] = {}
+        self._named: dict[str, list[str]] = {}  # the files of the lines with a name, by its key, without those in `_new`
+        self._new: list[JournalHead] = []
         self.latest: JournalHead | None = None  # the newest line at the last look
         self._kept: set[str] = set()  # digests whose content is in some segment
         self._segment_digests: set[str] = set()  # digests whose content is in the newest segment
@@ -155,15 +169,24 @@ class MemoryHistory:
         if data is not None and last is not None:
             return last.memory
         digest, key = digest_of(data), name_key(name)
-        heads = self._last.values()
         if data is None:
-            alike = [head for head in heads if name_key(head.name) == key]
+            alike = [head for head in self._heads_named(key) if name_key(head.name) == key]
         else:
             # A file that vanished right after it was written counts as never written.
+            heads = self._last.values()
             alike = [head for head in heads if digest == (head.before if head.action == "undone" else head.digest)]
         gone = [head for head in alike if not head.digest or self._root.stat(head.file) is None]
         found = next((head for head in gone if head.file == file), gone[-1] if gone else None)
         return found.memory if found is not None else os.urandom(6).hex()
+
+    def _heads_named(self, key: str) -> list[JournalHead]:
+        """Return the last lines of the files that had a name with this key. Only a new memory needs them, so only it pays."""
+        for head in self._new:
+            files = self._named.setdefault(name_key(head.name), [])
+            if head.file not in files[-1:]:
+                files.append(head.file)
+        self._new = []
+        return [self._last[file] for file in dict.fromkeys(self._named.get(key, ()))]
 
     def newest(self) -> JournalHead | None:
         """Return the newest line: the only change that a crash may have left half done."""
@@ -186,9 +209,12 @@ class MemoryHistory:
 
     def catch_up(self) -> None:
         """Read the lines appended since the last look, by any process."""
-        numbers = self._segments()
-        stats = {number: found for number in numbers if (found := self._root.stat(_path(number))) is not None}
-        there = {number: (found.st_ino, found.st_size) for number, found in stats.items()}
+        inodes = self._segments()
+        # Only the newest segment grows. `lamina forget` replaces a file, which gives it another inode.
+        old = {number: self._files[number] for number, inode in inodes.items() if self._files.get(number, (0, 0))[0] == inode}
+        old.pop(max(inodes, default=0), None)
+        stats = {number: found for number in inodes.keys() - old if (found := self._root.stat(_path(number))) is not None}
+        there = old | {number: (found.st_ino, found.st_size) for number, found in stats.items()}
         if any(number not in there or there[number][0] != inode for number, (inode, _) in self._files.items()):
             self._forget()
         self._files = there
@@ -209,6 +235,7 @@ class MemoryHistory:
         known = self._last.get(head.file)
         head.memory = head.memory or (known.memory if known is not None else head.file)
         self.latest = self._last[head.file] = head
+        self._new.append(head)
         if head.was:
             # The former file is gone, or has its content again if the rename did not happen.
             digest = head.before if head.action == "undone" else ""
@@ -279,8 +306,10 @@ class MemoryHistory:
             return f"rename from {line.was}\nrename to {line.file}\n"
         return unified_diff(line.file, self.content_of(line.before), self.content_of(line.digest))
 
-    def _segments(self) -> set[int]:
-        return {int(found[1]) for name in self._root.names(HISTORY_DIRECTORY) if (found := SEGMENT_NAME.fullmatch(name))}
+    def _segments(self) -> dict[int, int]:
+        """Return the numbers of the segments, with the inodes of their files."""
+        inodes = self._root.inodes(HISTORY_DIRECTORY).items()
+        return {int(found[1]): inode for name, inode in inodes if (found := SEGMENT_NAME.fullmatch(name))}
 
     def _tail(self, number: int, start: int) -> bytes:
         fd = -1

@@ -60,11 +60,7 @@ def entry_of(topic: Topic | TopicHeader) -> IndexEntry:
 
 def read_entries(text: str) -> list[IndexEntry]:
     """Return the lines that point at a file; other lines belong to the user."""
-    return [found for _, found in _entries(text)]
-
-
-def _entries(text: str) -> list[tuple[str, IndexEntry]]:
-    return [(line, found) for line in text.split("\n") if "](" in line and (found := _entry(line)) is not None]
+    return [found for line in text.split("\n") if "](" in line and (found := _entry(line)) is not None]
 
 
 # The same lines are read at every save. A cache smaller than an index would never hit.
@@ -77,6 +73,12 @@ def _entry(line: str) -> IndexEntry | None:
     if not file.endswith(".md") or _SCHEME.match(file):
         return None
     return IndexEntry(found["title"], file, _DASH.sub("", found["hook"].strip()).strip())
+
+
+@lru_cache(maxsize=16_384)
+def _key(line: str) -> str | None:
+    """Return the file that a line points at, folded; None for a line of the user's."""
+    return fold_name(found.file) if (found := _entry(line)) is not None else None
 
 
 def entry_line(entry: IndexEntry) -> str:
@@ -107,7 +109,7 @@ def put_entry(text: str, entry: IndexEntry, *, was: str = "", uses: Mapping[str,
     former file, whose line it replaces; `uses` counts the uses of each file."""
     line, key, former = entry_line(entry), fold_name(entry.file), fold_name(was)
     lines = text.split("\n")
-    places = [(number, fold_name(found.file)) for number, old in enumerate(lines) if (found := _entry(old)) is not None]
+    places = [(number, found) for number, old in enumerate(lines) if (found := _key(old)) is not None]
     mine = [number for number, file in places if file in (key, former)]
     if mine:
         old, ending = lines[mine[0]], "\r" if lines[mine[0]].endswith("\r") else ""
@@ -133,15 +135,15 @@ def _place(places: list[tuple[int, str]], key: str, uses: Mapping[str, int]) -> 
     Within its topic it goes before the first file that is used less, or equally and sorted behind it. A new topic goes to its
     sorted place if the topics are sorted, else to the end.
     """
-    topics = [_topic(file) for _, file in places]
     mine, topic = (-uses.get(key, 0), key), _topic(key)
-    same = [(number, file) for (number, file), other in zip(places, topics, strict=True) if other == topic]
-    if same:
+    if same := [(number, file) for number, file in places if _topic(file) == topic]:
         return next((number for number, file in same if (-uses.get(file, 0), file) > mine), same[-1][0] + 1)
+    topics = [_topic(file) for _, file in places]
     position = bisect(topics, topic) if topics == sorted(topics) else len(places)
     return places[position][0] if position < len(places) else places[-1][0] + 1
 
 
+@lru_cache(maxsize=16_384)
 def _topic(file: str) -> str:
     """Return the topic of a file: the first word of its name."""
     return _WORD_END.split(file, maxsplit=1)[0]
@@ -151,8 +153,7 @@ def _by_use(lines: list[str], uses: Mapping[str, int]) -> list[str]:
     """Sort neighbouring lines of one topic by use, the most used first; all others keep their places."""
     if not uses:
         return lines
-    files = [fold_name(found.file) if (found := _entry(line)) is not None else None for line in lines]
-    rows = list(zip(files, lines, strict=True))
+    rows = [(_key(line), line) for line in lines]
     ordered: list[str] = []
     for topic, group in groupby(rows, key=lambda row: None if row[0] is None else _topic(row[0])):
         run = list(group)
@@ -174,6 +175,12 @@ def excess(text: str) -> tuple[int, int]:
     """Return by how many lines and bytes the index exceeds what a session receives; not positive if it fits."""
     body = sent_part(text)
     return body.count("\n") + 1 - MOST_LINES, len(body.encode("utf-8", "replace")) - MOST_BYTES
+
+
+def is_over(text: str) -> bool:
+    """Tell whether the index exceeds what a session receives. A text within both limits fits, whatever part of it is sent."""
+    short = text.count("\n", 0, -1) < MOST_LINES and len(text.encode("utf-8", "replace")) <= MOST_BYTES
+    return not short and max(excess(text)) > 0
 
 
 def is_full(text: str) -> bool:
@@ -198,7 +205,7 @@ def make_room(text: str, leaving: Iterable[str], *, keep: str) -> str:
     lines, size = excess(text)
     if lines <= 0 and size <= 0:
         return text
-    sizes = {fold_name(found.file): len(line.encode("utf-8", "replace")) + 1 for line, found in _entries(text)}
+    sizes = {found: len(line.encode("utf-8", "replace")) + 1 for line in text.split("\n") if (found := _key(line)) is not None}
     gone: set[str] = set()
     for file in map(fold_name, leaving):
         if lines <= -SPARE_LINES and size <= -SPARE_LINES * LINE_CHARS:
@@ -206,11 +213,11 @@ def make_room(text: str, leaving: Iterable[str], *, keep: str) -> str:
         if file in sizes:
             gone.add(file)
             lines, size = lines - 1, size - sizes[file]
-    rows = [row for row in text.split("\n") if (found := _entry(row)) is None or fold_name(found.file) not in gone]
+    rows = [row for row in text.split("\n") if _key(row) not in gone]
     if lines > 0 or size > 0:
-        mine = [row for row in rows if (found := _entry(row)) is not None and fold_name(found.file) == fold_name(keep)]
+        mine = [row for row in rows if _key(row) == fold_name(keep)]
         others = [row for row in rows if row not in mine]
-        first = next((number for number, row in enumerate(others) if _entry(row) is not None), 0)
+        first = next((number for number, row in enumerate(others) if _key(row) is not None), 0)
         rows = [*others[:first], *mine, *others[first:]]
     return "\n".join(rows)
 
@@ -246,7 +253,7 @@ def rewrite_index(text: str, old: str, files: Iterable[str], *, known: bool, tea
         raise InputError(INDEX, f"contains a secret ({', '.join(clean.kinds)})", "remove it, because team memory is shared")
     rows = split_front_matter(clean.text).body.split("\n")
     there, kept, seen = {fold_name(file) for file in files}, set(old.split("\n")), set[str]()
-    worded = {fold_name(found.file) for row in rows if row not in kept and (found := _entry(row)) is not None}
+    worded = {found for row in rows if row not in kept and (found := _key(row)) is not None}
     lines, missing = list[str](), list[str]()
     for line in rows:
         entry = _entry(line)
@@ -273,7 +280,7 @@ def add_entries(old: str, new: str) -> str:
 
 def drop_entry(text: str, file: str) -> str:
     key = fold_name(file)
-    return "\n".join(line for line in text.split("\n") if (found := _entry(line)) is None or fold_name(found.file) != key)
+    return "\n".join(line for line in text.split("\n") if _key(line) != key)
 
 
 def load_index(text: str) -> str:

@@ -25,7 +25,7 @@ from .index import (
     drop_entry,
     entry_line,
     entry_of,
-    excess,
+    is_over,
     make_room,
     put_entry,
     read_entries,
@@ -70,7 +70,7 @@ class IndexFile:
 
         def added(text: str) -> str:
             new = put_entry(text, entry_of(topic), was=was, uses=uses)
-            return make_room(new, self._leaving(new, topic.file, uses), keep=topic.file) if max(excess(new)) > 0 else new
+            return make_room(new, self._leaving(new, topic.file, uses), keep=topic.file) if is_over(new) else new
 
         self.edit(added)
 

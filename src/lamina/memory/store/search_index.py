@@ -36,16 +36,17 @@ LESS_FOR_NAMES = 100
 MOST_POSTINGS = 20_000
 # Texts read at once while the index is made.
 BATCH = 500
-_VERSION = 2
+_VERSION = 3
 _SCHEMA = """
 CREATE TABLE topics (id INTEGER PRIMARY KEY, file TEXT UNIQUE, key TEXT, folded TEXT, header BLOB, about INTEGER, body INTEGER);
 CREATE INDEX topics_key ON topics (key);
 CREATE INDEX topics_folded ON topics (folded);
 CREATE VIRTUAL TABLE words USING fts5(name, about, body, tokenize='ascii');
 CREATE VIRTUAL TABLE vocabulary USING fts5vocab(words, row);
-CREATE TABLE state (id INTEGER PRIMARY KEY, directories BLOB, compared REAL, seconds REAL);
-CREATE TABLE totals (id INTEGER PRIMARY KEY, topics INTEGER, about INTEGER, body INTEGER, changes INTEGER);
-INSERT INTO totals VALUES (1, 0, 0, 0, abs(random() / 4096))
+CREATE TABLE state (
+    id INTEGER PRIMARY KEY, topics INTEGER, about INTEGER, body INTEGER, changes INTEGER, directories BLOB, compared REAL, seconds REAL
+);
+INSERT INTO state VALUES (1, 0, 0, 0, abs(random() / 4096), NULL, 0, 0)
 """
 # A name, a description and a body.
 Fields = tuple[str, str, str]
@@ -119,11 +120,8 @@ class SearchIndex:
     # Freshness
 
     def is_current(self, now: float, *, for_names: bool = False) -> bool:
-        row = self._database.execute("SELECT directories, compared, seconds FROM state").fetchone()
-        if row is None:
-            return False
-        directories, compared, seconds = row
-        if not 0 <= now - compared < SHARE_OF_TIME * seconds * (LESS_FOR_NAMES if for_names else 1):
+        directories, compared, seconds = self._database.execute("SELECT directories, compared, seconds FROM state").fetchone()
+        if directories is None or not 0 <= now - compared < SHARE_OF_TIME * seconds * (LESS_FOR_NAMES if for_names else 1):
             return False
         known = msgspec.msgpack.decode(directories, type=dict[str, int])
         return known == self._times(known)
@@ -157,7 +155,7 @@ class SearchIndex:
                 part = changed[at : at + BATCH]
                 self._add(part, bodies(part))
             self._database.execute(
-                "INSERT OR REPLACE INTO state VALUES (1, ?, ?, ?)", (msgspec.msgpack.encode(times), now, seconds)
+                "UPDATE state SET directories = ?, compared = ?, seconds = ?", (msgspec.msgpack.encode(times), now, seconds)
             )
         return there
 
@@ -176,7 +174,7 @@ class SearchIndex:
         for number in rows:
             lengths = self._database.execute("SELECT about, body FROM topics WHERE id = ?", number).fetchone()
             self._database.execute(
-                "UPDATE totals SET topics = topics - 1, about = about - ?, body = body - ?, changes = changes + 1", lengths
+                "UPDATE state SET topics = topics - 1, about = about - ?, body = body - ?, changes = changes + 1", lengths
             )
         self._database.executemany("DELETE FROM words WHERE rowid = ?", rows)
         self._database.executemany("DELETE FROM topics WHERE id = ?", rows)
@@ -192,17 +190,17 @@ class SearchIndex:
             self._database.execute("INSERT INTO words (rowid, name, about, body) VALUES (?, ?, ?, ?)", (number, *terms))
             count, lengths, texts = count + 1, lengths + about, texts + body
         self._database.execute(
-            "UPDATE totals SET topics = topics + ?, about = about + ?, body = body + ?, changes = changes + ?",
+            "UPDATE state SET topics = topics + ?, about = about + ?, body = body + ?, changes = changes + ?",
             (count, lengths, texts, count),
         )
 
     # Reading
 
     def total(self) -> int:
-        return int(self._database.execute("SELECT topics FROM totals").fetchone()[0])
+        return int(self._database.execute("SELECT topics FROM state").fetchone()[0])
 
     def state(self) -> IndexState:
-        return IndexState(*self._database.execute("SELECT changes, (SELECT max(id) FROM topics) FROM totals").fetchone())
+        return IndexState(*self._database.execute("SELECT changes, (SELECT max(id) FROM topics) FROM state").fetchone())
 
     def headers(self, first: int = 0) -> list[TopicHeader]:
         """Return the memories in the order they were entered, from the one with this id on."""
@@ -222,7 +220,7 @@ class SearchIndex:
     def candidates(self, wanted: Sequence[str], most: int, weights: tuple[float, float, float]) -> Candidates:
         """Return the memories with the rarest of the wanted terms, the most promising first."""
         having = {term: self._having(term) for term in wanted}
-        [(total, about, body)] = self._database.execute("SELECT topics, about, body FROM totals")
+        [(total, about, body)] = self._database.execute("SELECT topics, about, body FROM state")
         found = self._found(_rarest(having), most, weights)
         return Candidates(found, having, total, about / max(1, total), body / max(1, total))
 

@@ -14,8 +14,6 @@ from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
-from ...core.language import language_of
-
 
 class RedactedText(NamedTuple):
     text: str
@@ -228,6 +226,8 @@ _CHINESE_KINDS = {
 
 def _marker(kind: str, text: str) -> str:
     """Return what stands in place of a secret, in the language of the text."""
+    from ...core.language import language_of  # a secret is rare, and the import takes milliseconds
+
     return f"[已去掉密钥（{_CHINESE_KINDS.get(kind, kind)}）]" if language_of(text) == "zh" else f"[secret removed: {kind}]"
 
 

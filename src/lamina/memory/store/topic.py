@@ -262,6 +262,7 @@ def name_key(name: str) -> str:
     return fold_name(without_joiners(clean_name(name)).removesuffix(".md"))
 
 
+@lru_cache(maxsize=1_024)
 def file_name(name: str) -> str:
     """Return the file name for a memory: lower case, words joined by hyphens, letters of every script kept."""
     plain_name = name_key(name)

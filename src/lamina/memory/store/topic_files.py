@@ -10,7 +10,6 @@ journaled (too large, or not plain text) is read but never changed. Only the cac
 from __future__ import annotations
 
 import os
-import re
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
@@ -23,7 +22,7 @@ import msgspec
 
 from ...core.decoding import UNDECODABLE
 from ...core.errors import DiskError
-from ...core.front_matter import MOST_BYTES
+from ...core.front_matter import MOST_BYTES, simple_fields
 from ...disk.trees.rootdir import RootDir
 from ...disk.trees.scan import ScannedFile, TreeComparison, compare_tree, read_heads
 from .contract import MOST_READ, READ_IN_PART
@@ -68,8 +67,6 @@ CACHE_BYTES = 64 << 20
 _WORTH_WRITING = 10
 _SKIPPED = frozenset({"logs", "team"})
 _INDEX = INDEX.lower()
-# `key: value` lines that mean the same to every reader; anything else goes through the YAML reader.
-_SIMPLE = re.compile(r"---\n((?:[A-Za-z_]+: [^\W\d_][\w ,;()/+=.'’—–，。、；：（）！？「」《》-]*\n)+)---(?:\n|\Z)")
 
 
 class TopicHeader(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -89,7 +86,7 @@ _FILE, _MTIME = attrgetter("file"), attrgetter("mtime_ns")
 class TopicFiles:
     """The topics of one directory; a second scan reads only what changed."""
 
-    __slots__ = ("_index", "_known", "_loaded", "_texts", "_unchanged", "clock_ns", "read_only", "root")
+    __slots__ = ("_held", "_index", "_known", "_loaded", "_texts", "_unchanged", "clock_ns", "read_only", "root")
 
     def __init__(
         self,
@@ -109,6 +106,7 @@ class TopicFiles:
         self._loaded: bool = after is not None and after._loaded
         self._texts: dict[str, tuple[TopicHeader, str]] = after._texts if after is not None else {}
         self._index: SearchIndex | None = None
+        self._held = False  # whether the index was found current under the guard, which is still held
         self.clock_ns = clock_ns
 
     def close(self) -> None:
@@ -120,6 +118,8 @@ class TopicFiles:
     def index(self, *, create: bool = False, for_names: bool = False) -> SearchIndex | None:
         """Return the search index, up to date; None for a small directory, or if the index cannot be used. `for_names` accepts
         one that may miss what another program changed in place in the last minutes."""
+        if self._held:
+            return self._index
         if self._has_index(create=create):
             from ...disk.database import DAMAGE
 
@@ -143,6 +143,18 @@ class TopicFiles:
             self.drop_index()
             return None
 
+    def hold_index(self) -> bool:
+        """Bring the index up to date for a change under the guard, and return whether there is one. Until `release_index`, no
+        look at the directory is needed: no other process of ours changes it."""
+        self._held = self.index(for_names=True) is not None
+        return self._held
+
+    def release_index(self, changed: Collection[str]) -> None:
+        """Enter the files that the change under the guard touched."""
+        held, self._held = self._held, False
+        if held and changed:
+            self._update_index(changed)
+
     def is_listed(self, file: str) -> bool:
         """Tell whether a file of this name, in any spelling, is in a large directory. True if that is unknown."""
         return self._lists(file) is not False
@@ -151,8 +163,7 @@ class TopicFiles:
         """Tell whether the index has a file of this name, in any spelling; None without an index."""
         return self.read_index(lambda index: index.has_file(file), for_names=True)
 
-    def update_index(self, files: Collection[str]) -> None:
-        """Enter our own change of these files to an index that was current before it."""
+    def _update_index(self, files: Collection[str]) -> None:
         from ...disk.database import DAMAGE
 
         try:
@@ -388,13 +399,13 @@ def is_topic(file: str) -> bool:
 
 def read_header(found: ScannedFile, data: bytes) -> TopicHeader:
     text, mtime = decode_text(data), found.mtime_ns / 1e9
-    if (simple := _SIMPLE.match(text)) is not None and simple[1].count("\n") <= HEAD_LINES - 2:
-        fields = dict(line.split(": ", 1) for line in simple[1].splitlines())
-        if fields.keys() <= {"name", "description", "type"} and len(fields) == simple[1].count("\n"):
-            name = clean_name(fields.get("name", "")) or read_topic(found.file, "", 0).name
-            kind: Kind | None = next((kind for kind in KINDS if kind == fields.get("type", "").strip()), None)
-            description = one_line(fields.get("description", ""), DESCRIPTION_CHARS)
-            return TopicHeader(found.file, name, description, kind, mtime, *found[1:])
+    # Most heads are plain, and a scan reads ten thousand of them.
+    end = text.find("\n---", 3) + 1
+    plain = text.startswith("---\n") and text[end + 3 : end + 4] in ("", "\n")
+    if plain and (fields := simple_fields(text[4:end])) is not None and fields.keys() <= {"name", "description", "type"}:
+        name = clean_name(fields.get("name", "")) or read_topic(found.file, "", 0).name
+        kind: Kind | None = next((kind for kind in KINDS if kind == fields.get("type")), None)
+        return TopicHeader(found.file, name, one_line(fields.get("description", ""), DESCRIPTION_CHARS), kind, mtime, *found[1:])
     topic = read_topic(found.file, "".join(text.splitlines(keepends=True)[:HEAD_LINES]), mtime)
     return TopicHeader(found.file, topic.name, topic.description, topic.type, topic.modified, *found[1:])
 
