@@ -17,7 +17,7 @@ from ..core.errors import LaminaError
 from ..disk.transcripts.jsonl import Health, raw_lines, whole_objects
 from ..memory.store.secrets import redact
 from .catalogue import Tell, scan_any
-from .scan import Scan, Turn
+from .scan import Scan, ScannedTurn
 from .sessions import SourceSession, format_of
 
 # Characters shown on each side of a match.
@@ -77,7 +77,7 @@ def _matches(session: SourceSession, term: str, shown: Callable[[str], str]) -> 
     scan, wanted, needles = Scan(parent=session.parent), term.casefold(), _needles(term)
     origin = format_of(Path(session.path))
     for _, line in raw_lines(session.path, 0, Health()):
-        turns: list[Turn] = []
+        turns: list[ScannedTurn] = []
         scan_any(origin, line, scan, turns)
         if needles is not None and not any(needle in line.lower() for needle in needles):
             continue
