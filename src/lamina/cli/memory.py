@@ -80,7 +80,7 @@ def show_command(memory: Memory, name: str) -> Reported:
 
 
 @memory_command.command("search")
-@click.argument("query")
+@options.words("query")
 @click.option("-k", "most", type=click.IntRange(1, 1_000), default=5, show_default=True, help="Maximum number of results.")
 @click.option("--explain", is_flag=True, help="Also show the score, the matching words and the evidence.")
 @reading_memory
