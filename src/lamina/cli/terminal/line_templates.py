@@ -17,7 +17,8 @@ LINES: dict[str, str] = {
     "Updated": "已更新",
     "saved": "已保存",
     "updated": "已更新",
-    "removed": "已删除",
+    "removed": "已移除",
+    "waits for your approval": "等待你批准",
     "changed": "已改动",
     "assigned secret": "赋值的密钥",
     "Automatic memory is off for the rest of this session: it failed {n} times in a row.": (
