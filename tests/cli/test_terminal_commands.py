@@ -23,14 +23,6 @@ def test_memory_is_steered_from_the_chat(tmp_path: Path) -> None:
         chat.say("/remember deploys happen on Tuesdays")
         chat.expect("Saved memory: deploys-happen-tuesdays.")
         chat.prompt()
-        chat.say("/remember 测试用真实数据库")
-        chat.expect("已保存记忆：测试用真实数据库。")
-        chat.expect("后台：无")
-        chat.say("/remove 测试用真实数据库")
-        chat.expect("移到回收站")
-        chat.expect("后台：无")
-        chat.say("Hello")
-        chat.prompt()
         chat.say("/re")
         chat.expect("Did you mean /resume or /remember or /remove or /retry?")
         chat.say("/se deploys Tuesdays")
@@ -65,3 +57,11 @@ def test_what_is_removed_in_the_chat_can_be_restored(tmp_path: Path) -> None:
     with Memory.open(tmp_path) as memory:
         assert memory.headers() == []
         assert memory.restore("deploys").name == "deploys"
+
+
+def test_remember_answers_in_the_language_of_its_text(tmp_path: Path) -> None:
+    with Terminal(cwd=tmp_path) as chat:
+        chat.prompt()
+        chat.say("/remember 测试用真实数据库")
+        chat.expect("已保存记忆：测试用真实数据库。")
+        chat.expect("后台：无")
