@@ -180,7 +180,7 @@ def _run(argv: list[str] | None) -> int:
     return result if isinstance(result, int) else 0
 
 
-def _narrow() -> dict[str, int]:
+def _narrow() -> dict[str, Any]:
     """Return the width of help pages on a narrow terminal; click alone would use 50 columns there."""
     width = terminal_width()
     return {"terminal_width": width - 1} if width is not None and width <= CLICK_NARROWEST else {}

@@ -10,7 +10,7 @@ from __future__ import annotations
 LINES: dict[str, str] = {
     # Notices of the session
     "{did} memory: {name}. A secret was removed ({kind}).": "{did}记忆：{name}。其中的密钥已去掉（{kind}）。",
-    "Removed memory: {name}. To undo, run `{last}`.": "已删除记忆：{name}。运行 `{last}` 可以恢复。",
+    "Removed memory: {name}. To undo, run `{last}`.": "已移除记忆：{name}。运行 `{last}` 可以恢复。",
     "{did} memory: {name}.": "{did}记忆：{name}。",
     "{did} memory: {name}": "{did}记忆：{name}",
     "Saved": "已保存",
