@@ -21,6 +21,11 @@ LINES: dict[str, str] = {
     "waits for your approval": "等待你批准",
     "changed": "已改动",
     "assigned secret": "赋值的密钥",
+    "private key": "私钥",
+    "password in a URL": "网址中的密码",
+    "authorization header": "授权头",
+    "{tool} key": "{tool} 密钥",
+    "{tool} token": "{tool} 令牌",
     "Automatic memory is off for the rest of this session: it failed {n} times in a row.": (
         "本次会话不再自动记忆：已连续失败 {n} 次。"
     ),
