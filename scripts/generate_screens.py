@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -215,12 +216,23 @@ def in_chinese(home: Path) -> Iterator[tuple[str, str]]:
         yield "A file is written after a question in Chinese", terminal.screen("已写入 说明.txt", "后台：无", "\n>")
 
 
-def page() -> str:
-    parts = [INTRO]
-    with tempfile.TemporaryDirectory() as directory, MessagesServer() as server:
-        homes = [Path(directory, name) for name in ("one", "two", "three")]
+@contextmanager
+def new_homes(*names: str) -> Iterator[list[Path]]:
+    """Make home directories with the same paths in every run: paths are part of the prompt, and its tokens are on the screens."""
+    directory = Path(tempfile.gettempdir(), "lamina_screens")
+    directory.mkdir()
+    try:
+        homes = [directory / name for name in names]
         for home in homes:
             home.mkdir()
+        yield homes
+    finally:
+        shutil.rmtree(directory)
+
+
+def page() -> str:
+    parts = [INTRO]
+    with new_homes("one", "two", "three") as homes, MessagesServer() as server:
         for run in (offline(homes[0]), with_model(homes[1], server), in_chinese(homes[2])):
             for title, screen in run:
                 parts.append(f"\n## {title}\n\n```text\n{screen}\n```\n")

@@ -232,3 +232,13 @@ def test_a_directory_whose_name_is_no_text_is_no_traceback(tmp_path: Path) -> No
     assert (done.returncode, "Traceback" in done.stderr) == (0, False)
     done = lamina(b"forget", "caf\xe9 \u90e8\u7f72".encode(), b"--yes", cwd=odd, stdin=b"", **ascii_only)
     assert (done.returncode, "Traceback" in done.stderr) == (0, False)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+@pytest.mark.parametrize("command", [(), ("memory",), ("sessions",), ("team",)])
+def test_help_fits_a_narrow_terminal(command: tuple[str, ...]) -> None:
+    written, code = on_a_terminal(*command, "--help", COLUMNS="40")
+    assert code == 0
+    lines = [line for line in written.decode().replace("\r", "").split("\n") if "lamina " not in line]  # examples stay whole
+    assert len(lines) > 10
+    assert max(map(len, lines)) < 40

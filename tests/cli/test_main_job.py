@@ -55,7 +55,7 @@ def test_what_is_said_once_is_known_in_the_next_session(project: Path) -> None:
 def test_what_is_forgotten_is_gone_in_the_same_turn(project: Path) -> None:
     said(lamina("-p", "Remember: integration tests run against a real database", cwd=project))
     gone = here("-p", "Forget what you know about the integration tests", cwd=project)
-    assert said(gone).startswith("Removed the memory")
+    assert said(gone).startswith("Moved the memory")
     assert "lamina: Removed memory:" in gone.stderr
     assert files() == ["MEMORY.md"]
     assert said(here("memory", "index", cwd=project)) == ""
@@ -73,7 +73,7 @@ def test_the_same_in_chinese(project: Path) -> None:
     assert "掩盖了损坏的迁移" in said(here("-p", "集成测试为什么使用真实数据库？", cwd=project))
     [row] = json.loads(said(here("memory", "search", "测试用什么数据库", "--json", cwd=project)))
     assert row["name"] == "集成测试使用真实数据库"
-    assert said(here("-p", "忘记关于集成测试的一切", cwd=project)).startswith("已删除记忆")
+    assert said(here("-p", "忘记关于集成测试的一切", cwd=project)).startswith("已把记忆")
     assert files() == ["MEMORY.md"]
 
 

@@ -117,7 +117,7 @@ def test_a_proposal_is_answered_in_the_directory_named_before_the_command(tmp_pa
     assert first["session_id"] != second["session_id"], "each says which session it is part of"
     shown = here("inbox", "--cwd", work).stdout
     assert f"{first['id']}  Save {first['name']}\n  Proposed " in shown
-    assert f"in session {first['session_id']}" in shown
+    assert f"in session {first['session_id'][:8]}" in shown
     assert f"  Accept: lamina inbox accept {first['id']}\n  Reject: lamina inbox reject {first['id']}\n" in shown
     assert json.loads(here("inbox", "--cwd", work, "--json", "accept", first["id"]).stdout) == {"accepted": first["id"]}
     assert json.loads(here("inbox", "reject", second["id"], "--cwd", work, "--json").stdout) == {"rejected": second["id"]}

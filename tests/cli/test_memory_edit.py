@@ -144,3 +144,13 @@ def test_the_json_of_an_edit_says_whether_anything_changed(editor: Editor) -> No
     row: dict[str, Any] = json.loads(editor.run('sed -i.bak s/Mocks/Fakes/ "$1"', "testing-db", "--json").stdout)
     assert row["changed"] is True
     assert row["name"] == "testing-db"
+
+
+def test_a_name_and_a_description_that_say_what_the_text_no_longer_says_are_pointed_out(editor: Editor) -> None:
+    with editor.memory() as memory:
+        memory.save("pnpm", type="project", description="we use pnpm", body="We use pnpm for all packages.")
+    done = editor.run('sed -i.bak "s/We use pnpm/We use yarn/" "$1"', "pnpm")
+    assert "Its name is still 'pnpm' and its description is still 'we use pnpm'. Run `lamina memory edit pnpm`" in done.stderr
+    done = editor.run('sed -i.bak -e "s/^description: .*/description: we use yarn/" -e "s/^name: .*/name: yarn/" "$1"', "pnpm")
+    assert done.stderr == ""
+    assert editor.run('sed -i.bak "s/for all packages/everywhere/" "$1"', "yarn").stderr == ""

@@ -56,3 +56,20 @@ def test_a_tool_result_is_not_shown_as_the_words_of_the_user(project: Path) -> N
     [hit] = json.loads(here("sessions", "search", "E815", "--json", cwd=project).stdout)
     assert hit["role"] == "tool"
     assert "  tool result\n   E815" in here("sessions", "search", "E815", cwd=project).stdout
+
+
+def test_the_input_of_a_tool_call_is_not_shown_as_an_answer(project: Path) -> None:
+    with Session("offline", cwd=project) as session:
+        session.add_user("Look at the log.")
+        call = {"type": "tool_use", "id": "t1", "name": "Read", "input": {"file_path": "/var/log/e816.txt"}}
+        said = {"type": "text", "text": "I read about E817."}
+        session.after_call({"id": "m", "role": "assistant", "content": [said, call], "stop_reason": "tool_use"})
+    for term, role, label in (("e816", "call", "tool call"), ("E817", "assistant", "assistant")):
+        [hit] = json.loads(here("sessions", "search", term, "--json", cwd=project).stdout)
+        assert hit["role"] == role
+        assert f"  {label}\n" in here("sessions", "search", term, cwd=project).stdout
+
+
+@pytest.mark.parametrize("command", [("sessions", "search"), ("search",), ("search", "--exact")])
+def test_several_words_need_no_quotation_marks(project: Path, command: tuple[str, ...]) -> None:
+    assert "in the importer" in here(*command, "in", "the", "importer", cwd=project).stdout

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from lamina.agent.agent import Agent
 from lamina.cli.team_member import member_options
 from lamina.core.errors import InputError
 from lamina.disk.home.mailbox import Mailbox, MailboxAddress
@@ -22,6 +23,7 @@ from lamina.disk.home.member_process import stop_member
 from lamina.disk.home.team_files import MemberPlan, MemberState, Team, read_unread, see_member, write_member, write_team
 from lamina.disk.locks.dream_lock_owner import process_lives, start_ticks
 from lamina.layers.l7_agents.team import member_prompt
+from lamina.memory.memory import Memory
 from lamina.testing import MessagesServer, Received
 
 from .running import PATIENCE, here, lamina, misused
@@ -341,11 +343,20 @@ def test_unreadable_files_of_a_team_are_reported_and_the_rest_is_shown(home: Pat
 
 
 def test_a_member_is_told_who_it_is() -> None:
-    told = member_prompt("a", "build", ["b", "c"], " Look. ")
-    assert told.startswith("You are a, a member of the team build. The other members are b, c.")
-    assert told.endswith("\n\nLook.")
-    assert member_prompt("a", "build", [], "").endswith("Your task arrives by message.")
-    assert "no other members" in member_prompt("a", "build", [], "")
+    task, told = (block["text"] for block in member_prompt("a", "build", ["b", "c"], " Look. "))
+    assert task == "Look."
+    assert told.startswith("<system-reminder>\nYou are a, a member of the team build. The other members are b, c.")
+    task, told = (block["text"] for block in member_prompt("a", "build", [], ""))
+    assert task == "Your task arrives by message."
+    assert "no other members" in told
+
+
+def test_what_a_member_is_told_about_itself_is_no_memory_of_the_user(home: Path, work: Path) -> None:
+    with Agent.open("offline", cwd=work, home=home, interactive=True) as agent:
+        asked = member_prompt("bob", "alpha", ["amy"], "Remember: we use tabs")
+        assert agent.run(asked).text == "I will remember that: we use tabs"
+    with Memory.open(work, home=home) as memory:
+        assert [topic.name for topic in memory.topics()] == ["tabs"]
 
 
 def test_a_type_gives_a_member_its_tools_and_no_others(home: Path, work: Path) -> None:

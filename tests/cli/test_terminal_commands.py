@@ -57,3 +57,11 @@ def test_what_is_removed_in_the_chat_can_be_restored(tmp_path: Path) -> None:
     with Memory.open(tmp_path) as memory:
         assert memory.headers() == []
         assert memory.restore("deploys").name == "deploys"
+
+
+def test_remember_answers_in_the_language_of_its_text(tmp_path: Path) -> None:
+    with Terminal(cwd=tmp_path) as chat:
+        chat.prompt()
+        chat.say("/remember 测试用真实数据库")
+        chat.expect("已保存记忆：测试用真实数据库。")
+        chat.expect("后台：无")

@@ -71,3 +71,45 @@ def test_a_line_that_stays_takes_the_place_of_the_progress_line(monkeypatch: pyt
         progress.show("tidying")
         progress.say("second")
     assert terminal.getvalue() == "first\n\r\x1b[Ktidying …\r\x1b[Ksecond\n\r\x1b[K"
+
+
+@pytest.mark.parametrize(
+    ("width", "shown"),
+    [("80", "session 1 of 2: a-long-name.jsonl, call 3 of 9 …"), ("30", "session 1 of 2: a-long-name.…"), ("11", "会话会话…")],
+)
+def test_a_progress_line_never_needs_a_second_line(width: str, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", width)
+    monkeypatch.setattr("sys.stderr", terminal := Terminal())
+    monkeypatch.setattr(room, "QUIET_SECONDS", 0.0)
+    with ProgressLine(" …") as progress:
+        progress.show("会话会话会话" if width == "11" else "session 1 of 2: a-long-name.jsonl, call 3 of 9")
+    assert terminal.getvalue() == f"\r\x1b[K{shown}\r\x1b[K"
+
+
+def test_a_message_on_a_narrow_terminal_breaks_between_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setattr("sys.stderr", terminal := Terminal())
+    room.notice("No moved project matches this directory. Name it with --from; --list shows the known projects.")
+    lines = terminal.getvalue().splitlines()
+    assert max(map(len, lines)) < 40
+    assert " ".join(lines).endswith("; --list shows the known projects.")
+
+
+def test_a_message_in_a_file_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("COLUMNS", "20")
+    room.notice("one two three four five six seven eight nine ten")
+    assert capsys.readouterr().err == "lamina: one two three four five six seven eight nine ten\n"
+
+
+def test_of_two_nested_lines_the_inner_one_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr("sys.stderr", terminal := Terminal())
+    monkeypatch.setattr(room, "QUIET_SECONDS", 0.0)
+    monkeypatch.setattr(room, "TICK", 0.0)
+    with ProgressLine("") as outer:
+        with ProgressLine("") as inner:
+            outer.show("outer")
+            inner.show("inner")
+        outer.show("outer again")
+    assert terminal.getvalue() == "\r\x1b[Kinner\r\x1b[K\r\x1b[Kouter again\r\x1b[K"

@@ -86,6 +86,12 @@ def test_what_is_no_memory_is_asked_back_about(said: str) -> None:
     assert Talk().say(said)["text"].startswith(replies_to(said).ask_back.partition("{")[0])
 
 
+@pytest.mark.spec("S8")
+@pytest.mark.parametrize("said", ["Remember:", "Remember: 🎉", 'Remember: "', "记住：😀😀"])
+def test_without_words_it_asks_what_to_remember(said: str) -> None:
+    assert Talk().say(said)["text"] == replies_to(said).remember_what
+
+
 @pytest.mark.parametrize(
     "said",
     [

@@ -165,6 +165,20 @@ def test_a_long_run_of_anything_is_judged_in_one_pass(run: str) -> None:
         ("田中さんは無能だ", JUDGEMENT),
         ("je suis nulle en tests", JUDGEMENT),
         ("Juan es un vago", JUDGEMENT),
+        ("his SQL is bad", JUDGEMENT),
+        ("the user's English is terrible", JUDGEMENT),
+        ("用户的 SQL 很差", JUDGEMENT),
+        ("我写代码很烂", JUDGEMENT),
+        ("小王的代码写得很烂", JUDGEMENT),
+        ("解析器重构到一半，接下来做词法分析", "the current task"),
+        ("测试写了一半，还差三个文件", "the current task"),
+        ("目前在改登录页", "the current task"),
+        ("I finished the login page, the signup page is next", "the current task"),
+        ("the migration is half done", "the current task"),
+        ("PR 12 and PR 15 are waiting for review", "a list of pull requests or tickets"),
+        ("parse 函数在 parser.py 第 40 行", "the location of a file"),
+        ("登录的代码在 auth 目录", "the location of a file"),
+        ("the login code is in the auth directory", "the location of a file"),
     ],
 )
 def test_excluded_kinds_and_judgements_are_recognized(said: str, kind: str) -> None:
@@ -181,6 +195,17 @@ def test_facts_that_resemble_excluded_kinds_may_be_remembered() -> None:
         "Jenkins is slow on Mondays",
         "our project is on hold until May",
         "tickets start with #PAY",
+        "我的网络很差，图片少一点",
+        "我们的测试环境很差",
+        "Docker's cache is useless on CI",
+        "her laptop has no GPU",
+        "my network is bad, so keep pictures small",
+        "接口文档在 Confluence",
+        "设计稿在 Figma 里",
+        "the design files are in the shared folder",
+        "we pay half in advance",
+        "Anna is next on the rota",
+        "版本 12 和 15 还在维护",
     ):
         assert no_memory(said) is None, said
 

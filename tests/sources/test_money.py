@@ -18,7 +18,7 @@ from lamina.sources.catalogue import Catalogue, scan_any
 from lamina.sources.money import local_day, money_by_day
 from lamina.sources.places import SourceFile
 from lamina.sources.recalls import recall_counts
-from lamina.sources.scan import Scan, Turn
+from lamina.sources.scan import Scan, ScannedTurn
 
 from .agents import claude_answer, claude_user, codex_row, codex_rows, codex_usage, pi_rows, said, write
 from .conftest import Agents
@@ -196,7 +196,7 @@ def test_a_scan_in_two_parts_gives_the_same_costs(at: int) -> None:
     many = [answer(number, 1 + number % 5, 1_000 * number, 500) for number in range(1, 40)]
     for origin, rows in (("claude-code", many), ("codex", codex_rows("/p")), ("pi", pi_rows("/p"))):
         whole, part = Scan(), Scan()
-        turns = list[Turn]()
+        turns = list[ScannedTurn]()
         lines = [json.dumps(row).encode() for row in rows]
         for line in lines:
             scan_any(origin, line, whole, turns)  # type: ignore[arg-type]

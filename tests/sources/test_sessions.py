@@ -26,7 +26,7 @@ from lamina.disk.paths.project import slug
 from lamina.sources import codex
 from lamina.sources.catalogue import Catalogue, scan_any
 from lamina.sources.places import SourceFile
-from lamina.sources.scan import Scan, Turn
+from lamina.sources.scan import Scan, ScannedTurn
 from lamina.sources.sessions import fold_subagents
 from lamina.sources.turns import numbered
 
@@ -146,7 +146,7 @@ def test_an_older_codex_session_has_running_totals_only(tmp_path: Path) -> None:
     counted = codex_row("event_msg", {"type": "token_count", "info": {"total_token_usage": usage, "last_token_usage": usage}}, 30)
     rows = [row for row in codex_rows("/p") if row["type"] not in ("token_usage_record", "event_msg", "compacted")]
     path = write(tmp_path / "rollout-x.jsonl", [*rows[:8], counted, counted])
-    scan, turns = Scan(), list[Turn]()
+    scan, turns = Scan(), list[ScannedTurn]()
     for line in path.read_text().splitlines():
         codex.scan_row(scan, turns, json.loads(line))
     assert scan.usage.total == 907
@@ -187,7 +187,7 @@ def test_context_and_words_in_one_codex_message_are_told_apart(tmp_path: Path) -
     rows.append(codex_row("response_item", {"type": "message", "role": "user", "content": parts}, 5))
     rows.append(codex_row("token_usage_record", {"response": {"usage": {"input_tokens": 10, "output_tokens": 1}}}, 6))
     path = write(tmp_path / "rollout.jsonl", rows)
-    scan, turns = Scan(), list[Turn]()
+    scan, turns = Scan(), list[ScannedTurn]()
     for row in rows:
         codex.scan_row(scan, turns, row)
     assert [turn.text for turn in turns] == ["What is the plan?"]

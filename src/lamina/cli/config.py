@@ -19,7 +19,7 @@ from ..core.settings.reference import TITLES, reference, title_of
 from ..core.wording import counted
 from ..disk.settings_files import load_settings, settings_paths
 from . import completion
-from .console import LEAST, color, fit, shorten, terminal_width
+from .console import LEAST, color, fit, folded, notice, shorten, terminal_width, wrapped
 from .options import did_you_mean
 
 # Longer values are shortened in the list; `lamina config KEY` and --json show them in full.
@@ -56,7 +56,7 @@ def config_command(key: str | None, everything: bool, as_json: bool, cwd: Path |
         _print_groups(settings, everything=everything)
     if not as_json:
         for found in _findings(settings, row):
-            click.echo(f"lamina: {printable(found.text, LONGEST)}", err=True)
+            notice(printable(found.text, LONGEST))
 
 
 def _directory(cwd: Path | None) -> Path:
@@ -116,7 +116,7 @@ def _one(row: Setting[Any], found: Resolved) -> str:
         "accepts": row.kind.says,
         "variables": ", ".join(row.variables) or "-",
     }
-    return "\n".join(f"{name}: {text}" for name, text in lines.items())
+    return "\n".join(folded(f"{name}: {text}" for name, text in lines.items()))
 
 
 def _print_groups(settings: Settings, *, everything: bool) -> None:
@@ -141,4 +141,5 @@ def _print_groups(settings: Settings, *, everything: bool) -> None:
     left = sum(1 for _ in settings) - len(rows)
     if left:
         what = "Not listed" if rows else "No setting is changed"
-        click.echo(f"{what}: {counted(left, 'setting')} at the default value. Run `lamina config --all` to list them.")
+        text = f"{what}: {counted(left, 'setting')} at the default value. Run `lamina config --all` to list them."
+        click.echo(wrapped(text, width=columns))

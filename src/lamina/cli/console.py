@@ -15,11 +15,13 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from io import TextIOWrapper
-from typing import Any
+from typing import Any, ClassVar, TextIO
 
 import click
 
 GAP = "  "
+# Assumed if the terminal does not know its width.
+UNKNOWN_WIDTH = 80
 # A narrower last column is unreadable.
 LEAST = 16
 # Columns wider than WIDE are cut to give the last one this room; dates, times and ids are narrower and stay whole.
@@ -109,7 +111,7 @@ def notice(*texts: str) -> None:
     """Print messages to standard error; a closed terminal is ignored."""
     for text in texts:
         with suppress(OSError):
-            print(f"lamina: {sentence(text)}", file=sys.stderr)
+            print(wrapped(f"lamina: {text}", width=_columns(sys.stderr)), file=sys.stderr)
 
 
 def notice_unread(unread: Iterable[str]) -> None:
@@ -124,7 +126,49 @@ def color() -> bool | None:
 
 def terminal_width() -> int | None:
     """Return the width of the terminal, or None if standard output is not one."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    return _columns(sys.stdout)
+
+
+def _columns(stream: TextIO) -> int | None:
+    if not stream.isatty():
+        return None
+    size = shutil.get_terminal_size((0, 0)).columns  # COLUMNS, or standard output
+    with suppress(OSError, ValueError):
+        size = size or os.get_terminal_size(stream.fileno()).columns
+    return size or UNKNOWN_WIDTH
+
+
+def wrapped(text: str, indent: str = "", rest: str | None = None, *, width: int | None) -> str:
+    """Return a sentence in lines that are shorter than `width` and end between words; without a width, on one line."""
+    line = indent + sentence(text)
+    if width is None or _fits(line, width):
+        return line
+    from rich.cells import cell_len
+
+    lines, start = list[str](), indent
+    for word in sentence(text).split(" "):
+        if lines and cell_len(lines[-1]) + 1 + cell_len(word) < width:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(start + word)
+            start = indent if rest is None else rest
+    return "\n".join(lines)
+
+
+def folded(lines: Iterable[str]) -> Iterator[str]:
+    """Break lines between words on a terminal; each part is indented like the line."""
+    width = terminal_width()
+    for line in lines:
+        indent = line[: len(line) - len(line.lstrip(" "))]
+        yield line if _fits(line, width) else wrapped(line, indent, width=width)
+
+
+def _fits(line: str, width: int | None) -> bool:
+    if width is None or (line.isascii() and len(line) < width):
+        return True
+    from rich.cells import cell_len
+
+    return cell_len(line) < width
 
 
 def print_result(value: Any, lines: str | Iterable[str], none: str = "", *, as_json: bool) -> None:
@@ -195,8 +239,11 @@ class ProgressLine:
     """A progress line on standard error, shown after one second: the current step, the time it has taken and how to stop it.
 
     Shows the latest text, at most once every TICK. Other lines inside the context manager are printed with `say`. On a terminal the
-    line is cleared on exit. Elsewhere nothing is shown, unless `line_seconds` asks for a full line at that interval.
+    line is cleared on exit. Elsewhere nothing is shown, unless `line_seconds` asks for a full line at that interval. While a line is
+    open inside another one, only the inner one is shown.
     """
+
+    _opened: ClassVar[list[ProgressLine]] = []
 
     def __init__(self, ending: str = "; Ctrl-C stops", *, line_seconds: float | None = None) -> None:
         self._ending = ending
@@ -204,21 +251,35 @@ class ProgressLine:
         self._pause = TICK if self._terminal else line_seconds
         self._next = time.monotonic() + QUIET_SECONDS
         self._drawn = False
+        self.step = ""  # how far it is, shown after the text of `waiting`
 
     def __enter__(self) -> ProgressLine:
+        self._opened.append(self)
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._opened.remove(self)
         if self._drawn and self._terminal:
             print(_CLEAR, end="", file=sys.stderr, flush=True)
 
     def show(self, text: str) -> None:
         now = time.monotonic()
-        if self._pause is None or now < self._next:
+        if self._pause is None or now < self._next or self._opened[-1] is not self:
             return
         self._next, self._drawn = now + self._pause, True
-        line = f"{_CLEAR}{text}{self._ending}" if self._terminal else f"lamina: {text}\n"
+        line = f"{_CLEAR}{self._fitted(text)}" if self._terminal else f"lamina: {text}\n"
         print(line, end="", file=sys.stderr, flush=True)
+
+    def _fitted(self, text: str) -> str:
+        """Return one line of the terminal: a second one would stay behind. A narrow terminal shows no ending."""
+        from rich.cells import cell_len
+
+        width = (_columns(sys.stderr) or UNKNOWN_WIDTH) - 1
+        whole = f"{text}{self._ending}"
+        return whole if cell_len(whole) <= width else fit(text, width)
+
+    def count(self, done: int, of: int) -> None:
+        self.step = f"{done:,} of {of:,}"
 
     def say(self, text: str) -> None:
         """Print a line that stays, in place of the progress line."""
@@ -232,7 +293,8 @@ def waiting(what: str) -> Iterator[ProgressLine]:
 
     def draw() -> None:
         while not done.wait(TICK):
-            progress.show(f"{what}, {time.monotonic() - began:.0f} s")
+            step = f", {progress.step}" if progress.step else ""
+            progress.show(f"{what}{step}, {time.monotonic() - began:.0f} s")
 
     with ProgressLine() as progress:
         thread = threading.Thread(target=draw, name="lamina-waiting", daemon=True)

@@ -15,7 +15,7 @@ import click
 
 from ..core.wording import counted
 from . import options
-from .console import ProgressLine, color, document, printable, sentence, terminal_width
+from .console import ProgressLine, color, document, printable, sentence, terminal_width, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -131,14 +131,7 @@ def summary(report: DoctorReport, done: Sequence[AppliedFix], *, fixed: bool) ->
 
 
 def _broken(text: str, indent: str = "", rest: str | None = None) -> str:
-    """Wrap a sentence on a terminal."""
-    import textwrap
-
-    if (width := terminal_width()) is None:
-        return indent + sentence(text)
-    wrapper = textwrap.TextWrapper(max(20, width - 1), indent, indent if rest is None else rest)
-    wrapper.break_long_words = wrapper.break_on_hyphens = False
-    return wrapper.fill(sentence(text))
+    return wrapped(text, indent, rest, width=terminal_width())
 
 
 def _say(text: str) -> None:

@@ -21,7 +21,7 @@ from ..disk.trees.rootdir import RootDir
 from ..layers.l6_dream.record import DreamRecord, read_record, read_records, request_kill
 from ..layers.l6_dream.run import DreamOutcome, recover_memory
 from ..session.provider import open_chosen_provider
-from .console import document, minute, notice, print_result, printable, sentence, waiting
+from .console import document, folded, minute, notice, print_result, printable, sentence, terminal_width, waiting, wrapped
 from .dream_status import (
     PUT_RIGHT,
     describe_outcome,
@@ -53,7 +53,7 @@ def _say(text: str) -> None:
 
 def show_status(source: MemorySource, *, as_json: bool) -> int:
     found = read_status(source)
-    print_result(status_json(found), status_lines(found), as_json=as_json)
+    print_result(status_json(found), folded(status_lines(found)), as_json=as_json)
     return 0
 
 
@@ -89,7 +89,7 @@ def _came(came: DreamOutcome, stop: StopRequest, *, as_json: bool) -> int:
 
 
 def _tell(record: DreamRecord) -> None:
-    click.echo(f"Dream completed: {printable(describe_outcome(record))}.")
+    click.echo(wrapped(f"Dream completed: {describe_outcome(record)}.", width=terminal_width()))
     for line in list_remarks(record):
         click.echo(f"  {sentence(line)}")
     if list_changes(record):

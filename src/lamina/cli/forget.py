@@ -20,7 +20,7 @@ SHOWN = 40
 
 
 @click.command("forget")
-@click.argument("subject", required=False)
+@options.words("subject", required=False)
 @click.option("--all-projects", "everywhere", is_flag=True, help="Search every project, not only this one.")
 @click.option("--anywhere", is_flag=True, help="Also match inside longer words.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be removed.")

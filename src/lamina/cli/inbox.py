@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import completion, options
-from .console import minute, notice, print_result, sentence, utc_time
+from .console import minute, notice, print_result, sentence, terminal_width, utc_time, wrapped
 from .options import CommandGroup, Reported, agent_option, only_for_user, open_memory, with_memory
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def _shown(one: Proposal, call: str) -> str:
     return "\n".join(
         [
             f"{one.id}  {verb} {one.name}",
-            f"  {_part_of(one)}",
+            wrapped(_part_of(one), "  ", width=terminal_width()),
             f"  Accept: {call} accept {one.id}",
             f"  Reject: {call} reject {one.id}",
             "",
@@ -60,7 +60,7 @@ def _part_of(one: Proposal) -> str:
     """Describe who proposed the change, when, as part of what, and why."""
     said = one.why
     dream = f" {said.dream}" if said.who == "dream" and said.dream else ""
-    session = f" in session {said.session}" if said.session else ""
+    session = f" in session {said.session[:8]}" if said.session else ""
     return f"Proposed {minute(one.time)} by {said.who}{dream}{session}" + (f": {sentence(said.why)}" if said.why else ".")
 
 

@@ -16,7 +16,7 @@ import click
 
 from .. import __version__
 from ..core.errors import InputError, LaminaError, NoSuchSession, SettingError
-from .console import mend_streams, sentence
+from .console import mend_streams, notice, terminal_width
 from .options import CommandGroup
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 # Characters of a text that an error message shows.
 SHOWN = 80
+# click makes no help page narrower than 50 columns and keeps two free.
+CLICK_NARROWEST = 52
 
 # The commands by what a user wants, with the first line of their help, repeated here so that `--help` does not import them.
 GROUPS = {
@@ -154,7 +156,7 @@ def _silence() -> None:
 
 def _run(argv: list[str] | None) -> int:
     try:
-        result: Any = lamina_command.main(args=argv, prog_name="lamina", standalone_mode=False)
+        result: Any = lamina_command.main(args=argv, prog_name="lamina", standalone_mode=False, **_narrow())
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except (click.Abort, KeyboardInterrupt):
@@ -178,6 +180,12 @@ def _run(argv: list[str] | None) -> int:
     return result if isinstance(result, int) else 0
 
 
+def _narrow() -> dict[str, Any]:
+    """Return the width of help pages on a narrow terminal; click alone would use 50 columns there."""
+    width = terminal_width()
+    return {"terminal_width": width - 1} if width is not None and width <= CLICK_NARROWEST else {}
+
+
 def _reason(error: OSError) -> str:
     """Describe the error. Without a file name, the current directory was deleted or standard output cannot be written."""
     unnamed = "The current directory" if error.errno == errno.ENOENT else "Standard output"
@@ -191,5 +199,5 @@ def _unencodable(error: UnicodeEncodeError) -> str:
 
 
 def _say(text: str, code: int) -> int:
-    print(f"lamina: {sentence(text)}", file=sys.stderr)
+    notice(text)
     return code

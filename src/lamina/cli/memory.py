@@ -80,7 +80,7 @@ def show_command(memory: Memory, name: str) -> Reported:
 
 
 @memory_command.command("search")
-@click.argument("query")
+@options.words("query")
 @click.option("-k", "most", type=click.IntRange(1, 1_000), default=5, show_default=True, help="Maximum number of results.")
 @click.option("--explain", is_flag=True, help="Also show the score, the matching words and the evidence.")
 @reading_memory
@@ -167,6 +167,17 @@ def edit_command(memory: Memory, name: str) -> Reported:
             return done
 
 
+def _hint_at_labels(before: Topic, after: Topic) -> None:
+    """Point out a name and a description with a word that the edit took out of the text."""
+    from ..core.terms import terms
+
+    gone = set(terms(before.body)) - set(terms(after.body))
+    labels = {"name": after.name, "description": after.description}
+    stale = [f"{label} is still {text!r}" for label, text in labels.items() if gone & set(terms(text))]
+    if stale:
+        notice(f"Its {' and its '.join(stale)}. Run `lamina memory edit {shlex.quote(after.name)}` to change that.")
+
+
 def _put_edited(memory: Memory, topic: Topic, data: bytes, before: bytes) -> Reported:
     """Save the edited file, unless somebody else changed it in the meantime."""
     from ..memory.store.contract import ChangeReason, Saved
@@ -181,6 +192,7 @@ def _put_edited(memory: Memory, topic: Topic, data: bytes, before: bytes) -> Rep
     if not isinstance(done, Saved):
         return {"proposed": done.id}, f"Pending approval. Run `lamina inbox accept {done.id}` to save it."
     notice(*(f"A secret was removed from the text ({removed})." for removed in done.redacted))
+    _hint_at_labels(topic, done.topic)
     row = _row(done.topic, memory)
     changed = read_memory(memory.where(done.topic.file)) != before or done.topic.file != topic.file
     renamed = f" (it was {topic.name!r})" if done.topic.name != topic.name else ""

@@ -83,6 +83,15 @@ def cwd(about: str = "Use the memory of this directory.") -> Decorator:
     return click.option("--cwd", type=kind, default=".", show_default="current directory", help=about)
 
 
+def words(name: str, *, required: bool = True) -> Decorator:
+    """Add an argument of one or more words, joined by blanks, so that a question needs no quotation marks."""
+
+    def join(_ctx: click.Context, _param: click.Parameter, given: tuple[str, ...]) -> str | None:
+        return " ".join(given) if given else None
+
+    return click.argument(name, nargs=-1, required=required, metavar=f"{name.upper()}...", callback=join)
+
+
 def reports(run: Callable[..., Reported]) -> Callable[..., None]:
     """Add --json and print what the command returns."""
 

@@ -45,8 +45,10 @@ def import_command(
 
     why = ChangeReason(who="user", why=f"imported from {source}")
     choice = ProjectChoice(project, project_root(cwd).name)
-    with _opened(cwd, writing=True) as store, waiting("Importing the memories"):
-        report = import_into(store, source, format=format, dry_run=dry_run, replace=replace, choice=choice, why=why)
+    with _opened(cwd, writing=True) as store, waiting("Importing the memories") as progress:
+        report = import_into(
+            store, source, format=format, dry_run=dry_run, replace=replace, choice=choice, why=why, tell=progress.count
+        )
     _print_report(report, as_json=as_json, what="Memories")
 
 
@@ -64,8 +66,8 @@ def export_command(target: Path, format: WrittenFormat, dry_run: bool, replace: 
     """
     from ..maintenance.transfer.import_export import export_from
 
-    with _opened(cwd, writing=False) as store, waiting("Writing the memories"):
-        report = export_from(store, target, format, replace=replace, dry_run=dry_run)
+    with _opened(cwd, writing=False) as store, waiting("Writing the memories") as progress:
+        report = export_from(store, target, format, replace=replace, dry_run=dry_run, tell=progress.count)
     _print_report(report, as_json=as_json, what="Files")
 
 

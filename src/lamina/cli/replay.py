@@ -12,7 +12,7 @@ from ..core.errors import InputError, NoSuchSession
 from ..core.policy import POLICIES
 from ..replay.variants import ALL, LAYERS, TTLS
 from . import options
-from .console import ProgressLine, capped, color, notice, print_result, print_table, sentence, terminal_width
+from .console import ProgressLine, capped, color, folded, notice, print_result, print_table, sentence, terminal_width
 from .signals import StopRequest
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ def _print_figures(report: ReplayReport, billing: Billing) -> None:
     print_table([heads[at] for at in shown], [[row[at] for at in shown] for row in rows], right=heads[1:])
     click.echo(f"\n{counted(report.sessions, 'session')}, {counted(report.calls, 'call')}.")
     click.echo(f"Written by: {', '.join(f'{origin} ({count:,})' for origin, count in sorted(report.origins.items()))}.")
-    for remark in remarks(report, billing):
+    for remark in folded(remarks(report, billing)):
         click.echo(remark)
     told = [*report.skipped, *report.damaged]
     notice(*capped(told, MOST_SENTENCES, "and {} more; --json lists them all."))

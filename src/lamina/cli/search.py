@@ -28,7 +28,7 @@ NARROWEST = 40
 
 
 @click.command("search")
-@click.argument("query")
+@options.words("query")
 @click.option("-k", "count", type=click.IntRange(min=1), default=5, show_default=True, help="Maximum number of results.")
 @click.option("--exact", is_flag=True, help="Find the literal text, also in tool output, newest first.")
 @click.option("--all", "everywhere", is_flag=True, help="Search the memories and sessions of all directories.")

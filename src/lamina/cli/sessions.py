@@ -30,7 +30,9 @@ from .console import (
     print_table,
     printable,
     shorten,
+    terminal_width,
     waiting,
+    wrapped,
 )
 from .conversation import find_problems, print_conversation, show_turn
 
@@ -185,7 +187,7 @@ def _shown_plan(planned: RetentionPlan, verb: str) -> str:
 
 
 @sessions_command.command("search")
-@click.argument("term")
+@options.words("term")
 @click.option("--all", "everywhere", is_flag=True, help="Search the sessions of all directories.")
 @click.option("--source", type=click.Choice(SOURCES), default="all", show_default=True, help="Program that wrote the sessions.")
 @click.option("-n", "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Maximum number of results.")
@@ -212,7 +214,8 @@ def search_command(term: str, everywhere: bool, source: str, limit: int, cwd: Pa
         for hit in found
     ]
     lines = (
-        f"{name}  {local_minute(hit.time)}  {hit.session.origin}  turn {hit.turn}  {_speaker(hit.role)}\n   {' '.join(hit.text.split())}"
+        f"{name}  {local_minute(hit.time)}  {hit.session.origin}  turn {hit.turn}  {_speaker(hit.role)}\n"
+        + wrapped(hit.text, "   ", width=terminal_width())
         for name, hit in zip(names, found, strict=True)
     )
     shown = shorten(term, MOST_SHOWN)
@@ -223,7 +226,7 @@ def search_command(term: str, everywhere: bool, source: str, limit: int, cwd: Pa
 
 
 def _speaker(role: str) -> str:
-    return "tool result" if role == "tool" else role
+    return {"tool": "tool result", "call": "tool call"}.get(role, role)
 
 
 @contextmanager

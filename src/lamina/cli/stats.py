@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ from ..sources.copies import added_records, older_files
 from ..sources.sessions import name_of
 from . import completion, options
 from .amounts import HEADS, NO_COUNTS, cell, tokens_apart
-from .console import notice, notice_unread, print_result, print_table, terminal_width, waiting
+from .console import folded, notice, notice_unread, print_result, print_table, terminal_width, waiting
 from .output import FREE, price
 from .sessions import SOURCES
 from .transcripts import find_sessions, locate, name_rows
@@ -64,52 +64,62 @@ def stats_command(
     as_json: bool,
 ) -> None:
     """Show what sessions cost and what the layers saved."""
-    from ..core.session_stats import SessionStats
-    from ..maintenance.doctor.examination import pollution
-    from .dream_status import describe_last, read_dreams, summarise
-
     if ledger:
         if session is not None:
             raise InputError("--ledger", "covers all sessions", "leave out SESSION")
         print_ledger(cwd, days, as_json=as_json)
-        return
-    if session is not None:
-        path = locate(session, cwd)
-        listed = [info for info in find_sessions(None) if info.path == str(path)]
-        found = read_figures(path, listed)
-        if not (found.turns or found.calls or found.side):
-            problem = f"{session} has no readable messages"
-            raise InputError("session", problem, "run `lamina sessions list` to see the sessions")
-        settings, name = options.load_settings(cwd), name_of(path)
-        policy, billing = _policy(settings), settings.billing
-        print_result(
-            {"session_id": name.id, "source": name.origin, **to_json(found), "policy": policy, "billing": billing},
-            [f"{name.id}  {name.origin}", *format_figures(found, billing), _policy_line(policy)],
-            as_json=as_json,
-        )
-        return
-    settings = options.load_settings(cwd)
-    since = time.time() - days * 86_400 if days is not None else 0.0
+    elif session is not None:
+        _print_session(session, cwd, as_json=as_json)
+    else:
+        since = time.time() - days * 86_400 if days is not None else 0.0
+        _print_all(cwd, lambda info: info.last_active >= since, limit, None if everywhere else cwd, source, as_json=as_json)
+
+
+def _print_session(session: str, cwd: Path, *, as_json: bool) -> None:
+    path = locate(session, cwd)
+    with waiting("Reading the session"):
+        found = read_figures(path, [info for info in find_sessions(None) if info.path == str(path)])
+    if not (found.turns or found.calls or found.side):
+        problem = f"{session} has no readable messages"
+        raise InputError("session", problem, "run `lamina sessions list` to see the sessions")
+    settings, name = options.load_settings(cwd), name_of(path)
+    policy, billing = _policy(settings), settings.billing
+    print_result(
+        {"session_id": name.id, "source": name.origin, **to_json(found), "policy": policy, "billing": billing},
+        folded([f"{name.id}  {name.origin}", *format_figures(found, billing), _policy_line(policy)]),
+        as_json=as_json,
+    )
+
+
+def _print_all(
+    cwd: Path, wanted: Callable[[SourceSession], bool], limit: int, where: Path | None, source: str, *, as_json: bool
+) -> None:
+    """Print the sessions of `where`, or of all directories, their sum, and the state of memory in `cwd`."""
+    from ..core.session_stats import SessionStats
+    from ..maintenance.doctor.examination import pollution
+    from .dream_status import describe_last, read_dreams, summarise
+
+    settings, unread = options.load_settings(cwd), list[str]()
     with waiting("Reading the sessions"):
-        unread: list[str] = []
-        found_sessions = find_sessions(None if everywhere else cwd, source, unread)
-        infos = [info for info in found_sessions if info.last_active >= since][:limit]
+        infos = list(filter(wanted, find_sessions(where, source, unread)))[:limit]
         rows = [(info, figures) for info in infos if (figures := figures_of(info, unread)) is not None]
+        added = without_copies(rows)
     notice_unread(unread)
     if not rows and not as_json:
-        click.echo("No sessions found." + ("" if everywhere else " Use --all to include all directories."), err=True)
+        click.echo("No sessions found." + ("" if where is None else " Use --all to include all directories."), err=True)
         return
-    added = without_copies(rows)
+    with waiting("Checking the memories"):
+        memory, dreams = pollution(cwd=cwd, environ=os.environ, now=time.time()), read_dreams(cwd)
     total = sum((figures for _, figures in added), SessionStats())
-    memory, dreams = pollution(cwd=cwd, environ=os.environ, now=time.time()), read_dreams(cwd)
-    shown = [
-        {"session_id": info.id, "source": info.origin, "modified": info.modified, **to_json(figures)}
-        | {"total_cost_usd": session_cost(info, figures)}
-        for info, figures in rows
-    ]
     policy, billing = _policy(settings), settings.billing
-    told = {"sessions": shown, "total": to_json(total), "memory": memory.to_json(), "dreams": summarise(dreams), "policy": policy}
-    told["billing"] = billing
+    told = {
+        "sessions": [_session_json(info, figures) for info, figures in rows],
+        "total": to_json(total),
+        "memory": memory.to_json(),
+        "dreams": summarise(dreams),
+        "policy": policy,
+        "billing": billing,
+    }
     if not as_json:
         _print_sessions(rows, billing)
         once = "" if added == rows else ", each answer counted once"
@@ -122,7 +132,12 @@ def stats_command(
         *memory.lines(),
         *([last] if last is not None else ()),
     ]
-    print_result(told, lines, as_json=as_json)
+    print_result(told, folded(lines), as_json=as_json)
+
+
+def _session_json(info: SourceSession, figures: SessionStats) -> dict[str, Any]:
+    named = {"session_id": info.id, "source": info.origin, "modified": info.modified}
+    return {**named, **to_json(figures), "total_cost_usd": session_cost(info, figures)}
 
 
 def figures_of(info: SourceSession, unread: list[str]) -> SessionStats | None:
@@ -390,7 +405,7 @@ def print_ledger(where: Path, days: float | None, *, as_json: bool) -> None:
         "rows": [dict(zip(KEYS, key, strict=True)) | spent_json(one) for key, one in rows],
         "billing": settings.billing,
     }
-    print_result(told, summarise_budget(spent, limits, settings.billing), as_json=as_json)
+    print_result(told, folded(summarise_budget(spent, limits, settings.billing)), as_json=as_json)
 
 
 def group_lines(lines: list[tuple[str, LedgerLine]]) -> list[LedgerRow]:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from ..core.blocks import Wire
 from ..core.errors import Aborted, InputError, LaminaError, SettingError
 from ..core.wording import counted
 from ..disk.home.mailbox import MailboxAddress
@@ -144,7 +145,7 @@ class Member:
             time.sleep(POLL)
         return "stopped", ""
 
-    def _first_message(self) -> str:
+    def _first_message(self) -> list[Wire]:
         others = [one.name for one in self._team.members if one.name != self._plan.name]
         return member_prompt(self._plan.name, self._team.name, others, self._plan.prompt)
 

@@ -14,6 +14,8 @@ def reword(error: click.ClickException) -> click.ClickException:
     parameter = error.param if isinstance(error, click.BadParameter) else None
     name = parameter.get_error_hint(context) if parameter is not None else ""
     match error:
+        case click.MissingParameter(param=click.Parameter(param_type_name=kind, type=click.Choice(choices=accepted))):
+            return click.UsageError(f"Missing {kind} {name}. Use one of {', '.join(accepted)}.")
         case click.MissingParameter(param=click.Parameter(param_type_name=kind)):
             return click.UsageError(f"Missing {kind} {name}. {usage} for usage.")
         case click.BadParameter(param=click.Parameter(type=click.IntRange() | click.FloatRange() as numbers)):

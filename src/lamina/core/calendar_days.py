@@ -44,6 +44,17 @@ def day_of_week(written: date, steps: int, day: int) -> str:
     return (written + timedelta(days=7 * steps + day - written.weekday())).isoformat()
 
 
+def end_of(written: date, unit: str, steps: int) -> str:
+    """Return the last day of the week, month or year that is so many steps away."""
+    if unit == "week":
+        return day_of_week(written, steps, 6)
+    if unit == "year":
+        return date(written.year + steps, 12, 31).isoformat()
+    months = written.year * 12 + written.month - 1 + steps
+    year, month = months // 12, months % 12 + 1
+    return date(year, month, monthrange(year, month)[1]).isoformat()
+
+
 def span(written: date, unit: str, steps: int) -> str:
     """Return the week, month or year that is so many steps away."""
     if unit == "week":

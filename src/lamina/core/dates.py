@@ -2,8 +2,8 @@
 
 It supports English, German, French, Spanish, Chinese, Japanese and Korean, and computes the date that was meant on the day of writing.
 Invariants: code, quotations, URLs and sentences about recurring events are ignored. So is a phrase that is already
-followed by a date. So are a bare weekday and a bare "in two weeks", which may be recurring or a duration, unless the caller knows that the
-text is a plan. The time is linear in the length of the text. The day of writing is an argument.
+followed by a date. So are a bare weekday and a bare "in two weeks", which may be recurring or a duration, unless they are announced or
+the caller knows that the text is a plan. The time is linear in the length of the text. The day of writing is an argument.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from collections.abc import Sequence
 from datetime import date, timedelta
 from typing import NamedTuple
 
-from .calendar_days import ago, ahead, day_of_week, span, weekday
-from .language import language_of
+from .announcements import is_announced
+from .calendar_days import ago, ahead, day_of_week, end_of, span, weekday
+from .language import Language, language_of
 from .romance_dates import romance_dates
 
 # A text with more relative dates is a diary, and the first ones are enough to see that.
@@ -41,7 +42,6 @@ _SPANS = {
     "last week": ("week", -1), "this week": ("week", 0), "next week": ("week", 1),
     "last month": ("month", -1), "this month": ("month", 0), "next month": ("month", 1),
     "last year": ("year", -1), "this year": ("year", 0), "next year": ("year", 1),
-    "上周": ("week", -1), "上星期": ("week", -1), "本周": ("week", 0), "这周": ("week", 0), "下周": ("week", 1), "下星期": ("week", 1),
     "上个月": ("month", -1), "上月": ("month", -1),
     "本月": ("month", 0), "这个月": ("month", 0), "下个月": ("month", 1), "下月": ("month", 1),
     "去年": ("year", -1), "今年": ("year", 0), "明年": ("year", 1),
@@ -49,13 +49,31 @@ _SPANS = {
     "지난주": ("week", -1), "이번 주": ("week", 0), "다음 주": ("week", 1), "지난달": ("month", -1), "다음 달": ("month", 1),
     "작년": ("year", -1), "올해": ("year", 0), "내년": ("year", 1),
 }  # fmt: skip
+_HAN_WEEKS = ("周", "星期", "礼拜", "个星期", "个礼拜")
+_SPANS |= {
+    f"{which}{week}": ("week", step) for which, step in {"上": -1, "这": 0, "本": 0, "下": 1}.items() for week in _HAN_WEEKS
+}
 _WEEKDAYS = {name: day for day, name in enumerate(["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"])}
 # Monday to Sunday in Chinese, Japanese and Korean.
 _DAY_SIGNS = {sign: day for row in ("一二三四五六日", "月火水木金土日", "월화수목금토일") for day, sign in enumerate(row)} | {
     "天": 6
 }
 # "By Friday" is the coming Friday, "this Friday" the one of this week, and "next Friday" the one of next week.
-_COMING = ("by", "until", "till", "before", "from", "starting", "starts", "begins", "ends", "due", "due on", "coming")
+_COMING = (
+    "by",
+    "until",
+    "till",
+    "before",
+    "from",
+    "starting",
+    "starts",
+    "begins",
+    "ends",
+    "due",
+    "due on",
+    "coming",
+    "deadline is",
+)
 # "Due in two weeks" is a date; "fixed in two days" is a duration.
 _AHEAD = "is|are|be|due|starts?|begins?|ends?|happens?|launch(?:es)?|ships?|expires?|leaves?|moves?|live|back|comes?"
 # "Morgen" also means morning, so it is never certain, and it is ignored after words that make it a morning.
@@ -74,7 +92,7 @@ _NUMBERS = {"a": 1, "an": 1} | {word: number for number, word in enumerate(_ENGL
 _HAN = {"两": 2, "両": 2} | {word: number for number, word in enumerate("零一二三四五六七八九十")}
 # Units of time in Chinese, Japanese and Korean.
 _UNITS = {
-    "天": "day", "日": "day", "일": "day", "周": "week", "星期": "week", "週間": "week", "주": "week", "个星期": "week",
+    "天": "day", "日": "day", "일": "day", "週間": "week", "주": "week", **dict.fromkeys(_HAN_WEEKS, "week"),
     "个月": "month", "か月": "month", "ヶ月": "month", "カ月": "month", "개월": "month", "年": "year", "년": "year",
 }  # fmt: skip
 _AFTER = "[之以]?后|後|후|뒤"
@@ -103,9 +121,11 @@ _PHRASE = re.compile(
     rf"|(?<![\w-])(?P<ago>(?P<count>{_COUNT})\s+(?P<unit>day|week|month|year)s?\s+ago)\b"
     rf"|(?<![\w-])(?P<which>this|next|last|{_either(_COMING)})\s+(?P<weekday>{'|'.join(_WEEKDAYS)})(?![\w-])"
     rf"|(?<![\w-])(?:{_AHEAD})\s+in\s+(?P<in_count>{_COUNT})\s+(?P<in_unit>day|week|month)s?(?![\w-])"
-    r"|(?P<week>上周|上星期|这周|本周|下周|下星期|先週|今週|来週|지난주|이번\s주|다음\s주)"
+    r"|(?P<week>[上这本下](?:周|个?星期|个?礼拜)|先週|今週|来週|지난주|이번\s주|다음\s주)"
     r"(?:(?P<sign>[一二三四五六日天])|の?(?P<kana>[月火水木金土日])曜日?|\s?(?P<hangul>[월화수목금토일])요일)"
     rf"|(?P<han>{_HAN_COUNT})\s?(?P<han_ago>{_HAN_AGO})"
+    r"|(?<![\w-])(?:by|before|until|till)\s+(?:the\s+)?end\s+of\s+(?:the\s+|(?P<end_step>this|next)\s+)?(?P<end_unit>week|month|year)(?![\w-])"
+    r"|(?P<end_which>下个?|[本这]个?)?(?P<end_sign>[月年])底(?=[之以]?前)"
     rf"|(?<![\w-])vor\s+(?P<german_count>\d{{1,3}}|{'|'.join(_GERMAN_NUMBERS)})\s+(?P<german_ago>tag|woche|monat|jahr)e?n?(?![\w-])"
     rf"|(?<![\w-])(?<!heute )(?<!gestern )(?<!guten )(?<!am )(?<!jeden )(?<!diesen )(?P<german_day>{'|'.join(_GERMAN_DAYS)})(?![\w-])"
     rf"|(?<![\w-])(?P<german_step>{'|'.join(_GERMAN_STEPS)})[nmrs]?\s+(?:(?P<german_unit>{'|'.join(_GERMAN_UNITS)})"
@@ -148,11 +168,15 @@ def relative_dates(text: str, written: date, *, plan: bool = False) -> list[Phra
             break
         line += masked.count("\n", at, match.start())
         at = match.start()
-        if not says or (match["bare"] is not None and not plan):
+        if not says or (match["bare"] is not None and not (plan or _is_announced(match, masked))):
             continue
         if not _GENERAL.search(_line_at(masked, match.start())) and not _DATED.match(masked, match.end()):
             found.append(Phrase(match.start(), match.end(), line, match[0], says, certain))
     return found
+
+
+def _is_announced(match: re.Match[str], text: str) -> bool:
+    return is_announced(text, match.start(), match.end(), after_count=match.groupdict().get("bare_han") is not None)
 
 
 _GERMAN_STEMS = ("heute", "gestern", "morgen", "woche", "monat", "jahr", "tag", "mittwoch")
@@ -194,6 +218,11 @@ def _meant(match: re.Match[str], written: date) -> tuple[str, bool]:
             return day_of_week(written, steps, _DAY_SIGNS[match["sign"] or match["kana"] or match["hangul"]]), False
         if (german := _german(match, written)) is not None:
             return german
+        if match["end_unit"] is not None:
+            return end_of(written, match["end_unit"].lower(), (match["end_step"] or "").lower() == "next"), False
+        if match["end_sign"] is not None:
+            unit = "month" if match["end_sign"] == "月" else "year"
+            return end_of(written, unit, (match["end_which"] or "").startswith("下")), False
         if match["in_unit"] is not None:
             return ahead(written, _count(match["in_count"]), match["in_unit"].lower()), False
         if match["bare"] is not None:
@@ -249,8 +278,25 @@ def _count(text: str) -> int:
     return _NUMBERS.get(text.lower(), _HAN.get(text, _GERMAN_NUMBERS.get(text.lower(), 0)))
 
 
+# A week, and a day that is not certain, in the words of the text. A short French text may look Spanish, so both have English words.
+_WORDED: dict[Language, tuple[str, str]] = {
+    "de": ("die Woche ab {day}", "etwa {day}"),
+    "zh": ("{day} 那一周", "{day} 前后"),
+    "ja": ("{day} の週", "{day} 頃"),
+    "ko": ("{day} 주", "{day}쯤"),
+}
+
+
+def _worded(says: str, language: Language) -> str:
+    for beginning, words in zip(("the week of ", "about "), _WORDED.get(language, ("", "")), strict=True):
+        if words and says.startswith(beginning):
+            return words.format(day=says.removeprefix(beginning))
+    return says
+
+
 def dated(text: str, phrases: Sequence[Phrase]) -> str:
-    """Insert the date after each phrase. The original words stay in the text."""
+    """Insert the date after each phrase, in the language of the text. The original words stay in the text."""
+    language: Language = language_of(text) if phrases else "en"
     for phrase in sorted(phrases, reverse=True):
-        text = f"{text[: phrase.end]} ({phrase.says}){text[phrase.end :]}"
+        text = f"{text[: phrase.end]} ({_worded(phrase.says, language)}){text[phrase.end :]}"
     return text

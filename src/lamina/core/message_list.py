@@ -56,7 +56,7 @@ MODELS_OWN = Thinking | RedactedThinking | ToolUse
 NONE_ONCE: Mapping[str, str] = MappingProxyType({})
 
 
-class Turn:
+class MessageDraft:
     """One message under construction. User turns use `results`, assistant turns use `calls`."""
 
     __slots__ = ("calls", "keys", "once", "others", "results", "role")
@@ -69,8 +69,8 @@ class Turn:
         self.others: list[Block] = []
         self.calls: dict[str, str] = {}  # tool_use id → tool name
 
-    def copy(self) -> Turn:
-        made = Turn(self.role)
+    def copy(self) -> MessageDraft:
+        made = MessageDraft(self.role)
         made.keys, made.calls = self.keys.copy(), self.calls.copy()
         made.results, made.once, made.others = self.results.copy(), self.once.copy(), self.others.copy()
         return made
@@ -89,7 +89,7 @@ class Flat:
         """`once` maps the ids of results that are shown once to their previews. The caller may add to it."""
         self._once = once
         self.unseen: dict[str, int] = {}  # results shown whole that no complete answer has seen → turn
-        self._turns: list[Turn] = []
+        self._turns: list[MessageDraft] = []
         self._open: dict[str, None] = {}  # calls of the last answer without a result, in order
         self._answered: dict[str, bool] = {}  # call → whether its result is synthetic
         self._home: dict[str, int] = {}  # tool_use id → turn that contains its result
@@ -224,7 +224,7 @@ class Flat:
         if at is None:
             for call in tuple(self._open):
                 self._add_result(tool_result(call, MISSING_RESULT, is_error=True), synthetic=True)
-            self._turns.append(Turn("assistant"))
+            self._turns.append(MessageDraft("assistant"))
             at = len(self._turns) - 1
         turn = self._turns[at]
         if key is not None:
@@ -276,7 +276,7 @@ class Flat:
     def _user_turn(self) -> int:
         """Return the current user turn, or start one. Call it only for blocks to send: a void user turn would split an answer."""
         if not self._turns or self._turns[-1].role != "user":
-            self._turns.append(Turn("user"))
+            self._turns.append(MessageDraft("user"))
         self._touch(len(self._turns) - 1)
         return len(self._turns) - 1
 

@@ -1,4 +1,4 @@
-"""The base class of Session and AsyncSession: opening, input, inspection and closing. Nothing here waits for a model."""
+"""The base class of Session and AsyncSession: opening, settings, provider and closing. Nothing here waits for a model."""
 
 from __future__ import annotations
 
@@ -12,15 +12,13 @@ from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from .. import turn
 from ..conversation.cache_life import KEEP_ALIVE
 from ..conversation.isolate import take_job_results
 from ..conversation.request import Prompt
 from ..conversation.state import Conversation
 from ..conversation.window.thresholds import Thresholds
-from ..core.blocks import RedactedThinking, Text, Thinking, ToolResult, ToolUse, Wire, read_content
+from ..core.blocks import Wire
 from ..core.errors import InputError, SessionClosed, StreamBroken
 from ..core.inputs import Given, check_type, read_given
 from ..core.policy import Policy, named_policy
@@ -30,13 +28,12 @@ from ..core.settings import Settings
 from ..core.wording import counted
 from ..disk.settings_files import checked_home, lamina_home
 from ..fork.host import Host
-from ..layers.l1_results import step as results
-from ..layers.l1_results.step import HandedIn
 from ..layers.l2_micro import step as micro
 from ..layers.recall.state import SELECT
 from ..providers import Provider
 from ..providers.models import Cost, cost
 from .edits import SessionEdits
+from .input import SessionInput
 from .inspect import Inspection
 from .lock import SessionLock
 from .open import AgentOf, OpenedTranscript, SessionPlace, open_again, open_new
@@ -46,7 +43,6 @@ from .sync import MessageListSync
 from .turn_undo import TurnUndo
 
 if TYPE_CHECKING:
-    from ..providers.chat_rows import ChatRows
     from ..providers.sdk import SdkProvider
 
 # An answer this long fits every known model and stays below the length at which SDKs insist on streaming.
@@ -59,7 +55,7 @@ NO_USAGE = (
 )
 
 
-class SessionBase(TurnUndo, SessionEdits, Inspection, SideCalls):
+class SessionBase(TurnUndo, SessionInput, SessionEdits, Inspection, SideCalls):
     """One conversation and its provider: everything that `Session` and `AsyncSession` have in common."""
 
     def __init__(
@@ -136,10 +132,8 @@ class SessionBase(TurnUndo, SessionEdits, Inspection, SideCalls):
             NewerVersion: The session to resume was written by a newer version of Lamina.
         """
         _check_types(cwd, home, resume, window, policy, session_id)
-        for name, switch in (("in_memory", in_memory), ("interactive", interactive), ("offer_tools", offer_tools)):
-            check_type(name, switch, bool)
-        for name, text in (("read_tool", read_tool), ("selection", selection)):
-            check_type(name, text, str, NoneType)
+        _check_switches(in_memory=in_memory, interactive=interactive, offer_tools=offer_tools)
+        _check_texts(read_tool=read_tool, selection=selection)
         check_type("agent_of", agent_of, AgentOf, NoneType, words="an AgentOf")
         self._lock = threading.RLock()
         self._closed = False
@@ -150,8 +144,8 @@ class SessionBase(TurnUndo, SessionEdits, Inspection, SideCalls):
         self._opened_providers = [self.provider] if isinstance(provider, str) else []
         # Validate all arguments first, so that a session that cannot be opened leaves no file and no lock behind.
         given = read_given(system=system, tools=tools, options=options, max_tokens=max_tokens, cache_ttl=cache_ttl)
-        if offer_tools and (taken := sorted(OWN_NAMES & set(tool_names(given.tools or ())))):
-            raise InputError("tools", f"{', '.join(taken)}: Lamina's own tools have this name", "rename your tool")
+        if offer_tools:
+            _check_tool_names(given)
         notices: list[str] = []
         chosen = named_policy(policy) if isinstance(policy, str) else policy or loaded.policy
         self._policy = None if policy is None else chosen
@@ -167,27 +161,10 @@ class SessionBase(TurnUndo, SessionEdits, Inspection, SideCalls):
             notices.append(
                 "No home directory found, so this session is kept in memory only. Set LAMINA_HOME or HOME to save sessions."
             )
-        path = opened.store.path
-        self._c = Conversation(
-            store=opened.store,
-            live=opened.live,
-            prompt=self._prompt(opened, given, loaded, chosen, limits),
-            policy=chosen,
-            limits=limits,
-            settings=loaded,
-            capabilities=self.provider.capabilities,
-            directory=path.with_suffix("") if path is not None else None,
-            home=place.home,
-            cwd=place.cwd,
-            notices=notices,
-            ask_side=self._ask_side,
-            clock=_now,
-            free_ttl=given.free_ttl,
-        )
+        self._c = self._conversation(opened, given, loaded, chosen, limits, notices)
         self._answers_side: Provider | None = None
         self._list_sync = MessageListSync(self._c, resumed=resume is not None)
         self._cost = Cost()
-        self._chat_rows: ChatRows | None = None
         self._prepare(
             given,
             resumed=resume is not None,
@@ -195,6 +172,33 @@ class SessionBase(TurnUndo, SessionEdits, Inspection, SideCalls):
             offer_tools=offer_tools,
             read_tool=read_tool,
             selection=selection,
+        )
+
+    def _conversation(
+        self,
+        opened: OpenedTranscript,
+        given: Given,
+        settings: Settings,
+        policy: Policy,
+        limits: Thresholds,
+        notices: list[str],
+    ) -> Conversation:
+        path = opened.store.path
+        return Conversation(
+            store=opened.store,
+            live=opened.live,
+            prompt=self._prompt(opened, given, settings, policy, limits),
+            policy=policy,
+            limits=limits,
+            settings=settings,
+            capabilities=self.provider.capabilities,
+            directory=path.with_suffix("") if path is not None else None,
+            home=self.home,
+            cwd=self.cwd,
+            notices=notices,
+            ask_side=self._ask_side,
+            clock=_now,
+            free_ttl=given.free_ttl,
         )
 
     def _prompt(self, opened: OpenedTranscript, given: Given, settings: Settings, policy: Policy, limits: Thresholds) -> Prompt:
@@ -300,97 +304,6 @@ class SessionBase(TurnUndo, SessionEdits, Inspection, SideCalls):
         """Remove notices that no longer apply."""
         self._c.withdraw(sentences)
 
-    # Input
-
-    def add_user(self, content: str | Sequence[Mapping[str, Any]]) -> str:
-        """Add a user message.
-
-        Args:
-            content: The text, or a list of content blocks (text, images, documents).
-
-        Returns:
-            The id of the message, as used by `pin` and `hide_messages`.
-
-        Raises:
-            InputError: The message is empty, malformed, or contains tool or thinking blocks.
-            WindowFull: The conversation has reached the blocking limit and a compaction would not make room.
-            SessionClosed: The session is closed.
-        """
-        with self._open():
-            blocks = read_content(content, where="add_user")
-            if not any(not isinstance(block, Text) or block.text.strip() for block in blocks):
-                raise InputError("add_user", "the message is empty", "pass some text or a file")
-            if any(isinstance(block, ToolResult | ToolUse) for block in blocks):
-                raise InputError("add_user", "user messages cannot contain tool blocks", "use add_tool_result() for results")
-            if any(isinstance(block, Thinking | RedactedThinking) for block in blocks):
-                raise InputError("add_user", "user messages cannot contain thinking blocks", "remove them")
-            self._begin()
-            return self._list_sync.note(turn.add_user(self._c, blocks)).uuid
-
-    def add_tool_result(self, tool_use_id: str, output: object, *, is_error: bool = False) -> str:
-        """Add the result of a tool call.
-
-        A result that is too large for the conversation is written to a file, and the model sees a preview of it.
-
-        Args:
-            tool_use_id: The id of the call, as in `reply.tool_uses`.
-            output: A string, a list of content blocks, any JSON value, or bytes. An open file, pipe or response works too: it is
-                read in pieces, and closing it remains your job.
-            is_error: Whether the tool failed.
-
-        Returns:
-            The id of the message.
-
-        Raises:
-            InputError: The call does not exist or already has a result.
-            SessionClosed: The session is closed.
-        """
-        check_type("tool_use_id", tool_use_id, str)
-        return self._add_result(tool_use_id, output, is_error=is_error)
-
-    def _add_result(self, tool_use_id: str, output: object, *, is_error: bool, ours: bool = False) -> str:
-        """Add a result. `ours`: its text is Lamina's own, with fences around the data in it."""
-        with self._open():
-            fate = self._c.log.view.flat.fate_of_call(tool_use_id)
-            if fate is None or fate == "answered":
-                problem = f"tool call {tool_use_id!r} already has a result" if fate else f"unknown tool call {tool_use_id!r}"
-                raise InputError("add_tool_result", problem, f"open calls: {', '.join(self.open_calls) or 'none'}")
-            handed = results.hand_in(self._c, tool_use_id, output, is_error=is_error)
-            handed = msgspec.structs.replace(handed, ours=ours)
-            return self._list_sync.note(turn.add_results(self._c, (handed,))).uuid
-
-    def _add_results(self, results: Sequence[ToolResult | HandedIn]) -> None:
-        """Add several tool results as one message."""
-        with self._open():
-            self._list_sync.note(turn.add_results(self._c, results))
-
-    def sync(self, messages: Iterable[Mapping[str, Any]]) -> None:
-        """Bring the session in step with your own message list, in the form your SDK uses.
-
-        New messages are appended. The conversation branches at the first message that differs from the recorded one. Messages are
-        compared by identity first, so a list that has only grown costs no more than its new messages. To change a message, replace
-        its dict: a block edited in place goes unnoticed.
-
-        Args:
-            messages: All messages of the conversation, oldest first.
-
-        Raises:
-            InputError: A message is malformed. The session is then unchanged.
-            SessionClosed: The session is closed.
-        """
-        with self._open():
-            if isinstance(messages, str | Mapping) or not isinstance(messages, Iterable):
-                raise InputError("messages", f"must be a list of messages, not {type(messages).__name__}")
-            rows: Sequence[Mapping[str, Any]] = list(messages)
-            if self.provider.capabilities.wire == "chat":
-                if self._chat_rows is None:
-                    from ..providers.chat_rows import ChatRows
-
-                    self._chat_rows = ChatRows()
-                rows = self._chat_rows.canonical(rows)
-            self._begin()
-            self._list_sync.sync(rows)
-
     # Closing
 
     def abort(self) -> None:
@@ -480,6 +393,21 @@ def _check_types(cwd: object, home: object, resume: object, window: object, poli
     check_type("window", window, int, NoneType)
     check_type("policy", policy, str, Policy, NoneType)
     check_type("session_id", session_id, str, NoneType)
+
+
+def _check_switches(**given: object) -> None:
+    for name, switch in given.items():
+        check_type(name, switch, bool)
+
+
+def _check_texts(**given: object) -> None:
+    for name, text in given.items():
+        check_type(name, text, str, NoneType)
+
+
+def _check_tool_names(given: Given) -> None:
+    if taken := sorted(OWN_NAMES & set(tool_names(given.tools or ()))):
+        raise InputError("tools", f"{', '.join(taken)}: Lamina's own tools have this name", "rename your tool")
 
 
 def _home(home: str | Path | None) -> Path | None:

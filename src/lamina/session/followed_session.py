@@ -18,7 +18,7 @@ from ..core.records import Record
 from ..core.settings import Settings
 from ..disk.transcripts.jsonl import Health
 from ..sources.places import Origin
-from ..sources.positions import START, Place, complete_end, read_placed
+from ..sources.positions import START, LinePosition, complete_end, read_placed
 from ..sources.sessions import format_of
 from .window_series import Series, WindowFold, in_force
 
@@ -30,7 +30,7 @@ class KeptWindow(msgspec.Struct, frozen=True):
     """The window of a file as it was read: for the same inode and size."""
 
     series: Series
-    starts: list[Place]
+    starts: list[LinePosition]
     end: int
     inode: int
     size: int
@@ -50,9 +50,9 @@ class FollowedSession:
     def _restart(self, kept: KeptWindow | None = None) -> None:
         self._kept = kept  # in the place of the fold
         self._health = Health()
-        self._next = Place(kept.end) if kept is not None else START  # the first line that is not read yet
+        self._next = LinePosition(kept.end) if kept is not None else START  # the first line that is not read yet
         self._stamp = (kept.inode, kept.size) if kept is not None else None  # at the last look
-        self._starts: list[Place] = [*kept.starts] if kept is not None else []  # of each turn
+        self._starts: list[LinePosition] = [*kept.starts] if kept is not None else []  # of each turn
         self._added = 0  # records in the fold
         self._format: Origin | None = None  # of the file, once a turn was read
         self._fold = WindowFold(self._read_again)
@@ -78,7 +78,7 @@ class FollowedSession:
             before, self._added = len(self._fold.turns), self._added + 1
             self._fold.add(record)
             self._starts += [place] * (len(self._fold.turns) - before)
-        self._next = Place(end)
+        self._next = LinePosition(end)
         return True
 
     def is_current(self) -> bool:
@@ -120,7 +120,7 @@ class FollowedSession:
                 if ESCAPED in text or all(word in text for word in words):
                     yield number
 
-    def _bounds(self, number: int) -> tuple[Place, int]:
+    def _bounds(self, number: int) -> tuple[LinePosition, int]:
         start = self._starts[number - 1] if number > 1 else START
         return start, self._starts[number].offset if number < len(self._starts) else self._next.offset
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from ..conversation.window.breakdown import Breakdown, break_down
-from ..conversation.window.breakdown import Item as LabelledBlock
+from ..conversation.window.breakdown import Breakdown, LabelledBlock, break_down
 from ..conversation.window.count import Count, recount
 from ..conversation.window.estimate import estimate
 from ..conversation.window.features import Memo, measure_all

@@ -95,7 +95,7 @@ class _Request(msgspec.Struct):
         return is_short_output(self.usage, self.chars)
 
 
-class _Turn(msgspec.Struct):
+class _SeriesTurn(msgspec.Struct):
     number: int
     time: str
     words: str
@@ -116,7 +116,7 @@ class WindowFold:
 
     def __init__(self, read: Callable[[], Iterable[Record]] | None = None) -> None:
         """`read` returns all records added so far, for another branch or an undo; without it they are held in memory."""
-        self.turns: list[_Turn] = []
+        self.turns: list[_SeriesTurn] = []
         self.marks: list[Mark] = []
         self._log = Log()
         self._sums = KindSums()
@@ -168,7 +168,7 @@ class WindowFold:
             self._sums.taken()
             sums = self._sums.without(key)
         if not self.turns:
-            self.turns.append(_Turn(1, record.time, "", record.uuid, {}))
+            self.turns.append(_SeriesTurn(1, record.time, "", record.uuid, {}))
         turn = self.turns[-1]
         went_back = self._switched and bool(self._requests) and sum(sums) < sum(self._requests[-1].sums)
         request = _Request(key, turn.number, record.time, record.model or "", sums, added, self._compacted, went_back)
@@ -188,7 +188,7 @@ class WindowFold:
             if self.turns and not self.turns[-1].words:
                 self.turns[-1].words, self.turns[-1].record = words, record.uuid
             else:
-                self.turns.append(_Turn(len(self.turns) + 1, record.time, words, record.uuid, {}))
+                self.turns.append(_SeriesTurn(len(self.turns) + 1, record.time, words, record.uuid, {}))
         if not self.turns:
             return
         turn = self.turns[-1]

@@ -24,7 +24,7 @@ from ..disk.transcripts.jsonl import MAX_LINE, Health, decode_object, whole_obje
 from . import claude_code, codex, pi
 from .memories import scan_memory
 from .places import Origin, SourceFile, note_unread, open_plain
-from .scan import Scan, Turn
+from .scan import Scan, ScannedTurn
 
 Kind: TypeAlias = Literal["session", "memory"]
 # Called between files with how many are done, of how many. It may raise to stop the work.
@@ -165,7 +165,7 @@ class Catalogue:
     def _add(self, kind: Kind, file: SourceFile, row: IndexedFile | None, opened: BinaryIO) -> None:
         scan = row.scan if row is not None else Scan(parent=file.parent)
         start = row.offset if row is not None else 0
-        turns: list[Turn] = []
+        turns: list[ScannedTurn] = []
         end = (
             scan_memory(file, opened, scan, turns)
             if kind == "memory"
@@ -185,7 +185,7 @@ class Catalogue:
             self.database.execute(f"INSERT INTO files VALUES (?{', ?' * 10})", (row_id, *values))
         self._add_texts(row_id, turns)
 
-    def _add_texts(self, file: int, turns: list[Turn]) -> None:
+    def _add_texts(self, file: int, turns: list[ScannedTurn]) -> None:
         last = self.database.execute("SELECT max(place) FROM texts WHERE file = ?", (file,)).fetchone()[0]
         for place, turn in enumerate(turns, (last or 0) + 1):
             given = (file, place, turn.number, turn.speaker, turn.time, turn.text, turn.before)
@@ -300,7 +300,7 @@ def scan_added(origin: Origin, path: str, older: Iterable[str]) -> Scan:
     return scan_whole(origin, path, elsewhere=set[str]().union(*(scan_whole(origin, file).answers for file in older)))
 
 
-def _scan(origin: Origin, opened: BinaryIO, start: int, scan: Scan, turns: list[Turn], pause: Callable[[], None]) -> int:
+def _scan(origin: Origin, opened: BinaryIO, start: int, scan: Scan, turns: list[ScannedTurn], pause: Callable[[], None]) -> int:
     """Scan the complete lines from `start` on, and return where they end."""
     opened.seek(start)
     at, due = start, start + PAUSE_BYTES
@@ -320,7 +320,7 @@ def _scan(origin: Origin, opened: BinaryIO, start: int, scan: Scan, turns: list[
     return at
 
 
-def scan_any(origin: Origin, line: bytes, scan: Scan, turns: list[Turn]) -> None:
+def scan_any(origin: Origin, line: bytes, scan: Scan, turns: list[ScannedTurn]) -> None:
     """Scan one line of a file in the format of `origin`."""
     if origin in ("lamina", "claude-code"):
         claude_code.scan_line(scan, turns, line)

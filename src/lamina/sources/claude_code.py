@@ -19,7 +19,7 @@ from ..core.session_stats import SideCost
 from ..core.usage import read_usage
 from ..disk.transcripts.jsonl import objects_in
 from .content_kinds import kind_of_attachment
-from .scan import IMAGE_CHARS, Scan, Turn, is_injected, one_line
+from .scan import IMAGE_CHARS, Scan, ScannedTurn, is_injected, one_line
 
 # The texts before and after the path of a stored result.
 _STORED = "<persisted-output>\nOutput too large ("
@@ -102,7 +102,7 @@ class _Ours(msgspec.Struct, gc=False):
 _LINES = msgspec.json.Decoder(_Line)
 
 
-def scan_line(scan: Scan, turns: list[Turn], raw: bytes) -> None:
+def scan_line(scan: Scan, turns: list[ScannedTurn], raw: bytes) -> None:
     try:
         _scan(scan, turns, _LINES.decode(raw))
     except UNDECODABLE:
@@ -116,7 +116,7 @@ def scan_line(scan: Scan, turns: list[Turn], raw: bytes) -> None:
                 scan.skipped += 1
 
 
-def _scan(scan: Scan, turns: list[Turn], line: _Line) -> None:
+def _scan(scan: Scan, turns: list[ScannedTurn], line: _Line) -> None:
     ours = msgspec.convert(line.lamina, _Ours) if isinstance(line.lamina, dict) else _Ours()
     scan.ours = scan.ours or line.lamina is not None
     if ours.repeated or ours.silent or line.is_api_error_message:
@@ -189,7 +189,7 @@ def _hold(scan: Scan, line: _Line, ours: _Ours) -> None:
             scan.held[kind] = len(msgspec.json.encode(ours.data.get(kind)))
 
 
-def _say(scan: Scan, turns: list[Turn], line: _Line, speaker: Any) -> None:
+def _say(scan: Scan, turns: list[ScannedTurn], line: _Line, speaker: Any) -> None:
     content = line.message.content if line.message is not None else None
     parts = [content] if isinstance(content, str) else [block.text for block in content or () if block.type == "text"]
     words = [part for part in parts if part and not (speaker != "assistant" and is_injected(part))]

@@ -17,7 +17,7 @@ from ..core.decoding import UNDECODABLE
 from ..core.errors import InputError
 from ..core.records import WINDOW_EVENT, Attachment, Boundary, Event, Message, Record
 from ..core.usage import Usage, count_of
-from .scan import Scan, Turn, is_injected
+from .scan import Scan, ScannedTurn, is_injected
 from .trail import Trail
 
 # Fields lie at most this deep inside a payload.
@@ -29,7 +29,7 @@ OUTPUTS = ("function_call_output", "custom_tool_call_output", "tool_search_outpu
 NO_TRAIL = Trail()
 
 
-def scan_row(scan: Scan, turns: list[Turn], row: Mapping[str, Any]) -> None:
+def scan_row(scan: Scan, turns: list[ScannedTurn], row: Mapping[str, Any]) -> None:
     kind, payload, time = row.get("type"), row.get("payload"), _str(row.get("timestamp"))
     if not isinstance(payload, Mapping):
         scan.skipped += 1

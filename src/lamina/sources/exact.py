@@ -17,7 +17,7 @@ from ..core.errors import LaminaError
 from ..disk.transcripts.jsonl import Health, raw_lines, whole_objects
 from ..memory.store.secrets import redact
 from .catalogue import Tell, scan_any
-from .scan import Scan, Turn
+from .scan import Scan, ScannedTurn
 from .sessions import SourceSession, format_of
 
 # Characters shown on each side of a match.
@@ -37,7 +37,7 @@ class ExactMatch(NamedTuple):
     session: SourceSession
     turn: int  # for a stored result the turn that names its file
     time: str
-    role: str
+    role: str  # user | assistant | call | tool | summary
     text: str
 
 
@@ -77,7 +77,7 @@ def _matches(session: SourceSession, term: str, shown: Callable[[str], str]) -> 
     scan, wanted, needles = Scan(parent=session.parent), term.casefold(), _needles(term)
     origin = format_of(Path(session.path))
     for _, line in raw_lines(session.path, 0, Health()):
-        turns: list[Turn] = []
+        turns: list[ScannedTurn] = []
         scan_any(origin, line, scan, turns)
         if needles is not None and not any(needle in line.lower() for needle in needles):
             continue
@@ -85,7 +85,9 @@ def _matches(session: SourceSession, term: str, shown: Callable[[str], str]) -> 
             text = next((text for text in _said(row) if wanted in text.casefold()), None)
             if text is not None:
                 time = row.get("timestamp")
-                yield ExactMatch(session, max(1, scan.number), time if isinstance(time, str) else "", _role(row), shown(text))
+                yield ExactMatch(
+                    session, max(1, scan.number), time if isinstance(time, str) else "", _role(row, text), shown(text)
+                )
 
 
 def _said(row: Mapping[str, Any]) -> Iterator[str]:
@@ -112,14 +114,31 @@ def _texts(value: object, depth: int) -> Iterator[str]:
             yield from _texts(inner, depth - 1)
 
 
-def _role(row: Mapping[str, Any]) -> str:
+def _role(row: Mapping[str, Any], text: str) -> str:
+    """Return whose text of a line it is: of the user, the assistant, a tool call, a tool's result (`tool`) or a summary."""
     if row.get("isCompactSummary") or row.get("type") in ("compacted", "compaction"):
         return "summary"
     for name in ("message", "payload"):
         inner = row.get(name)
         if isinstance(inner, Mapping) and isinstance(inner.get("role"), str):
-            return "tool" if _is_result(inner) else str(inner["role"])
-    return "tool" if "payload" in row else str(row.get("type"))
+            return "tool" if _is_result(inner) else "call" if _is_called(inner, text) else str(inner["role"])
+    payload = row.get("payload")
+    if not isinstance(payload, Mapping):
+        return str(row.get("type"))
+    return "call" if str(payload.get("type")).endswith("_call") else "tool"
+
+
+def _is_called(message: Mapping[str, Any], text: str) -> bool:
+    """Return whether only the calls of a message have this text: their input was not said to anybody."""
+    content = message.get("content")
+    blocks = [block for block in content if isinstance(block, Mapping)] if isinstance(content, list) else []
+    return any(_is_call(block) for block in blocks) and not any(
+        text in _texts(block, DEEPEST) for block in blocks if not _is_call(block)
+    )
+
+
+def _is_call(block: Mapping[str, Any]) -> bool:
+    return block.get("type") in ("tool_use", "toolCall")
 
 
 def _is_result(message: Mapping[str, Any]) -> bool:

@@ -17,7 +17,7 @@ import msgspec
 from ..memory.store.index import INDEX
 from ..memory.store.topic import read_topic, without_bookkeeping
 from .places import Origin, SourceFile
-from .scan import Scan, Turn, one_line, shorten
+from .scan import Scan, ScannedTurn, one_line, shorten
 
 # A longer file is not a memory; its beginning is read.
 MOST_BYTES = 1 << 20
@@ -71,12 +71,12 @@ def _sections(path: str, words: str, modified: float) -> Iterator[SourceMemory]:
             )
 
 
-def scan_memory(file: SourceFile, opened: BinaryIO, scan: Scan, turns: list[Turn]) -> int:
+def scan_memory(file: SourceFile, opened: BinaryIO, scan: Scan, turns: list[ScannedTurn]) -> int:
     """Add the memories of a file to the index, and return how much of it was read."""
     data = opened.read(MOST_BYTES)
     for number, found in enumerate(read_memories(file.origin, file.path, data, file.mtime_ns / 1e9)):
         head = f"{found.name}\n{found.description}"
-        turns.append(Turn(number, "memory", iso_time(found.modified), shorten(f"{head}\n{found.body}"), head))
+        turns.append(ScannedTurn(number, "memory", iso_time(found.modified), shorten(f"{head}\n{found.body}"), head))
         scan.title, scan.prompt = scan.title or found.name, scan.prompt or found.description
     return len(data)
 

@@ -13,10 +13,10 @@ from ..core.blocks import Block, Text, Thinking, ToolUse, read_block, text
 from ..core.errors import InputError
 from ..core.records import Boundary, Foreign, Message, Record
 from ..core.usage import Usage, count_of
-from .scan import Scan, Turn, is_injected, one_line
+from .scan import Scan, ScannedTurn, is_injected, one_line
 
 
-def scan_row(scan: Scan, turns: list[Turn], row: Mapping[str, Any]) -> None:
+def scan_row(scan: Scan, turns: list[ScannedTurn], row: Mapping[str, Any]) -> None:
     kind, time = row.get("type"), _str(row.get("timestamp"))
     scan.noted(time=time)
     match kind:
@@ -45,7 +45,7 @@ def answer_key(id: str, message: Mapping[str, Any], time: str) -> str:
     return str(given) if isinstance(given, int | str) else f"{id} {time}".strip()
 
 
-def _scan_message(scan: Scan, turns: list[Turn], message: Mapping[str, Any], time: str, key: str) -> None:
+def _scan_message(scan: Scan, turns: list[ScannedTurn], message: Mapping[str, Any], time: str, key: str) -> None:
     words = _words(message.get("content"))
     match message.get("role"):
         case "user":

@@ -24,7 +24,7 @@ from .trail import Trail
 CHUNK = 64 << 10
 
 
-class Place(NamedTuple):
+class LinePosition(NamedTuple):
     """The start of a line: its offset, how many records came before it, the last of them, the model and window that they name, and the
     trail of the conversation up to it."""
 
@@ -36,17 +36,17 @@ class Place(NamedTuple):
     trail: Trail = Trail()
 
 
-START = Place()
+START = LinePosition()
 
 
 class Placed(NamedTuple):
-    place: Place
+    place: LinePosition
     record: Record
 
 
 def read_placed(
     path: str | os.PathLike[str],
-    start: Place = START,
+    start: LinePosition = START,
     end: int | None = None,
     *,
     health: Health | None = None,
@@ -63,21 +63,21 @@ def read_placed(
             return _lines(where, start, end, health)
 
 
-def _lines(path: Path, start: Place, end: int | None, health: Health) -> Iterator[Placed]:
+def _lines(path: Path, start: LinePosition, end: int | None, health: Health) -> Iterator[Placed]:
     beside = path.with_suffix("")
     for offset, raw in raw_lines(path, start.offset, health):
         if end is not None and offset >= end:
             return
         records = (read_record(line.value) for line in parse_line(offset, raw, health))
-        yield from (Placed(Place(offset), record) for record in with_spills(records, beside))
+        yield from (Placed(LinePosition(offset), record) for record in with_spills(records, beside))
 
 
-def _follow(reader: CodexReader | PiReader, path: Path, start: Place, end: int | None, health: Health) -> Iterator[Placed]:
+def _follow(reader: CodexReader | PiReader, path: Path, start: LinePosition, end: int | None, health: Health) -> Iterator[Placed]:
     place = start
     for offset, raw in raw_lines(path, start.offset, health):
         if end is not None and offset >= end:
             break
-        place = Place(offset, *reader.state)
+        place = LinePosition(offset, *reader.state)
         for row in whole_objects(offset, raw, health):
             yield from (Placed(place, record) for record in reader.add(row))
     yield from (Placed(place, record) for record in reader.finish())

@@ -126,7 +126,7 @@ class SessionFigures(msgspec.Struct, frozen=True, array_like=True, gc=False):
     costs: dict[str, dict[str, Paid]]
 
 
-class Turn(NamedTuple):
+class ScannedTurn(NamedTuple):
     """One message as a search finds it. `number` counts the user's messages, `before` is the message before it."""
 
     number: int
@@ -402,7 +402,7 @@ class Scan(msgspec.Struct):
         if path in self.recalls or len(self.recalls) < MOST_RECALLS:
             self.recalls[path] = (count + 1, max(last, time))
 
-    def said(self, turns: list[Turn], speaker: Speaker, text: str, time: str) -> None:
+    def said(self, turns: list[ScannedTurn], speaker: Speaker, text: str, time: str) -> None:
         text = shorten(text.strip())
         if not text:
             return
@@ -411,7 +411,7 @@ class Scan(msgspec.Struct):
             # A command such as `/model` does not say what a session is about.
             self.prompt = one_line(text) if not self.prompt or self.prompt.startswith("/") else self.prompt
         self.messages += 1
-        turns.append(Turn(max(1, self.number), speaker, time, text, self.last))
+        turns.append(ScannedTurn(max(1, self.number), speaker, time, text, self.last))
         self.last = cut_words(text, BEFORE_CHARS)
 
 

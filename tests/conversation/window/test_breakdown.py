@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lamina.conversation.window.breakdown import Breakdown, Item, Repeat, break_down
+from lamina.conversation.window.breakdown import Breakdown, LabelledBlock, Repeat, break_down
 from lamina.conversation.window.estimate import Calibration, estimate
 from lamina.conversation.window.features import Memo, measure
 from lamina.core.blocks import Block, read_block, text, tool_result
@@ -21,7 +21,7 @@ def cost(*blocks: Block) -> int:
     return sum(estimate(measure(block)) for block in blocks)
 
 
-def read(id: str, path: str, size: int) -> list[Item]:
+def read(id: str, path: str, size: int) -> list[LabelledBlock]:
     return [("assistant", call("Read", id, {"file_path": path}), None), ("user", tool_result(id, "x" * size), None)]
 
 
@@ -32,7 +32,7 @@ def test_each_kind_gets_its_own_tokens() -> None:
     image = read_block({"type": "image", "source": {"type": "url", "url": "https://example.com/a.png"}})
     strange = read_block({"type": "novelty", "x": 1})
     bash, bash_result = call("Bash", "b1", {"command": "ls"}), tool_result("b1", "a\nb\n")
-    items: list[Item] = [
+    items: list[LabelledBlock] = [
         ("user", text("memory of before"), "memory"),
         ("user", text("the story so far"), "summary"),
         ("user", text("what is here?"), None),
@@ -78,7 +78,7 @@ def test_tools_stand_dearest_first_and_a_result_without_its_call_is_not_lost() -
 
 
 def test_a_read_without_a_path_is_no_repeat() -> None:
-    items: list[Item] = [
+    items: list[LabelledBlock] = [
         ("assistant", call("Read", "1", {}), None),
         ("assistant", call("Read", "2", {"file_path": 7}), None),
         ("user", tool_result("1", "x"), None),
@@ -88,7 +88,7 @@ def test_a_read_without_a_path_is_no_repeat() -> None:
 
 
 def test_it_counts_with_the_factors_the_session_has_learned_and_keeps_what_it_read() -> None:
-    item: Item = ("user", text("word " * 400), None)
+    item: LabelledBlock = ("user", text("word " * 400), None)
     memo: Memo = {}
     dear = break_down([item], Calibration(factors=(2.0, 2.0, 2.0, 2.0, 2.0)), memo)
     assert dear.human == pytest.approx(2 * break_down([item]).human, abs=2)
@@ -109,7 +109,11 @@ def test_nothing_breaks_down_to_nothing() -> None:
 @pytest.mark.spec("T8")
 @pytest.mark.parametrize("most", [0, 1, 7, 100, 1_000, 10_000_000])
 def test_parts_that_are_more_than_the_count_are_lowered_to_it_exactly(most: int) -> None:
-    items: list[Item] = [("user", text("what is here? " * 90), None), *read("a", "x.py", 4_000), *read("b", "x.py", 4_001)]
+    items: list[LabelledBlock] = [
+        ("user", text("what is here? " * 90), None),
+        *read("a", "x.py", 4_000),
+        *read("b", "x.py", 4_001),
+    ]
     found = break_down(items)
     fitted = found.fitted(most)
     assert fitted.total == min(most, found.total)

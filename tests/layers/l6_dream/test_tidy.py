@@ -126,6 +126,14 @@ def test_a_day_gets_its_date_by_the_day_of_the_memory() -> None:
     assert again.texts == {}
 
 
+@pytest.mark.spec("O1", "S7")
+def test_a_weekday_of_the_description_gets_the_date_that_the_body_gives_it() -> None:
+    done = tidy(page("release", "The release is on Thursday.", about="Release on Thursday"))
+    assert "description: Release on Thursday (2026-04-02)\n" in done.texts["release.md"]
+    assert "The release is on Thursday (2026-04-02)." in done.texts["release.md"]
+    assert tidy(page("deploys", "We deploy on Thursday.", about="Deploys on Thursday")).texts == {}
+
+
 @pytest.mark.spec("O1")
 def test_rules_speak_of_any_day_and_doubles_with_fresh_dates_are_joined_the_next_time() -> None:
     rule = page("rule", "Say what was done yesterday before anything else.", kind="feedback")

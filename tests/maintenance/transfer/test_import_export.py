@@ -73,6 +73,14 @@ def test_an_export_comes_back_into_an_empty_store(store: DirectoryStore, tmp_pat
     assert tree(tmp_path / "out") == before
 
 
+def test_both_ways_count_what_is_done(store: DirectoryStore, tmp_path: Path) -> None:
+    out, back = list[tuple[int, int]](), list[tuple[int, int]]()
+    export_from(store, tmp_path / "out", "claude-code", tell=lambda done, of: out.append((done, of)))
+    import_into(InMemoryStore(), tmp_path / "out", why=WHY, tell=lambda done, of: back.append((done, of)))
+    assert out == [(0, 4), (1, 4), (2, 4), (3, 4)]  # three memories and the index
+    assert back == [(0, 3), (1, 3), (2, 3)]
+
+
 @pytest.mark.spec("B13")
 @pytest.mark.parametrize("format", WRITTEN_FORMATS)
 def test_what_was_imported_goes_out_as_it_came(tmp_path: Path, store: DirectoryStore, format: WrittenFormat) -> None:

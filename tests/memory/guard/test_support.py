@@ -18,6 +18,9 @@ from lamina.memory.guard.support import flips
         ("use tabs", "Never use tabs because they break.", True),
         ("deploy with force", "Because it broke once, do not deploy with force.", True),
         ("never deploy on Friday", "Because nobody is there, deploy on Friday.", True),
+        ("we use pnpm", "Don't forget that we use pnpm", False),
+        ("我们用 pnpm", "别忘了我们用 pnpm", False),
+        ("we use npm", "Don't forget that we don't use npm", True),
     ],
 )
 def test_a_negation_is_looked_for_in_the_rule_alone(claim: str, quote: str, flipped: bool) -> None:

@@ -243,6 +243,6 @@ def test_a_memory_that_says_more_than_its_secret_is_saved_without_it() -> None:
 
 def test_in_a_chinese_text_the_mark_of_a_secret_is_chinese_and_stays_as_it_is() -> None:
     once = redact("数据库密码是 hunter22xyz!，部署用 " + EXAMPLES["GitHub token"])
-    assert once.text == "数据库密码是 [已去掉密钥（赋值）]，部署用 [已去掉密钥（GitHub token）]"
+    assert once.text == "数据库密码是 [已去掉密钥（赋值）]，部署用 [已去掉密钥（GitHub 令牌）]"
     assert redact(once.text) == (once.text, ())
     assert says_nothing_else("密码是 [已去掉密钥（赋值）]")

@@ -87,7 +87,12 @@ def is_unfinished(items: Sequence[Item]) -> bool:
 def say_farewell(chat: Chat) -> None:
     """Print how to resume the session, unless it is empty."""
     session = chat.agent.session
-    if session.path is not None and chat.has_spoken:
+    if session.path is None or not chat.has_spoken:
+        return
+    member, _, team = (chat.options.mailbox or "").partition("@")
+    if team:  # its own process continues the session meanwhile
+        chat.screen.say("Run `lamina team join {team} {member}` to continue this session.", team=team, member=member)
+    else:
         chat.screen.say("Run `lamina --resume {id}` to continue this session.", id=session.id[:SHORT_ID])
 
 

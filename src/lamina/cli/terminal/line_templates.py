@@ -10,16 +10,22 @@ from __future__ import annotations
 LINES: dict[str, str] = {
     # Notices of the session
     "{did} memory: {name}. A secret was removed ({kind}).": "{did}记忆：{name}。其中的密钥已去掉（{kind}）。",
-    "Removed memory: {name}. To undo, run `{last}`.": "已删除记忆：{name}。运行 `{last}` 可以恢复。",
+    "Removed memory: {name}. To undo, run `{last}`.": "已移除记忆：{name}。运行 `{last}` 可以恢复。",
     "{did} memory: {name}.": "{did}记忆：{name}。",
     "{did} memory: {name}": "{did}记忆：{name}",
     "Saved": "已保存",
     "Updated": "已更新",
     "saved": "已保存",
     "updated": "已更新",
-    "removed": "已删除",
+    "removed": "已移除",
+    "waits for your approval": "等待你批准",
     "changed": "已改动",
     "assigned secret": "赋值的密钥",
+    "private key": "私钥",
+    "password in a URL": "网址中的密码",
+    "authorization header": "授权头",
+    "{tool} key": "{tool} 密钥",
+    "{tool} token": "{tool} 令牌",
     "Automatic memory is off for the rest of this session: it failed {n} times in a row.": (
         "本次会话不再自动记忆：已连续失败 {n} 次。"
     ),

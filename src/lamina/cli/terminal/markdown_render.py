@@ -79,7 +79,7 @@ class _Table(TableElement):
             yield table
 
 
-class _Item(ListItem):
+class _NumberedItem(ListItem):
     """An item whose number has its dot."""
 
     def render_number(self, console: Console, options: ConsoleOptions, number: int, last_number: int) -> RenderResult:
@@ -95,7 +95,7 @@ class _AnswerMarkdown(Markdown):
         "code_block": _Code,
         "html_block": _Code,
         "table_open": _Table,
-        "list_item_open": _Item,
+        "list_item_open": _NumberedItem,
     }
 
     def __init__(self, text: str) -> None:

@@ -26,6 +26,7 @@ def remember(chat: Chat, rest: str) -> None:
     if not rest:
         chat.screen.say("Usage: {usage}", "red", usage="/remember TEXT")
         return
+    chat.speak(rest)
     chat.turn(lambda: chat.agent.run(f"Remember: {rest}"))
 
 

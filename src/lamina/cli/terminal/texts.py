@@ -61,6 +61,7 @@ CHINESE: dict[str, str] = {
     "The last turn was not finished. Use /retry to continue it.": "上一轮没有完成。用 /retry 继续。",
     "Last messages of this session:": "本次会话的最后几条消息：",
     "Run `lamina --resume {id}` to continue this session.": "运行 `lamina --resume {id}` 继续本次会话。",
+    "Run `lamina team join {team} {member}` to continue this session.": "运行 `lamina team join {team} {member}` 继续本次会话。",
     # The first lines
     "/help for commands": "/help 列出命令",
     "Ctrl-C to stop": "Ctrl-C 停止",

@@ -16,7 +16,7 @@ from .estimate import START, Calibration, estimate
 from .features import Memo, measure_all
 
 Kind: TypeAlias = Literal["attachment", "memory", "summary"]
-Item: TypeAlias = tuple[Role, Block, Kind | None]
+LabelledBlock: TypeAlias = tuple[Role, Block, Kind | None]
 
 READ_TOOL = "Read"
 # Argument names under which a Read call may give its file.
@@ -77,7 +77,7 @@ class Breakdown(msgspec.Struct, frozen=True):
 KINDS = ("human", "assistant", "thinking", "attachments", "memory", "summary", "other")
 
 
-def break_down(items: Iterable[Item], calibration: Calibration = START, memo: Memo | None = None) -> Breakdown:
+def break_down(items: Iterable[LabelledBlock], calibration: Calibration = START, memo: Memo | None = None) -> Breakdown:
     kinds: dict[str, int] = {}
     requests: dict[str, int] = {}
     results: dict[str, int] = {}

@@ -28,7 +28,7 @@ from ..errors import InputError
 
 Raw: TypeAlias = Mapping[str, Any]
 Count: TypeAlias = Callable[[Raw], int]
-Place: TypeAlias = tuple[str, int, int]
+PiecePlace: TypeAlias = tuple[str, int, int]
 
 # The API rejects a fifth mark.
 MAX_MARKS = 4
@@ -56,7 +56,7 @@ class Piece(NamedTuple):
     digest: bytes  # of the block alone, without its mark
     data: bytes  # canonical JSON, without the mark
     block: Raw  # the block without the mark
-    at: Place  # section, index, block within the message (-1 outside of messages)
+    at: PiecePlace  # section, index, block within the message (-1 outside of messages)
 
     @property
     def path(self) -> str:
@@ -98,7 +98,7 @@ def has_image(content: object) -> bool:
     return isinstance(content, list) and any(isinstance(part, Mapping) and part.get("type") == "image" for part in content)
 
 
-def unmark(raw: Raw, at: Place) -> tuple[Raw, int]:
+def unmark(raw: Raw, at: PiecePlace) -> tuple[Raw, int]:
     """Return the block without its mark, and the lifetime of the mark. A mark inside a tool result counts for the result."""
     mark = raw.get("cache_control")
     plain = unmarked(raw)
@@ -110,7 +110,7 @@ def unmark(raw: Raw, at: Place) -> tuple[Raw, int]:
     return plain, 0 if mark is None else _lifetime(mark, _path(at))
 
 
-def _path(at: Place) -> str:
+def _path(at: PiecePlace) -> str:
     section, index, block = at
     return f"{section}.{index}" if block < 0 else f"{section}.{index}.content.{block}"
 
@@ -247,7 +247,7 @@ def _results(pieces: Sequence[Piece]) -> dict[str, int]:
     return {str(piece.block.get("tool_use_id")): at for at, piece in enumerate(pieces) if piece.kind == "tool_result"}
 
 
-def _piece(role: str, raw: Raw, at: Place, read: _Read) -> Piece:
+def _piece(role: str, raw: Raw, at: PiecePlace, read: _Read) -> Piece:
     plain, ttl = unmark(raw, at)
     tokens, digest, data, block = read(plain)
     return Piece(role, str(raw.get("type") or ""), tokens, ttl, digest, data, block, at)

@@ -12,14 +12,14 @@ gives none.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import date
 from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
-from ...core.dates import dated, relative_dates
+from ...core.dates import Phrase, dated, relative_dates
 from ...memory.store.index import read_entries
 from ...memory.store.lint import find_near_pairs, plan_index
 from ...memory.store.topic import Topic, evidence_of, fold_name, read_topic, write_topic
@@ -94,12 +94,19 @@ def tidy_pages(pages: Sequence[MemoryPage], index: str, exists: Callable[[str], 
 
 def _replace_dates(page: MemoryPage) -> _DatedPage:
     topic = read_topic(page.file, page.text, 0)
-    body, about = relative_dates(topic.body, page.day), relative_dates(topic.description, page.day)
+    body = relative_dates(topic.body, page.day)
+    about = _dates_of_description(topic.description, page.day, {each.says for each in body})
     if topic.type != _OF_A_DAY or topic.problems or not (body or about):
         return _DatedPage(page, topic, 0)
     said = dated(topic.description, about)
     changed = replace(topic, body=dated(topic.body, body), description=said, fields={**topic.fields, "description": said})
     return _DatedPage(page, changed, max(len(body), len(about)))
+
+
+def _dates_of_description(text: str, day: date, known: Collection[str]) -> list[Phrase]:
+    """Return the relative dates of a description. A bare weekday counts if it is a date of the body (`known`)."""
+    sure = relative_dates(text, day)
+    return [each for each in relative_dates(text, day, plan=True) if each in sure or each.says in known]
 
 
 def _date_lines(index: str, ones: Sequence[_DatedPage]) -> str:

@@ -10,9 +10,9 @@ unchanged.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, assert_never
+from typing import NamedTuple, TypeAlias, TypeVar, assert_never
 
 import msgspec
 
@@ -36,6 +36,10 @@ from .project_choice import ANY_PROJECT, ProjectChoice
 
 # Problems listed in a report; the rest is counted.
 MOST_PROBLEMS = 50
+
+T = TypeVar("T")
+# Called before each memory or file with the number done and the number of all.
+Tell: TypeAlias = Callable[[int, int], None]
 
 
 class TransferReport(msgspec.Struct, frozen=True):
@@ -63,6 +67,7 @@ def import_into(
     replace: bool = False,
     choice: ProjectChoice = ANY_PROJECT,
     why: ChangeReason,
+    tell: Tell = lambda done, of: None,
 ) -> TransferReport:
     """Import every memory of `source` into the store; InputError if the source is not in the given format."""
     found, skipped = read_source(source, choice)
@@ -71,11 +76,17 @@ def import_into(
     there = {name_key(topic.name): topic for topic in store.topics()}
     planned = plan(_readable(found, kind), there, origin=kind, replace=replace)
     why = msgspec.structs.replace(why, origin=f"{IMPORTED}{kind}")
-    items = planned.items if dry_run else tuple(_done(store, item, why) for item in planned.items)
+    items = planned.items if dry_run else tuple(_done(store, item, why) for item in _counted(planned.items, tell))
     problems = list(dict.fromkeys((*skipped, *planned.problems)))
     if len(problems) > MOST_PROBLEMS:
         problems[MOST_PROBLEMS:] = [f"and {counted(len(problems) - MOST_PROBLEMS, 'more problem')}"]
     return TransferReport(kind, os.fspath(source), dry_run, items, tuple(problems))
+
+
+def _counted(items: Sequence[T], tell: Tell) -> Iterator[T]:
+    for at, item in enumerate(items):
+        tell(at, len(items))
+        yield item
 
 
 def _readable(source: MemorySource, format: Format) -> Imported:
@@ -115,7 +126,13 @@ class FileWrite(NamedTuple):
 
 
 def export_from(
-    store: MemoryStore, target: Path, format: WrittenFormat, *, replace: bool = False, dry_run: bool = False
+    store: MemoryStore,
+    target: Path,
+    format: WrittenFormat,
+    *,
+    replace: bool = False,
+    dry_run: bool = False,
+    tell: Tell = lambda done, of: None,
 ) -> TransferReport:
     """Export every memory of the store to `target`: a directory for claude-code and codex, a file for the other formats."""
     if "\0" in os.fspath(target):
@@ -128,7 +145,7 @@ def export_from(
         return TransferReport(format, os.fspath(target), dry_run, (), cut or ("No memories to export.",))
     writes = _writes(topics, target, format, replace)
     if not dry_run:
-        for each in writes:
+        for each in _counted(writes, tell):
             if each.outcome in ("created", "replaced"):
                 replace_file(each.path, each.data, expect=None if each.before is None else each.before.version)
     kept = "exists with different content"

@@ -61,7 +61,11 @@ _REJECTS = re.compile(
     re.IGNORECASE,
 )
 # Words with a negation in them that negate nothing.
-_NOT_NEGATED = re.compile(r"不错|没错|不客气|no problem|not bad|non-?stop", re.IGNORECASE)
+_NOT_NEGATED = re.compile(
+    r"不错|没错|不客气|no problem|not bad|non-?stop|\b(?:do(?:n['’]?t| not)|never) forget|vergiss(?: bitte)? nicht|n['’]oublie[sz]? pas"
+    r"|no olvides|(?:不要|不能|[别別勿])忘|忘れないで|잊지\s?(?:말|마)",
+    re.IGNORECASE,
+)
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)|[。！？;；\n]")
 _PART_END = re.compile(r"[,;:，、；：–—.!。！]|\s-\s")
 _LABEL = re.compile(

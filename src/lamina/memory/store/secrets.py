@@ -215,7 +215,8 @@ def extract_secrets(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(one.secret for one in found if one is not None))
 
 
-# Kinds that are not named after a company, in a Chinese text.
+# Kinds in a Chinese text. Most are named after a company, and their last word is translated.
+_CHINESE_ENDS = {"key": "密钥", "token": "令牌", "webhook": "Webhook 地址"}
 _CHINESE_KINDS = {
     "assigned secret": "赋值",
     "private key": "私钥",
@@ -224,11 +225,16 @@ _CHINESE_KINDS = {
 }
 
 
+def _chinese_kind(kind: str) -> str:
+    company, _, what = kind.rpartition(" ")
+    return _CHINESE_KINDS.get(kind) or (f"{company} {_CHINESE_ENDS[what]}" if company and what in _CHINESE_ENDS else kind)
+
+
 def _marker(kind: str, text: str) -> str:
     """Return what stands in place of a secret, in the language of the text."""
     from ...core.language import language_of  # a secret is rare, and the import takes milliseconds
 
-    return f"[已去掉密钥（{_CHINESE_KINDS.get(kind, kind)}）]" if language_of(text) == "zh" else f"[secret removed: {kind}]"
+    return f"[已去掉密钥（{_chinese_kind(kind)}）]" if language_of(text) == "zh" else f"[secret removed: {kind}]"
 
 
 _REMOVED = re.compile(r"\[secret removed: [^\]\n]*\]|\[已去掉密钥（[^\]\n]*）\]")

@@ -27,7 +27,8 @@ _MOMENT = re.compile(
     r"|^\s*(?:je suis|on est|nous sommes) en train de |^\s*(?:il me reste|me queda|me faltan?)\b"
     r"|^\s*(?:ahora )?est(?:oy|amos) (?:ahora )?(?:arregl|corrig|depur|edit|cambi|termin|refactoriz)\w*(?:ando|iendo)\b"
     r"|^\s*(?:(?:我们?的?)?当前(?:的)?任务|今のタスク|現在の(?:タスク|作業)|현재 작업)"
-    r"|^\s*(?:我们?)?(?:现在|目前)?(?:我们?)?(?:正在|还在)(?:改|修|调试?|写|做|看|编辑|处理|重构)|^\s*(?:我们?)?还[剩差]"
+    r"|^\s*(?:我们?)?(?:现在|目前)?(?:我们?)?(?:正在|还在|(?<=现在)在|(?<=目前)在)(?:改|修|调试?|写|做|看|编辑|处理|重构)"
+    r"|(?:^|[，。；,])\s*(?:我们?)?还[剩差]|(?:^|[，。；,])\s*接下来(?:要|再)?(?:改|修|写|做|处理|重构|是)"
     r"|^\s*지금 .{1,30} 중(?:이야|이에요|입니다)"
     r"|^\s*今(?:は)?.{1,30}(?:しています|している|してる)",
     re.IGNORECASE,
@@ -36,20 +37,26 @@ _PROGRESS = re.compile(
     r"\b(?:done|finished|completed|ported|migrated|fixed) \d+ (?:of|out of) \d+\b"
     r"|\b\d+ of \d+ \w+ (?:are|is) (?:done|left|finished|ported)\b"
     r"|\b(?:is|are) (?:done|finished),? (?:and )?(?:next|now) (?:is|are|up|comes)\b"
+    r"|\b(?:done|finished|completed)\b.{1,80}\b(?:is|are|comes?) next\b|\bhalf(?:way)?[ -](?:done|finished|through)\b"
+    r"|(?:写|做|改|重构|迁移|完成)(?:了|到)一半"
     r"|^\s*(?:(?:next steps?|progress|status)\s*[:：]|to-?dos?\b)"
     r"|^\s*(?:the|our|my) current branch is\b|^\s*(?:当前|目前)?(?:的)?进度|^\s*(?:下一步|待办)|^\s*(?:進捗|次の作業)",
     re.IGNORECASE,
 )
 # Two or more numbers: "PRs #12 and #14". The tracker has the current list.
 _REQUESTS = re.compile(
-    r"\b(?:PRs?|MRs?|(?:pull|merge) requests?|issues|tickets)(?:\s+(?:are|sind|include))?\s*[:：有は]?\s*#?\d+"
-    r"(?:\s*(?:,|、|，|and|und|et|y|&|和|と|,\s*and)\s*#?\d+)+"
+    r"\b(?:PRs?|MRs?|(?:pull|merge) requests?|issues?|tickets?)(?:\s+(?:are|sind|include))?\s*[:：有は]?\s*#?\d+"
+    r"(?:\s*(?:,|、|，|and|und|et|y|&|和|と|,\s*and)\s*(?:PR|MR|issue|ticket)?\s*#?\d+)+"
     r"|#\d+(?:\s*(?:,|、|，|and|und|et|y|&|和|と|,\s*and)\s*#\d+)+",
     re.IGNORECASE,
 )
+_SUFFIX = "(?:py|js|ts|tsx|jsx|go|rs|java|rb|c|h|cpp|kt|swift|php|cs|sh|sql)"
 _FILE = re.compile(
     r"\b(?:is|are|lives?|lies|defined|located|implemented|liegt|steht|est|sont|está|están)\s+(?:in|at|under|dans|en)\s+(?:the\s+|der\s+)?`?"
-    r"(?:[\w-]+\.(?:py|js|ts|tsx|jsx|go|rs|java|rb|c|h|cpp|kt|swift|php|cs|sh|sql)\b|(?:src|lib|app|pkg|tests?)/\w)",
+    rf"(?:[\w-]+\.{_SUFFIX}\b|(?:src|lib|app|pkg|tests?)/\w)"
+    r"|\b(?:code|functions?|class(?:es)?|logic|implementation|handlers?|modules?)\b.{0,40}\b(?:is|are|lives?) in (?:the )?\S+ "
+    r"(?:directory|folder|package)\b"
+    rf"|[在于]\s?`?[\w./-]+\.{_SUFFIX}\b|(?:代码|函数|实现|逻辑|模块|组件)[都放]?(?:在|位于)\s?[\w./-]+\s?(?:目录|文件夹|包|文件)",
     re.IGNORECASE,
 )
 _GIT = re.compile(
@@ -86,16 +93,20 @@ _BEFORE = "(?:(?:such|just|really|so|very|an?|quite|always|too) )*"
 _BELEIDIGT = "(?:dumm|faul|unfähig|blöd|doof|idiot|versager)"
 _INSULTE = "(?:null?es?|nul|bêtes?|stupides?|incompétente?s?|idiote?s?|paresseu(?:x|ses?)|fainéante?s?|imbéciles?)"
 _INSULTO = "(?:tont[oa]s?|idiotas?|inútil(?:es)?|incompetentes?|vag[oa]s?|perezos[oa]s?|torpes?|malísim[oa]s?|estúpid[oa]s?)"
+_WORK = "code|coding|work|writing|spelling|math|english|sql|python|java|rust|css"
+_SKILL = "代码|写|编程|英[语文]|水平|能力|技术|记性|数学|表达|SQL|Python|Java|Rust|CSS|Git"
 # A name is a word with a capital.
 _NAME = r"(?-i:[A-ZÀ-Þ][a-zà-ÿ]+)"
 _JUDGES = re.compile(
     rf"\b(?:i am|i['’]m|the user is|s?he is|s?he['’]s|my (?:boss|colleague|manager|code|work) is) {_BEFORE}(?:{_POOR}|{_INSULT})\b"
     rf"|(?:^|[,;:] |\bthat ){_NAME} is {_BEFORE}(?:{_INSULT})\b|\bmy \w+ {_NAME} is {_BEFORE}(?:{_INSULT})\b"
+    rf"|\b(?:his|her|my|the user['’]s) (?:{_WORK}) (?:is|are) {_BEFORE}(?:{_POOR})\b"
     r"|\bi suck\b|\bi can['’]?t (?:code|program)\b"
     rf"|\b(?:ich bin|{_NAME} ist) (?:(?:so|eine?|zu|echt|einfach|sehr) )*(?:{_BELEIDIGT}|schlecht|mies)\w*\b"
     rf"|\b(?:je suis|(?:il|elle|{_NAME}) est) (?:(?:trop|très|une?|vraiment|si) )*{_INSULTE}\b"
     rf"|\b(?:soy|(?:él|ella|{_NAME}) es) (?:(?:muy|una?|tan|demasiado) )*{_INSULTO}\b"
     r"|(?:我|他|她|用户)(?:真|太|很|是个?|就是个?|这个人)*(?:笨|蠢|傻|差劲|没用|懒|白痴|废物|糟糕|无能)"
+    rf"|(?:我(?!们)|[他她](?!们)|用户|[小老]\w)的?\s?(?:{_SKILL})[^，。；]{{0,6}}(?:很|太|真|非常|特别|比较)(?:差|烂|菜|糟)"
     r"|^[^\s，。的]{2,3}(?:真|太|很|是个|就是个)(?:笨|蠢|傻|懒|白痴|废物|无能)"
     r"|(?:私|僕|俺|彼|彼女|ユーザー|さん|くん)は.{0,6}(?:バカ|馬鹿|無能|ダメ|駄目|役立たず|怠け)"
     r"|(?:저는|나는|전|그는|사용자는|씨는|님은) .{0,6}(?:멍청|바보|무능|게으)",

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from ...core.connectives import Reason
 from ...core.dates import dated, relative_dates
 from ...core.joiners import JOINERS, drop_stray_joiners
-from ...core.language import HOW, labels_for, without_common_words
+from ...core.language import HOW, labels_for, language_of, without_common_words
 from ...core.memory_requests import to_remember
 from ...core.terms import normal, terms
 from .excluded_kinds import no_memory as no_memory  # re-exported for the modules that save notes
@@ -134,7 +134,7 @@ def note_of(parts: Reason, today: str, *, plan: bool = False) -> Note:
     """Return the note for a sentence whose reason was found."""
     rule, why, how = parts
     text = " ".join(part for part in parts if part)
-    on = today if _RELATIVE.search(text) or with_dates(text, today, plan=plan) != text else ""
+    on = today if _RELATIVE.search(text) or with_dates(text, today, plan=True) != text else ""
     says = with_dates(rule, today, plan=plan)
     return Note(named(rule), kind_of(rule), says, with_dates(why, today), on, with_dates(how, today))
 
@@ -173,7 +173,7 @@ def _sentence(text: str) -> str:
     line = line[:1].upper() + line[1:]
     if not line or line[-1] in ".!?。！？…":
         return line
-    return line + ("。" if _FULL_STOP.fullmatch(line[-1]) else ".")
+    return line + ("。" if _FULL_STOP.fullmatch(line[-1]) or language_of(line) in ("zh", "ja") else ".")
 
 
 def _scalar(text: str) -> str:

@@ -33,7 +33,7 @@ _LEFT_OUT = re.compile(r"A secret was (?:removed|left out) \((?P<what>[^)\n]*)\)
 def remember(asked: TurnContext) -> list[Wire]:
     """Return the next step of "Remember: …": each item is written to a separate file, one after the other."""
     text = to_remember(asked.prompt)
-    if not text:
+    if not any(map(str.isalnum, text)):  # nothing, or only emoji
         return say(replies_to(asked.prompt).remember_what)
     if all(no_memory(item) is not None for item in items(text)):
         return say(_ask_back(asked, str(no_memory(items(text)[0]))))

@@ -36,7 +36,7 @@ _REPLIES: dict[Language, Replies] = {
         'Say "help" to see what I can do.',
         "You told me: ",
         "I am Lamina's offline stand-in, not a language model. I can do a few things:\n\n"
-        '- "Remember: …" saves a memory, "Forget …" removes it.\n'
+        '- "Remember: …" saves a memory, "Forget …" moves it to the trash; /forget deletes for good.\n'
         "- A question gets the best matching sentence of this conversation, memory or your instruction files.\n"
         "- Commands: `read PATH`, `list PATTERN`, `search TEXT in PATH`, `run COMMAND`, `write PATH: TEXT`, "
         '`replace "OLD" with "NEW" in PATH`, `todo: FIRST; SECOND`.\n\n'
@@ -80,7 +80,7 @@ _REPLIES: dict[Language, Replies] = {
         "{path} does not exist.",
         "That did not work: {why}",
         "Wrote {path}.",
-        "Removed the memory {name}.",
+        "Moved the memory {name} to the trash.",
         "Not saved: there are already memories with the name {name}.",
         "I will remember that without the secret, as {name}. A secret was left out ({what}).",
         "I did not save that: it is only a secret. Say where the secret is kept instead.",
@@ -95,7 +95,7 @@ _REPLIES: dict[Language, Replies] = {
         "„help“ zeigt, was ich kann.",
         "Du hast mir gesagt: ",
         "Ich bin Laminas Ersatz ohne Netz und kein Sprachmodell. Ein paar Dinge kann ich:\n\n"
-        "- „Merke dir: …“ speichert eine Erinnerung, „Vergiss …“ entfernt sie.\n"
+        "- „Merke dir: …“ speichert eine Erinnerung, „Vergiss …“ legt sie in den Papierkorb; /forget löscht endgültig.\n"
         "- Eine Frage beantworte ich mit dem Satz aus Gespräch, Gedächtnis oder Anweisungen, der am besten passt.\n"
         "- Befehle: `read PFAD`, `list MUSTER`, `search TEXT in PFAD`, `run BEFEHL`, `write PFAD: TEXT`, "
         '`replace "ALT" with "NEU" in PFAD`, `todo: ERSTENS; ZWEITENS`.\n\n'
@@ -150,13 +150,13 @@ _REPLIES: dict[Language, Replies] = {
         ),
     ),
     "zh": Replies(
-        "这次对话里已有记录。",
+        "我会在这次对话里记着。",
         "这次对话、你的说明文件和记忆里都没有相关内容。我是 Lamina 的离线替身，不是语言模型，只能复述你告诉我的话。"
         "输入“帮助”查看我能做什么。",
         "这个我做不到：我是 Lamina 的离线替身，不是语言模型。我已把它记在这次对话里。输入“帮助”查看我能做什么。",
         "你告诉过我：",
         "我是 Lamina 的离线替身，不是语言模型。我能做这些：\n\n"
-        "- “记住：…”保存一条记忆，“忘记…”删除它。\n"
+        "- “记住：…”保存一条记忆，“忘记…”把它移到回收站；/forget 永久删除。\n"
         "- 回答问题：引用这次对话、记忆或说明文件里最匹配的一句。\n"
         "- 命令：`read 路径`、`list 模式`、`search 文本 in 路径`、`run 命令`、`write 路径: 文本`、"
         '`replace "旧" with "新" in 路径`、`todo: 第一项; 第二项`。\n\n'
@@ -196,7 +196,7 @@ _REPLIES: dict[Language, Replies] = {
         "{path} 不存在。",
         "这里不允许这样做。",
         "已写入 {path}。",
-        "已删除记忆 {name}。",
+        "已把记忆 {name} 移到回收站。",
         "没有保存：名称 {name} 已被其他记忆占用。",
         "记住了，但没有保存其中的密钥，名称是 {name}。",
         "没有保存：这只是一个密钥。请说明密钥保存在哪里。",
@@ -211,7 +211,7 @@ _REPLIES: dict[Language, Replies] = {
         "「ヘルプ」でできることを表示します。",
         "次のように聞きました：",
         "私は Lamina のオフラインの代役で、言語モデルではありません。できることは次のとおりです：\n\n"
-        "- 「覚えて：…」で記憶を保存し、「…を忘れて」で削除します。\n"
+        "- 「覚えて：…」で記憶を保存し、「…を忘れて」でごみ箱に移します。/forget は完全に削除します。\n"
         "- 質問には、この会話、記憶、指示ファイルの中から最も合う文で答えます。\n"
         "- コマンド：`read パス`、`list パターン`、`search 文字列 in パス`、`run コマンド`、`write パス: 文`、"
         '`replace "旧" with "新" in パス`、`todo: 一つ目; 二つ目`。\n\n'
@@ -272,7 +272,7 @@ _REPLIES: dict[Language, Replies] = {
         "“도움말”이라고 하면 할 수 있는 일을 보여 드립니다.",
         "이렇게 말씀하셨습니다: ",
         "저는 Lamina의 오프라인 대역이며 언어 모델이 아닙니다. 할 수 있는 일:\n\n"
-        "- “기억해: …”는 메모리를 저장하고, “… 잊어줘”는 삭제합니다.\n"
+        "- “기억해: …”는 메모리를 저장하고, “… 잊어줘”는 휴지통으로 옮깁니다. /forget은 완전히 삭제합니다.\n"
         "- 질문에는 이 대화, 메모리, 지침 파일에서 가장 잘 맞는 문장으로 답합니다.\n"
         "- 명령: `read 경로`, `list 패턴`, `search 텍스트 in 경로`, `run 명령`, `write 경로: 텍스트`, "
         '`replace "이전" with "새" in 경로`, `todo: 첫째; 둘째`.\n\n'

@@ -63,7 +63,7 @@ FRENCH = Replies(
     "« help » montre ce que je sais faire.",
     "Tu m'as dit : ",
     "Je suis le remplaçant hors ligne de Lamina, pas un modèle de langage. Je sais faire quelques choses :\n\n"
-    "- « Retiens : … » enregistre un souvenir, « Oublie … » le retire.\n"
+    "- « Retiens : … » enregistre un souvenir, « Oublie … » le met à la corbeille ; /forget efface pour de bon.\n"
     "- À une question, je réponds par la phrase de la conversation, de la mémoire ou des instructions qui convient le mieux.\n"
     "- Commandes : `read CHEMIN`, `list MOTIF`, `search TEXTE in CHEMIN`, `run COMMANDE`, `write CHEMIN: TEXTE`, "
     '`replace "ANCIEN" with "NOUVEAU" in CHEMIN`, `todo: PREMIER; SECOND`.\n\n'
@@ -126,7 +126,7 @@ SPANISH = Replies(
     "«help» muestra lo que sé hacer.",
     "Me dijiste: ",
     "Soy el sustituto sin conexión de Lamina, no un modelo de lenguaje. Sé hacer algunas cosas:\n\n"
-    "- «Recuerda: …» guarda un recuerdo, «Olvida …» lo quita.\n"
+    "- «Recuerda: …» guarda un recuerdo, «Olvida …» lo mueve a la papelera; /forget borra para siempre.\n"
     "- A una pregunta respondo con la frase de la conversación, de la memoria o de las instrucciones que mejor encaja.\n"
     "- Comandos: `read RUTA`, `list PATRÓN`, `search TEXTO in RUTA`, `run COMANDO`, `write RUTA: TEXTO`, "
     '`replace "VIEJO" with "NUEVO" in RUTA`, `todo: PRIMERO; SEGUNDO`.\n\n'

@@ -11,12 +11,17 @@ does not replace "Bob likes tea". A missed replacement stays as a second memory,
 from __future__ import annotations
 
 import re
+from datetime import date
 
+from ...core.dates import relative_dates
 from ...core.terms import normal, terms
 
 _URL = re.compile(r"https?://\S+", re.IGNORECASE)
 
 # Patterns for the type
+
+# Whether a rule has a relative date does not depend on the day.
+_ANY_DAY = date(2000, 1, 1)
 
 _USER = re.compile(
     r"^\s*(?:i am|i'm|i’m|my name|my role|my job|my (?:native|first) language|i work (?:as|for|at)|i know|i have been|i've been"
@@ -51,6 +56,8 @@ def kind_of(rule: str) -> str:
         return "reference"
     if _FEEDBACK.search(rule):
         return "feedback"
+    if relative_dates(rule, _ANY_DAY, plan=True):
+        return "project"  # "the release is on Thursday" is no place
     return "reference" if _REFERENCE.search(rule) else "project"
 
 
