@@ -6,7 +6,8 @@
     python bench/extract_said.py --all                       # one line for each utterance
 
 `extract_said.tsv` has the utterances: the type that should be kept ("-" for none) and the reason that belongs into the memory as its Why:
-"-" for none, "yes", or its text. `\\n` in an utterance is a line break. Each utterance goes through an agent with the offline provider,
+"-" for none, "yes", or its text. A second type after "+" may be kept beside the first: the utterance states both. `\\n` in an utterance is
+a line break. Each utterance goes through an agent with the offline provider,
 so the figures count what is in memory afterwards.
 
 The parts differ in who wrote them and who looked at them:
@@ -42,6 +43,7 @@ from __future__ import annotations
 import argparse
 import csv
 import tempfile
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -62,6 +64,11 @@ class Utterance(NamedTuple):
     why: str
     said: str
 
+    @property
+    def types(self) -> list[str]:
+        """The type that should be kept, and those that may be kept beside it."""
+        return [] if self.keep == "-" else self.keep.split("+")
+
 
 class Kept(NamedTuple):
     type: str
@@ -69,8 +76,8 @@ class Kept(NamedTuple):
     name: str
 
 
-def utterances() -> list[Utterance]:
-    with SAID.open(encoding="utf-8", newline="") as rows:
+def utterances(file: Path = SAID) -> list[Utterance]:
+    with file.open(encoding="utf-8", newline="") as rows:
         found = [Utterance(**row) for row in csv.DictReader(rows, delimiter="\t", quoting=csv.QUOTE_NONE)]
     return [each._replace(said=each.said.replace("\\n", "\n")) for each in found]
 
@@ -94,59 +101,65 @@ def reason_is_kept(wanted: Utterance, kept: Kept) -> bool:
 
 
 class Score(NamedTuple):
-    right: int = 0
-    wrong: int = 0  # kept although nothing should be, or under another type
-    retyped: int = 0  # those of the wrong that should be kept under another type
-    missed: int = 0
+    found: int = 0  # utterances worth keeping that were kept under their type
+    wanted: int = 0  # utterances worth keeping
+    kept: int = 0  # memories
+    worth: int = 0  # those of them that are worth keeping
+    right: int = 0  # those of them that have the right type, too
     whys: int = 0
     reasons: int = 0  # sentences that were kept and give a reason
     stated: int = 0  # reasons that were given, kept or not
     false_whys: int = 0  # memories with a Why although no reason was given, or with another text
 
     def plus(self, wanted: Utterance, found: Sequence[Kept]) -> Score:
-        right = next((kept for kept in found if kept.type == wanted.keep), None)
-        reasons = right is not None and wanted.why != "-"
-        whys = reasons and right is not None and reason_is_kept(wanted, right)
+        types = wanted.types
+        first = next((kept for kept in found if kept.type in types[:1]), None)
+        reasons = first is not None and wanted.why != "-"
+        whys = reasons and first is not None and reason_is_kept(wanted, first)
         return Score(
-            self.right + (right is not None),
-            self.wrong + len(found) - (right is not None),
-            self.retyped + (wanted.keep != "-" and right is None and bool(found)),
-            self.missed + (wanted.keep != "-" and right is None),
+            self.found + (first is not None),
+            self.wanted + bool(types),
+            self.kept + len(found),
+            self.worth + min(len(found), len(types)),
+            self.right + (Counter(types) & Counter(kept.type for kept in found)).total(),
             self.whys + whys,
             self.reasons + reasons,
-            self.stated + (wanted.keep != "-" and wanted.why != "-"),
+            self.stated + (bool(types) and wanted.why != "-"),
             self.false_whys + sum(kept.why is not None for kept in found) - whys,
         )
 
     def __str__(self) -> str:
-        recall, precision = self.right / max(1, self.right + self.missed), self.right / max(1, self.right + self.wrong)
-        types = self.right / max(1, self.right + self.retyped)
-        counts = f"{self.right} right, {self.wrong} wrong, {self.missed} missed"
-        reasons = f"{self.whys} of {self.reasons} reasons, {self.stated} stated, {self.false_whys} false"
-        return f"recall {recall:.0%}, precision {precision:.0%}, types {types:.0%} ({counts}, {reasons})"
+        figures = {
+            "recall": (self.found, self.wanted),
+            "precision": (self.worth, self.kept),
+            "types": (self.right, self.worth),
+            "both": (self.right, self.kept),
+        }
+        shares = ", ".join(f"{name} {part / max(1, all_):.1%} ({part} of {all_})" for name, (part, all_) in figures.items())
+        return f"{shares}; {self.whys} of {self.reasons} reasons, {self.stated} stated, {self.false_whys} false"
 
 
-def _mistakes(score: Score) -> tuple[int, int, int]:
-    return score.wrong, score.missed, score.false_whys
+def _mistakes(score: Score) -> tuple[int, int, int, int]:
+    return score.kept - score.right, score.wanted - score.found, score.reasons - score.whys, score.false_whys
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tuned-only", action="store_true", help="leave the held-out part alone")
     parser.add_argument("--part", help="only this part, such as held-out or stranger-3")
+    parser.add_argument("--file", type=Path, default=SAID, help="another file of utterances in the same form")
     parser.add_argument("--all", action="store_true", help="print the utterances with the right result, too")
     parser.add_argument("--counts", action="store_true", help="print only the counts")
     options = parser.parse_args()
     scores = dict[str, Score]()
-    for each in utterances():
+    for each in utterances(options.file):
         if (options.tuned_only and each.part != "tuned") or options.part not in (None, each.part):
             continue
         with tempfile.TemporaryDirectory() as directory:
             found = keep(each.said, Path(directory).resolve())
         before = scores.get(each.part, Score())
         scores[each.part] = after = before.plus(each, found)
-        reasons_lost = after.reasons - after.whys > before.reasons - before.whys
-        mistake = reasons_lost or any(now > then for now, then in zip(_mistakes(after), _mistakes(before), strict=True))
+        mistake = any(now > then for now, then in zip(_mistakes(after), _mistakes(before), strict=True))
         if not options.counts and (options.all or mistake):
             got = ", ".join(f"{kept.type} {kept.name}{f' (why: {kept.why})' if kept.why else ''}" for kept in found) or "-"
             print(f"{each.part}\t{each.language}\twanted {each.keep} (why: {each.why})\tgot {got}\t{each.said!r}")

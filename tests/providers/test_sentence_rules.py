@@ -160,6 +160,14 @@ def test_a_long_run_of_anything_is_judged_in_one_pass(run: str) -> None:
         ("버그는 라이브러리를 올려서 고쳤어", "how something was fixed"),
         ("my colleague Tim is an idiot", JUDGEMENT),
         ("Bob is lazy", JUDGEMENT),
+        ("That junior guy on our team is useless", JUDGEMENT),
+        ("the intern is hopeless", JUDGEMENT),
+        ("le stagiaire est nul", JUDGEMENT),
+        ("mi jefe es un inútil", JUDGEMENT),
+        ("实习生太笨", JUDGEMENT),
+        ("上司は無能です", JUDGEMENT),
+        ("동료는 정말 게으르다", JUDGEMENT),
+        ("Our intern is on the data team", None),
         ("Tim ist faul", JUDGEMENT),
         ("小王很懒", JUDGEMENT),
         ("田中さんは無能だ", JUDGEMENT),
@@ -181,7 +189,7 @@ def test_a_long_run_of_anything_is_judged_in_one_pass(run: str) -> None:
         ("the login code is in the auth directory", "the location of a file"),
     ],
 )
-def test_excluded_kinds_and_judgements_are_recognized(said: str, kind: str) -> None:
+def test_excluded_kinds_and_judgements_are_recognized(said: str, kind: str | None) -> None:
     assert no_memory(said) == kind
 
 

@@ -38,7 +38,7 @@ _TIME = (
 _NOT_PAST = r"(?!\w+ed\b|was\b|were\b|had\b|went\b|left\b|came\b|got\b|began\b)"
 _IS_SO = (
     rf"(?=(?:i|we|it|they|s?he|nobody|everyone|people)(?:['’](?:s|re|m)\b| {_NOT_PAST}\w)"
-    r"|(?:the|our|my|your|their|its|this|every|each|most|some|all)(?: [\w-]+){1,3}?"
+    r"|(?:the|our|my|your|their|its|this|every|each|most|some|all|no|half)(?: [\w-]+){1,3}?"
     rf" (?:is|are|has|have|can|can['’]t|will|won['’]t|do(?:es)?|do(?:es)?n['’]t|need|use|run|\w{{2,}}[^\Ws]s(?= {_NOT_PAST}(?!of\b)\w))\b)"
 )
 _PAUSE = r"[,;，；.。—–(（-]\s*+"

@@ -140,3 +140,39 @@ def test_since_gives_a_reason_for_what_is_so_now() -> None:
         "It is slow since the merge of the two branches.",
     ):
         assert marked_reason(time) is None
+
+
+@pytest.mark.spec("O1", "S7")
+@pytest.mark.parametrize(
+    "said",
+    [
+        "The customer in Osaka wants to host it, that's why the cloud part is optional from May on.",
+        "We decided to drop the wallet in May, so nobody maintains that folder any more.",
+        "Priya owns billing from May on, therefore questions about invoices go to her.",
+        "Ab Mai betreut Mira die Rechnungen, deshalb gehen Fragen an sie.",
+        "À partir de mai c'est Inès qui gère les factures, donc les questions passent par elle.",
+        "从五月起账单由小周负责，所以问题都找她。",
+    ],
+)
+def test_what_follows_from_a_fact_is_not_its_reason(said: str) -> None:
+    _, why = _why(said)
+    assert not why.startswith(("so ", "that's why", "therefore", "deshalb", "donc", "所以"))
+
+
+@pytest.mark.spec("O1", "S7")
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ("We dropped IE support since no customer uses it anymore.", "no customer uses it anymore"),
+        ("Los mensajes de error, siempre en español: el cliente no habla inglés.", "el cliente no habla inglés"),
+        ("Our biggest customer, a Danish bank, will be on the old API until the end of 2027.", ""),
+    ],
+)
+def test_a_reason_is_a_statement(said: str, why: str) -> None:
+    assert _why(said)[1] == why
+
+
+@pytest.mark.spec("O1")
+def test_the_type_is_that_of_the_rule_and_not_of_its_reason() -> None:
+    [plan] = plan_memories(ASKED, [UserText("Bitte nichts aus Java 17 verwenden, sonst knallt es beim Kunden mit der alten JVM", "")])
+    assert plan.note.type == "feedback"

@@ -18,7 +18,7 @@ from ...memory.guard.own_words import split_pasted
 from ...memory.guard.support import flips
 from ...providers.offline.back_references import divide_content, points_back, says_nothing
 from ...providers.offline.excluded_kinds import no_memory
-from ...providers.offline.judge.cues import ASKED, CUES, NOT_MEANT, ONLY_NOW
+from ...providers.offline.judge.cues import ASKED, CUES, NOT_MEANT, ONLY_NOW, TAKEN_BACK
 from ...providers.offline.judge.keep import Kind, Worth, worth
 from ...providers.offline.reasons import can_divide, reason_beside, unmarked_reason
 from .phrases import CONFIRMATION
@@ -76,7 +76,8 @@ def find_signals(text: str) -> Iterator[FoundSignal]:
     spans = _divide(own)
     sentences = [own[begin:end].strip(_AROUND) for begin, end in spans]
     judged = [_judge(sentences, at) for at in range(len(sentences))]
-    kept = {at: found for at, found in enumerate(judged) if found is not None and found.margin > 0}
+    taken_back = {at - 1 for at, sentence in enumerate(sentences) if TAKEN_BACK.search(sentence)}
+    kept = {at: found for at, found in enumerate(judged) if found is not None and found.margin > 0 and at not in taken_back}
     beside = {at: given for at in kept if (given := _find_beside(sentences, judged, at)) is not None}
     for at, found in kept.items():
         if any(at == place for place, _ in beside.values()):
@@ -145,7 +146,7 @@ def _judge_parts(sentences: Sequence[str], at: int, whole: Worth, content: str) 
     if not can_divide(parts.rule, parts.why, sentence):
         return undivided
     rule = judge_rule(parts.rule)
-    kind = whole.kind if whole.margin > 0 else rule.kind
+    kind = whole.kind if whole.margin > 0 >= rule.margin else rule.kind
     ordered = kind == "feedback" and sentence.endswith(parts.rule) and _is_order(parts.rule, sentence)
     if marked is None and ((rule.margin < UNSURE and not ordered) or rule.kind != kind or kind == "user"):
         return undivided
@@ -204,4 +205,4 @@ def is_vetoed(sentence: str) -> bool:
         return True
     if ASKED.search(sentence) is not None and _POLITE.search(sentence) is None:
         return True
-    return NOT_MEANT.search(sentence) is not None or ONLY_NOW.search(sentence) is not None
+    return any(veto.search(sentence) is not None for veto in (NOT_MEANT, TAKEN_BACK, ONLY_NOW))

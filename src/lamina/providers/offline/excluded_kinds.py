@@ -95,21 +95,23 @@ _INSULTE = "(?:null?es?|nul|bêtes?|stupides?|incompétente?s?|idiote?s?|paresse
 _INSULTO = "(?:tont[oa]s?|idiotas?|inútil(?:es)?|incompetentes?|vag[oa]s?|perezos[oa]s?|torpes?|malísim[oa]s?|estúpid[oa]s?)"
 _WORK = "code|coding|work|writing|spelling|math|english|sql|python|java|rust|css"
 _SKILL = "代码|写|编程|英[语文]|水平|能力|技术|记性|数学|表达|SQL|Python|Java|Rust|CSS|Git"
+_PERSON = "(?:guy|dude|kid|intern|junior|trainee|boss|colleague|manager|coworker|teammate|neighbou?r)s?"
 # A name is a word with a capital.
 _NAME = r"(?-i:[A-ZÀ-Þ][a-zà-ÿ]+)"
 _JUDGES = re.compile(
     rf"\b(?:i am|i['’]m|the user is|s?he is|s?he['’]s|my (?:boss|colleague|manager|code|work) is) {_BEFORE}(?:{_POOR}|{_INSULT})\b"
     rf"|(?:^|[,;:] |\bthat ){_NAME} is {_BEFORE}(?:{_INSULT})\b|\bmy \w+ {_NAME} is {_BEFORE}(?:{_INSULT})\b"
     rf"|\b(?:his|her|my|the user['’]s) (?:{_WORK}) (?:is|are) {_BEFORE}(?:{_POOR})\b"
+    rf"|\b{_PERSON}\b(?: (?:on|in|from|at|of)(?: \w+){{1,3}})? (?:is|are) {_BEFORE}(?:{_POOR}|{_INSULT})\b"
     r"|\bi suck\b|\bi can['’]?t (?:code|program)\b"
     rf"|\b(?:ich bin|{_NAME} ist) (?:(?:so|eine?|zu|echt|einfach|sehr) )*(?:{_BELEIDIGT}|schlecht|mies)\w*\b"
-    rf"|\b(?:je suis|(?:il|elle|{_NAME}) est) (?:(?:trop|très|une?|vraiment|si) )*{_INSULTE}\b"
-    rf"|\b(?:soy|(?:él|ella|{_NAME}) es) (?:(?:muy|una?|tan|demasiado) )*{_INSULTO}\b"
-    r"|(?:我|他|她|用户)(?:真|太|很|是个?|就是个?|这个人)*(?:笨|蠢|傻|差劲|没用|懒|白痴|废物|糟糕|无能)"
+    rf"|\b(?:je suis|(?:il|elle|collègue|chef|stagiaire|mec|type|{_NAME}) est) (?:(?:trop|très|une?|vraiment|si) )*{_INSULTE}\b"
+    rf"|\b(?:soy|(?:él|ella|compañer[oa]|jef[ea]|becari[oa]|tío|tipo|{_NAME}) es) (?:(?:muy|una?|tan|demasiado) )*{_INSULTO}\b"
+    r"|(?:我|他|她|用户|同事|领导|老板|实习生|新人)(?:真|太|很|是个?|就是个?|这个人)*(?:笨|蠢|傻|差劲|没用|懒|白痴|废物|糟糕|无能)"
     rf"|(?:我(?!们)|[他她](?!们)|用户|[小老]\w)的?\s?(?:{_SKILL})[^，。；]{{0,6}}(?:很|太|真|非常|特别|比较)(?:差|烂|菜|糟)"
     r"|^[^\s，。的]{2,3}(?:真|太|很|是个|就是个)(?:笨|蠢|傻|懒|白痴|废物|无能)"
-    r"|(?:私|僕|俺|彼|彼女|ユーザー|さん|くん)は.{0,6}(?:バカ|馬鹿|無能|ダメ|駄目|役立たず|怠け)"
-    r"|(?:저는|나는|전|그는|사용자는|씨는|님은) .{0,6}(?:멍청|바보|무능|게으)",
+    r"|(?:私|僕|俺|彼|彼女|ユーザー|さん|くん|上司|同僚|新人|先輩)は.{0,6}(?:バカ|馬鹿|無能|ダメ|駄目|役立たず|怠け)"
+    r"|(?:저는|나는|전|그는|사용자는|씨는|님은|동료는|신입은) .{0,6}(?:멍청|바보|무능|게으)",
     re.IGNORECASE,
 )
 JUDGEMENT = "a judgement of a person"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from ...core.connectives import FEWEST_CHARS, Reason, begins_as_reason, consequence, marked_reason
+from ...core.connectives import FEWEST_CHARS, Reason, begins_as_reason, consequence, marked_reason, without_so
 from .back_references import points_back, says_nothing
 from .sentence_rules import kind_of
 
@@ -74,7 +74,7 @@ def reason_beside(rule: str, beside: str, kind: str) -> tuple[str, float]:
 def candidates(text: str) -> Iterator[ReasonCandidate]:
     """Yield the divisions of a text that punctuation or "so" allows, and whose parts say something by themselves."""
     for each in _divisions(text):
-        if not can_divide(each.rule, each.why, text):
+        if not can_divide(each.rule, each.why, text) or without_so(each.why) is not None:
             continue
         continues = each.link == "first" and _has("continues", each.rule)
         if not continues and not _ends_with_order(each.why):

@@ -167,6 +167,18 @@ NOT_MEANT = any_of(
     "多省事|行吧|呵呵|哈哈|笑死|可真(?:棒|行)|さすがですね|ㅋㅋ",
     r"^(?:suppose|imagine|as an? \w+,? i want|if (?:we|i|you|they) (?:used|were|was|had|wanted|went|did|could))\b",
     "^(?:もし|万一|假如|假设|만약)",
+    # A wish that is none, and a text that somebody else is to read.
+    r"\bi wish (?:i|we)\b|^(?:(?:please|now|can you) )*(?:translate|übersetze?|tradui[st]|traduce)\b|^(?:请|帮我)?(?:把.{1,40})?翻译",
+)
+# Takes back what was said, in the same sentence or in the one before.
+TAKEN_BACK = any_of(
+    r"\b(?:scrap|scratch|forget|ignore|disregard) (?:that|this|it|what i (?:just )?said)\b|\bi take (?:that|it) back\b|\bactually,? no\b",
+    r"\b(?:kidding|joking|jk|never ?mind|on second thought|no,? wait|wrong (?:chat|window)|my (?:mistake|bad))(?=[\s.,!]*$|[.,!] )",
+    r"\b(?:vergiss (?:es|das)|doch nicht(?=[,.!]|$)|(?:nur|bloß) (?:ein|’n) (?:scherz|witz)|ach nein)\b|\bwar (?:nur )?(?:spaß|quatsch)\b",
+    r"\b(?:laisse tomber|oublie (?:ça|ce que)|je (?:plaisante|rigole|blague)|non,? finalement|finalement non|en fait non)\b",
+    r"\b(?:olvídalo|olvídate|(?:es|era) (?:una )?broma|no,? al final|mejor no(?=[,.!]|$)|retiro lo dicho)\b",
+    "算了|当我没说|开玩笑|说错了|作废|别当真|冗談(?:です|だ)|やっぱり(?:いい|なし|やめ)|撤回し|忘れて(?:ください)?[。.]?$",
+    "농담이|취소할게|잊어 ?(?:버려|주세요)|됐어요?[.]?$",
 )
 # Holds for this task only.
 ONLY_NOW = _words(

@@ -10,11 +10,13 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import combinations
 from zlib import crc32
 
 from .cues import CUES
 from .reason_cues import REASON_CUES
+from .subjects import SUBJECTS
 
 BUCKETS = 1 << 15
 REASON_BUCKETS = 1 << 14
@@ -24,7 +26,7 @@ CLAUSES = ("comma", "dash", "bracket")
 _WEIGHTS = (1.0, 0.35, 1.0)
 # How much the words of a reason, the words of its rule, and the shape of both count.
 _PAIR_WEIGHTS = (1.0, 0.3, 2.0)
-_WORDS, _LETTERS = 3, (2, 5)
+_WORDS, _LETTERS = 3, (3, 4)
 
 _SIGNS = "\u3040-\u30ff\u4e00-\u9fff"
 _HANGUL = "\uac00-\ud7a3"
@@ -33,6 +35,7 @@ _RUN = re.compile(rf"[a-zà-ÿœß']+|[{_SIGNS}]+|[{_HANGUL}]+|0+")
 _URL = re.compile(r"https?://\S+")
 _ENDS = " \t\n.。!！,，;；"
 _CAPITAL = re.compile("[a-z,] [A-Z]")
+_GROUPS = {**CUES, **SUBJECTS}
 
 
 def features(sentences: Sequence[str], at: int) -> dict[int, float]:
@@ -123,9 +126,14 @@ def _pair_shape(rule: str, why: str, link: str, kind: str) -> dict[str, float]:
 
 
 def _cues(text: str, before: Sequence[str], after: Sequence[str]) -> dict[str, float]:
-    here = [name for name, cue in CUES.items() if cue.search(text)]
-    found = {f"{'has' if name in here else 'lacks'} {name}": 1.0 for name in CUES}
+    here = _names(text)
+    found = {f"{'has' if name in here else 'lacks'} {name}": 1.0 for name in _GROUPS}
     found |= {f"{one} and {other}": 0.5 for one, other in combinations(here, 2)}
     for place, texts in (("before", before), ("after", after)):
-        found |= {f"{place} {name}": 0.5 for text_ in texts for name, cue in CUES.items() if cue.search(text_)}
+        found |= {f"{place} {name}": 0.5 for text_ in texts for name in _names(text_)}
     return found
+
+
+@lru_cache(maxsize=64)  # a sentence is judged several times, and beside others
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name for name, group in _GROUPS.items() if group.search(text))

@@ -72,6 +72,7 @@ REASON_CUES: Mapping[str, re.Pattern[str]] = {
         r"^(?:and|but|not|no|even|like|unless|with(?:out)?|for|in|at|by|to|from|on|e\.g|including|instead|then|also|plus|when(?:ever)?|if)\b",
         r"^(?:before|after|same|or|nor|especially|mostly|never|und|nicht|aber|zum|danach|dann|keine?|wenn|vor|nach|et|pas|mais|puis|par)\b",
         r"^(?:sauf|quand|si|y|nada|luego|por|pero|incluye|cuando)\b",
+        r"^(?:will|would|is|are|was|were|has|had|can|should|must|may|wird|ist|sind|muss|hat|est|sont|sera|doit|será|debe)\b",
         "^(?:比如|例如|再|也|还|而|但|不过|除非|其中|例え|たとえば|でも|예를|하지만)|除外$|也算|也一样|也不行|も含",
     ),
     # Turns to something else.
