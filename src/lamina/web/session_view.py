@@ -149,8 +149,8 @@ def _session(site: Site, request: Request, opened: OpenSession) -> Response:
         active="sessions",
         body=body,
         data=session_row(session) | {"series": series, "kinds": KINDS},
-        scripts=("chart.js", "session.js"),
         watch=request.state.watch,
+        ahead=f"{address(session)}/series" if series.requests else None,
     )
 
 
