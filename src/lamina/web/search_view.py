@@ -40,6 +40,8 @@ RESULTS = 30
 SHOWN_CHARS, BEFORE_CHARS = 320, 120
 # Characters of a query; a longer one is a document, and the address would not hold it.
 MOST_QUERY = 2_000
+# Who wrote a text. A transcript may name any other role or type.
+SPEAKERS = frozenset({"user", "assistant", "subagent", "memory", "tool", "summary"})
 # Markdown signs that would separate the words of a result.
 MARKUP = re.compile(r"\*\*|`+|(?<!\S)#{1,6}(?=\s)")
 
@@ -192,7 +194,7 @@ def _result(site: Site, words: Words, found: SearchResult, query: str, *, exact:
                 "span",
                 {"class": "meta"},
                 tag("b", None, highlighted(found.title, query, exact=exact) if found.title else words("sessions.no_title")),
-                tag("span", None, words(f"search.by_{found.speaker}")),
+                tag("span", None, words(f"search.by_{found.speaker if found.speaker in SPEAKERS else 'other'}")),
                 tag("span", None, NAMES[found.origin]),
                 ago(words, found.time, site.clock()) if found.time else None,
             ),
