@@ -178,7 +178,7 @@ def clicks(long: str, small: str, memory: str, dream: str) -> list[Click]:
         Click("session: put a kind on the floor", f"{long}?r=4000", press("#kinds button[data-kind=files]"), FLOOR, BLOCKS),
         Click("session: zoom in", f"{long}?r=4000", key("+"), NEW_CHART, BLOCKS),
         Click("session: open a turn", long, press("#d3 > summary"), "#d3 .ev .call", CHART),
-        Click("session: later turns", long, press("#conv .pages a"), NEW_CHART, CHART),
+        Click("session: later turns", long, press("#conv .pages a"), ".turns > li:not([data-before])", CHART),
         Click(
             "session: filter by a rare word (types)", long, write("#filter input[name=find]", "nowhere"), "#conv-turns > p", CHART
         ),
