@@ -133,7 +133,7 @@ def address(site: Site, found: SearchResult) -> str:
     """Return where a result opens: a message at its turn, a memory on its page, a section of a larger file in the list."""
     if found.kind == "memory":
         return address_of(site.memories, found.path) or f"/memories?{urlencode({'q': found.title})}"
-    start = f"/sessions/{found.origin}/{quote(found.session_id, safe='')}"
+    start = f"/sessions/{found.origin}/{quote(site.index.listing.renamed.get(found.path, found.session_id), safe='')}"
     number = (max(1, found.turn) - 1) // TURNS_PAGE + 1
     return f"{start}{f'?turns={number}' if number > 1 else ''}#t{found.turn}"
 

@@ -85,7 +85,7 @@ function arrive(y) {
   if (document.activeElement !== search) (main.querySelector('[autofocus]') || same || main).focus({ preventScroll: true });
   scrollTo(0, y ?? (same && innerWidth > 900 ? scrollY + same.getBoundingClientRect().y - spot.y : 0));
 }
-/* The address of what is shown now: a choice within a view. */
+/* A choice within a view: its address. */
 function moveTo(url) { history.replaceState(history.state, '', url); address = location.href; }
 const addressOf = (form, sender) => { const url = new URL(form.action); url.search = new URLSearchParams([...new FormData(form, sender)].filter(([, value]) => value)); return url.href; };
 
@@ -158,7 +158,7 @@ on('click', event => {
   if (link) { event.preventDefault(); fetchPage(link.dataset.load, true).then(page => link.parentElement.replaceChildren(...partsOf(page)), failed); }
 });
 
-/* Links, after the views have had their say. */
+/* Links, after the views. */
 addEventListener('click', event => {
   const link = event.target.closest('a[href]:not([download],[lang])');
   if (!link || event.defaultPrevented || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey || link.origin !== location.origin) return;
