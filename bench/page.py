@@ -22,7 +22,7 @@ from playwright.sync_api import Page, sync_playwright
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
-from page_clicks import CHART, Cost, Meter, clicks, cpu_seconds, measure  # noqa: E402
+from page_clicks import CHART, MARK, VIEW, Cost, Meter, clicks, cpu_seconds, measure, wait_until_painted  # noqa: E402
 from source_home import make  # noqa: E402
 from tests.web.conftest import ARGUMENTS, find_browser  # noqa: E402
 from tests.web.made_home import long_session, window_session  # noqa: E402
@@ -87,16 +87,19 @@ def first_opening(meter: Meter, base: str) -> None:
     page.goto(f"{base}/sessions")
     with meter.measure():
         page.goto(f"{base}{LONG}", wait_until="commit")
+        wait_until_painted(page, "h1")
     meter.show("the long session, first time, its title")
     with meter.measure():
         page.locator(CHART).first.wait_for()
     meter.show("... and its chart", None)
     with meter.measure():
         page.goto(f"{base}{LONG}", wait_until="commit")
-        page.locator(CHART).first.wait_for()
+        wait_until_painted(page, CHART)
     meter.show("the long session, again at once, its chart", 250)
+    page.evaluate(MARK)
     with meter.measure():
-        page.goto(f"{base}/memories")
+        page.locator('.top nav a[href="/memories"]').dispatch_event("click")
+        wait_until_painted(page, VIEW)
     meter.show("... and another view at once")
 
 

@@ -118,7 +118,7 @@ def test_a_browser_keeps_scripts_and_styles_by_their_digest_and_nothing_else(ser
     shown = get(served, "/sessions")
     assert shown.headers["cache-control"] == "no-store"
     kept = re.findall(r'"(/static/[^"]+)"', shown.text)
-    assert len(kept) == 4
+    assert len(kept) == 7
     for address in kept:
         answer = get(served, address)
         assert answer.headers["cache-control"] == FOREVER

@@ -101,7 +101,7 @@ def test_a_page_whose_server_stopped_says_so_whatever_is_tried(tmp_path: Path, w
     page.locator("main [data-find] input[type=search]").fill("staging")
     expect(status).to_contain_text("The server did not answer.")
     page.evaluate("document.getElementById('status').textContent = ''")
-    page.evaluate("dispatchEvent(new PopStateEvent('popstate'))")
+    page.locator('.top nav a[href="/sessions"]').click()
     expect(status).to_contain_text("The server did not answer.")
 
 

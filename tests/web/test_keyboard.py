@@ -118,7 +118,7 @@ def test_a_user_without_a_mouse_searches_replays_and_changes_settings(served: Se
     press("Space")
     page.get_by_role("searchbox", name="Filter sessions").focus()
     press("Enter")
-    page.wait_for_url("**/replay?q=**")
+    page.wait_for_url("**/replay?sort=newest&**")
     expect(page.locator(".choose input").first).to_be_checked()
     page.locator(".choose input").first.focus()
     press("Enter")

@@ -317,8 +317,8 @@ def test_the_keyboard_alone_searches_opens_edits_and_undoes(served: Served, home
     expect(page.locator(".card").first).to_be_focused()
     page.focus("#memory-search input[type=search]")
     page.keyboard.type("staging run")
+    page.wait_for_url("**q=staging+run*")
     expect(page.locator(".card")).to_have_count(2)
-    assert "q=staging+run" in page.url
     page.keyboard.press("Escape")
     page.keyboard.press("j")
     page.keyboard.press("Enter")

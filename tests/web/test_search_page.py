@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 from . import patient
 from .conftest import Watched
 from .looks import bad_contrast, small_or_unnamed
-from .made_home import make_home
+from .made_home import ClaudeSession, make_home
 from .made_memories import make_memories
 from .serving import Served, serving
 
@@ -93,6 +93,31 @@ def test_exact_text_nothing_found_and_strange_queries_have_answers(served: Serve
         assert answer.status_code == 200, query
         assert "</script></bdi>" not in answer.text
         assert "--exact" not in answer.text, "an option of the command line"
+
+
+def test_exact_text_in_results_of_tools_and_in_other_records_says_what_it_is(tmp_path: Path) -> None:
+    made = ClaudeSession(tmp_path / ".claude" / "projects" / "-p" / "00000000-0000-4000-8000-00000000000e.jsonl", "/p")
+    made.user("Look into it.")
+    made.call("Read", {"file_path": "/p/a.py"}, 40)
+    for row in made.rows:
+        if row["type"] == "user" and isinstance(row["message"]["content"], list):
+            row["message"]["content"][0]["content"] = "a zeppelin in a result"
+    other = {
+        "type": "strange",
+        "uuid": "s1",
+        "timestamp": "2026-11-01T10:00:00Z",
+        "message": {"content": "a zeppelin in a record"},
+    }
+    role = {**other, "uuid": "s2", "type": "user", "message": {"role": "developer", "content": "a zeppelin of a developer"}}
+    made.rows += [other, role]
+    made.write()
+    with serving(tmp_path) as page:
+        answer = get(page, "/search?q=zeppelin&exact=1")
+        assert answer.status_code == 200
+        assert "Tool" in answer.text
+        assert "Record" in answer.text
+        speakers = {one["speaker"] for one in get(page, "/search?q=zeppelin&exact=1&format=json").json()["results"]}
+        assert speakers >= {"tool", "strange", "developer"}
 
 
 @pytest.mark.spec("V6")

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,10 @@ from lamina import Settings
 from lamina.web import session_index
 from lamina.web.session_index import Listing, SessionIndex
 
+from . import patient
 from .made_home import ASKED, small_session
 from .patient import PATIENCE
-from .serving import environ_of
+from .serving import environ_of, serving
 
 HEAVY = ("lamina.turn", "lamina.replay.play", "lamina.agent.agent", "lamina.maintenance.forget", "sse_starlette")
 
@@ -53,6 +55,29 @@ def test_a_home_is_read_newest_first_in_steps_that_wait_while_a_view_is_made(
     assert (len(seen[-1].top), seen[-1].of) == (4, 0)
     assert sum(one.usd for one in seen[-1].money) == pytest.approx(sum(one.cost_usd or 0 for one in seen[-1].top))
     assert [one.last_active for one in seen[-1].top] == sorted((one.last_active for one in seen[-1].top), reverse=True)
+
+
+@pytest.mark.spec("V1")
+def test_two_files_with_the_same_id_have_addresses_of_their_own_that_work_after_a_restart(tmp_path: Path) -> None:
+    said = {"-a": "Where does the harbour ferry leave?", "-b": "Where does the mountain train leave?"}
+    for at, (project, words) in enumerate(said.items()):
+        path = tmp_path / ".claude" / "projects" / project / "00000000-0000-4000-8000-00000000000f.jsonl"
+        small_session(path, f"/{project}", words, datetime(2026, 3, 1 + at, tzinfo=UTC), at).write()
+
+    def seen() -> dict[str, str]:
+        with serving(tmp_path) as served:
+            get = partial(patient.get, cookies=served.cookies())
+            rows = get(f"{served.base}/sessions?format=json").json()["sessions"]
+            for row in rows:
+                assert row["title"] in get(served.base + row["url"]).text
+            found = get(f"{served.base}/search?q=harbour+ferry&format=json").json()["results"]
+            found += get(f"{served.base}/search?q=mountain+train&format=json").json()["results"]
+            assert {one["url"].partition("#")[0] for one in found if one["speaker"] == "user"} == {row["url"] for row in rows}
+            return {row["title"]: row["url"] for row in rows}
+
+    first = seen()
+    assert len(set(first.values())) == 2
+    assert seen() == first
 
 
 def test_the_first_view_does_not_load_what_only_later_views_need() -> None:

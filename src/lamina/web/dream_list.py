@@ -230,7 +230,7 @@ def _row(site: Site, words: Words, place: Place, record: DreamRecord, waiting: s
         "a",
         {"class": "drow", "href": address(place, record)},
         tag("b", None, bdi(place_name(place))),
-        tag("span", {"class": f"soft st-{record.status}"}, words(f"dreams.status_{record.status}")),
+        tag("span", {"class": "bad" if record.status == "failed" else "soft"}, words(f"dreams.status_{record.status}")),
         tag("span", {"class": "what"}, bdi(_changes(words, record, waiting))),
         tag("span", {"class": "soft num"}, dream_amount(words, record)),
         tag("span", {"class": "soft"}, ago(words, record.started, site.clock())),

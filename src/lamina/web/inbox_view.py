@@ -7,6 +7,7 @@ kept on disk (memory/store/decided.py), so they can be undone after a restart to
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import Any
 
 import msgspec
@@ -47,14 +48,20 @@ def token(proposal: Proposal) -> str:
     return f"{proposal.id}:{digest(msgspec.json.encode(proposal))}"
 
 
-def _asked(site: Site, words: Words, asked: str) -> tuple[Place, Proposal]:
-    id = asked.partition(":")[0]
-    found = next((one for one in site.memories.waiting() if one[1].id == id), None)
-    if found is None:
+def _asked(site: Site, words: Words, fields: Fields) -> list[tuple[Place, list[Proposal]]]:
+    """Return the proposals that a form is about, by place, if they are all as it shows them."""
+    waiting = {proposal.id: (place, proposal) for place, proposal in site.memories.waiting()}
+    found = list[tuple[Place, Proposal]]()
+    for asked in fields.get("ids", "").split():
+        id = asked.partition(":")[0]
+        if id not in waiting:
+            raise InputError("inbox", words("inbox.decided"))
+        if token(waiting[id][1]) != asked:
+            raise look_again(words, words("inbox.renewed"), "/memories")
+        found.append(waiting[id])
+    if not found:
         raise InputError("inbox", words("inbox.decided"))
-    if token(found[1]) != asked:
-        raise look_again(words, words("inbox.renewed"), "/memories")
-    return found
+    return [(place, [proposal for _, proposal in group]) for place, group in groupby(found, key=lambda one: one[0])]
 
 
 # Decisions
@@ -62,23 +69,23 @@ def _asked(site: Site, words: Words, asked: str) -> tuple[Place, Proposal]:
 
 def _accept(site: Site, words: Words, fields: Fields) -> Done:
     decided = list[Proposal]()
-    for asked in fields.get("ids", "").split():
-        try:
-            place, proposal = _asked(site, words, asked)
-            with site.places.open(place) as memory:
-                done = memory.accept(proposal.id)
+    for place, proposals in _asked(site, words, fields):
+        with site.places.open(place) as memory:
+            for proposal in proposals:
+                try:
+                    done = memory.accept(proposal.id)
+                except InputError as error:
+                    if decided:
+                        raise InputError(words("inbox.accepted_some", n=len(decided)), str(error)) from None
+                    raise
                 _keep(site, memory, proposal, done.topic.file if isinstance(done, Saved) else proposal.file)
-        except InputError as error:
-            if decided:
-                raise InputError(words("inbox.accepted_some", n=len(decided)), str(error)) from None
-            raise
-        decided.append(proposal)
+                decided.append(proposal)
     return _done(words, "inbox.accepted", decided)
 
 
 def _edit(site: Site, words: Words, fields: Fields) -> Done:
     """Save the user's own text in place of the proposal."""
-    place, proposal = _asked(site, words, fields.get("ids", ""))
+    place, (proposal, *_) = _asked(site, words, fields)[0]
     with site.places.open(place) as memory:
         done = memory.save(
             proposal.name,
@@ -98,12 +105,12 @@ def _edit(site: Site, words: Words, fields: Fields) -> Done:
 
 def _refuse(site: Site, words: Words, fields: Fields) -> Done:
     decided = list[Proposal]()
-    for asked in fields.get("ids", "").split():
-        place, proposal = _asked(site, words, asked)
+    for place, proposals in _asked(site, words, fields):
         with site.places.open(place) as memory:
-            memory.reject(proposal.id)
-            _keep(site, memory, proposal, None)
-        decided.append(proposal)
+            for proposal in proposals:
+                memory.reject(proposal.id)
+                _keep(site, memory, proposal, None)
+        decided += proposals
     return _done(words, "inbox.refused", decided)
 
 

@@ -11,7 +11,8 @@ from starlette.requests import Request
 from ..memory.store.evidence import Freshness
 from ..memory.store.topic import KINDS
 from .html import Html, bdi, join, tag
-from .memory_index import Card, FoundCard, MemoryIndex, PlaceFacts, author_of
+from .memory_history import PlaceFacts, author_of
+from .memory_index import Card, FoundCard, MemoryIndex
 from .memory_list import Listed, author_name, place_name
 from .page import query
 from .words import Words
@@ -61,7 +62,7 @@ def _choose(index: MemoryIndex, facts: Mapping[str, PlaceFacts], cards: list[Car
         for card in cards
         if (not kind or (card.header.type or "none") == kind)
         and (not source or card.place.origin == source)
-        and (not by or author_of(facts[card.place.id], card) == by)
+        and (not by or author_of(facts[card.place.id], card.place, card.header.file) == by)
         and (not state or evidence_state(evidence[card.place.id], card) == state)
         and (use != "never" or not index.recalls(card.place, facts[card.place.id], card.header.file).times)
     ]

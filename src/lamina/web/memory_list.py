@@ -19,7 +19,8 @@ from ..memory.store.topic import evidence_of
 from ..sources.places import NAMES
 from ..sources.recalls import Recalls
 from .html import Child, Html, bdi, cut, join, tag
-from .memory_index import Card, FoundCard, MemoryIndex, PlaceFacts, author_of
+from .memory_history import PlaceFacts, author_of
+from .memory_index import Card, FoundCard, MemoryIndex
 from .memory_places import Place
 from .numbers import ago
 from .page import icon, query, search_box
@@ -151,7 +152,7 @@ def _card(
     facts: list[Child] = [
         evidence_mark(words, recalled.evidence if recalled is not None else None, named),
         tag("span", None, ago(words, header.modified, now)),
-        tag("span", None, bdi(author_name(words, author_of(facts_of, card)))),
+        tag("span", None, bdi(author_name(words, author_of(facts_of, card.place, card.header.file)))),
         tag("span", None, recalled_text(words, recalls, now)) if place.own else None,
         tag("span", None, bdi(place_name(place))) if not request.query_params.get("project") else None,
     ]
@@ -276,7 +277,7 @@ def card_json(index: MemoryIndex, facts: Mapping[str, PlaceFacts], card: Card, f
         "description": header.description,
         "type": header.type,
         "modified": header.modified,
-        "author": author_of(facts[place.id], card),
+        "author": author_of(facts[place.id], card.place, card.header.file),
         "recalled": recalls.times,
         "last_recalled": recalls.last,
     }

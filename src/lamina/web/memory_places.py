@@ -1,6 +1,7 @@
 """The places of memories: the directories of every project and agent type of Lamina, and those of other agents, which are only read.
 
 Invariants: looking for places creates and writes nothing. A place opens for changes only if it is Lamina's and the page may change files.
+A changed memory is closed in a thread, one after another, since closing mirrors the changes to git: no answer waits for that.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -100,6 +102,7 @@ class MemoryPlaces:
         self._places: tuple[float, dict[str, Place]] = (float("-inf"), {})
         self._locations: dict[Place, _Located] = {}
         self._project_settings: dict[Path, Settings] = {}
+        self._closer = ThreadPoolExecutor(1, "lamina-close")
 
     def all(self) -> list[Place]:
         """Return all places, those of Lamina first. The project of the working directory is there even if it has no memory yet."""
@@ -216,11 +219,23 @@ class MemoryPlaces:
         team = place.own and place.agent is None and settings.team
         return MemoryLocation(place.path, place.path / TEAM if team else None, "argument")
 
-    def open(self, place: Place, *, create: bool = False) -> Memory:
-        """Open a place for a change, under its modes; the caller closes it. Only a place of Lamina is ever opened.
+    @contextmanager
+    def open(self, place: Place, *, create: bool = False) -> Iterator[Memory]:
+        """Open a place for a change, under its modes. Only a place of Lamina is ever opened.
 
         Only a first memory creates the directory: one that vanished with its disk must not come back empty.
         """
+        memory = self._open(place, create=create)
+        try:
+            yield memory
+        finally:
+            self._closer.submit(memory.close)
+
+    def close(self) -> None:
+        """Wait until what was changed is closed."""
+        self._closer.shutdown()
+
+    def _open(self, place: Place, *, create: bool) -> Memory:
         if not place.own or self.read_only:
             raise DiskError(str(place.path), "belongs to another agent", "change it with that agent")
         if not create and not place.path.is_dir():

@@ -101,8 +101,7 @@ def _overview(
         "reading": listing.of,
         "prices_of": table().date,
     }
-    title, scripts = words("overview.title"), ("chart.js", "overview.js")
-    return page(site, request, title=title, active="overview", body=body, data=data, scripts=scripts, watch=watch)
+    return page(site, request, title=words("overview.title"), active="overview", body=body, data=data, watch=watch)
 
 
 def _head(words: Words, asked: Period, rows: list[DayMoney], sessions: list[SourceSession], *, reading: bool) -> Html:

@@ -9,6 +9,9 @@ Attributes that static/frame.js reads:
 - `data-conflict` is replaced when a change meets another one; `data-copy` copies the address;
 - keys: `data-key` is the letter of a view after `g`, `data-hotkey` that of a button, first within its `data-decide`; `j` and `k` go
   through `data-row`.
+
+Events on document, with the prefix `lamina:`: `change` comes from the stream, `visit` has the address of a view on its way, `view` tells
+that it is shown, `content` that something is new, `key` has a key for the view. The scripts are modules: each has its own names.
 """
 
 from __future__ import annotations
@@ -70,6 +73,8 @@ HATCH = tag(
 LOGO = {"system": "M2 15h16v3H2z", "memory": "M2 11h13v3H2z", "user": "M2 7h9v3H2z", "files": "M2 3h5v3H2z"}
 REPORT = "report.css"  # the style of a replay's report, which the page shows too
 STYLES = (REPORT, "lamina.css")
+# Every page has those of all views: the way from view to view loads none.
+SCRIPTS = ("frame.js", "chart.js", "session.js", "overview.js")
 STATIC = Path(__file__).parent / "static"
 
 
@@ -81,11 +86,14 @@ def page(
     active: str,
     body: Html,
     data: Any = None,
-    scripts: tuple[str, ...] = (),
     watch: Mapping[str, str] | None = None,
+    ahead: str | None = None,
     status: int = 200,
 ) -> Response:
-    """Return a view as a page, or with `?format=json` its data. `watch` is what the event stream follows, from Site.look."""
+    """Return a view as a page, or with `?format=json` its data.
+
+    `watch` is what the event stream follows, from Site.look. `ahead` is the address of data that the scripts will ask for at once.
+    """
     if wants_json(request):
         return json_response(data, status)
     words = words_for(request)
@@ -97,7 +105,7 @@ def page(
     content = tag("main", {"id": "main", "tabindex": "-1"}, notice, body)
     scriptless = tag("noscript", None, tag("p", {"class": "notice"}, words("frame.no_scripts")))
     parts = (_top(site, request, words, active), scriptless, content, _status(), _keys(words), HATCH)
-    answer = HTMLResponse(_document(words, title, join(parts), scripts, attributes, site.secret), status)
+    answer = HTMLResponse(_document(words, title, join(parts), attributes, site.secret, ahead), status)
     if request.query_params.get("lang") in LANGUAGES:
         answer.set_cookie(COOKIE, words.lang, max_age=365 * 86_400, samesite="strict", httponly=True, path="/")
     return answer
@@ -120,7 +128,7 @@ def plain_page(words: Words, title: str, sentence: str, *, status: int, back: st
     """Return a page with one sentence, for visitors without a cookie and for addresses that do not exist."""
     link = tag("p", None, tag("a", {"href": back}, words("frame.back"))) if back is not None else None
     body = tag("main", {"id": "main"}, tag("h1", None, title), tag("p", None, sentence), link)
-    return HTMLResponse(_document(words, title, body, (), {}, None), status)
+    return HTMLResponse(_document(words, title, body, {}, None), status)
 
 
 def problem(site: Site, request: Request, title: str, sentence: str, *, status: int, back: str = "/sessions") -> Response:
@@ -184,9 +192,9 @@ def _document(
     words: Words,
     title: str,
     body: Html,
-    scripts: tuple[str, ...],
     attributes: dict[str, Attribute],
     secret: str | None,
+    ahead: str | None = None,
 ) -> str:
     head = [
         tag("meta", {"charset": "utf-8"}),
@@ -195,8 +203,9 @@ def _document(
         tag("title", None, f"{title} · Lamina"),
         tag("link", {"rel": "icon", "href": "data:,"}),
         [tag("link", {"rel": "stylesheet", "href": static_address(name)}) for name in STYLES],
+        tag("link", {"rel": "preload", "as": "fetch", "crossorigin": "anonymous", "href": ahead}) if ahead else None,
         tag("script", {"src": static_address("theme.js")}),
-        [tag("script", {"src": static_address(name), "defer": True}) for name in ("frame.js", *scripts)] if secret else None,
+        [tag("script", {"src": static_address(name), "type": "module"}) for name in SCRIPTS] if secret else None,
     ]
     language = "zh-CN" if words.lang == "zh" else "en"
     whole = tag("html", {"lang": language}, tag("head", None, head), tag("body", attributes, body))
@@ -248,8 +257,9 @@ def _top(site: Site, request: Request, words: Words, active: str) -> Html:
 
 
 def _status() -> Html:
-    """The line that tells what a change did; frame.js fills it."""
-    return tag("div", {"class": "undo", "id": "status", "role": "status", "hidden": True})
+    """The line that tells what a change did, and the name of the view that is shown, for screen readers; frame.js fills them."""
+    line = tag("div", {"class": "undo", "id": "status", "role": "status", "hidden": True})
+    return join((line, tag("p", {"class": "sr", "id": "view", "role": "status"})))
 
 
 def _keys(words: Words) -> Html:

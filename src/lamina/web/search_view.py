@@ -40,6 +40,8 @@ RESULTS = 30
 SHOWN_CHARS, BEFORE_CHARS = 320, 120
 # Characters of a query; a longer one is a document, and the address would not hold it.
 MOST_QUERY = 2_000
+# Who wrote a text. A transcript may name any other role or type.
+SPEAKERS = frozenset({"user", "assistant", "subagent", "memory", "tool", "summary"})
 # Markdown signs that would separate the words of a result.
 MARKUP = re.compile(r"\*\*|`+|(?<!\S)#{1,6}(?=\s)")
 
@@ -131,7 +133,7 @@ def address(site: Site, found: SearchResult) -> str:
     """Return where a result opens: a message at its turn, a memory on its page, a section of a larger file in the list."""
     if found.kind == "memory":
         return address_of(site.memories, found.path) or f"/memories?{urlencode({'q': found.title})}"
-    start = f"/sessions/{found.origin}/{quote(found.session_id, safe='')}"
+    start = f"/sessions/{found.origin}/{quote(site.index.listing.renamed.get(found.path, found.session_id), safe='')}"
     number = (max(1, found.turn) - 1) // TURNS_PAGE + 1
     return f"{start}{f'?turns={number}' if number > 1 else ''}#t{found.turn}"
 
@@ -192,7 +194,7 @@ def _result(site: Site, words: Words, found: SearchResult, query: str, *, exact:
                 "span",
                 {"class": "meta"},
                 tag("b", None, highlighted(found.title, query, exact=exact) if found.title else words("sessions.no_title")),
-                tag("span", None, words(f"search.by_{found.speaker}")),
+                tag("span", None, words(f"search.by_{found.speaker if found.speaker in SPEAKERS else 'other'}")),
                 tag("span", None, NAMES[found.origin]),
                 ago(words, found.time, site.clock()) if found.time else None,
             ),

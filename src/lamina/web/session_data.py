@@ -117,6 +117,7 @@ class OpenSessions:
         self._site = site
         self._lock = threading.Lock()
         self._held: OrderedDict[str, OpenSession] = OrderedDict()
+        self._begun = set[str]()  # paths
 
     def find(self, request: Request) -> OpenSession:
         """Return the session of an address. Raises Gone."""
@@ -141,12 +142,12 @@ class OpenSessions:
     def begin(self, request: Request) -> SourceSession | None:
         """Begin to read a large session that is not known yet, and return it; None if its views can be made at once."""
         session = self._session(request)
-        with self._lock:
-            if session.path in self._held or session.size < SLOW_BYTES:
-                return None
-        opened = self._open(session)
-        if opened.known:
+        if session.size < SLOW_BYTES or session.path in self._begun:
             return None
+        opened = self._open(session)
+        if opened.known or opened.series.requests:
+            return None
+        self._begun.add(session.path)
         threading.Thread(target=self._read, args=(opened,), name="lamina-session", daemon=True).start()
         return session
 

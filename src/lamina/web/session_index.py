@@ -11,8 +11,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple, TypeVar
+
+import msgspec
 
 from ..core.settings import Settings
 from ..sources.catalogue import Catalogue, IndexedFile, with_catalogue
@@ -47,6 +50,7 @@ class Listing(NamedTuple):
     top: tuple[SourceSession, ...] = ()  # those that a user started, each with its subagents
     money: tuple[DayMoney, ...] = ()
     broken: frozenset[str] = frozenset()  # paths of the sessions whose cache broke, or that were compacted
+    renamed: Mapping[str, str] = {}  # ids of the sessions that share the file's own one, by path
 
 
 class _Known(NamedTuple):
@@ -185,9 +189,9 @@ class SessionIndex:
         paid = [PaidSession(row, known[row.id].session, known[row.id].costs) for row in rows]
         found = [session for _, session, _ in known.values() if session.messages or session.tokens]
         found.sort(key=lambda session: (-session.last_active, session.path))
-        by_address: dict[tuple[str, str], SourceSession] = {}
-        for session in found:
-            by_address.setdefault((session.origin, session.id), session)
+        renamed = _new_ids(found)
+        found = [msgspec.structs.replace(one, id=renamed[one.path]) if one.path in renamed else one for one in found]
+        by_address: dict[tuple[str, str], SourceSession] = {(session.origin, session.id): session for session in found}
         money = sum_money(paid, without_copies(paid, self._copies))
         broken = frozenset(
             one.session.path
@@ -195,10 +199,19 @@ class SessionIndex:
             if one.session.compactions or any(paid.breaks for by in one.costs.values() for paid in by.values())
         )
         top = sorted(fold_subagents(found), key=lambda session: (-session.last_active, session.path))
-        self.listing = Listing(tuple(found), tuple(unread), done, of, by_address, tuple(top), tuple(money), broken)
+        self.listing = Listing(tuple(found), tuple(unread), done, of, by_address, tuple(top), tuple(money), broken, renamed)
 
     def _known_of(self, row: IndexedFile) -> _Known:
         stamp, before = (row.path, row.size, row.mtime_ns), self._known.get(row.id)
         if before is not None and before.stamp == stamp:
             return before
         return _Known(stamp, *read_session(row))
+
+
+def _new_ids(found: list[SourceSession]) -> dict[str, str]:
+    """Return ids for the sessions whose own id another file has too, such as copies of a project. The first path keeps it."""
+    first = dict[tuple[str, str], str]()
+    for one in sorted(found, key=lambda one: one.path):
+        first.setdefault((one.origin, one.id), one.path)
+    shared = (one for one in found if first[one.origin, one.id] != one.path)
+    return {one.path: f"{one.id}~{blake2b(one.path.encode('utf-8', 'replace'), digest_size=4).hexdigest()}" for one in shared}

@@ -191,6 +191,7 @@ class Site:
         self.closing.set()
         self.index.close()
         self.replays.close()
+        self.places.close()
 
 
 def stamp_of(path: str) -> FileStamp:

@@ -1,180 +1,230 @@
-/* Shared by all views: fetched parts, the event stream, forms that change something, and keys. page.py explains the attributes.
-   No innerHTML, no inline style. Events on document: lamina:change from the stream, lamina:content for
-   new content, lamina:key for the keys of a view. */
-(function () {
-  'use strict';
-  const body = document.body, root = document.documentElement, byId = id => document.getElementById(id);
-  const secret = document.querySelector('meta[name=lamina-secret]').content, words = JSON.parse(body.dataset.words);
-  const word = (key, values = {}) => words[key].replace(/\{(\w+)\}/g, (_, name) => values[name]);
-  const status = byId('status'), main = byId('main');
+/* The way from view to view, fetched parts, the event stream, changes, and keys. page.py explains attributes and events. No innerHTML,
+   no inline style. */
+const body = document.body, root = document.documentElement, byId = id => document.getElementById(id), words = JSON.parse(body.dataset.words);
+const word = (key, values = {}) => words[key].replace(/\{(\w+)\}/g, (_, name) => values[name]);
+const status = byId('status'), main = byId('main'), view = byId('view'), frameOf = page => ['.top nav', '.search input', 'meta[name=lamina-secret]'].map(one => page.querySelector(one));
+const [nav, search, { content: secret }] = frameOf(document);
+const on = (name, does, how) => document.addEventListener(name, does, how), fire = (name, detail) => document.dispatchEvent(new CustomEvent('lamina:' + name, { detail }));
 
-  const parse = text => new DOMParser().parseFromString(text, 'text/html');
-  async function fetchPage(url, part) {
-    const answer = await fetch(url, { headers: part ? { 'X-Lamina-Part': '1' } : {} });
-    if (part && !answer.ok) throw new Error(answer.statusText);
-    return parse(await answer.text());
-  }
-  const partsOf = page => [...(page.querySelector('main') || page.body).childNodes];
+const parse = text => new DOMParser().parseFromString(text, 'text/html');
+async function fetchPage(url, part) {
+  const answer = await fetch(url, { headers: part ? { 'X-Lamina-Part': '1' } : {} });
+  if (part && !answer.ok) throw new Error(answer.statusText);
+  return parse(await answer.text());
+}
+const partsOf = page => [...(page.querySelector('main') || page.body).childNodes];
 
-  /* The focus: an id, or a number among the controls of the nearest named box and of the page. So it stays at a saved row, and
-     goes to the next one when its row is removed. Undo goes back to where the change began. */
-  const controls = place => [...place.querySelectorAll('button,textarea,select,a,summary,input:not([type=hidden]),[tabindex]')];
-  let spot;
-  function remember() {
-    const one = document.activeElement;
-    if (one === main || !main.contains(one)) { if (!status.contains(one)) spot = undefined; return; }
-    const box = one.closest('[id]');
-    spot = { id: one.id, box: box.id, inBox: controls(box).indexOf(one), inPage: controls(main).indexOf(one) };
-  }
-  function restore(elsewhere) {
-    if (!spot || document.activeElement !== body) return;
-    const box = byId(spot.box), inBox = box && box !== main && (controls(box)[spot.inBox] || controls(box)[0]);
-    const found = byId(spot.id) || inBox || !elsewhere && (controls(main)[spot.inPage] || controls(main).at(-1)) || main;
-    found.focus({ preventScroll: !elsewhere });
-  }
+/* The focus: an id, or a number among the controls of the nearest named box and of the page. So it stays at a saved row, and goes on
+   when its row is removed. Undo goes back to where the change began. */
+const controls = place => [...place.querySelectorAll('button,textarea,select,a,summary,input:not([type=hidden]),[tabindex]')];
+const named = (key, value) => value && `[${key}="${CSS.escape(value)}"]`;
+let spot;
+function remember() {
+  const one = document.activeElement;
+  if (one === main || !main.contains(one)) { if (!status.contains(one)) spot = undefined; return; }
+  const box = one.closest('[id]'), same = named('id', one.id) || named('href', one.getAttribute('href')) || named('name', one.name);
+  spot = { id: one.id, same, box: box.id, inBox: controls(box).indexOf(one), inPage: controls(main).indexOf(one), y: one.getBoundingClientRect().y };
+}
+function restore() {
+  if (!spot || document.activeElement !== body) return;
+  const box = byId(spot.box), inBox = box && box !== main && (controls(box)[spot.inBox] || controls(box)[0]);
+  (byId(spot.id) || inBox || controls(main)[spot.inPage] || controls(main).at(-1) || main).focus({ preventScroll: true });
+}
 
-  async function refresh(url = location.href) {
-    const page = await fetchPage(url), next = page.getElementById('main'), elsewhere = url !== location.href, y = scrollY;
-    if (!next) return;
-    /* What is unfolded stays as it is if its head does; else it is read again before it is shown. */
-    await Promise.all([...main.querySelectorAll('details[open][id]')].map(async old => {
-      const one = page.getElementById(old.id);
-      if (one?.querySelector('summary').textContent === old.querySelector('summary').textContent) one.replaceWith(old);
-      else if (one) { one.open = true; await load(one); }
-    }));
-    remember();
-    for (const old of main.querySelectorAll('[data-keep]')) page.getElementById(old.id)?.replaceWith(old);
-    main.replaceChildren(...next.childNodes);
-    document.querySelector('.top nav').replaceWith(page.querySelector('.top nav'));
-    document.title = page.title;
-    const { watch } = body.dataset;
-    Object.assign(body.dataset, { watch: '', seen: '' }, { ...page.body.dataset });
-    if (body.dataset.watch !== (watch || '')) listen();
-    if (elsewhere) history.pushState({}, '', url); else scrollTo(0, y);
-    document.dispatchEvent(new Event('lamina:content'));
-    restore(elsewhere);
-  }
+/* Puts the content of a page in place of what is shown, but for what is kept. */
+const isOurs = page => frameOf(page)[2]?.content === secret && page.documentElement.lang === root.lang;
+function put(page, kept) {
+  clearTimeout(due); remember();
+  for (const old of main.querySelectorAll(kept)) page.getElementById(old.id)?.replaceWith(old);
+  main.replaceChildren(...page.getElementById('main').childNodes);
+  nav.replaceChildren(...frameOf(page)[0].childNodes);
+  document.title = page.title;
+  const { watch } = body.dataset;
+  Object.assign(body.dataset, { watch: '', seen: '' }, page.body.dataset);
+  if (body.dataset.watch !== (watch || '')) listen();
+}
+/* The view as it is now. What is unfolded stays if its head does; else it is read again first. */
+async function refresh() {
+  const mine = visits, page = await fetchPage(location.href);
+  if (!isOurs(page)) return;
+  await Promise.all([...main.querySelectorAll('details[open][id]')].map(async old => {
+    const one = page.getElementById(old.id);
+    if (one?.querySelector('summary').textContent === old.querySelector('summary').textContent) one.replaceWith(old);
+    else if (one) { one.open = true; await load(one); }
+  }));
+  if (mine !== visits) return;
+  const y = scrollY;
+  put(page, '[data-keep]'); scrollTo(0, y); fire('content'); restore();
+}
 
-  let fading;
-  function tell(message, undo, from) {
-    clearTimeout(fading); status.textContent = message; status.hidden = false;
-    if (undo) {
-      const button = document.createElement('button'); button.textContent = word('undo'); button.id = 'undo'; status.append(button);
-      button.addEventListener('click', () => { button.focus(); spot = from; change(undo.url, undo.fields || {}); });
+/* Shows another view; `back` returns to the place that was left. What is of another language or server, or no page, is loaded.
+   A control that is in both views keeps its focus and its place on the screen. */
+let visits = 0, address = location.href;
+const bare = url => url.split('#')[0], pathOf = url => new URL(url).pathname;
+async function visit(url, back) {
+  const mine = ++visits;
+  body.ariaBusy = true;
+  try {
+    const asked = fetch(url); if (pathOf(url) !== pathOf(address)) fire('visit', url);
+    const answer = await asked, page = parse(await answer.text());
+    if (mine !== visits) return;
+    if (!isOurs(page)) { location.assign(url); return; }
+    const { hash } = new URL(url), to = bare(answer.url), within = pathOf(to) === pathOf(address) && !byId('opening');
+    if (!back) history.replaceState({ y: scrollY }, '');
+    put(page, within ? '[data-keep]:not(form)' : '#none');
+    if (!back && to !== bare(address)) history.pushState({}, '', to);
+    address = to;
+    if (!back && hash) location.replace(hash);  /* CSS learns of a target by this alone */
+    view.textContent = document.title;
+    if (document.activeElement !== search) search.value = frameOf(page)[1].value;
+    arrive(back ? history.state?.y || 0 : hash ? scrollY : undefined); if (!within) fire('view'); fire('content');
+  } catch { failed(); } finally { if (mine === visits) body.ariaBusy = null; }
+}
+function arrive(y) {
+  const same = spot?.same && main.querySelector(spot.same);
+  if (document.activeElement !== search) (main.querySelector('[autofocus]') || same || main).focus({ preventScroll: true });
+  scrollTo(0, y ?? (same && innerWidth > 900 ? scrollY + same.getBoundingClientRect().y - spot.y : 0));
+}
+/* A choice within a view: its address. */
+function moveTo(url) { history.replaceState(history.state, '', url); address = location.href; }
+const addressOf = (form, sender) => { const url = new URL(form.action); url.search = new URLSearchParams([...new FormData(form, sender)].filter(([, value]) => value)); return url.href; };
+
+let fading;
+function tell(message, undo, from) {
+  clearTimeout(fading); status.textContent = message; status.hidden = false;
+  if (undo) {
+    const button = Object.assign(document.createElement('button'), { textContent: word('undo'), id: 'undo' }); status.append(button);
+    button.onclick = () => { button.focus(); spot = from; change(undo.url, undo.fields || {}); };
+  }
+  fading = setTimeout(() => { status.hidden = true; }, 10000);
+}
+const failed = () => tell(word('failed'));
+
+/* Sends a change, and shows its sentence and the view as it is now; or in place of the form both versions. */
+let changing = 0;
+async function change(url, fields, form) {
+  changing++;
+  try {
+    const answer = await fetch(url, { method: 'POST', headers: { 'Content-Type': 'application/json', 'X-Lamina-Secret': secret }, body: JSON.stringify(fields) });
+    const text = await answer.text();
+    let said;
+    try { said = JSON.parse(text); } catch { said = { message: text }; }
+    if (answer.ok) await (said.location ? visit(new URL(said.location, location.href).href) : refresh());
+    else if (said.html && form) {
+      const place = form.closest('[data-conflict]') || form;
+      place.replaceChildren(...partsOf(parse(said.html))); controls(place)[0]?.focus();
     }
-    fading = setTimeout(() => { status.hidden = true; }, 10000);
-  }
-  const failed = () => tell(word('failed'));
+    tell(said.message, said.undo, spot); restore();  /* last: its Undo belongs to the view that is shown */
+  } catch { failed(); } finally { changing--; }
+}
 
-  /* Sends a change. Shows its sentence and the view as it is now; a conflict replaces the form by both versions. */
-  let changing = 0;
-  async function change(url, fields, form) {
-    changing++;
-    try {
-      const answer = await fetch(url, { method: 'POST', headers: { 'Content-Type': 'application/json', 'X-Lamina-Secret': secret }, body: JSON.stringify(fields) });
-      const text = await answer.text();
-      let said;
-      try { said = JSON.parse(text); } catch { said = { message: text }; }
-      if (answer.ok) await refresh(said.location && new URL(said.location, location.href).href);
-      else if (said.html && form) {
-        const place = form.closest('[data-conflict]') || form;
-        place.replaceChildren(...partsOf(parse(said.html))); controls(place)[0]?.focus();
-      }
-      tell(said.message, said.undo, spot); restore();  /* last: its Undo belongs to the view that is shown */
-    } catch { failed(); } finally { changing--; }
-  }
-
-  /* A form whose answer replaces parts of the view: the newest one. */
-  let typed = 0, typing;
-  async function find(form) {
-    const url = new URL(form.action), mine = ++typed;
-    url.search = new URLSearchParams([...new FormData(form)].filter(([, value]) => value)).toString();
+/* A form whose answer replaces parts of the view: one at a time, the newest next. */
+let wanted, finding;
+async function find(form) {
+  wanted = form;
+  while (wanted && !finding) {
+    const one = wanted, url = addressOf(one);
+    wanted = undefined; finding = true;
     const page = await fetchPage(url, true).catch(failed);
-    if (!page || mine !== typed) return;
-    for (const id of form.dataset.find.split(' ')) byId(id)?.replaceWith(page.getElementById(id));
-    history.replaceState({}, '', url); document.dispatchEvent(new Event('lamina:content'));
+    finding = false;
+    if (!page || !one.isConnected) continue;
+    for (const id of one.dataset.find.split(' ')) byId(id)?.replaceWith(page.getElementById(id));
+    moveTo(url); fire('content');
   }
-  async function load(one) {
-    if (!one.dataset.load || one.dataset.loaded) return;
-    one.dataset.loaded = '1';
-    try { one.append(...partsOf(await fetchPage(one.dataset.load, true))); } catch { failed(); delete one.dataset.loaded; }
-  }
-  document.addEventListener('submit', event => {
-    const form = event.target, sender = event.submitter;
-    if (form.matches('[data-find]')) { event.preventDefault(); find(form); }
-    if (!form.matches('[data-change]')) return;
-    event.preventDefault();
-    change(sender?.hasAttribute('formaction') ? sender.formAction : form.action, Object.fromEntries(new FormData(form, sender)), form);
-  });
-  document.addEventListener('input', event => { const { form } = event.target; if (form?.matches('[data-find]')) { clearTimeout(typing); typing = setTimeout(() => find(form), 80); } });
-  document.addEventListener('change', ({ target }) => { if (target.closest('[data-auto]')) target.form.requestSubmit(); });
-  document.addEventListener('formdata', ({ target, formData }) => { const other = byId(target.dataset.with); if (other) for (const one of new FormData(other)) formData.append(...one); });
-  document.addEventListener('toggle', async event => { if (event.target.open) { await load(event.target); document.dispatchEvent(new Event('lamina:content')); } }, true);
-  document.addEventListener('click', event => {
-    const on = selector => event.target.closest(selector), link = on('a[data-load]');
-    if (on('[data-copy]')) navigator.clipboard.writeText(location.href).then(() => tell(word('copied')));
-    if (on('[data-keys]')) dialog.showModal();
-    if (on('.theme')) { const dark = root.dataset.theme === 'dark' || !root.dataset.theme && matchMedia('(prefers-color-scheme:dark)').matches; localStorage.setItem('lamina-theme', root.dataset.theme = dark ? 'light' : 'dark'); }
-    if (link) { event.preventDefault(); fetchPage(link.dataset.load, true).then(page => link.parentElement.replaceChildren(...partsOf(page)), failed); }
-  });
+}
+async function load(one) {
+  if (!one.dataset.load || one.dataset.loaded) return;
+  one.dataset.loaded = '1';
+  try { one.append(...partsOf(await fetchPage(one.dataset.load, true))); } catch { failed(); delete one.dataset.loaded; }
+}
+on('submit', event => {
+  const form = event.target, sender = event.submitter;
+  if (form.method === 'dialog') return;
+  event.preventDefault();
+  if (form.matches('[data-find]')) find(form);
+  else if (form.method === 'get') { search.blur(); visit(addressOf(form, sender)); }
+  else change(sender?.hasAttribute('formaction') ? sender.formAction : form.action, Object.fromEntries(new FormData(form, sender)), form);
+});
+on('input', ({ target: { form } }) => { if (form?.matches('[data-find]')) find(form); });
+on('change', ({ target }) => { if (target.closest('[data-auto]')) target.form.requestSubmit(); });
+on('formdata', ({ target, formData }) => { const other = byId(target.dataset.with); if (other) for (const one of new FormData(other)) formData.append(...one); });
+on('toggle', async event => { if (event.target.open) { await load(event.target); fire('content'); } }, true);
+on('click', event => {
+  const at = selector => event.target.closest(selector), link = at('a[data-load]'), lang = at('.lang');
+  if (at('[data-copy]')) navigator.clipboard.writeText(location.href).then(() => tell(word('copied')));
+  if (at('[data-keys]')) dialog.showModal();
+  if (at('.theme')) { const { theme } = root.dataset, dark = theme ? theme === 'dark' : matchMedia('(prefers-color-scheme:dark)').matches; localStorage['lamina-theme'] = root.dataset.theme = dark ? 'light' : 'dark'; }
+  if (lang) { const url = new URL(address); url.searchParams.set('lang', lang.lang); lang.href = url; }
+  if (link) { event.preventDefault(); fetchPage(link.dataset.load, true).then(page => link.parentElement.replaceChildren(...partsOf(page)), failed); }
+});
 
-  /* One stream for the page, closed while the page is hidden. */
-  let stream, lost;
-  function listen() {
-    stream?.close();
-    const watches = (body.dataset.watch || '').split(' '), seen = (body.dataset.seen || '').split(' ');
-    if (!watches[0] || document.hidden) return;
-    /* `seen` is what is shown: the stream tells at once what is newer. */
-    stream = new EventSource('/live?' + watches.map((one, at) => `watch=${encodeURIComponent(one)}&seen=${seen[at] || ''}`).join('&'));
-    stream.addEventListener('ready', () => { root.dataset.live = '1'; if (lost) { lost = false; status.hidden = true; } });
-    stream.addEventListener('change', event => document.dispatchEvent(new CustomEvent('lamina:change', { detail: JSON.parse(event.data) })));
-    stream.addEventListener('error', () => { delete root.dataset.live; if (!lost) { lost = true; tell(word('lost')); clearTimeout(fading); } });
-  }
-  document.addEventListener('visibilitychange', listen);
-  addEventListener('pagehide', () => stream?.close());
-  /* A list shows itself again when what it lists has changed. Views with their own way set data-live="own". */
-  let due, shown = 0;
-  const own = () => document.querySelector('[data-live=own]');
-  document.addEventListener('lamina:change', () => {
-    if (own() || document.activeElement.matches('textarea,input:not([type=range])')) return;
-    clearTimeout(due); due = setTimeout(() => { if (!changing) { shown = Date.now(); refresh().catch(() => {}); } }, Math.max(150, shown + 2000 - Date.now()));
-  });
-  addEventListener('popstate', () => { if (own()) location.reload(); else refresh().catch(failed); });
+/* Links, after the views. */
+addEventListener('click', event => {
+  const link = event.target.closest('a[href]:not([download],[lang])');
+  if (!link || event.defaultPrevented || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey || link.origin !== location.origin) return;
+  if (!link.hash || bare(link.href) !== bare(address)) { event.preventDefault(); visit(link.href); }
+});
 
-  /* Keys. Letters are off in fields, or switched off. */
-  const dialog = byId('keys'), onOff = byId('keys-switch'), off = () => localStorage.getItem('lamina-keys') === 'off';
-  const mark = () => onOff.setAttribute('aria-checked', !off());
-  onOff.addEventListener('click', () => { localStorage.setItem('lamina-keys', off() ? 'on' : 'off'); mark(); tell(word(off() ? 'keys_off' : 'keys_on')); });
-  mark();
-  function step(by) {
-    const all = [...document.querySelectorAll('main [data-row], main .list > li > a, main .turns > li > details > summary')].filter(one => one.offsetParent);
-    const at = all.indexOf(document.activeElement), next = all[at < 0 && by < 0 ? all.length - 1 : at + by];
-    next?.focus(); next?.scrollIntoView({ block: 'nearest' });
-  }
-  let going = 0;
-  document.addEventListener('keydown', event => {
-    const { key, target } = event, field = target.closest('input:not([type=range]):not([type=checkbox]),textarea,select,[contenteditable]');
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (field && key === 'Escape') field.blur();
-    if (field || dialog.open || off() && key.length === 1) return;
-    const went = Date.now() - going < 1500, named = `="${CSS.escape(key)}"]`;
-    going = key === 'g' && !went ? Date.now() : 0;
-    if (went) { const view = document.querySelector(`.top nav [data-key${named}`); if (view) { event.preventDefault(); location.href = view.href; } }
-    else if (key === '/') { event.preventDefault(); document.querySelector('.search input').focus(); }
-    else if (key === '?') dialog.showModal();
-    else if (key === 'j' || key === 'k') { event.preventDefault(); step(key === 'j' ? 1 : -1); }
-    else if (key === 'o' && target.matches('summary')) target.click();
-    else if (key === 'u' && !status.hidden) byId('undo')?.click();
-    else (target.closest('[data-decide]') || main).querySelector(`[data-hotkey${named}:not([disabled])`)?.click();
-    if (!went) document.dispatchEvent(new CustomEvent('lamina:key', { detail: event }));
-  });
+/* One stream, closed while the page is hidden. */
+let stream, lost;
+function listen() {
+  stream?.close(); delete root.dataset.live;
+  const watches = (body.dataset.watch || '').split(' '), seen = (body.dataset.seen || '').split(' ');
+  if (!watches[0] || document.hidden) return;
+  /* `seen` is what is shown: the stream tells at once what is newer. */
+  stream = new EventSource('/live?' + watches.map((one, at) => `watch=${encodeURIComponent(one)}&seen=${seen[at] || ''}`).join('&'));
+  const hear = (name, does) => stream.addEventListener(name, does);
+  hear('ready', () => { root.dataset.live = '1'; if (lost) { lost = false; status.hidden = true; } });
+  hear('change', event => fire('change', JSON.parse(event.data)));
+  hear('error', () => { delete root.dataset.live; if (!lost) { lost = true; tell(word('lost')); clearTimeout(fading); } });
+}
+on('visibilitychange', listen);
+history.scrollRestoration = 'manual';
+addEventListener('pagehide', () => { stream?.close(); history.scrollRestoration = 'auto'; });
+/* A view shows itself again when what it shows has changed, unless it has its own way. */
+let due, shown = 0;
+const own = () => document.querySelector('[data-live=own]');
+on('lamina:change', () => {
+  if (own() || document.activeElement.matches('textarea,input:not([type=range])')) return;
+  clearTimeout(due); due = setTimeout(() => { if (!changing) { shown = Date.now(); refresh().catch(() => {}); } }, Math.max(150, shown + 2000 - Date.now()));
+});
+addEventListener('popstate', () => { if (bare(location.href) !== bare(address)) visit(location.href, true); else address = location.href; });
 
-  /* The language is in a cookie; a copied address leaves the reader theirs. */
-  const here = new URL(location.href);
-  if (here.searchParams.has('lang')) { here.searchParams.delete('lang'); history.replaceState({}, '', here); }
-  /* The card of the open memory, if the list is beside it. */
-  if (innerWidth > 900) document.querySelector('.card[aria-current]')?.scrollIntoView({ block: 'nearest' });
-  if (byId('opening')) location.reload();
-  listen();
-  window.lamina = { fetchPage, refresh, tell, word };
-})();
+/* Keys. Letters are off in fields, or switched off. */
+const dialog = byId('keys'), onOff = byId('keys-switch'), off = () => localStorage['lamina-keys'] === 'off';
+const mark = () => onOff.setAttribute('aria-checked', !off());
+onOff.addEventListener('click', () => { localStorage['lamina-keys'] = off() ? 'on' : 'off'; mark(); tell(word(off() ? 'keys_off' : 'keys_on')); });
+mark();
+function step(by) {
+  const all = [...document.querySelectorAll('main [data-row], main .list > li > a, main .turns > li > details > summary')].filter(one => one.offsetParent);
+  const at = all.indexOf(document.activeElement), next = all[at < 0 && by < 0 ? all.length - 1 : at + by];
+  next?.focus(); next?.scrollIntoView({ block: 'nearest' });
+}
+let going = 0;
+on('keydown', event => {
+  const { key, target } = event, field = target.closest('input:not([type=range]):not([type=checkbox]),textarea,select,[contenteditable]');
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (field && key === 'Escape') field.blur();
+  if (field || dialog.open || off() && key.length === 1) return;
+  const went = Date.now() - going < 1500;
+  going = key === 'g' && !went ? Date.now() : 0;
+  if (went) { const link = nav.querySelector(named('data-key', key)); if (link) { event.preventDefault(); link.click(); } }
+  else if (key === '/') { event.preventDefault(); search.focus(); }
+  else if (key === '?') dialog.showModal();
+  else if (key === 'j' || key === 'k') { event.preventDefault(); step(key === 'j' ? 1 : -1); }
+  else if (key === 'o' && target.matches('summary')) target.click();
+  else if (key === 'u' && !status.hidden) byId('undo')?.click();
+  else (target.closest('[data-decide]') || main).querySelector(named('data-hotkey', key) + ':not([disabled])')?.click();
+  if (!went) fire('key', event);
+});
+
+/* The language is in a cookie; a copied address leaves the reader theirs. */
+const here = new URL(location.href);
+if (here.searchParams.has('lang')) { here.searchParams.delete('lang'); moveTo(here); }
+/* The card of the open memory, if the list is beside it. */
+if (innerWidth > 900) document.querySelector('.card[aria-current]')?.scrollIntoView({ block: 'nearest' });
+/* A session that was being read is there when it is asked for again. */
+const opening = () => { if (byId('opening')) visit(address); };
+on('lamina:view', opening); opening();
+listen();
+window.lamina = { fetchPage, refresh, tell, word, moveTo, byId, on };

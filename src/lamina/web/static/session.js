@@ -1,19 +1,14 @@
-/* The session view: draws the chart, shows the chosen or hovered request, and follows a running session. */
-(function () {
-  'use strict';
-  const { word, tell, fetchPage, refresh } = window.lamina, byId = id => document.getElementById(id);
-  const shell = byId('session'), panels = new Map();
+/* The session view, until `signal` tells that another one is shown: draws the chart, shows the chosen or hovered request, and
+   follows a running session. */
+const { word, tell, fetchPage, refresh, moveTo, byId, on } = window.lamina, all = selector => document.querySelectorAll(selector);
+function show(address, signal, ahead) {
+  const failed = () => { if (!signal.aborted) tell(word('failed')); };
   let data, chart, floor = null, chosen = 0, pointed = 0, shown = 0, busy = false;
-  if (!shell) return;
 
   /* Panels come from the server, one at a time: the chosen one first, then that of the hovered request, of which only the
      numbers are shown, so that nothing jumps. */
   async function panelOf(request) {
-    if (!panels.has(request)) {
-      if (panels.size > 60) panels.delete(panels.keys().next().value);
-      panels.set(request, (await fetchPage(`${shell.dataset.session}/requests/${request}/panel`, true)).getElementById('req'));
-    }
-    const panel = panels.get(request).cloneNode(true);
+    const panel = (await fetchPage(`${address}/requests/${request}/panel`, true)).getElementById('req');
     panel.querySelector(`[data-kind="${floor}"]`)?.setAttribute('aria-pressed', 'true');
     return panel;
   }
@@ -23,10 +18,11 @@
     try {
       while (shown !== chosen || pointed) {
         const request = shown !== chosen ? chosen : pointed, whole = shown !== chosen, panel = await panelOf(request);
+        if (signal.aborted) return;
         if (whole && request === chosen) showWhole(panel, request);
         if (!whole && request === pointed) { pointed = 0; for (const id of ['hr', 'hrt', 'tot', 'kinds']) byId(id).replaceWith(panel.querySelector('#' + id)); }
       }
-    } catch { tell(word('failed')); pointed = 0; shown = chosen; } finally { busy = false; }
+    } catch { failed(); pointed = 0; shown = chosen; } finally { busy = false; }
   }
   function showWhole(panel, request) {
     const old = byId('req'), top = old.scrollTop, focus = old.contains(document.activeElement) && document.activeElement.getAttribute('aria-label');
@@ -40,7 +36,7 @@
   function blocks() {
     const place = byId('blocks'); clearTimeout(waiting);
     waiting = setTimeout(async () => {
-      const part = await fetchPage(place.dataset.blocks, true).catch(() => tell(word('failed')));
+      const part = await fetchPage(place.dataset.blocks, true).catch(failed);
       if (!part || !place.isConnected) return;
       const strip = part.querySelector('.strip'); if (strip) document.querySelector('#req .strip').replaceWith(strip);
       place.replaceChildren(...part.body.childNodes); place.removeAttribute('aria-busy');
@@ -48,24 +44,25 @@
   }
   function point(i) { pointed = i + 1; showPanels(); }
   function choose(i) {
-    const url = new URL(location.href); url.searchParams.set('r', i + 1); history.replaceState({}, '', url);
+    const url = new URL(location.href); url.searchParams.set('r', i + 1); moveTo(url);
     chosen = i + 1; pointed = 0; byId('filter').elements.r.value = chosen; markTurn(); showPanels();
   }
   /* The turn of the chosen request is marked in the conversation. */
   function markTurn() {
-    for (const one of document.querySelectorAll('.turns > li')) one.classList.toggle('cur', +one.dataset.first > 0 && +one.dataset.first <= chosen && chosen <= +one.dataset.last);
-    for (const one of document.querySelectorAll('.rq')) one.classList.toggle('on', +one.dataset.r === chosen);
+    for (const one of all('.turns > li')) one.classList.toggle('cur', +one.dataset.first > 0 && +one.dataset.first <= chosen && chosen <= +one.dataset.last);
+    for (const one of all('.rq')) one.classList.toggle('on', +one.dataset.r === chosen);
   }
   function openTurn(turn) { const one = byId('d' + turn); if (one) { one.open = true; one.scrollIntoView(); one.firstElementChild.focus({ preventScroll: true }); } }
 
   async function load() {
-    const answer = await fetch(byId('chart').dataset.series);
+    const answer = await (ahead || fetch(byId('chart').dataset.series));
+    ahead = undefined;
     if (!answer.ok) throw new Error(answer.statusText);
     data = await answer.json();
   }
   async function start() {
     await load();
-    if (!data.tokens.length) return;
+    if (signal.aborted || !data.tokens.length) return;
     chosen = shown = +byId('req').dataset.number;
     chart = window.laminaChart(byId('chart'), data, { start: chosen - 1, word, onHover: point, onSelect: choose });
     chart.scrub.setAttribute('aria-valuetext', byId('req').dataset.sentence);
@@ -78,14 +75,15 @@
   async function grow() {
     if (growing) return;
     growing = true;
-    while (latest !== followed) {
-      const replaced = followed && (latest[0] < followed[0] || latest[2] !== followed[2]), turns = () => document.querySelectorAll('.turns > li').length;
+    while (latest !== followed && !signal.aborted) {
+      const replaced = followed && (latest[0] < followed[0] || latest[2] !== followed[2]), turns = () => all('.turns > li').length;
       const atEnd = chart && chart.at === data.tokens.length - 1, below = innerHeight + scrollY < document.documentElement.scrollHeight - 60, known = turns();
       followed = latest;
       try {
         if (!chart) { await refresh(); await start(); continue; }
         await load(); await refresh();
-        panels.clear(); chart.update(data);
+        if (signal.aborted) return;
+        chart.update(data);
         if (replaced || atEnd) { shown = 0; chart.select(data.tokens.length - 1); }
         if (replaced) tell(word('replaced'));
         const added = turns() - known, button = byId('new-below');
@@ -95,22 +93,39 @@
     }
     growing = false;
   }
-  document.addEventListener('lamina:change', event => {
+  on('lamina:change', event => {
     const { state } = event.detail;
     if (state) { latest = state; grow(); return; }
     byId('gone').hidden = false; tell(byId('gone').firstChild.textContent); document.querySelector('#meta .live')?.remove();
     if (followed) followed = [Infinity, 0, 0];  /* whatever comes is another file */
-  });
-  document.addEventListener('lamina:content', markTurn);
-  document.addEventListener('click', event => {
-    const on = selector => event.target.closest(selector), kind = on('#kinds button'), axis = on('[data-axis]'), request = on('[data-select]'), turn = on('[data-turn]');
+  }, { signal });
+  on('lamina:content', () => {
+    const asked = new URL(location.href).searchParams.get('r') - 1;
+    if (chart && asked >= 0 && asked !== chart.at) chart.select(asked); else markTurn();
+  }, { signal });
+  on('click', event => {
+    const at = selector => event.target.closest(selector), kind = at('#kinds button'), axis = at('[data-axis]'), request = at('[data-select]'), turn = at('[data-turn]'), below = at('#new-below');
     if (!chart || event.ctrlKey || event.metaKey || event.shiftKey) return;
     if (kind) { floor = floor === kind.dataset.kind ? null : kind.dataset.kind; chart.floor(floor); point(chart.at); }
-    if (axis) { for (const one of document.querySelectorAll('[data-axis]')) one.setAttribute('aria-pressed', one === axis); chart.axis(axis.dataset.axis); }
+    if (axis) { for (const one of all('[data-axis]')) one.setAttribute('aria-pressed', one === axis); chart.axis(axis.dataset.axis); }
     if (request) { event.preventDefault(); chart.select(request.dataset.select - 1); }
     if (turn && byId('d' + turn.dataset.turn)) { event.preventDefault(); openTurn(turn.dataset.turn); }
-    if (on('#new-below')) { on('#new-below').dataset.count = 0; on('#new-below').hidden = true; document.querySelector('.turns > li:last-child').scrollIntoView({ block: 'end' }); }
-  });
-  document.addEventListener('pointerover', event => { const kind = event.target.closest?.('#kinds button')?.dataset.kind; chart?.highlight(data.kinds[kind] ? kind : null); });
-  start().catch(() => tell(word('failed')));
-})();
+    if (below) { below.dataset.count = 0; below.hidden = true; all('.turns > li:last-child')[0].scrollIntoView({ block: 'end' }); }
+  }, { signal });
+  on('pointerover', event => { const kind = event.target.closest?.('#kinds button')?.dataset.kind; chart?.highlight(data.kinds[kind] ? kind : null); }, { signal });
+  signal.addEventListener('abort', () => chart?.close());
+  start().catch(failed);
+}
+/* The data of the chart is asked for together with the view. */
+let closing, ahead;
+function open() {
+  const shell = byId('session');
+  closing?.abort(); closing = new AbortController();
+  if (shell) show(shell.dataset.session, closing.signal, ahead);
+  ahead = undefined;
+}
+on('lamina:visit', ({ detail }) => {
+  const { pathname } = new URL(detail);
+  if (/^\/sessions\/[^/]+\/[^/]+$/.test(pathname)) (ahead = fetch(pathname + '/series')).catch(() => {});
+});
+on('lamina:view', open); open();

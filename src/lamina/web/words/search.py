@@ -31,4 +31,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "search.by_assistant": ("Assistant", "助手"),
     "search.by_subagent": ("Subagent", "子代理"),
     "search.by_memory": ("Memory", "记忆"),
+    "search.by_tool": ("Tool result", "工具结果"),
+    "search.by_summary": ("Summary", "摘要"),
+    "search.by_other": ("Record", "记录"),
 }

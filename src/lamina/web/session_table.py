@@ -1,0 +1,79 @@
+"""The numbers of a session's chart as a table, in parts: a fragment below the chart, or a page without scripts."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ..session.window_series import KINDS
+from . import request_view
+from .html import Html, bdi, cut, join, tag
+from .numbers import clock, share, tokens
+from .page import fragment, page
+from .session_data import OpenSession
+from .session_list import TITLE_CHARS, address, title_of
+from .site import Site
+from .words import Words, words_for
+
+# Requests in a part of the table: all of a long session are more than a browser shows in a second.
+TABLE_ROWS = 200
+
+
+def table_below(words: Words, base: str) -> Html:
+    """The numbers of the chart, read when they are unfolded; without scripts a link to them."""
+    title = words("session.as_table")
+    link = tag("noscript", None, tag("a", {"href": f"{base}/table"}, title))
+    summary = tag("summary", {"class": "script"}, title)
+    return tag("details", {"class": "unfold scroll body", "id": "as-table", "data-load": f"{base}/table"}, summary, link)
+
+
+def table(site: Site, request: Request, opened: OpenSession) -> Response:
+    """The numbers of the chart as a table, in parts."""
+    words, series, asked = words_for(request), opened.series, request.query_params.get("page", "")
+    number = max(1, int(asked)) if asked.isascii() and asked.isdigit() and len(asked) < 9 else 1
+    shown = series.requests[(number - 1) * TABLE_ROWS : number * TABLE_ROWS]
+    used = [at for at in range(len(KINDS)) if any(point.kinds[at] for point in series.requests)]
+    titles = [
+        words("session.col_request"),
+        words("session.col_time"),
+        words("session.col_tokens"),
+        words("session.from_cache"),
+        words("session.cost"),
+    ]
+    head = [tag("th", {"scope": "col"}, title) for title in (*titles, *(words(f"kind.{KINDS[at]}") for at in used))]
+    base = address(opened.session)
+    rows = [
+        tag(
+            "tr",
+            None,
+            tag("th", {"scope": "row"}, tag("a", {"href": f"{base}?r={point.number}"}, point.number)),
+            tag("td", None, clock(words, point.time, seconds=True)),
+            tag("td", {"class": "num"}, tokens(point.tokens)),
+            tag("td", {"class": "num"}, share(point.read, point.tokens)),
+            tag("td", {"class": "num"}, request_view.request_amount(words, point)),
+            [tag("td", {"class": "num"}, tokens(point.kinds[at])) for at in used],
+        )
+        for point in shown
+    ]
+    shown_rows = tag("table", {"class": "data"}, tag("thead", None, tag("tr", None, head)), tag("tbody", None, rows))
+    parts = join((shown_rows, _parts(words, f"{base}/table", number, len(series.requests))))
+    if request.headers.get("x-lamina-part"):
+        return fragment(parts if asked else tag("div", None, parts))
+    title = words("session.window")
+    crumb = tag("p", {"class": "crumb"}, tag("a", {"href": base}, bdi(cut(title_of(words, opened.session), TITLE_CHARS))))
+    body = join((crumb, tag("h1", None, title), tag("div", {"class": "panel scroll body"}, parts)))
+    return page(site, request, title=title, active="sessions", body=body, data=series.requests)
+
+
+def _parts(words: Words, base: str, number: int, count: int) -> list[Html | None]:
+    """The links to the parts before and after. The script puts a part in the place of this one."""
+
+    def link(to: int, key: str) -> Html | None:
+        address = f"{base}?page={to}"
+        return tag("a", {"class": "btn sm", "href": address, "data-load": address}, words(key)) if to != number else None
+
+    if count <= TABLE_ROWS:
+        return []
+    last = -(-count // TABLE_ROWS)
+    place = tag("span", {"class": "soft"}, f" {number} / {last} ")
+    return [link(max(1, number - 1), "memories.previous"), place, link(min(last, number + 1), "memories.next")]
