@@ -172,12 +172,13 @@ class SearchIndex:
             self._database.execute("UPDATE state SET compared = ?, seconds = ?", (now, seconds))
         return there
 
-    def update(self, files: Collection[str], headers: Sequence[TopicHeader], bodies: Bodies) -> None:
-        """Enter our own change of these files to an index that was current before it. `headers` are those that exist now."""
+    def update(self, files: Collection[str], headers: Sequence[TopicHeader], bodies: Mapping[str, str]) -> None:
+        """Enter our own change of these files to an index that was current before it. `headers` and `bodies` are those that exist
+        now."""
         with self._changing():
             places = ",".join("?" * len(files))
             self._drop([row[0] for row in self._database.execute(f"SELECT id FROM topics WHERE file IN ({places})", [*files])])
-            self._add(headers, bodies(headers))
+            self._add(headers, bodies)
             [(directories,)] = self._database.execute("SELECT directories FROM state")
             known = {*msgspec.msgpack.decode(directories, type=dict[str, int]), *map(os.path.dirname, files)}
             self._note(self._times(known))
