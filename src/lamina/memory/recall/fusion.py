@@ -31,16 +31,22 @@ def fuse(
     """Return the best of both, best first; `share` is the weight of a cosine. Without similar memories this is the ranking by
     words."""
     best = max((ranked.score for _, ranked in words), default=1.0)
-    found = dict[str, tuple[TopicHeader, Ranked]]()
+    # Each with its score, its place among equals, and what it is made of: most of them are not returned.
+    scored: list[tuple[float, str, TopicHeader, Ranked | None]] = []
     for header, ranked in words:
-        if (close := similar.get(header.file)) is not None:
-            score = ranked.score / best + share * close.cosine
-            ranked = ranked._replace(score=max(score, 0.0), cosine=close.cosine)
-        elif similar:
-            ranked = ranked._replace(score=ranked.score / best)
-        found[header.file] = header, ranked
+        close = similar.get(header.file)
+        score = ranked.score / best + share * close.cosine if close is not None else ranked.score / (best if similar else 1.0)
+        scored.append((max(score, 0.0), header.file, header, ranked))
+    known = {header.file for header, _ in words}
     for file, close in similar.items():
-        if file not in found and close.cosine >= LEAST_COSINE:
-            found[file] = close.header, Ranked(0, share * close.cosine, ((), (), ()), cosine=close.cosine)
-    ordered = sorted(found.values(), key=lambda each: (-each[1].score, each[0].file))[:most]
-    return [(header, ranked._replace(at=at)) for at, (header, ranked) in enumerate(ordered)]
+        if close.cosine >= LEAST_COSINE and file not in known:
+            scored.append((share * close.cosine, file, close.header, None))
+    scored.sort(key=lambda each: (-each[0], each[1]))
+    return [
+        (header, _placed(at, score, found, similar.get(file))) for at, (score, file, header, found) in enumerate(scored[:most])
+    ]
+
+
+def _placed(at: int, score: float, ranked: Ranked | None, close: SimilarMemory | None) -> Ranked:
+    cosine = close.cosine if close is not None else None
+    return (ranked or Ranked(0, score, ((), (), ())))._replace(at=at, score=score, cosine=cosine)

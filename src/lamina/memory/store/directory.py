@@ -417,7 +417,8 @@ class DirectoryStore:
         self._changed.add(change.file)
         try:
             self.history.record(change._replace(why=change.why and _clean(change.why)), now=self.clock())
-            alone = self._indexed and not self.topic_files.is_listed(change.file)
+            # Only a new file can differ from another one in spelling alone.
+            alone = self._indexed and change.old is None and not self.topic_files.is_listed(change.file)
             done = self.root.replace_if(
                 change.file, change.new, expected=change.old, durability=self.durability, has_no_twin=alone
             )

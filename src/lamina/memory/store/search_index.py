@@ -85,12 +85,13 @@ Bodies = Callable[[Sequence[TopicHeader]], Mapping[str, str]]
 class SearchIndex:
     """Open it with `SearchIndex.open`. Not thread-safe. Every method may raise one of DAMAGE for a damaged file."""
 
-    __slots__ = ("_database", "_path", "inode")
+    __slots__ = ("_database", "_grown", "_path", "inode")
 
     def __init__(self, path: Path, database: sqlite3.Connection) -> None:
         self._path = path
         self._database = database
         self.inode = path.stat().st_ino
+        self._grown = (0, 0, 0, 0)  # by how much the change under way changes the totals: topics, lengths of their parts, changes
 
     @classmethod
     def open(cls, root: RootDir) -> SearchIndex | None:
@@ -117,6 +118,19 @@ class SearchIndex:
         with suppress(DiskError):
             remove_database(self._path)
 
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Change the index in one transaction."""
+        self._grown = (0, 0, 0, 0)
+        self._database.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            if self._database.in_transaction:  # some errors end the transaction themselves
+                self._database.execute("ROLLBACK")
+            raise
+        self._database.execute("COMMIT")
+
     # Freshness
 
     def is_current(self, now: float, *, for_names: bool = False) -> bool:
@@ -136,7 +150,7 @@ class SearchIndex:
     def compare(self, headers: Callable[[], list[TopicHeader]], bodies: Bodies, now: float) -> list[TopicHeader]:
         """Bring the index up to date with all files, and return their headers."""
         began = time.perf_counter()
-        with _transaction(self._database):
+        with self._changing():
             there = headers()
             times = self._times({"", *(os.path.dirname(header.file) for header in there)})
             seconds = time.perf_counter() - began
@@ -154,33 +168,42 @@ class SearchIndex:
             for at in range(0, len(changed), BATCH):
                 part = changed[at : at + BATCH]
                 self._add(part, bodies(part))
-            self._database.execute(
-                "UPDATE state SET directories = ?, compared = ?, seconds = ?", (msgspec.msgpack.encode(times), now, seconds)
-            )
+            self._note(times)
+            self._database.execute("UPDATE state SET compared = ?, seconds = ?", (now, seconds))
         return there
 
-    def update(self, files: Collection[str], headers: Sequence[TopicHeader], bodies: Bodies) -> None:
-        """Enter our own change of these files to an index that was current before it. `headers` are those that exist now."""
-        with _transaction(self._database):
+    def update(self, files: Collection[str], headers: Sequence[TopicHeader], bodies: Mapping[str, str]) -> None:
+        """Enter our own change of these files to an index that was current before it. `headers` and `bodies` are those that exist
+        now."""
+        with self._changing():
             places = ",".join("?" * len(files))
             self._drop([row[0] for row in self._database.execute(f"SELECT id FROM topics WHERE file IN ({places})", [*files])])
-            self._add(headers, bodies(headers))
+            self._add(headers, bodies)
             [(directories,)] = self._database.execute("SELECT directories FROM state")
             known = {*msgspec.msgpack.decode(directories, type=dict[str, int]), *map(os.path.dirname, files)}
-            self._database.execute("UPDATE state SET directories = ?", (msgspec.msgpack.encode(self._times(known)),))
+            self._note(self._times(known))
+
+    def _note(self, times: Mapping[str, int]) -> None:
+        """Write the times of the directories, and what was dropped and added."""
+        self._database.execute(
+            "UPDATE state SET directories = ?, topics = topics + ?, about = about + ?, body = body + ?, changes = changes + ?",
+            (msgspec.msgpack.encode(times), *self._grown),
+        )
+
+    def _grow(self, topics: int, about: int, body: int) -> None:
+        """Count topics that were added, or dropped if the numbers are negative, until they are noted."""
+        was = self._grown
+        self._grown = (was[0] + topics, was[1] + about, was[2] + body, was[3] + abs(topics))
 
     def _drop(self, numbers: Sequence[int]) -> None:
         rows = [(number,) for number in numbers]
         for number in rows:
-            lengths = self._database.execute("SELECT about, body FROM topics WHERE id = ?", number).fetchone()
-            self._database.execute(
-                "UPDATE state SET topics = topics - 1, about = about - ?, body = body - ?, changes = changes + 1", lengths
-            )
+            about, body = self._database.execute("SELECT about, body FROM topics WHERE id = ?", number).fetchone()
+            self._grow(-1, -about, -body)
         self._database.executemany("DELETE FROM words WHERE rowid = ?", rows)
         self._database.executemany("DELETE FROM topics WHERE id = ?", rows)
 
     def _add(self, headers: Iterable[TopicHeader], bodies: Mapping[str, str]) -> None:
-        count = lengths = texts = 0
         for header in headers:
             fields = (header.name, header.description, bodies.get(header.file, ""))
             about, body = (len(normal(field)) + 1 for field in fields[1:])
@@ -188,11 +211,7 @@ class SearchIndex:
             number = self._database.execute("INSERT INTO topics VALUES (NULL, ?, ?, ?, ?, ?, ?)", row).lastrowid
             terms = (" ".join(searchable(field)) for field in fields)
             self._database.execute("INSERT INTO words (rowid, name, about, body) VALUES (?, ?, ?, ?)", (number, *terms))
-            count, lengths, texts = count + 1, lengths + about, texts + body
-        self._database.execute(
-            "UPDATE state SET topics = topics + ?, about = about + ?, body = body + ?, changes = changes + ?",
-            (count, lengths, texts, count),
-        )
+            self._grow(1, about, body)
 
     # Reading
 
@@ -257,18 +276,6 @@ def _rarest(having: Mapping[str, int]) -> list[str]:
             break
         chosen.append(term)
     return chosen
-
-
-@contextmanager
-def _transaction(database: sqlite3.Connection) -> Iterator[None]:
-    database.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-    except BaseException:
-        if database.in_transaction:  # some errors end the transaction themselves
-            database.execute("ROLLBACK")
-        raise
-    database.execute("COMMIT")
 
 
 def is_text(file: str) -> bool:

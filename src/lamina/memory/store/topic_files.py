@@ -168,7 +168,10 @@ class TopicFiles:
 
         try:
             if self._index is not None:
-                self._index.update(files, self.read_headers(files), self.read_bodies)
+                there = self._scanned(files)
+                data = read_heads(self.root, [one.file for one in there], BODY_BYTES)
+                headers = [read_header(one, data[one.file][:HEAD_BYTES]) for one in there if one.file in data]
+                self._index.update(files, headers, {file: read_body(text) for file, text in data.items()})
         except DAMAGE:
             self.drop_index()
 
@@ -211,9 +214,12 @@ class TopicFiles:
 
     def read_headers(self, files: Iterable[str]) -> list[TopicHeader]:
         """Return the heads of these files, without those that do not exist."""
-        found = [ScannedFile(file, info.st_mtime_ns, info.st_size, info.st_ino) for file in files if (info := self._stat(file))]
+        found = self._scanned(files)
         heads = read_heads(self.root, [one.file for one in found], HEAD_BYTES)
         return [read_header(one, heads[one.file]) for one in found if one.file in heads]
+
+    def _scanned(self, files: Iterable[str]) -> list[ScannedFile]:
+        return [ScannedFile(file, info.st_mtime_ns, info.st_size, info.st_ino) for file in files if (info := self._stat(file))]
 
     def files(self) -> list[ScannedFile]:
         return self._compared({}).other
@@ -268,12 +274,8 @@ class TopicFiles:
 
     def read_bodies(self, headers: Sequence[TopicHeader]) -> dict[str, str]:
         """Return the texts as `bodies` does, without keeping them."""
-        texts: dict[str, str] = {}
-        for file, data in read_heads(self.root, [header.file for header in headers], BODY_BYTES).items():
-            text = without_bookkeeping(decode_text(data))
-            end = text.find("\n---", 3) if text.startswith("---") else -1
-            texts[file] = text[end + 4 :] if end >= 0 else text
-        return texts
+        found = read_heads(self.root, [header.file for header in headers], BODY_BYTES)
+        return {file: read_body(data) for file, data in found.items()}
 
     def _from_disk(self) -> dict[str, TopicHeader]:
         try:
@@ -395,6 +397,13 @@ def is_topic(file: str) -> bool:
     parts = file.split("/")
     hidden = any(part.startswith(".") for part in parts)
     return file.endswith(".md") and not hidden and file.lower() != _INDEX and _SKIPPED.isdisjoint(parts[:-1][:1])
+
+
+def read_body(data: bytes) -> str:
+    """Return the text after the front matter."""
+    text = without_bookkeeping(decode_text(data))
+    end = text.find("\n---", 3) if text.startswith("---") else -1
+    return text[end + 4 :] if end >= 0 else text
 
 
 def read_header(found: ScannedFile, data: bytes) -> TopicHeader:
