@@ -142,6 +142,7 @@ def test_a_call_is_told_in_one_line(name: str, arguments: Any, shown: str) -> No
         ("Read", "…", {"lines": 2000, "more": True, "total": 9000}, False, "2,000 lines of 9,000"),
         ("Write", "…", {"lines": 3, "created": True}, False, "new, 3 lines"),
         ("Write", "Saved the memory 'a' in /m/a.md.", {}, False, "saved"),
+        ("Write", "Added 2 bullets at the end of /m/logs/2026/11/2026-11-17.md.", {}, False, "added 2 bullets"),
         ("Write", "/m/a.md is not changed yet: the change waits for the user's approval.", {}, False, "waits for your approval"),
         ("Grep", "…", {"lines": 3, "files": 1}, False, "3 lines in 1 file"),
         ("Glob", "…", {"files": 0}, False, "0 files"),
