@@ -182,7 +182,7 @@ def with_model(home: Path, server: MessagesServer) -> Iterator[tuple[str, str]]:
         yield "An answer in Chinese", terminal.screen("并行运行测试", "后台：无", "\n\n>")
         server.reply(text="我先运行测试。", tool_use=("Bash", {"command": "make test"}))
         terminal.type("请运行测试")
-        yield "A permission question in Chinese", terminal.screen("y 同意")
+        yield "A permission question in Chinese", terminal.screen("y 同意", "\n  >")
 
 
 def in_chinese(home: Path) -> Iterator[tuple[str, str]]:
