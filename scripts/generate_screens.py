@@ -4,7 +4,7 @@
     python scripts/generate_screens.py --check    fail if the page is out of date
 
 Needs tmux. The screens are those of the program itself on a real terminal, in a new home. Four of them talk to a scripted model on this
-machine. Ids, seconds and prices are replaced by fixed ones, since they differ from run to run.
+machine. Ids, seconds, prices and the size of a summary are replaced by fixed ones, since they differ from run to run.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ INTRO = """\
 # The chat in fifteen screens
 
 Each block is a whole terminal of 80 × 24 as `lamina` draws it, captured from a real run by `python scripts/generate_screens.py`. Colours
-are not shown. Ids, seconds, prices and the path of the project are replaced by fixed ones.
+are not shown. Ids, seconds, prices, the size of a summary and the path of the project are replaced by fixed ones.
 """
 MAIN = "from lamina.cli.main import main; main()"
 MODEL = "anthropic:claude-sonnet-5-5"
@@ -76,6 +76,8 @@ FIXED = (
     (re.compile(r"in \d\.\d\b"), "in 0.4"),
     (re.compile(r"\$0\.(?!0000)\d{4}"), "$0.0123"),
     (re.compile(r"/tmp/\w+/\w+/shop"), "/home/you/shop"),
+    # A summary names the transcript, whose random id counts as a token more or less.
+    (re.compile(r"(?<=会变成约 )\d,\d{3}"), "9,540"),
 )
 
 
@@ -180,7 +182,7 @@ def with_model(home: Path, server: MessagesServer) -> Iterator[tuple[str, str]]:
         yield "An answer in Chinese", terminal.screen("并行运行测试", "后台：无", "\n\n>")
         server.reply(text="我先运行测试。", tool_use=("Bash", {"command": "make test"}))
         terminal.type("请运行测试")
-        yield "A permission question in Chinese", terminal.screen("y 同意")
+        yield "A permission question in Chinese", terminal.screen("y 同意", "\n  >")
 
 
 def in_chinese(home: Path) -> Iterator[tuple[str, str]]:

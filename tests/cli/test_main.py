@@ -242,3 +242,8 @@ def test_help_fits_a_narrow_terminal(command: tuple[str, ...]) -> None:
     lines = [line for line in written.decode().replace("\r", "").split("\n") if "lamina " not in line]  # examples stay whole
     assert len(lines) > 10
     assert max(map(len, lines)) < 40
+
+
+def test_p_without_a_prompt_reads_standard_input(tmp_path: Path) -> None:
+    for arguments in (("-p",), ("-p", "-"), ()):
+        assert "not a language model" in lamina(*arguments, cwd=tmp_path, stdin=b"help").stdout

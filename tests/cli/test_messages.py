@@ -42,6 +42,8 @@ def project(tmp_path: Path) -> Path:
         (("list",), "No such command 'list'. Did you mean 'lamina memory list' or 'lamina sessions list' or 'lamina team list'?"),
         (("restore",), "No such command 'restore'. Did you mean 'lamina memory restore'?"),
         (("memry",), "No such command 'memry'. Did you mean 'memory'?"),
+        (("remember", "it"), "No such command 'remember'. Did you mean `lamina -p \"Remember: …\"`?"),
+        (("help",), "No such command 'help'. Did you mean `lamina --help`?"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )

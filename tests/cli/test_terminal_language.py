@@ -152,6 +152,8 @@ def test_every_template_of_a_line_still_has_its_words_in_the_code(root: Path) ->
         ("nobody: knows this; at all.", "nobody: knows this; at all."),
         ("turns: 'x' is not a number or a range; use a form like 2 or 2-4.", "轮次：'x' 不是序号或范围；请写成 2 或 2-4。"),
         ("Saved memory: a. A secret was removed (Anthropic key).", "已保存记忆：a。其中的密钥已去掉（Anthropic 密钥）。"),
+        ("Added 1 bullet to the log of 2026-11-17.", "2026-11-17 的日志新增 1 条。"),
+        ("added 2 bullets", "新增 2 条"),
         ("Updated memory: a. A secret was removed (assigned secret).", "已更新记忆：a。其中的密钥已去掉（赋值的密钥）。"),
         ("merged 7 (a, b and 2 more)", "合并 7 条（a, b 和另外 2 个）"),
         (

@@ -15,6 +15,7 @@ from prompt_toolkit.utils import get_cwidth
 
 from lamina.cli.console import fit, sentence
 from lamina.cli.context_report import format_context
+from lamina.cli.terminal.banner import said_words
 from lamina.cli.terminal.calls import LONGEST, MOST_CHANGED, MOST_COMMAND, describe_call, describe_result, preview_call
 from lamina.cli.terminal.commands import COMMANDS, find, parse
 from lamina.cli.terminal.compact_command import describe_compaction
@@ -24,8 +25,10 @@ from lamina.cli.terminal.turn_display import TextStream, describe_status, fit_pa
 from lamina.conversation.compaction.commit import Compacted
 from lamina.conversation.window.breakdown import Breakdown
 from lamina.conversation.window.thresholds import WindowState, state_of, thresholds
+from lamina.core.blocks import text
 from lamina.core.policy import WindowPolicy
 from lamina.core.usage import Usage
+from lamina.core.view import Item
 from lamina.session.window_report import WindowReport
 
 CWD = Path("/work/app")
@@ -142,6 +145,7 @@ def test_a_call_is_told_in_one_line(name: str, arguments: Any, shown: str) -> No
         ("Read", "…", {"lines": 2000, "more": True, "total": 9000}, False, "2,000 lines of 9,000"),
         ("Write", "…", {"lines": 3, "created": True}, False, "new, 3 lines"),
         ("Write", "Saved the memory 'a' in /m/a.md.", {}, False, "saved"),
+        ("Write", "Added 2 bullets at the end of /m/logs/2026/11/2026-11-17.md.", {}, False, "added 2 bullets"),
         ("Write", "/m/a.md is not changed yet: the change waits for the user's approval.", {}, False, "waits for your approval"),
         ("Grep", "…", {"lines": 3, "files": 1}, False, "3 lines in 1 file"),
         ("Glob", "…", {"files": 0}, False, "0 files"),
@@ -315,3 +319,8 @@ def test_the_bar_has_the_colour_of_how_full_it_is(tokens: int, style: str) -> No
 )
 def test_why_nothing_was_compacted_is_a_whole_sentence(why: str, said: str) -> None:
     assert describe_compaction(Compacted(why=why), CWD) == [said]
+
+
+def test_a_recap_leaves_out_what_programs_inserted() -> None:
+    blocks = (text("Look at it."), text("<system-reminder>\nYou are a.\n</system-reminder>"))
+    assert said_words(Item("u", "user", blocks, "said")) == "Look at it."

@@ -113,3 +113,13 @@ def test_of_two_nested_lines_the_inner_one_is_shown(monkeypatch: pytest.MonkeyPa
             inner.show("inner")
         outer.show("outer again")
     assert terminal.getvalue() == "\r\x1b[Kinner\r\x1b[K\r\x1b[Kouter again\r\x1b[K"
+
+
+def test_a_terminal_that_cannot_move_its_cursor_gets_full_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setattr("sys.stderr", terminal := Terminal())
+    monkeypatch.setattr(room, "QUIET_SECONDS", 0.0)
+    with ProgressLine() as progress:
+        progress.show("Looking, 1 s")
+        progress.show("Looking, 2 s")
+    assert terminal.getvalue() == "lamina: Looking, 1 s\n"

@@ -62,7 +62,8 @@ MEANT = [
     ("下个星期三发布", "2026-04-08", False),
     ("上个礼拜换了数据库", "the week of 2026-03-23", False),
     ("done by the end of the month", "2026-03-31", False),
-    ("signed off before the end of next week", "2026-04-12", False),
+    ("signed off before the end of next year", "2027-12-31", False),
+    ("signed off before the end of next week", "the week of 2026-04-06", False),
     ("月底之前完成迁移", "2026-03-31", False),
     ("年底前换供应商", "2026-12-31", False),
     # Announced: it happens once.

@@ -244,3 +244,18 @@ def test_names_consist_of_the_words_that_carry_the_meaning() -> None:
         "I'm a data engineer, new to Rust": "data-engineer-new-rust",
     }
     assert {rule: named(rule) for rule in names} == names
+
+
+@pytest.mark.spec("S7")
+@pytest.mark.parametrize(
+    ("said", "name"),
+    [
+        ("Remember: the release is on Thursday", "release-thursday"),
+        ("Remember: the release is on Thursday (2026-11-19)", "release-thursday"),
+        ("Remember: the audit is in two weeks (about 2026-12-01)", "audit-two-weeks"),
+        ("记住：上周 (2026-11-09 那一周)换了数据库", "上周换了数据库"),
+    ],
+)
+def test_a_date_is_a_plan_and_no_part_of_the_name(said: str, name: str) -> None:
+    note = noted(said, "2026-11-17")
+    assert (note.type, note.name) == ("project", name)

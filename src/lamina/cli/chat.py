@@ -41,7 +41,15 @@ def split_rules(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -
 
 
 @click.command("chat")
-@click.option("-p", "--print", "prompt", metavar="PROMPT", help="Answer PROMPT and exit. '-' reads it from standard input.")
+@click.option(
+    "-p",
+    "--print",
+    "prompt",
+    metavar="[PROMPT]",
+    is_flag=False,
+    flag_value="",
+    help="Answer PROMPT and exit. Without it, or with '-', read it from standard input.",
+)
 @click.option("--model", metavar="M", help="Model to use: anthropic:MODEL, openai:MODEL or offline.")
 @click.option("-c", "--continue", "go_on", is_flag=True, help="Continue the newest session of this directory.")
 @click.option(
@@ -98,7 +106,7 @@ def whole_prompt(prompt: str | None) -> str:
     if prompt is None or prompt == "-":
         whole = _read_input()
     elif (piped := _piped_input()) and piped.strip():
-        whole = f"{prompt}\n\n{piped}"
+        whole = f"{prompt}\n\n{piped}" if prompt else piped
     else:
         whole = prompt
     if not whole.strip():

@@ -31,6 +31,8 @@ MOST_UNREAD = 3
 # A shorter wait needs no explanation.
 QUIET_SECONDS = 1.0
 TICK = 0.2
+# Between two full lines on a terminal that cannot move its cursor.
+PLAIN_SECONDS = 10.0
 _CLEAR = "\r\x1b[K"
 
 
@@ -239,16 +241,18 @@ class ProgressLine:
     """A progress line on standard error, shown after one second: the current step, the time it has taken and how to stop it.
 
     Shows the latest text, at most once every TICK. Other lines inside the context manager are printed with `say`. On a terminal the
-    line is cleared on exit. Elsewhere nothing is shown, unless `line_seconds` asks for a full line at that interval. While a line is
-    open inside another one, only the inner one is shown.
+    line is cleared on exit. A terminal that cannot move its cursor gets a full line every PLAIN_SECONDS. Elsewhere nothing is shown, unless
+    `line_seconds` asks for a full line at that interval. While a line is open inside another one, only the inner one is shown.
     """
 
     _opened: ClassVar[list[ProgressLine]] = []
 
     def __init__(self, ending: str = "; Ctrl-C stops", *, line_seconds: float | None = None) -> None:
         self._ending = ending
-        self._terminal = sys.stderr.isatty() and os.environ.get("TERM", "") not in ("", "dumb", "unknown")
-        self._pause = TICK if self._terminal else line_seconds
+        shown = sys.stderr.isatty()
+        self._terminal = shown and os.environ.get("TERM", "") not in ("", "dumb", "unknown")
+        plain = PLAIN_SECONDS if line_seconds is None and shown else line_seconds
+        self._pause = TICK if self._terminal else plain
         self._next = time.monotonic() + QUIET_SECONDS
         self._drawn = False
         self.step = ""  # how far it is, shown after the text of `waiting`

@@ -76,6 +76,16 @@ MODULES = {
 }
 
 
+# Names that a user of the chat may try.
+INSTEAD = {
+    "remember": 'lamina -p "Remember: …"',
+    "help": "lamina --help",
+    "cost": "lamina stats",
+    "resume": "lamina --resume",
+    "continue": "lamina --continue",
+}
+
+
 class ReaderGone(Exception):
     """The reader of our output closed the pipe. Not an OSError, because click reports those as failures."""
 
@@ -96,6 +106,9 @@ class LaminaGroup(CommandGroup):
         for title, group in GROUPS.items():
             with formatter.section(title):
                 formatter.write_dl([(name.ljust(widest), about) for name, about in group.items()])
+
+    def _deeper(self, ctx: click.Context, name: str) -> str:
+        return f"Did you mean `{INSTEAD[name]}`?" if name in INSTEAD else super()._deeper(ctx, name)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if ctx.resilient_parsing and not args:

@@ -13,7 +13,7 @@ import click
 from ..core.errors import InputError, LaminaError
 from ..core.wording import plural
 from . import completion, options
-from .console import minute, notice, print_result, print_table, printable, utc_time
+from .console import minute, notice, print_result, print_table, printable, utc_time, waiting
 from .options import (
     CommandGroup,
     Reported,
@@ -50,7 +50,7 @@ def memory_command() -> None:
 @options.as_json
 def list_command(cwd: Path, as_json: bool) -> None:
     """List all memories, newest first."""
-    with open_memory(cwd, read_only=True) as memory:
+    with open_memory(cwd, read_only=True) as memory, waiting("Reading the memories"):
         found = memory.headers()
         rows = [_row(header, memory) for header in found] if as_json else []
     if as_json or not found:
@@ -88,7 +88,8 @@ def search_command(memory: Memory, query: str, most: int, explain: bool) -> Repo
     """List the memories that match QUERY, best first. Needs no model."""
     if not query.strip():
         raise click.UsageError("QUERY is empty: pass a question or a few words.")
-    found = memory.recall(query, most)
+    with waiting("Searching the memories"):
+        found = memory.recall(query, most)
     rows = [_row(each.topic, memory) | {"score": round(each.score, 4), "why": each.why} for each in found]
     lines = [
         _line(each.topic)
@@ -242,7 +243,8 @@ def log_command(memory: Memory, name: str | None, removed: bool) -> Reported:
 
 
 def _log(memory: Memory, name: str | None) -> list[MemoryVersion]:
-    versions = memory.log(name)
+    with waiting("Reading the log"):
+        versions = memory.log(name)
     if name is not None and not versions:
         shown = printable(name)
         raise click.UsageError(f"No changes of a memory {shown!r} are recorded. Run `lamina memory log` to list all changes.")

@@ -46,8 +46,8 @@ def migrate_command(listing: bool, source: str | None, target: str, merge: bool,
         memories = counted(topics_in(old.directory), "memory")
         notice(f"{memories} and the sessions of {old.path} ({because}) would move to {project}.")
         options.confirm("Move them?")
-    with waiting("Moving the memories and sessions"):
-        done = migrate(home, old, project, roots, merge=merge)
+    with waiting("Moving the memories and sessions") as progress:
+        done = migrate(home, old, project, roots, merge=merge, tell=progress.count)
     moved = f"{counted(done.memories, 'memory')} and {counted(done.sessions, 'session')}"
     both = [f"Both projects had this memory; the old project's version is kept as {name}." for name in done.merged]
     print_result(msgspec.to_builtins(done), [f"Moved {moved} from {done.source} to {done.target}.", *both], as_json=as_json)

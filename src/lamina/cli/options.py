@@ -89,7 +89,8 @@ def words(name: str, *, required: bool = True) -> Decorator:
     def join(_ctx: click.Context, _param: click.Parameter, given: tuple[str, ...]) -> str | None:
         return " ".join(given) if given else None
 
-    return click.argument(name, nargs=-1, required=required, metavar=f"{name.upper()}...", callback=join)
+    shown = f"{name.upper()}..." if required else f"[{name.upper()}...]"
+    return click.argument(name, nargs=-1, required=required, metavar=shown, callback=join)
 
 
 def reports(run: Callable[..., Reported]) -> Callable[..., None]:

@@ -45,9 +45,7 @@ def day_of_week(written: date, steps: int, day: int) -> str:
 
 
 def end_of(written: date, unit: str, steps: int) -> str:
-    """Return the last day of the week, month or year that is so many steps away."""
-    if unit == "week":
-        return day_of_week(written, steps, 6)
+    """Return the last day of the month or year that is so many steps away."""
     if unit == "year":
         return date(written.year + steps, 12, 31).isoformat()
     months = written.year * 12 + written.month - 1 + steps

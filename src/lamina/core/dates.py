@@ -124,7 +124,7 @@ _PHRASE = re.compile(
     r"|(?P<week>[上这本下](?:周|个?星期|个?礼拜)|先週|今週|来週|지난주|이번\s주|다음\s주)"
     r"(?:(?P<sign>[一二三四五六日天])|の?(?P<kana>[月火水木金土日])曜日?|\s?(?P<hangul>[월화수목금토일])요일)"
     rf"|(?P<han>{_HAN_COUNT})\s?(?P<han_ago>{_HAN_AGO})"
-    r"|(?<![\w-])(?:by|before|until|till)\s+(?:the\s+)?end\s+of\s+(?:the\s+|(?P<end_step>this|next)\s+)?(?P<end_unit>week|month|year)(?![\w-])"
+    r"|(?<![\w-])(?:by|before|until|till)\s+(?:the\s+)?end\s+of\s+(?:the\s+|(?P<end_step>this|next)\s+)?(?P<end_unit>month|year)(?![\w-])"
     r"|(?P<end_which>下个?|[本这]个?)?(?P<end_sign>[月年])底(?=[之以]?前)"
     rf"|(?<![\w-])vor\s+(?P<german_count>\d{{1,3}}|{'|'.join(_GERMAN_NUMBERS)})\s+(?P<german_ago>tag|woche|monat|jahr)e?n?(?![\w-])"
     rf"|(?<![\w-])(?<!heute )(?<!gestern )(?<!guten )(?<!am )(?<!jeden )(?<!diesen )(?P<german_day>{'|'.join(_GERMAN_DAYS)})(?![\w-])"

@@ -195,8 +195,10 @@ def test_merging_keeps_both_sides_and_both_histories(tmp_path: Path, home: Path,
     shutil.rmtree(old)
     known = moved_from(home, str(old))
     refuse(home, known, new, merge=True)
-    done = migrate(home, known, new, None, merge=True)
+    counted = list[tuple[int, int]]()
+    done = migrate(home, known, new, None, merge=True, tell=lambda at, of: counted.append((at, of)))
     assert done.left == []
+    assert counted == [(0, 3), (1, 3), (2, 3)]
     assert names(home, new) == {
         "rule": "Tests last.",
         "rule (from old)": "Tests first, always.",

@@ -20,6 +20,9 @@ from .questions import describe_findings
 if TYPE_CHECKING:
     from .loop import Chat
 
+# Begins a text that programs inserted into a message.
+REMINDER = "<system-reminder>"
+
 # Lines of the last answer shown in the recap.
 MOST_LINES = 8
 # Shown once, in a new home: with the line about who answers, five lines of 80 columns.
@@ -63,8 +66,8 @@ def greet(chat: Chat) -> None:
 def recap(chat: Chat) -> None:
     """Show the last message and answer of a resumed session."""
     items, screen = chat.items(), chat.screen
-    said = [_words(item) for item in items if item.role == "user" and item.kind == "said" and _words(item)]
-    answers = [_words(item) for item in items if item.role == "assistant" and _words(item)]
+    said = [said_words(item) for item in items if item.role == "user" and item.kind == "said" and said_words(item)]
+    answers = [said_words(item) for item in items if item.role == "assistant" and said_words(item)]
     if said:
         chat.speak(said[-1])
         screen.say("Last messages of this session:")
@@ -102,5 +105,6 @@ def shorten_home(path: Path) -> str:
     return f"~{str(path)[len(home) :]}" if inside else str(path)
 
 
-def _words(item: Item) -> str:
-    return "".join(block.text for block in item.blocks if isinstance(block, Text)).strip()
+def said_words(item: Item) -> str:
+    """Return the text of a message, without what programs inserted."""
+    return "".join(block.text for block in item.blocks if isinstance(block, Text) and not block.text.startswith(REMINDER)).strip()

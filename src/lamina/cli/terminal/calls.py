@@ -24,6 +24,7 @@ LONGEST = 2_000
 TITLE = 300
 # The call already names the file of the memory.
 _MEMORY = re.compile("(Saved|Updated|Removed) the memory ")
+_BULLETS = re.compile(r"Added \d+ bullets?(?= at the end of )")
 _WAITS = " is not changed yet: the change waits for the user's approval"
 # Lines that Lamina appends to a command's output.
 OURS = ("[exit code", "[The whole output is in")
@@ -98,6 +99,8 @@ def describe_result(name: str, given: object, content: object, facts: Mapping[st
             return f"{'new, ' if facts.get('created') else ''}{counted(facts['lines'], 'line')}"
         case "Write" if done := _MEMORY.match(text):
             return done[1].lower()
+        case "Write" if done := _BULLETS.match(text):
+            return done[0].lower()
         case "Write" if _WAITS in text:
             return "waits for your approval"
         case "Edit" if "line" in facts:

@@ -19,6 +19,8 @@ LINES: dict[str, str] = {
     "updated": "已更新",
     "removed": "已移除",
     "waits for your approval": "等待你批准",
+    "added {n} bullet[s]": "新增 {n} 条",
+    "Added {n} bullet[s] to the log of {date}.": "{date} 的日志新增 {n} 条。",
     "changed": "已改动",
     "assigned secret": "赋值的密钥",
     "private key": "私钥",

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -53,6 +53,8 @@ GIT_SECONDS = 5.0
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 # Entries of a project's directory that do not keep it alive after a move.
 _OWN = frozenset({FILE_NAME, MEMORY})
+# Called before each memory with the number done and the number of all.
+Tell: TypeAlias = Callable[[int, int], None]
 
 
 class MovedProject(NamedTuple):
@@ -132,12 +134,20 @@ def _pairs(home: Path, old: KnownProject, project: Path) -> list[tuple[Path, Pat
     return [*below, (old.directory, project)]
 
 
-def migrate(home: Path, old: KnownProject, project: Path, roots: tuple[str, ...] | None, *, merge: bool = False) -> MoveReport:
-    """Move everything, and report what could not be moved. Call `refuse` first."""
+def migrate(
+    home: Path,
+    old: KnownProject,
+    project: Path,
+    roots: tuple[str, ...] | None,
+    *,
+    merge: bool = False,
+    tell: Tell = lambda done, of: None,
+) -> MoveReport:
+    """Move everything, and report what could not be moved. Call `refuse` first. `tell` gets the number of merged memories."""
     done = MoveReport(str(old.path), str(project))
     for directory, path in _pairs(home, old, project):
         target = home / "projects" / slug(path)
-        _move_memory(directory, target, done, merge=merge)
+        _move_memory(directory, target, done, merge=merge, tell=tell)
         for one in session_files(directory):
             _move_session(one, target, done)
         _rename(directory, target, path, roots if path == project else None)
@@ -167,7 +177,7 @@ def _rename(directory: Path, target: Path, path: Path, roots: tuple[str, ...] | 
     )
 
 
-def _move_memory(directory: Path, target: Path, done: MoveReport, *, merge: bool) -> None:
+def _move_memory(directory: Path, target: Path, done: MoveReport, *, merge: bool, tell: Tell) -> None:
     source, there = directory / MEMORY, target / MEMORY
     if not source.is_dir():
         return
@@ -175,7 +185,7 @@ def _move_memory(directory: Path, target: Path, done: MoveReport, *, merge: bool
     try:
         if _remembers(target):
             if merge:
-                merge_memories(source, there, done)
+                merge_memories(source, there, done, tell)
             elif count:
                 done.left.append(f"{there} already has memories. Use --merge to combine them.")
             return
@@ -231,7 +241,7 @@ class MoveReport(msgspec.Struct):
     left: list[str] = []
 
 
-def merge_memories(source: Path, there: Path, done: MoveReport) -> None:
+def merge_memories(source: Path, there: Path, done: MoveReport, tell: Tell = lambda done, of: None) -> None:
     """Merge two memory directories into one, with every memory and the history of both.
 
     Invariants: a memory is written, with its journal lines, before the old file is removed. Two memories with the same name but
@@ -244,16 +254,20 @@ def merge_memories(source: Path, there: Path, done: MoveReport) -> None:
     inner = source / TEAM
     if inner.is_dir():
         if (there / TEAM).is_dir():
-            merge_memories(inner, there / TEAM, done)
+            merge_memories(inner, there / TEAM, done, tell)
         else:
             move(inner, there / TEAM)
     with DirectoryStore.open(source) as old, DirectoryStore.open(there) as new:
         lines = old.history.filled()
-        taken = set[str]()
-        for topic in old.topics():
+        by_file: dict[str, list[JournalLine]] = {}
+        for line in lines:
+            by_file.setdefault(line.file, []).append(line)
+        taken, topics = set[str](), old.topics()
+        for at, topic in enumerate(topics):
+            tell(at, len(topics))
             # A memory that is too long or not text is moved as a plain file later.
             with suppress(InputError, DiskError):
-                _take(topic, [line for line in lines if line.file == topic.file], old, new, done)
+                _take(topic, by_file.get(topic.file, []), old, new, done)
                 taken.add(topic.file)
         with hold_guard(new.root):
             new.history.catch_up()

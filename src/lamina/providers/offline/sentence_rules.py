@@ -20,6 +20,7 @@ _URL = re.compile(r"https?://\S+", re.IGNORECASE)
 
 # Patterns for the type
 
+_ISO = re.compile(r"\b\d{4}-\d\d\b")
 # Whether a rule has a relative date does not depend on the day.
 _ANY_DAY = date(2000, 1, 1)
 
@@ -56,7 +57,7 @@ def kind_of(rule: str) -> str:
         return "reference"
     if _FEEDBACK.search(rule):
         return "feedback"
-    if relative_dates(rule, _ANY_DAY, plan=True):
+    if _ISO.search(rule) or relative_dates(rule, _ANY_DAY, plan=True):
         return "project"  # "the release is on Thursday" is no place
     return "reference" if _REFERENCE.search(rule) else "project"
 
