@@ -48,7 +48,7 @@ import extract_said  # noqa: E402
 CORPUS = ROOT / "bench" / "extract_corpus.tsv"
 PAIRS = ROOT / "bench" / "extract_reasons.tsv"
 # A sentence is kept if the odds of its likeliest type are above e to this power, and the same for a reason. Chosen by `--validate`.
-THRESHOLD = 1.5
+THRESHOLD = 1.2
 REASON_THRESHOLD = -0.5
 THRESHOLDS = (0.6, 0.9, 1.2, 1.5, 1.8, 2.1)
 FOLDS = 5

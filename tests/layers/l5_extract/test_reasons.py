@@ -174,5 +174,7 @@ def test_a_reason_is_a_statement(said: str, why: str) -> None:
 
 @pytest.mark.spec("O1")
 def test_the_type_is_that_of_the_rule_and_not_of_its_reason() -> None:
-    [plan] = plan_memories(ASKED, [UserText("Bitte nichts aus Java 17 verwenden, sonst knallt es beim Kunden mit der alten JVM", "")])
+    [plan] = plan_memories(
+        ASKED, [UserText("Bitte nichts aus Java 17 verwenden, sonst knallt es beim Kunden mit der alten JVM", "")]
+    )
     assert plan.note.type == "feedback"
