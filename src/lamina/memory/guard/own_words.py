@@ -14,7 +14,7 @@ from typing import NamedTuple
 MOST_CHARS = 2_000
 PARAGRAPH_CHARS = 400
 # A shorter quotation is a name or a term.
-QUOTED_WORDS = 5
+QUOTED_WORDS, QUOTED_CHARS = 5, 12
 # Headers of a mail are close together: two of them within this many lines make a mail.
 HEADER_LINES = 4
 
@@ -69,7 +69,7 @@ _REPORTS = re.compile(
     r"|(?:페이지|사이트|메일|문서|로그|기사)[^.!?\n]{0,20}(?:라고|다고|적혀|쓰여)",
     re.IGNORECASE,
 )
-_QUOTATION = re.compile(r"[\"“„«「『](?P<inner>[^\"”“»」』\n]{12,})[\"”“»」』]")
+_QUOTATION = re.compile(r"[\"“„«「『](?P<inner>[^\"”“»」』\n]+)[\"”“»」』]")
 _SENTENCE = re.compile(r"[^.!?。！？\n]*(?:[.!?](?!\s|$)[^.!?。！？\n]*)*[.!?。！？]*\s*")
 _WORDS = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af]|[^\W_\u2e80-\u9fff\uac00-\ud7af]+")
 
@@ -95,10 +95,14 @@ def split_pasted(text: str) -> MessageParts:
 def _taken(found: re.Match[str], pasted: list[str]) -> str:
     """Return a match as the user's own, or move it to what is pasted."""
     inner = found.groupdict().get("inner")
-    foreign = _REPORTS.search(found[0]) is not None if inner is None else len(_WORDS.findall(inner)) >= QUOTED_WORDS
+    foreign = _REPORTS.search(found[0]) is not None if inner is None else _is_long(inner)
     if foreign:
         pasted.append(found[0].strip())
     return " " if foreign else found[0]
+
+
+def _is_long(quoted: str) -> bool:
+    return len(quoted) >= QUOTED_CHARS and len(_WORDS.findall(quoted)) >= QUOTED_WORDS
 
 
 def _split_lines(lines: list[str]) -> tuple[list[str], list[str]]:
