@@ -522,7 +522,7 @@ def test_an_approval_of_what_nobody_can_name_leaves_nothing(before: str) -> None
 @pytest.mark.parametrize(
     "said",
     [
-        "Nach dem 18. werden nur noch Korrekturen eingespielt.",
+        "Nach dem 18. werden nur noch Hotfixes gemerged.",
         "Ab dem 20. wird nichts mehr gemerged.",
         "Die Halle ist vom 3. bis 20. Juli gesperrt.",
         "From May on, Dr. Haas decides what goes into the trial protocol.",

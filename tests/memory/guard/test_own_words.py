@@ -120,3 +120,9 @@ def test_a_message_under_its_writer_is_pasted() -> None:
 )
 def test_words_between_two_quoted_terms_are_the_users(said: str) -> None:
     assert split_pasted(said) == (said, "")
+
+
+def test_what_follows_a_block_of_code_is_the_users() -> None:
+    own, pasted = split_pasted(f"if ready:\n    # {WISH}\n    go()\n\n{WISH}\n# done\nWe use #general.")
+    assert own == f"{WISH}\nWe use #general."
+    assert pasted.startswith("if ready:")

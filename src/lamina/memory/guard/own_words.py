@@ -23,8 +23,13 @@ _OPENS = re.compile(r"\s*<(?P<tag>[A-Za-z][\w-]*)(?:\s[^<>]*)?>\s*$")
 _QUOTED_LINE = re.compile(r"\s*(?:>|&gt;|＞)")
 # A line of a log, a comment in code, a shell prompt, a row of a table, or a box to tick.
 _MACHINE_LINE = re.compile(
-    r"\s*(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:|\[?(?:ERROR|WARN(?:ING)?|INFO|DEBUG|TRACE|FATAL)\b|//|/\*|\$ |\||[-*] \[[ xX]\])"
+    r"\s*(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:|\[?(?:ERROR|WARN(?:ING)?|INFO|DEBUG|TRACE|FATAL)\b|//|/\*|#+ |-- |\$ |\||[-*] \[[ xX]\])"
 )
+# The first line of a block of code. The indented lines below belong to it.
+_BLOCK = re.compile(
+    r"\s*(?:async |export |pub )*(?:def|class|function|fn|func|public|private|static|interface|struct|impl|if|for|while|try)\b.*[:{]\s*$"
+)
+_IN_BLOCK = re.compile(r"\s|\}|$")
 _HEADER = re.compile(
     r"\s*\**(?:from|to|cc|bcc|subject|sent|date|reply-to|von|an|betreff|gesendet|datum|de|à|objet|envoyé|para|asunto"
     r"|发件人|寄件者|收件人|主题|主旨|发送时间|日期|差出人|宛先|件名|送信日時|日時|보낸 ?사람|받는 ?사람|제목|날짜)\**\s*[:：]\s*\S",
@@ -112,6 +117,11 @@ def _split_lines(lines: list[str]) -> tuple[list[str], list[str]]:
         line = lines[at]
         if (closing := _closing(line)) is not None:
             end = next((each + 1 for each in range(at + 1, len(lines)) if closing in lines[each]), len(lines))
+            pasted += lines[at:end]
+            at = end
+            continue
+        if _BLOCK.match(line) and at + 1 < len(lines) and lines[at + 1][:1].isspace():
+            end = next((each for each in range(at + 1, len(lines)) if not _IN_BLOCK.match(lines[each])), len(lines))
             pasted += lines[at:end]
             at = end
             continue
