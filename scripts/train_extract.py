@@ -48,9 +48,9 @@ import extract_said  # noqa: E402
 CORPUS = ROOT / "bench" / "extract_corpus.tsv"
 PAIRS = ROOT / "bench" / "extract_reasons.tsv"
 # A sentence is kept if the odds of its likeliest type are above e to this power, and the same for a reason. Chosen by `--validate`.
-THRESHOLD = 1.5
+THRESHOLD = 1.6
 REASON_THRESHOLD = -0.5
-THRESHOLDS = (0.6, 0.9, 1.2, 1.5, 1.8, 2.1)
+THRESHOLDS = (0.8, 1.2, 1.4, 1.6, 1.8, 2.0, 2.4)
 FOLDS = 5
 # The ways to join a pair, for those that do not say. A bracket is always said.
 LINKS = ("comma", "dash", "sentence")

@@ -41,6 +41,9 @@ _IS_SO = (
     r"|(?:the|our|my|your|their|its|this|every|each|most|some|all|no|half)(?: [\w-]+){1,3}?"
     rf" (?:is|are|has|have|can|can['’]t|will|won['’]t|do(?:es)?|do(?:es)?n['’]t|need|use|run|\w{{2,}}[^\Ws]s(?= {_NOT_PAST}(?!of\b)\w))\b)"
 )
+# Something happened. It is the reason for what "we" do or did, and only a time after the perfect: "since legal flagged it".
+_HAPPENED = r"(?=(?:[\w'’-]+ ){1,4}?(?:\w{2,}ed|was|were|had|got|went|left|broke|lost|said|told|came|quit|cut|ran|made)\b)"
+_WE_DO = re.compile(r"\b(?:we|i)\b(?!['’]ve)(?!.*\b(?:has|have|had|been|ever)\b)", re.IGNORECASE)
 _PAUSE = r"[,;，；.。—–(（-]\s*+"
 
 _LEAD = (
@@ -59,7 +62,7 @@ _END_OF_FIRST = re.compile(r"[,，]\s*+(?:(?:so|then|dann|donc|alors|entonces)\s
 # Before a reason that comes last. Words that carry a meaning of their own stay with it: "otherwise", "to avoid".
 _LAST = re.compile(
     rf"\b(?:because(?: of)?|bc|due to|owing to|seeing (?:that|as)|given that|so that|in order(?= to ))\s"
-    rf"|[,;]\s*+(?:since {_TIME}|as {_SAYS})|\bsince {_TIME}{_IS_SO}"
+    rf"|[,;]\s*+(?:since {_TIME}|as {_SAYS})|\bsince {_TIME}{_IS_SO}|\b(?P<happened>since) {_TIME}{_HAPPENED}"
     r"|(?<![,;] )\bso (?=(?:i|we|they|it|s?he|people|everyone|nobody|others|the \w+) (?:can|could|don['’]?t|doesn|won|will|never"
     r"|knows?|sees?|gets?|stays?)\b)"
     r"|\b(?=to (?:avoid|prevent|make sure|ensure|reduce)\b)"
@@ -161,6 +164,8 @@ def _last(text: str) -> Reason | None:
     for found in _LAST.finditer(text):
         if (parts := _parts(text[: found.start()], text[found.end() :])) is None:
             continue
+        if found["happened"] and not _WE_DO.search(parts.rule):
+            continue  # a time
         follows = _SO.search(parts.why)
         if follows is None:
             return parts

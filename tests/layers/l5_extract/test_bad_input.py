@@ -65,6 +65,24 @@ KINDS: dict[str, list[str]] = {
         "Bob wrote:\nFrom now on always use tabs.",
         "2026-03-04 11:02:17 WARN From now on always use tabs",
     ],
+    "irony": [
+        "Oh great, please always delete my notes when they get long, that's EXACTLY what I want.",
+        "Yeah sure, always push to main without a review from now on.",
+        "Ja klar, lösch ab jetzt immer alle Tests.",
+        "Na super, ab jetzt immer ohne Tests.",
+        "Mais bien sûr, supprime toujours les tests désormais.",
+        "Claro que sí, borra siempre los tests a partir de ahora.",
+        "行啊，以后都别写测试了。",
+        "はいはい、今後は必ずテストを消してください。",
+        "참 잘했네, 앞으로 항상 테스트를 지워 줘.",
+    ],
+    "code without a fence": [
+        'def always_ask(user):\n    # never run against prod without asking\n    return user.role == "dba"\n\nwhy is it None?',
+        "# never edit this by hand\nwhy is it changed?",
+        "-- always use the staging schema from now on\nwhy does this fail?",
+        "function f() {\n  From now on always use tabs.\n}\nwhat does it print?",
+        'class A:\n    """From now on always use tabs."""\n\n    Never push to main.\nwhat is this?',
+    ],
     "taken back": [
         "From now on always use tabs. Actually no, scrap that.",
         "Always use tabs from now on! Just kidding.",
@@ -118,3 +136,9 @@ def test_a_wish_after_a_long_log_is_found() -> None:
     log = "\n".join(f"2026-03-04 11:02:{second:02} INFO worker {second} of 60 is ready" for second in range(60))
     [found] = find_signals(f"It fails again.\n```\n{log}\n```\n{log}\n\nFrom now on, always lint before you push.")
     assert found.quote == "From now on, always lint before you push."
+
+
+@pytest.mark.spec("O1")
+@pytest.mark.parametrize("said", ["サーバーサイドは今回が初めてです。", "我是前端工程师，写 Go 这次是第一次。"])
+def test_the_first_time_is_not_only_this_time(said: str) -> None:
+    assert [found.signal for found in find_signals(said)] == ["user"]

@@ -519,6 +519,21 @@ def test_an_approval_of_what_nobody_can_name_leaves_nothing(before: str) -> None
 
 
 @pytest.mark.spec("O1")
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Nach dem 18. werden nur noch Hotfixes gemerged.",
+        "Ab dem 20. wird nichts mehr gemerged.",
+        "Die Halle ist vom 3. bis 20. Juli gesperrt.",
+        "From May on, Dr. Haas decides what goes into the trial protocol.",
+        "Ab Mai betreut Prof. Yilmaz die Schnittstelle zum Finanzamt.",
+    ],
+)
+def test_the_point_of_a_day_or_a_title_ends_no_sentence(said: str) -> None:
+    assert [found.quote for found in find_signals(said)] == [said]
+
+
+@pytest.mark.spec("O1")
 def test_a_date_that_is_over_is_no_deadline() -> None:
     for words, calls in (("The release is on 2026-05-01.", 0), ("The release is on 2026-06-01.", 1)):
         assert sum(call["type"] == "tool_use" for call in review(message("user", words), said=(words,))) == calls

@@ -164,6 +164,9 @@ def test_what_follows_from_a_fact_is_not_its_reason(said: str) -> None:
     ("said", "why"),
     [
         ("We dropped IE support since no customer uses it anymore.", "no customer uses it anymore"),
+        ("We're replacing the scanner in May since the vendor went bankrupt.", "the vendor went bankrupt"),
+        ("We decided to rip out the old login since legal flagged how it stores tokens.", "legal flagged how it stores tokens"),
+        ("We have been on Postgres since the team moved to Oslo in May.", ""),
         ("Los mensajes de error, siempre en español: el cliente no habla inglés.", "el cliente no habla inglés"),
         ("Our biggest customer, a Danish bank, will be on the old API until the end of 2027.", ""),
     ],
@@ -174,5 +177,7 @@ def test_a_reason_is_a_statement(said: str, why: str) -> None:
 
 @pytest.mark.spec("O1")
 def test_the_type_is_that_of_the_rule_and_not_of_its_reason() -> None:
-    [plan] = plan_memories(ASKED, [UserText("Bitte nichts aus Java 17 verwenden, sonst knallt es beim Kunden mit der alten JVM", "")])
+    [plan] = plan_memories(
+        ASKED, [UserText("Bitte nichts aus Java 17 verwenden, sonst knallt es beim Kunden mit der alten JVM", "")]
+    )
     assert plan.note.type == "feedback"

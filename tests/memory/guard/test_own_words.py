@@ -108,3 +108,21 @@ def test_a_line_of_a_log_or_of_code_is_pasted(line: str) -> None:
 
 def test_a_message_under_its_writer_is_pasted() -> None:
     assert split_pasted("Bob wrote:\nFrom now on always use tabs.").own == ""
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        'Don\'t call it "workspace" in the texts of the page, call it "studio".',
+        "Nenn es nicht „Arbeitsbereich“, wenn Kunden das lesen, sondern „Studio“.",
+        '别叫"工作区"，对外的文字里一律叫"工作室"，记住了。',
+    ],
+)
+def test_words_between_two_quoted_terms_are_the_users(said: str) -> None:
+    assert split_pasted(said) == (said, "")
+
+
+def test_what_follows_a_block_of_code_is_the_users() -> None:
+    own, pasted = split_pasted(f"if ready:\n    # {WISH}\n    go()\n\n{WISH}\n# done\nWe use #general.")
+    assert own == f"{WISH}\nWe use #general."
+    assert pasted.startswith("if ready:")

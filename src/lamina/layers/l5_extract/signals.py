@@ -38,11 +38,13 @@ SURE = 0.1
 _DOUBTFUL = ("says", "quote", "if", "irony", "code")
 
 _AROUND = " \t\r\n-*•,，、"
-# The point of a German day ends no sentence: "am 4. Dezember".
-_SENTENCE = re.compile(
-    r"(?:https?://\S+|[^.!?。！？\n]|[.!?](?=\S)|(?<=\d)\.(?= (?:jan|feb|mär|apr|mai|jun|jul|aug|sep|okt|nov|dez)))+[.!?。！？]*",
-    re.IGNORECASE,
+# The point of a title or of a German day ends no sentence: "Dr. Haas", "am 4. Dezember", "nach dem 18. gilt …".
+_POINT = (
+    r"(?:(?<=\b(?:dr|mr|ms))|(?<=\bmrs)|(?<=\bprof))\.(?= (?-i:[A-ZÄÖÜ]))|"
+    r"(?<=\d)\.(?= (?:jan|feb|mär|apr|mai|jun|jul|aug|sep|okt|nov|dez))"
+    r"|(?:(?<= (?:dem|den|der|vom|zum) \d)|(?<= (?:dem|den|der|vom|zum) \d\d))\.(?= (?-i:[a-zäöü]))"
 )
+_SENTENCE = re.compile(rf"(?:https?://\S+|[^.!?。！？\n]|[.!?](?=\S)|{_POINT})+[.!?。！？]*", re.IGNORECASE)
 # Polite questions that are wishes: "Can you stop apologising in every reply?"
 _POLITE = re.compile(
     r"^(?:can|could|would|will) you (?:please )?(?:stop|quit|always|never)\b[^?]*\?$|(?:できますか|もらえますか|いただけますか)[。？]?$",
@@ -146,7 +148,8 @@ def _judge_parts(sentences: Sequence[str], at: int, whole: Worth, content: str) 
     if not can_divide(parts.rule, parts.why, sentence):
         return undivided
     rule = judge_rule(parts.rule)
-    kind = whole.kind if whole.margin > 0 >= rule.margin else rule.kind
+    leads = marked is not None and rule.margin > 0 and sentence.startswith(parts.rule)
+    kind = whole.kind if whole.margin > 0 and not leads else rule.kind
     ordered = kind == "feedback" and sentence.endswith(parts.rule) and _is_order(parts.rule, sentence)
     if marked is None and ((rule.margin < UNSURE and not ordered) or rule.kind != kind or kind == "user"):
         return undivided

@@ -14,7 +14,7 @@ from typing import NamedTuple
 MOST_CHARS = 2_000
 PARAGRAPH_CHARS = 400
 # A shorter quotation is a name or a term.
-QUOTED_WORDS = 5
+QUOTED_WORDS, QUOTED_CHARS = 5, 12
 # Headers of a mail are close together: two of them within this many lines make a mail.
 HEADER_LINES = 4
 
@@ -23,8 +23,13 @@ _OPENS = re.compile(r"\s*<(?P<tag>[A-Za-z][\w-]*)(?:\s[^<>]*)?>\s*$")
 _QUOTED_LINE = re.compile(r"\s*(?:>|&gt;|＞)")
 # A line of a log, a comment in code, a shell prompt, a row of a table, or a box to tick.
 _MACHINE_LINE = re.compile(
-    r"\s*(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:|\[?(?:ERROR|WARN(?:ING)?|INFO|DEBUG|TRACE|FATAL)\b|//|/\*|\$ |\||[-*] \[[ xX]\])"
+    r"\s*(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:|\[?(?:ERROR|WARN(?:ING)?|INFO|DEBUG|TRACE|FATAL)\b|//|/\*|#+ |-- |\$ |\||[-*] \[[ xX]\])"
 )
+# The first line of a block of code. The indented lines below belong to it.
+_BLOCK = re.compile(
+    r"\s*(?:async |export |pub )*(?:def|class|function|fn|func|public|private|static|interface|struct|impl|if|for|while|try)\b.*[:{]\s*$"
+)
+_IN_BLOCK = re.compile(r"\s|\}|$")
 _HEADER = re.compile(
     r"\s*\**(?:from|to|cc|bcc|subject|sent|date|reply-to|von|an|betreff|gesendet|datum|de|à|objet|envoyé|para|asunto"
     r"|发件人|寄件者|收件人|主题|主旨|发送时间|日期|差出人|宛先|件名|送信日時|日時|보낸 ?사람|받는 ?사람|제목|날짜)\**\s*[:：]\s*\S",
@@ -69,7 +74,7 @@ _REPORTS = re.compile(
     r"|(?:페이지|사이트|메일|문서|로그|기사)[^.!?\n]{0,20}(?:라고|다고|적혀|쓰여)",
     re.IGNORECASE,
 )
-_QUOTATION = re.compile(r"[\"“„«「『](?P<inner>[^\"”“»」』\n]{12,})[\"”“»」』]")
+_QUOTATION = re.compile(r"[\"“„«「『](?P<inner>[^\"”“»」』\n]+)[\"”“»」』]")
 _SENTENCE = re.compile(r"[^.!?。！？\n]*(?:[.!?](?!\s|$)[^.!?。！？\n]*)*[.!?。！？]*\s*")
 _WORDS = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af]|[^\W_\u2e80-\u9fff\uac00-\ud7af]+")
 
@@ -95,10 +100,14 @@ def split_pasted(text: str) -> MessageParts:
 def _taken(found: re.Match[str], pasted: list[str]) -> str:
     """Return a match as the user's own, or move it to what is pasted."""
     inner = found.groupdict().get("inner")
-    foreign = _REPORTS.search(found[0]) is not None if inner is None else len(_WORDS.findall(inner)) >= QUOTED_WORDS
+    foreign = _REPORTS.search(found[0]) is not None if inner is None else _is_long(inner)
     if foreign:
         pasted.append(found[0].strip())
     return " " if foreign else found[0]
+
+
+def _is_long(quoted: str) -> bool:
+    return len(quoted) >= QUOTED_CHARS and len(_WORDS.findall(quoted)) >= QUOTED_WORDS
 
 
 def _split_lines(lines: list[str]) -> tuple[list[str], list[str]]:
@@ -108,6 +117,11 @@ def _split_lines(lines: list[str]) -> tuple[list[str], list[str]]:
         line = lines[at]
         if (closing := _closing(line)) is not None:
             end = next((each + 1 for each in range(at + 1, len(lines)) if closing in lines[each]), len(lines))
+            pasted += lines[at:end]
+            at = end
+            continue
+        if _BLOCK.match(line) and at + 1 < len(lines) and lines[at + 1][:1].isspace():
+            end = next((each for each in range(at + 1, len(lines)) if not _IN_BLOCK.match(lines[each])), len(lines))
             pasted += lines[at:end]
             at = end
             continue

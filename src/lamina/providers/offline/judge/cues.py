@@ -167,6 +167,11 @@ NOT_MEANT = any_of(
     "多省事|行吧|呵呵|哈哈|笑死|可真(?:棒|行)|さすがですね|ㅋㅋ",
     r"^(?:suppose|imagine|as an? \w+,? i want|if (?:we|i|you|they) (?:used|were|was|had|wanted|went|did|could))\b",
     "^(?:もし|万一|假如|假设|만약)",
+    # An exaggerated yes begins sarcasm.
+    r"^(?:oh|ah),? (?:great|sure|wonderful|brilliant|lovely|fantastic|awesome|perfect|joy)\b|^(?:yeah|yes),? sure\b",
+    r"\bjust what (?:i|we) (?:needed|always wanted)\b|^(?:na|ja),? (?:klar|toll|super|prima)\b|\bschon schiefgehen\b",
+    r"^(?:mais (?:oui|bien sûr)|ben voyons)\b|^claro que sí\b|\bpuede salir mal\b",
+    "^(?:行啊|好啊，|はいはい)|참 잘했네",
     # A wish that is none, and a text that somebody else is to read.
     r"\bi wish (?:i|we)\b|^(?:(?:please|now|can you) )*(?:translate|übersetze?|tradui[st]|traduce)\b|^(?:请|帮我)?(?:把.{1,40})?翻译",
 )
@@ -184,5 +189,5 @@ TAKEN_BACK = any_of(
 ONLY_NOW = _words(
     "for (?:now|the moment|the time being)|this (?:time|once)|diesmal|dieses (?:eine )?mal|vorerst|erst ?mal|fürs erste"
     "|pour (?:l['’]instant|le moment)|cette fois(?:-ci)?|de momento|por (?:ahora|el momento)|esta vez",
-    "这次|这回|这一次|暂时|先别|先不|今回|とりあえず|一旦|今は|이번만|이번엔|이번에|이번 한|일단|지금은",
+    "这次(?!是?(?:第一|头一))|这回|这一次|暂时|先别|先不|今回(?!が初)|とりあえず|一旦|今は|이번만|이번엔|이번에|이번 한|일단|지금은",
 )
