@@ -1,4 +1,5 @@
-"""Make the pictures of docs/ui.md in docs/images/ui: each view in light and dark, 1,400 and 360 pixels wide.
+"""Make the pictures of docs/ui.md in docs/images/ui: each view in light and dark, 1,400 and 360 pixels wide, and two with tokens
+instead of dollars.
 
     python scripts/generate_ui_pictures.py [VIEW ...]
 
@@ -58,6 +59,8 @@ VIEWS = {
     "replay": "/replay",
     "settings": "/settings",
 }
+# Views that look different for a user who pays a subscription.
+TOKENS = {"overview-tokens": "/", "session-tokens": f"{SESSION}?r=53"}
 
 
 def main(wanted: list[str]) -> None:
@@ -74,6 +77,8 @@ def main(wanted: list[str]) -> None:
             for theme in THEMES:
                 for width, height in SIZES.items():
                     _take(browser, served, {**VIEWS, "replay": replayed}, wanted, theme, width, height)
+            (root / ".lamina" / "settings.json").write_text('{"lamina": {"billing": "subscription"}}', "utf-8")
+            _take(browser, served, TOKENS, wanted, "light", 1_400, SIZES[1_400])
             browser.close()
 
 

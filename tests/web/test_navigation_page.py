@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, Route, expect
+
+from lamina.web import session_data
 
 from .conftest import Watched
 from .made_home import WINDOW_SESSION, make_home
@@ -86,6 +89,25 @@ def test_a_session_starts_anew_each_time_it_is_shown_and_ends_when_it_is_left(pa
     expect(page.locator("#req")).to_have_attribute("data-number", "2")
     page.wait_for_url("**?r=2")
     assert is_marked(page)
+
+
+def test_a_large_session_that_nobody_has_opened_is_shown_without_a_load(
+    tmp_path: Path, watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session_data, "SLOW_BYTES", 1_000)
+    make_home(tmp_path, others=1)
+    with serving(tmp_path) as served:
+        page = watched.page()
+        page.goto(f"{served.link}")
+        page.evaluate("window.mark = 1")
+        answers = list[str]()
+        page.on("requestfinished", lambda request: answers.append(request.url))
+        page.click('.top nav a[href="/sessions"]')
+        page.locator(f'a[href="{SESSION}"]').first.click()
+        page.wait_for_selector("#blocks:not([aria-busy])")
+        assert is_marked(page)
+        assert page.locator("main noscript").count() == 0, "a browser with scripts would show or follow what is in it"
+        assert answers.count(served.base + SESSION) == 2, "what the index knows, then the whole"
 
 
 def test_back_returns_to_the_place_that_was_left_and_a_new_view_begins_at_its_top(page: Page, served: Served) -> None:

@@ -101,7 +101,7 @@ window.laminaChart = function (root, data, options) {
     pointer(make('rect', { class: 'hit', x: LEFT, y: 0, width: W, height: bottom }, svg));
     for (const [one, value] of [[scrub, at + 1], [begin, from + 1], [end, to]]) Object.assign(set(one, { min: 1, max: count() }), { value });
     range.hidden = count() <= MANY; scrub.style.top = bottom - 10 + 'px'; scrub.style.left = range.style.marginLeft = LEFT + 'px'; scrub.style.width = range.style.width = W + 'px';
-    /* Marks before one request are side by side; marks that are near to another or to the edge are icons. */
+    /* Marks of one request are side by side; those near to another or to the edge are icons. */
     for (const one of marks) one.button.hidden = !visible.includes(one);
     visible.forEach((one, n) => {
       const away = other => other ? Math.abs(x(other.at) - x(one.at)) : width, same = visible.slice(0, n).filter(other => other.at === one.at).length;
@@ -146,7 +146,7 @@ window.laminaChart = function (root, data, options) {
   begin.addEventListener('input', () => zoom(begin.value - 1, Math.max(to, begin.value)));
   end.addEventListener('input', () => zoom(Math.min(from, end.value - 1), +end.value));
 
-  /* Keys work on the slider and anywhere on the page outside of fields; the frame passes them on. */
+  /* Keys work on the slider and anywhere outside of fields. */
   const nextMark = by => { const places = marks.map(one => one.at).filter(one => (one - at) * by > 0); if (places.length) select(by < 0 ? places.at(-1) : places[0]); };
   const nextTurn = by => { let i = at; while (data.turn[i] === data.turn[at]) i += by; select(i); };
   const step = (event, by) => event.shiftKey ? nextTurn(by) : select(at + by);

@@ -6,7 +6,11 @@ const status = byId('status'), main = byId('main'), view = byId('view'), frameOf
 const [nav, search, { content: secret }] = frameOf(document);
 const on = (name, does, how) => document.addEventListener(name, does, how), fire = (name, detail) => document.dispatchEvent(new CustomEvent('lamina:' + name, { detail }));
 
-const parse = text => new DOMParser().parseFromString(text, 'text/html');
+function parse(text) {
+  const page = new DOMParser().parseFromString(text, 'text/html');
+  for (const one of page.querySelectorAll('noscript')) one.remove();  /* else its content counts */
+  return page;
+}
 async function fetchPage(url, part) {
   const answer = await fetch(url, { headers: part ? { 'X-Lamina-Part': '1' } : {} });
   if (part && !answer.ok) throw new Error(answer.statusText);

@@ -1,12 +1,10 @@
-/* The session view, until `signal` tells that another one is shown: draws the chart, shows the chosen or hovered request, and
-   follows a running session. */
+/* A session, until `signal` tells that another view is shown: its chart, the chosen or hovered request, and what is new. */
 const { word, tell, fetchPage, refresh, moveTo, byId, on } = window.lamina, all = selector => document.querySelectorAll(selector);
 function show(address, signal, ahead) {
   const failed = () => { if (!signal.aborted) tell(word('failed')); };
   let data, chart, floor = null, chosen = 0, pointed = 0, shown = 0, busy = false;
 
-  /* Panels come from the server, one at a time: the chosen one first, then that of the hovered request, of which only the
-     numbers are shown, so that nothing jumps. */
+  /* Panels come one at a time: the chosen one, then the hovered one, of which only the numbers are shown: nothing jumps. */
   async function panelOf(request) {
     const panel = (await fetchPage(`${address}/requests/${request}/panel`, true)).getElementById('req');
     panel.querySelector(`[data-kind="${floor}"]`)?.setAttribute('aria-pressed', 'true');
@@ -70,7 +68,7 @@ function show(address, signal, ahead) {
     const turn = /^#t(\d+)$/.exec(location.hash); if (turn) openTurn(turn[1]);
   }
 
-  /* A running session: a view of the end stays there; otherwise new content waits below. */
+  /* A running session: a view of the end stays there; else what is new waits below. */
   let latest, followed, growing = false;
   async function grow() {
     if (growing) return;
