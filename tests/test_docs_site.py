@@ -86,5 +86,6 @@ def test_each_view_of_the_page_has_its_pictures_and_they_are_small() -> None:
     views = {path.name.split("-")[0] for path in pictures.iterdir()}
     assert views >= {"overview", "sessions", "session", "request", "memories", "dreams", "search", "replay", "settings"}
     made = {f"{view}-{width}-{theme}.png" for view in views for width in (1_400, 360) for theme in ("light", "dark")}
+    made |= {f"{view}-tokens-1400-light.png" for view in ("overview", "session")}
     assert {path.name for path in pictures.iterdir()} == made
     assert [path.name for path in pictures.iterdir() if path.stat().st_size > 60_000] == []
