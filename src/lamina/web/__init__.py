@@ -11,4 +11,6 @@ site.py      settings, homes and lists that the views share      live.py     the
 html.py      markup that escapes by default          page.py     head, navigation, search, JSON
 words/       English and Chinese                     numbers.py  money, tokens, times
 changes.py   the answer to a change: message, undo, conflict     *_view.py   one module per view
+static/frame.js   the way from view to view, and everything that all views share in the browser
+memory_places.py → memory_stores.py → memory_history.py → memory_index.py   the memories of all places, each built on the one before
 """
