@@ -118,7 +118,7 @@ class Chat:
 
     def screen(self, *expected: str) -> str:
         """Wait until the screen shows all of these and return it."""
-        until = time.monotonic() + PATIENCE
+        until, shown = time.monotonic() + PATIENCE, ""
         while time.monotonic() < until:
             shown = self._tmux("capture-pane", "-p")
             if all(words in shown for words in expected):

@@ -1,4 +1,4 @@
-"""The learned judge: its weights belong to the corpus, and it holds on utterances that nobody trained on."""
+"""The learned judge: its weights belong to the corpus, and it finds what strangers said, without what they did not mean."""
 
 from __future__ import annotations
 

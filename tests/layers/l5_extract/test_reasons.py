@@ -177,7 +177,6 @@ def test_a_reason_is_a_statement(said: str, why: str) -> None:
 
 @pytest.mark.spec("O1")
 def test_the_type_is_that_of_the_rule_and_not_of_its_reason() -> None:
-    [plan] = plan_memories(
-        ASKED, [UserText("Bitte nichts aus Java 17 verwenden, sonst knallt es beim Kunden mit der alten JVM", "")]
-    )
-    assert plan.note.type == "feedback"
+    said = "No emojis in commit messages, because the customer decided in March that Priya signs off the release notes."
+    [plan] = plan_memories(ASKED, [UserText(said, "")])
+    assert (plan.note.type, plan.note.rule) == ("feedback", "No emojis in commit messages")
