@@ -136,4 +136,5 @@ def _cues(text: str, before: Sequence[str], after: Sequence[str]) -> dict[str, f
 
 @lru_cache(maxsize=64)  # a sentence is judged several times, and beside others
 def _names(text: str) -> tuple[str, ...]:
-    return tuple(name for name, group in _GROUPS.items() if group.search(text))
+    small = text.lower()
+    return tuple(name for name, group in _GROUPS.items() if group.search(small if name in SUBJECTS else text))
