@@ -32,7 +32,7 @@ from .site import Site
 from .words import Words, words_for
 
 # Turns on one page, and characters and lines of a text before the rest waits for a click.
-PAGE = 100
+PAGE = 60
 MOST_CHARS = 20_000
 MOST_LINES = 200
 # Characters that one click adds: a browser lays out a line of megabytes for seconds.
