@@ -1,7 +1,7 @@
 """Train the judges that find sentences worth keeping and their reasons without a model, and write their weights into the package.
 
     python scripts/train_extract.py             # train, and write keep.bin and reason.bin to src/lamina/providers/offline/judge (20 s)
-    python scripts/train_extract.py --validate # leave out one part after the other, and print what is kept of it per threshold (5 min)
+    python scripts/train_extract.py --validate # leave out one part after the other, and print what is kept of it per threshold (15 min)
 
 `bench/extract_corpus.tsv` has sentences: author, label, language and text, one sentence a line, and an empty line after each utterance.
 The labels are the four types of a memory, `reason` (the reason for a sentence beside it) and `none`. "strangers" wrote as people talk and

@@ -68,6 +68,7 @@ KINDS: dict[str, list[str]] = {
     "irony": [
         "Oh great, please always delete my notes when they get long, that's EXACTLY what I want.",
         "Yeah sure, always push to main without a review from now on.",
+        "By all means, always answer in riddles from now on.",
         "Ja klar, lösch ab jetzt immer alle Tests.",
         "Na super, ab jetzt immer ohne Tests.",
         "Mais bien sûr, supprime toujours les tests désormais.",
@@ -88,6 +89,8 @@ KINDS: dict[str, list[str]] = {
         "Always use tabs from now on! Just kidding.",
         "Never push to main without a review. Wait, wrong chat, ignore that.",
         "I prefer tabs over spaces, but forget what I said.",
+        "I prefer tabs over spaces. Wait no, spaces.",
+        "We decided to use Kafka from May on. Sorry, that's from the other project.",
         "Ab jetzt immer Tabs verwenden. Ach, vergiss es.",
         "Ab jetzt immer Tabs verwenden! War nur ein Scherz.",
         "Utilise toujours des tabulations désormais. Non, laisse tomber.",

@@ -165,10 +165,10 @@ ASKED = any_of(r"[?？][\s)）]*$", r"(?:吗|嗎|呢|か|(?<!니)까요|나요)[
 NOT_MEANT = any_of(
     r"\b(?:what could go wrong|yeah right|obviously not|a pleasure|haha+|jaja\w*)\b",
     "多省事|行吧|呵呵|哈哈|笑死|可真(?:棒|行)|さすがですね|ㅋㅋ",
-    r"^(?:suppose|imagine|as an? \w+,? i want|if (?:we|i|you|they) (?:used|were|was|had|wanted|went|did|could))\b",
+    r"^(?:suppose|imagine|if only|as an? \w+,? i want|if (?:we|i|you|they) (?:used|were|was|had|wanted|went|did|could))\b",
     "^(?:もし|万一|假如|假设|만약)",
     # An exaggerated yes begins sarcasm.
-    r"^(?:oh|ah),? (?:great|sure|wonderful|brilliant|lovely|fantastic|awesome|perfect|joy)\b|^(?:yeah|yes),? sure\b",
+    r"^(?:oh|ah),? (?:great|sure|wonderful|brilliant|lovely|fantastic|awesome|perfect|joy)\b|^(?:yeah|yes),? sure\b|^by all means\b",
     r"\bjust what (?:i|we) (?:needed|always wanted)\b|^(?:na|ja),? (?:klar|toll|super|prima)\b|\bschon schiefgehen\b",
     r"^(?:mais (?:oui|bien sûr)|ben voyons)\b|^claro que sí\b|\bpuede salir mal\b",
     "^(?:行啊|好啊，|はいはい)|참 잘했네",
@@ -178,6 +178,7 @@ NOT_MEANT = any_of(
 # Takes back what was said, in the same sentence or in the one before.
 TAKEN_BACK = any_of(
     r"\b(?:scrap|scratch|forget|ignore|disregard) (?:that|this|it|what i (?:just )?said)\b|\bi take (?:that|it) back\b|\bactually,? no\b",
+    r"^wait,? no\b|^sorry,? (?:that['’]s|that was|wrong|i meant)\b",
     r"\b(?:kidding|joking|jk|never ?mind|on second thought|no,? wait|wrong (?:chat|window)|my (?:mistake|bad))(?=[\s.,!]*$|[.,!] )",
     r"\b(?:vergiss (?:es|das)|doch nicht(?=[,.!]|$)|(?:nur|bloß) (?:ein|’n) (?:scherz|witz)|ach nein)\b|\bwar (?:nur )?(?:spaß|quatsch)\b",
     r"\b(?:laisse tomber|oublie (?:ça|ce que)|je (?:plaisante|rigole|blague)|non,? finalement|finalement non|en fait non)\b",
