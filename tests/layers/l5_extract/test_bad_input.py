@@ -26,6 +26,8 @@ KINDS: dict[str, list[str]] = {
         "Yeah right, I love it when you delete my files()",
         "行吧，以后都别测试了，多省事。",
         "Toll, schon wieder ein Test, der nur montags fehlschlägt.",
+        "Yes because I really love reading minified code, always write it that way.",
+        "Oui, bien sûr, écrivons toujours les tests à la fin, on gagnera du temps.",
     ],
     "hypotheticals": [
         "If we used pnpm, I would prefer small commits.",

@@ -172,6 +172,7 @@ NOT_MEANT = any_of(
     r"\bjust what (?:i|we) (?:needed|always wanted)\b|^(?:na|ja),? (?:klar|toll|super|prima)\b|\bschon schiefgehen\b",
     r"^(?:mais (?:oui|bien sûr)|ben voyons)\b|^claro que sí\b|\bpuede salir mal\b",
     "^(?:行啊|好啊，|はいはい)|참 잘했네",
+    r"^(?:yeah|yes|sure|right),? because (?:i|we) (?:totally|really|just|so|all) |^(?:oui|ouais),? bien sûr\b|^(?:sí|si),? claro\b",
     # A wish that is none, and a text that somebody else is to read.
     r"\bi wish (?:i|we)\b|^(?:(?:please|now|can you) )*(?:translate|übersetze?|tradui[st]|traduce)\b|^(?:请|帮我)?(?:把.{1,40})?翻译",
 )
