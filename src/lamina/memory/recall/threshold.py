@@ -26,7 +26,7 @@ ENOUGH = 2.0
 # What a short message needs, by words and with vectors. The rarity of a word that only one memory has is about 1, the share of the
 # message and the lead over the next memory are at most 1, and so is a cosine. The weights were fitted to ten stores at once.
 ENOUGH_BY_WORDS = 3.6
-ENOUGH_WITH_VECTORS = 4.7
+ENOUGH_WITH_VECTORS = 4.9
 # One word of many is chance, however rare it is: it must be this part of the message.
 LEAST_SHARE = 0.2
 # The rarest shared word says more than several common ones.
