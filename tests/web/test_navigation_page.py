@@ -100,14 +100,14 @@ def test_a_large_session_that_nobody_has_opened_is_shown_without_a_load(
         page = watched.page()
         page.goto(f"{served.link}")
         page.evaluate("window.mark = 1")
-        answers = list[str]()
-        page.on("requestfinished", lambda request: answers.append(request.url))
+        asked = list[str]()
+        page.on("request", lambda request: asked.append(request.url))
         page.click('.top nav a[href="/sessions"]')
         page.locator(f'a[href="{SESSION}"]').first.click()
         page.wait_for_selector("#blocks:not([aria-busy])")
         assert is_marked(page)
         assert page.locator("main noscript").count() == 0, "a browser with scripts would show or follow what is in it"
-        assert answers.count(served.base + SESSION) == 2, "what the index knows, then the whole"
+        assert asked.count(served.base + SESSION) == 2, "what the index knows, then the whole"
 
 
 def test_back_returns_to_the_place_that_was_left_and_a_new_view_begins_at_its_top(page: Page, served: Served) -> None:

@@ -257,7 +257,7 @@ def test_a_long_session_is_zoomed_paged_and_drawn_by_time(tmp_path: Path, watche
         assert 500 < first < 550 < 1_000 < last < 1_100
         page.click("[data-axis=time]")
         assert page.locator("path.area").count() > 3
-        expect(page.locator(".turns > li")).to_have_count(100)
+        expect(page.locator(".turns > li")).to_have_count(60)
         page.click("text=Later turns")
         expect(page.locator("#t101")).to_be_visible()
         page.click("#as-table summary")
