@@ -1,6 +1,5 @@
-/* The way from view to view, fetched parts, the event stream, changes, and keys. page.py explains attributes and events. No innerHTML,
-   no inline style. */
-const body = document.body, root = document.documentElement, byId = id => document.getElementById(id), words = JSON.parse(body.dataset.words);
+/* The way from view to view, fetched parts, the event stream, changes, and keys. page.py explains attributes and events. */
+const body = document.body, root = document.documentElement, byId = id => document.getElementById(id), active = () => document.activeElement, words = JSON.parse(body.dataset.words);
 const word = (key, values = {}) => words[key].replace(/\{(\w+)\}/g, (_, name) => values[name]);
 const status = byId('status'), main = byId('main'), view = byId('view'), frameOf = page => ['.top nav', '.search input', 'meta[name=lamina-secret]'].map(one => page.querySelector(one));
 const [nav, search, { content: secret }] = frameOf(document);
@@ -18,19 +17,19 @@ async function fetchPage(url, part) {
 }
 const partsOf = page => [...(page.querySelector('main') || page.body).childNodes];
 
-/* The focus: an id, or a number among the controls of the nearest named box and of the page. So it stays at a saved row, and goes on
-   when its row is removed. Undo goes back to where the change began. */
+/* The focus: an id, or a number among the controls of the nearest named box and of the page: it stays at a saved row, and goes on from
+   a removed one. Undo goes back to where the change began. */
 const controls = place => [...place.querySelectorAll('button,textarea,select,a,summary,input:not([type=hidden]),[tabindex]')];
 const named = (key, value) => value && `[${key}="${CSS.escape(value)}"]`;
 let spot;
 function remember() {
-  const one = document.activeElement;
+  const one = active();
   if (one === main || !main.contains(one)) { if (!status.contains(one)) spot = undefined; return; }
   const box = one.closest('[id]'), same = named('id', one.id) || named('href', one.getAttribute('href')) || named('name', one.name);
   spot = { id: one.id, same, box: box.id, inBox: controls(box).indexOf(one), inPage: controls(main).indexOf(one), y: one.getBoundingClientRect().y };
 }
 function restore() {
-  if (!spot || document.activeElement !== body) return;
+  if (!spot || active() !== body) return;
   const box = byId(spot.box), inBox = box && box !== main && (controls(box)[spot.inBox] || controls(box)[0]);
   (byId(spot.id) || inBox || controls(main)[spot.inPage] || controls(main).at(-1) || main).focus({ preventScroll: true });
 }
@@ -49,7 +48,7 @@ function put(page, kept) {
 }
 /* The view as it is now. What is unfolded stays if its head does; else it is read again first. */
 async function refresh() {
-  const mine = visits, page = await fetchPage(location.href);
+  const mine = visits, page = await fetchPage(address);
   if (!isOurs(page)) return;
   await Promise.all([...main.querySelectorAll('details[open][id]')].map(async old => {
     const one = page.getElementById(old.id);
@@ -61,17 +60,17 @@ async function refresh() {
   put(page, '[data-keep]'); scrollTo(0, y); fire('content'); restore();
 }
 
-/* Shows another view; `back` returns to the place that was left. What is of another language or server, or no page, is loaded.
-   A control that is in both views keeps its focus and its place on the screen. */
+/* Shows another view; `back` returns to the place that was left. Another language or server, or no page, is loaded.
+   A control that is in both views keeps its focus and its place. */
 let visits = 0, address = location.href;
-const bare = url => url.split('#')[0], pathOf = url => new URL(url).pathname;
+const bare = url => url.split('#')[0], there = () => bare(location.href) === bare(address), pathOf = url => new URL(url).pathname;
 async function visit(url, back) {
   const mine = ++visits;
   body.ariaBusy = true;
   try {
     const asked = fetch(url); if (pathOf(url) !== pathOf(address)) fire('visit', url);
     const answer = await asked, page = parse(await answer.text());
-    if (mine !== visits) return;
+    if (mine !== visits || back && url !== location.href) return;
     if (!isOurs(page)) { location.assign(url); return; }
     const { hash } = new URL(url), to = bare(answer.url), within = pathOf(to) === pathOf(address) && !byId('opening');
     if (!back) history.replaceState({ y: scrollY }, '');
@@ -80,17 +79,17 @@ async function visit(url, back) {
     address = to;
     if (!back && hash) location.replace(hash);  /* CSS learns of a target by this alone */
     view.textContent = document.title;
-    if (document.activeElement !== search) search.value = frameOf(page)[1].value;
+    if (active() !== search) search.value = frameOf(page)[1].value;
     arrive(back ? history.state?.y || 0 : hash ? scrollY : undefined); if (!within) fire('view'); fire('content');
   } catch { failed(); } finally { if (mine === visits) body.ariaBusy = null; }
 }
 function arrive(y) {
   const same = spot?.same && main.querySelector(spot.same);
-  if (document.activeElement !== search) (main.querySelector('[autofocus]') || same || main).focus({ preventScroll: true });
+  if (active() !== search) (main.querySelector('[autofocus]') || same || main).focus({ preventScroll: true });
   scrollTo(0, y ?? (same && innerWidth > 900 ? scrollY + same.getBoundingClientRect().y - spot.y : 0));
 }
-/* A choice within a view: its address. */
-function moveTo(url) { history.replaceState(history.state, '', url); address = location.href; }
+/* A choice within a view: its address, unless the user is on the way back. */
+function moveTo(url) { if (!there()) return; history.replaceState(history.state, '', url); address = location.href; }
 const addressOf = (form, sender) => { const url = new URL(form.action); url.search = new URLSearchParams([...new FormData(form, sender)].filter(([, value]) => value)); return url.href; };
 
 let fading;
@@ -106,20 +105,20 @@ const failed = () => tell(word('failed'));
 
 /* Sends a change, and shows its sentence and the view as it is now; or in place of the form both versions. */
 let changing = 0;
-async function change(url, fields, form) {
-  changing++;
+async function change(url, fields, form = {}) {
+  changing++; form.ariaBusy = true;
   try {
     const answer = await fetch(url, { method: 'POST', headers: { 'Content-Type': 'application/json', 'X-Lamina-Secret': secret }, body: JSON.stringify(fields) });
     const text = await answer.text();
     let said;
     try { said = JSON.parse(text); } catch { said = { message: text }; }
     if (answer.ok) await (said.location ? visit(new URL(said.location, location.href).href) : refresh());
-    else if (said.html && form) {
+    else if (said.html && form.isConnected) {
       const place = form.closest('[data-conflict]') || form;
       place.replaceChildren(...partsOf(parse(said.html))); controls(place)[0]?.focus();
     }
     tell(said.message, said.undo, spot); restore();  /* last: its Undo belongs to the view that is shown */
-  } catch { failed(); } finally { changing--; }
+  } catch { failed(); } finally { changing--; form.ariaBusy = null; }
 }
 
 /* A form whose answer replaces parts of the view: one at a time, the newest next. */
@@ -147,9 +146,9 @@ on('submit', event => {
   event.preventDefault();
   if (form.matches('[data-find]')) find(form);
   else if (form.method === 'get') { search.blur(); visit(addressOf(form, sender)); }
-  else change(sender?.hasAttribute('formaction') ? sender.formAction : form.action, Object.fromEntries(new FormData(form, sender)), form);
+  else if (!form.ariaBusy) change(sender?.hasAttribute('formaction') ? sender.formAction : form.action, Object.fromEntries(new FormData(form, sender)), form);
 });
-on('input', ({ target: { form } }) => { if (form?.matches('[data-find]')) find(form); });
+for (const name of ['input', 'compositionend']) on(name, ({ target: { form }, isComposing }) => { if (!isComposing && form?.matches('[data-find]')) find(form); });
 on('change', ({ target }) => { if (target.closest('[data-auto]')) target.form.requestSubmit(); });
 on('formdata', ({ target, formData }) => { const other = byId(target.dataset.with); if (other) for (const one of new FormData(other)) formData.append(...one); });
 on('toggle', async event => { if (event.target.open) { await load(event.target); fire('content'); } }, true);
@@ -185,14 +184,15 @@ function listen() {
 on('visibilitychange', listen);
 history.scrollRestoration = 'manual';
 addEventListener('pagehide', () => { stream?.close(); history.scrollRestoration = 'auto'; });
-/* A view shows itself again when what it shows has changed, unless it has its own way. */
+/* A view is shown again when it has changed, unless it has its own way. */
 let due, shown = 0;
 const own = () => document.querySelector('[data-live=own]');
 on('lamina:change', () => {
-  if (own() || document.activeElement.matches('textarea,input:not([type=range])')) return;
+  if (own() || active().matches('textarea,input:not([type=range])')) return;
   clearTimeout(due); due = setTimeout(() => { if (!changing) { shown = Date.now(); refresh().catch(() => {}); } }, Math.max(150, shown + 2000 - Date.now()));
 });
-addEventListener('popstate', () => { if (bare(location.href) !== bare(address)) visit(location.href, true); else address = location.href; });
+addEventListener('popstate', () => { if (!there()) visit(location.href, true); else { address = location.href; if (history.state) scrollTo(0, history.state.y || 0); } });
+addEventListener('scrollend', () => { if (there()) history.replaceState({ y: scrollY }, ''); });
 
 /* Keys. Letters are off in fields, or switched off. */
 const dialog = byId('keys'), onOff = byId('keys-switch'), off = () => localStorage['lamina-keys'] === 'off';
@@ -201,7 +201,7 @@ onOff.addEventListener('click', () => { localStorage['lamina-keys'] = off() ? 'o
 mark();
 function step(by) {
   const all = [...document.querySelectorAll('main [data-row], main .list > li > a, main .turns > li > details > summary')].filter(one => one.offsetParent);
-  const at = all.indexOf(document.activeElement), next = all[at < 0 && by < 0 ? all.length - 1 : at + by];
+  const at = all.indexOf(active()), next = all[at < 0 && by < 0 ? all.length - 1 : at + by];
   next?.focus(); next?.scrollIntoView({ block: 'nearest' });
 }
 let going = 0;
