@@ -36,6 +36,15 @@ def test_two_words_must_be_in_one_sentence_of_a_long_message() -> None:
 
 
 @pytest.mark.spec("Q1")
+def test_a_long_message_without_full_stops_is_judged_as_strictly_as_one_with_them() -> None:
+    message = (
+        "the import job takes far too long and customers complain about the database so rewrite the loop without a second query then "
+        "measure the memory with ten thousand rows and write the figures down but keep the backups of both files until the last step"
+    )
+    assert fitting([BACKUP, DEPLOY, NOTES], message) == []
+
+
+@pytest.mark.spec("Q1")
 def test_the_same_two_words_are_weaker_evidence_where_many_memories_have_them() -> None:
     message = f"Rename the {WORDS[3]} of the {WORDS[4]} before the meeting"
     few = [document for document in FILLER if document.file in ("3.md", "4.md", "43.md")]

@@ -4,9 +4,10 @@ In doubt a memory is left out, and finding none is fine. A short message is judg
 shares with the memory, how much of the message they are, and how the memory compares with the others that the ranker found. With vectors,
 closeness in meaning is added.
 
-A long message is judged by its sentences: one of them must pass two tests. The memory's name and description must cover at least two of its
-words. And chance must not explain the match: a long sentence, a message of many sentences and a store of many memories make matches by
-chance likelier. `bench/find.py` and `bench/recall_chat.py` measure both, with the messages used for tuning and with others. Pure.
+A long message is judged by its sentences, and a long sentence in parts: one of them must pass two tests. The memory's name and
+description must cover at least two of its words. And chance must not explain the match: a long sentence, a message of many sentences and a
+store of many memories make matches by chance likelier. `bench/find.py` and `bench/recall_chat.py` measure both, with the messages used for
+tuning and with others. Pure.
 """
 
 from __future__ import annotations
@@ -182,13 +183,21 @@ def _compared(asked: _Message, each: Ranked) -> _Shared:
 
 
 def _sentences(message: str, ignored: Set[str]) -> tuple[tuple[str, ...], ...]:
-    """Return the terms of each sentence; those of a short message together."""
+    """Return the terms of each sentence; those of a short message together, those of a long sentence in parts."""
 
     def telling(found: Iterable[str]) -> tuple[str, ...]:
         return tuple(term for term in found if term not in ignored)
 
     rows = [row for part in _SENTENCE.split(cut_question(message)) if (row := telling(sought(part)))]
-    return tuple(rows) if sum(map(len, rows)) > SHORT_MESSAGE else (telling(query_terms(message)),)
+    if sum(map(len, rows)) <= SHORT_MESSAGE:
+        return (telling(query_terms(message)),)
+    return tuple(part for row in rows for part in _parts(row))
+
+
+def _parts(row: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Cut a sentence into parts of as many words as a short message: people also write, dictate and paste without full stops."""
+    size = math.ceil(SHORT_MESSAGE * len(row) / max(1.0, sum(word.words for word in _words(row))))
+    return (row[at : at + size] for at in range(0, len(row), size))
 
 
 def _best(asked: _Message, each: Ranked, name: str) -> float:
