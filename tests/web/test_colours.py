@@ -21,7 +21,7 @@ TEXT, GRAPHICS = 4.5, 3.0
 
 def colours(sheet: str, theme: int) -> dict[str, str]:
     """Return the custom properties of a sheet in a theme: 0 is light, 1 is dark."""
-    found = re.findall(r"(?:--|\.)([\w-]+)(?:[^{};]*\{ --k)?:\s*light-dark\((#\w{6}),\s*(#\w{6})\)", sheet)
+    found = re.findall(r"(?:--|\.)([\w-]+)(?:[^{};]*\{ ?--k)?:\s*light-dark\((#\w{6}),\s*(#\w{6})\)", sheet)
     return {name: both[theme] for name, *both in found}
 
 

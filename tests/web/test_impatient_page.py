@@ -157,3 +157,15 @@ def test_letters_of_an_input_method_are_found_once_they_are_words(page: Page) ->
     keyboard.send("Input.insertText", {"text": "测试"})
     page.wait_for_url("**/memories?q=%E6%B5%8B%E8%AF%95")
     assert [one.rpartition("?")[2] for one in asked if "q=" in one] == ["q=%E6%B5%8B%E8%AF%95"]
+
+
+def test_back_to_an_anchor_in_another_language_loads_it(page: Page, served: Served) -> None:
+    go(page, "settings")
+    page.click('main a[href="#dreams"]')
+    page.wait_for_url("**/settings#dreams")
+    go(page, "sessions")
+    page.evaluate("fetch('/sessions?lang=zh').then(answer => answer.text())")
+    page.evaluate("history.back()")
+    expect(page.locator("html")).to_have_attribute("lang", "zh-CN")
+    page.wait_for_url("**/settings#dreams")
+    expect(page.locator("h1")).to_have_text("设置")

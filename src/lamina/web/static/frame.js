@@ -34,6 +34,10 @@ function restore() {
   (byId(spot.id) || inBox || controls(main)[spot.inPage] || controls(main).at(-1) || main).focus({ preventScroll: true });
 }
 
+/* Fields with text that is not saved or on its way. */
+const unsaved = () => [...main.querySelectorAll('[data-change] :is(input,textarea)')].filter(one => one.value !== one.defaultValue && !one.form.ariaBusy);
+addEventListener('beforeunload', event => { if (unsaved()[0]) event.preventDefault(); });
+
 /* Puts the content of a page in place of what is shown, but for what is kept. */
 const isOurs = page => frameOf(page)[2]?.content === secret && page.documentElement.lang === root.lang;
 function put(page, kept) {
@@ -57,6 +61,7 @@ async function refresh() {
   }));
   if (mine !== visits) return;
   const y = scrollY;
+  for (const one of unsaved()) page.getElementById(one.id)?.form.replaceWith(one.form);
   put(page, '[data-keep]'); scrollTo(0, y); fire('content'); restore();
 }
 
@@ -65,13 +70,14 @@ async function refresh() {
 let visits = 0, address = location.href;
 const bare = url => url.split('#')[0], there = () => bare(location.href) === bare(address), pathOf = url => new URL(url).pathname;
 async function visit(url, back) {
+  if (unsaved()[0] && !confirm(word('unsaved'))) { if (back) history.pushState({}, '', address); return; }
   const mine = ++visits;
   body.ariaBusy = true;
   try {
     const asked = fetch(url); if (pathOf(url) !== pathOf(address)) fire('visit', url);
     const answer = await asked, page = parse(await answer.text());
     if (mine !== visits || back && url !== location.href) return;
-    if (!isOurs(page)) { location.assign(url); return; }
+    if (!isOurs(page)) { if (back) location.reload(); else location.assign(url); return; }
     const { hash } = new URL(url), to = bare(answer.url), within = pathOf(to) === pathOf(address) && !byId('opening');
     if (!back) history.replaceState({ y: scrollY }, '');
     put(page, within ? '[data-keep]:not(form)' : '#none');

@@ -132,6 +132,7 @@ WORDS: dict[str, tuple[str, str]] = {
         "已断开：服务器已停止。运行 `lamina ui` 后请重新加载。",
     ),
     "js.failed": ("The server did not answer. Is `lamina ui` still running?", "服务器没有响应。`lamina ui` 是否仍在运行？"),
+    "js.unsaved": ("Leave without saving your changes?", "离开而不保存更改？"),
     "js.copied": ("Link copied.", "链接已复制。"),
     "js.keys_on": ("Single-letter keys are on.", "单字母快捷键已开启。"),
     "js.keys_off": ("Single-letter keys are off.", "单字母快捷键已关闭。"),
