@@ -55,7 +55,12 @@ def test_the_page_asks_before_it_leaves_text_that_is_not_saved(page: Page, way: 
 def test_what_is_saved_is_left_without_a_question(page: Page) -> None:
     edit(page)
     asked = list[str]()
-    page.on("dialog", lambda dialog: (asked.append(dialog.message), dialog.dismiss()))
+
+    def stay(dialog: Dialog) -> None:
+        asked.append(dialog.message)
+        dialog.dismiss()
+
+    page.on("dialog", stay)
     page.click("form.editor button.main")
     expect(page.locator("textarea[name=body]")).to_have_count(0)
     page.click('.top nav a[href="/dreams"]')
