@@ -107,7 +107,8 @@ def test_a_large_session_that_nobody_has_opened_is_shown_without_a_load(
         page.wait_for_selector("#blocks:not([aria-busy])")
         assert is_marked(page)
         assert page.locator("main noscript").count() == 0, "a browser with scripts would show or follow what is in it"
-        assert asked.count(served.base + SESSION) == 2, "what the index knows, then the whole"
+        # What the index knows, then the whole; or at once the whole, if the data of the chart was asked for first.
+        assert asked.count(served.base + SESSION) in (1, 2)
 
 
 def test_back_returns_to_the_place_that_was_left_and_a_new_view_begins_at_its_top(page: Page, served: Served) -> None:

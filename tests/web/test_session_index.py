@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import CancelledError
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -21,6 +23,36 @@ from .patient import PATIENCE
 from .serving import environ_of, serving
 
 HEAVY = ("lamina.turn", "lamina.replay.play", "lamina.agent.agent", "lamina.maintenance.forget", "sse_starlette")
+
+
+def test_work_that_waits_when_the_server_stops_ends_as_later_work_does(tmp_path: Path) -> None:
+    index = SessionIndex(tmp_path / ".lamina", Settings, environ_of(tmp_path), in_memory=True)
+    begun, go, ended = threading.Event(), threading.Event(), list[BaseException]()
+
+    def hold(_: object) -> None:
+        begun.set()
+        go.wait(PATIENCE)
+
+    def wait_behind() -> None:
+        try:
+            index.use(lambda _: None)
+        except (RuntimeError, CancelledError) as error:
+            ended.append(error)
+
+    first = threading.Thread(target=index.use, args=(hold,))
+    first.start()
+    begun.wait(PATIENCE)
+    second = threading.Thread(target=wait_behind)
+    second.start()
+    while not index._worker._work_queue.qsize():
+        second.join(0.01)
+    index.close()
+    go.set()
+    first.join(PATIENCE)
+    second.join(PATIENCE)
+    assert [type(error) for error in ended] == [RuntimeError]
+    with pytest.raises(RuntimeError):
+        index.use(lambda _: None)
 
 
 @pytest.mark.spec("V1")

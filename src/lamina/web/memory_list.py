@@ -26,7 +26,7 @@ from .numbers import ago
 from .page import icon, query, search_box
 from .words import Words
 
-PAGE = 50
+PAGE = 30
 NAME_CHARS, DESCRIPTION_CHARS = 120, 220
 AUTHORS = ("user", "agent", "extraction", "dream", "outside")
 TYPE_ICONS = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
@@ -122,8 +122,11 @@ class SessionIndex:
                 self._no_view.notify_all()
 
     def use(self, work: Callable[[Catalogue], T]) -> T:
-        """Return what `work` makes of the index, in the thread that owns it."""
-        return self._worker.submit(self._with, work).result()
+        """Return what `work` makes of the index, in the thread that owns it. Raises RuntimeError when the server stops."""
+        try:
+            return self._worker.submit(self._with, work).result()
+        except CancelledError:
+            raise RuntimeError("the index is closed") from None
 
     def peek(self, work: Callable[[Catalogue], T]) -> T | None:
         """Return what `work` reads in the index, in this thread; None while files are being indexed, and for an index in memory."""
