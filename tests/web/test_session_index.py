@@ -44,7 +44,8 @@ def test_work_that_waits_when_the_server_stops_ends_as_later_work_does(tmp_path:
     begun.wait(PATIENCE)
     second = threading.Thread(target=wait_behind)
     second.start()
-    while not index._worker._work_queue.qsize():
+    until = time.monotonic() + PATIENCE
+    while not index._worker._work_queue.qsize() and time.monotonic() < until:
         second.join(0.01)
     index.close()
     go.set()
