@@ -365,18 +365,18 @@ def test_a_file_scanned_in_parts_gives_the_same(tmp_path_factory: pytest.TempPat
     home, whole = tmp_path_factory.mktemp("home"), b"".join(LINES)
     path = home / "rollout.jsonl"
     catalogue = Catalogue(None)
-    state = b""
+    scan = Scan()
     for end in [*sorted(cuts), len(whole)]:
         path.write_bytes(whole[:end])
         seen = path.stat()
         # The time is the same in quick succession; the size tells that it grew.
         files = [SourceFile("codex", str(path), end, seen.st_mtime_ns, seen.st_ino)] if end else []
         for row in catalogue.follow("session", files):
-            state = row.state
+            scan = row.scan
     fresh = Catalogue(None)
     seen = path.stat()
     [row] = fresh.follow("session", [SourceFile("codex", str(path), seen.st_size, seen.st_mtime_ns, seen.st_ino)])
-    assert state == row.state
+    assert scan == row.scan
     query = "SELECT place, number, speaker, text, head FROM texts ORDER BY place"
     found, expected = (one.database.execute(query).fetchall() for one in (catalogue, fresh))
     catalogue.close()
