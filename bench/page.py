@@ -3,7 +3,8 @@
     python bench/page.py [--sessions 2000] [--bytes 200000] [--memories 10000] [--requests 5000] [--times 5] [--only WORDS] [--keep DIR]
 
 Makes the home (bench/source_home.py), a session with many requests (tests/web/made_home.py) and memories, and starts `lamina ui`
-in its own process, once without an index and once with one. Needs playwright and a Chromium; LAMINA_TEST_BROWSER names another.
+in its own process, without an index and with one. In all starts but the last it is clicked through at once (bench/page_start.py). Needs
+playwright and a Chromium; LAMINA_TEST_BROWSER names another.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from playwright.sync_api import Page, sync_playwright
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
 from page_clicks import CHART, MARK, VIEW, Cost, Meter, clicks, cpu_seconds, measure, wait_until_painted  # noqa: E402
+from page_start import forget_what_was_read, impatient  # noqa: E402
 from source_home import make  # noqa: E402
 from tests.web.conftest import ARGUMENTS, find_browser  # noqa: E402
 from tests.web.made_home import long_session, window_session  # noqa: E402
@@ -32,6 +34,8 @@ LONG_ID = "10000000-0000-4000-8000-000000000001"
 LONG = f"/sessions/claude-code/{LONG_ID}"
 RUNNING = "20000000-0000-4000-8000-000000000002"
 IDLE_SECONDS = 10
+# Of the server, each with its own first seconds; in the last one each click is measured several times.
+STARTS = ("no index, then memories", "no index", "an index, then memories", "an index, then sessions", "an index")
 # Milliseconds after which a click counts as one that is never answered.
 HANG = 15_000
 
@@ -150,10 +154,12 @@ def main() -> None:
     try:
         if not (person / ".claude").exists():
             fill(person, arguments)
-        shutil.rmtree(person / ".lamina/cache", ignore_errors=True)
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
-            for name in ("no index", "an index"):
+            for name in STARTS:
+                if "no index" in name:
+                    shutil.rmtree(person / ".lamina/cache", ignore_errors=True)
+                    forget_what_was_read(person)
                 page = browser.new_context(viewport={"width": 1_400, "height": 1_000}).new_page()
                 page.set_default_timeout(HANG)
                 server, link, began = start(person)
@@ -167,12 +173,14 @@ def main() -> None:
                         1_000 * cpu_seconds(server.pid),
                     )
                     base = link.partition("/?")[0]
+                    meter = Meter(server.pid, page)
+                    if name != "an index":
+                        impatient(meter, base, LONG, 2 if "memories" in name else 0)
                     if name == "no index":
                         while page.request.get(f"{base}/sessions?format=json").json()["reading"]:
                             page.wait_for_timeout(500)
                         show("... until all sessions are read", time.perf_counter() - began, "s")
-                    else:
-                        meter = Meter(server.pid, page)
+                    elif name == "an index":
                         first_opening(meter, base)
                         found = measure(meter, base, clicks(LONG, *addresses(page, base)), arguments.times, arguments.only)
                         print("slowest:", ", ".join(f"{name} {cost.wall:.0f} ms" for name, cost in slowest(found)))

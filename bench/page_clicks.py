@@ -222,15 +222,21 @@ MARK = "() => document.querySelectorAll('main *').forEach(one => { one.dataset.b
 PAINTED = "() => new Promise(done => requestAnimationFrame(() => setTimeout(done)))"
 
 
+# Looks in every frame: a locator looks after 20, 50, 100, 100 and then every 500 ms.
+THERE = "([selector, text]) => [...document.querySelectorAll(selector)].some(one => one.textContent.includes(text))"
+
+
 def wait_until_painted(page: Page, selector: str) -> None:
-    page.locator(selector).first.wait_for(state="attached")
+    """Wait for an element; `selector >> text` wants this text in it."""
+    found, _, text = selector.partition(" >> ")
+    page.wait_for_function(THERE, arg=[found, text])
     page.evaluate(PAINTED)
 
 
 NAMES = ("", "sessions", "memories", "dreams", "replay", "settings")
 SORTS = ("dearest", "longest", "fullest")
 BLOCKS = "#blocks:not([aria-busy])"
-MATCHED = "#conv-count:text('match')"
+MATCHED = "#conv-count >> match"
 FLOOR = "#kinds button[aria-pressed=true]"
 
 
