@@ -137,9 +137,9 @@ def test_a_damaged_line_is_counted_and_hides_no_other(origin: Origin, tmp_path: 
 def test_a_kept_window_is_that_of_the_file_until_the_file_changes(origin: Origin, tmp_path: Path) -> None:
     path = HOMES[origin](tmp_path, Path("/p"))
     first = FollowedSession(path, Settings(), origin=origin)
-    assert first.keep() is None
+    assert first.keep(first.series()) is None
     first.update()
-    kept = msgspec.msgpack.decode(msgspec.msgpack.encode(first.keep()), type=KeptWindow)
+    kept = msgspec.msgpack.decode(msgspec.msgpack.encode(first.keep(first.series())), type=KeptWindow)
     smaller = Settings(context_window=50_000)
     again = FollowedSession(path, smaller, origin=origin, kept=kept)
     assert not again.update(), "nothing is read"

@@ -10,6 +10,8 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
+import lamina.web.page
+
 from .patient import PATIENCE
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -26,6 +28,14 @@ ARGUMENTS = [
 
 
 expect.set_options(timeout=PATIENCE * 1_000)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_hurry() -> Iterator[None]:
+    """Views wait for what is read the first time: on a busy machine, others would show that it is being read."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lamina.web.page, "AT_ONCE", PATIENCE)
+        yield
 
 
 def find_browser() -> str | None:

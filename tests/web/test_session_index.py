@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from lamina import Settings
-from lamina.web import session_index
+from lamina.web import session_index, views_made
 from lamina.web.session_index import Listing, SessionIndex
+from lamina.web.views_made import ViewsMade
 
 from . import patient
 from .made_home import ASKED, small_session
@@ -26,7 +27,7 @@ HEAVY = ("lamina.turn", "lamina.replay.play", "lamina.agent.agent", "lamina.main
 
 
 def test_work_that_waits_when_the_server_stops_ends_as_later_work_does(tmp_path: Path) -> None:
-    index = SessionIndex(tmp_path / ".lamina", Settings, environ_of(tmp_path), in_memory=True)
+    index = SessionIndex(tmp_path / ".lamina", Settings, environ_of(tmp_path), ViewsMade(), in_memory=True)
     begun, go, ended = threading.Event(), threading.Event(), list[BaseException]()
 
     def hold(_: object) -> None:
@@ -62,11 +63,12 @@ def test_a_home_is_read_newest_first_in_steps_that_wait_while_a_view_is_made(
 ) -> None:
     monkeypatch.setattr(session_index, "FIRST_PUBLISH", 0.0)
     monkeypatch.setattr(session_index, "PUBLISH", 0.0)
-    monkeypatch.setattr(session_index, "HOLD", 60.0)
+    monkeypatch.setattr(views_made, "HOLD", PATIENCE)
     for number in range(4):
         path = tmp_path / ".claude" / "projects" / "-p" / f"{number}.jsonl"
         small_session(path, "/p", ASKED[number], datetime(2026, 3, 1 + number, tzinfo=UTC), number).write()
-    index = SessionIndex(tmp_path / ".lamina", Settings, environ_of(tmp_path), in_memory=True)
+    views = ViewsMade()
+    index = SessionIndex(tmp_path / ".lamina", Settings, environ_of(tmp_path), views, in_memory=True)
     seen = list[Listing]()
     publish = index._publish
 
@@ -75,8 +77,9 @@ def test_a_home_is_read_newest_first_in_steps_that_wait_while_a_view_is_made(
         seen.append(index.listing)
 
     monkeypatch.setattr(index, "_publish", noted)
-    with index.held():
-        assert index.current(wait=0.1).sessions == ()
+    views.change(1)
+    assert index.current(wait=0.1).sessions == ()
+    views.change(-1)
     until = time.monotonic() + PATIENCE
     while (not seen or seen[-1].of) and time.monotonic() < until:
         index.current(wait=0.1)

@@ -12,7 +12,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from lamina.web import views_made
 from lamina.web.site import Site
-from lamina.web.views_made import CountedViews, ViewsMade
+from lamina.web.views_made import CountedViews, ViewsMade, Work
 
 from .patient import PATIENCE
 from .serving import environ_of
@@ -32,6 +32,39 @@ def test_work_in_the_background_waits_while_a_view_is_made() -> None:
     views.change(-1)
     work.join(PATIENCE)
     assert done == [*range(200)]
+
+
+@pytest.mark.parametrize("waited_for", [Work.INDEX, Work.DATA])
+def test_while_a_view_waits_its_work_goes_on_and_later_work_waits(waited_for: Work) -> None:
+    views, done, go = ViewsMade(), set[Work](), threading.Event()
+
+    def view() -> None:
+        views.change(1)
+        views_made._is_view.set(True)
+        with views.waiting(waited_for):
+            started.set()
+            go.wait(PATIENCE)
+        views.change(-1)
+
+    def work(kind: Work) -> None:
+        views.wait(kind)
+        done.add(kind)
+
+    started = threading.Event()
+    threads = [threading.Thread(target=view)]
+    threads[0].start()
+    started.wait(PATIENCE)
+    for kind in (Work.INDEX, Work.DATA, Work.LATER):
+        threads.append(threading.Thread(target=work, args=(kind,)))
+        threads[-1].start()
+    for kind, thread in zip((Work.INDEX, Work.DATA), threads[1:3], strict=True):
+        if kind <= waited_for:
+            thread.join(PATIENCE)
+    assert done == {kind for kind in (Work.INDEX, Work.DATA) if kind <= waited_for}
+    go.set()
+    for thread in threads:
+        thread.join(PATIENCE)
+    assert done == {Work.INDEX, Work.DATA, Work.LATER}
 
 
 @pytest.mark.parametrize(("path", "counted"), [("/sessions", 1), ("/sessions/a/b/requests/3/blocks", 0), ("/live", 0)])

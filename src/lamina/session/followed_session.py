@@ -8,7 +8,7 @@ the file is the same; it is read anew when the file changes. Read-only.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -22,6 +22,8 @@ from ..sources.positions import START, LinePosition, complete_end, read_placed
 from ..sources.sessions import format_of
 from .window_series import Series, WindowFold, in_force
 
+# Records between two pauses: a few milliseconds of work.
+PAUSE_RECORDS = 50
 # JSON may write letters and digits by their numbers, though nobody does.
 ESCAPED = b"\\u00"
 
@@ -60,8 +62,8 @@ class FollowedSession:
     def _read_again(self) -> Iterator[Record]:
         return (found.record for found in islice(read_placed(self.path), self._added))
 
-    def update(self) -> bool:
-        """Read what is new. Return whether anything was."""
+    def update(self, pause: Callable[[], None] = lambda: None) -> bool:
+        """Read what is new. Return whether anything was. `pause` is called now and then."""
         stamp = _stamp_of(self.path)
         if stamp == self._stamp:
             return False
@@ -75,6 +77,8 @@ class FollowedSession:
             self._restart()
             self._stamp = stamp
         for place, record in read_placed(self.path, self._next, end, health=self._health):
+            if self._added % PAUSE_RECORDS == 0:
+                pause()
             before, self._added = len(self._fold.turns), self._added + 1
             self._fold.add(record)
             self._starts += [place] * (len(self._fold.turns) - before)
@@ -88,11 +92,11 @@ class FollowedSession:
         except OSError:
             return False
 
-    def keep(self) -> KeptWindow | None:
-        """Return the window as it was read, None before that."""
+    def keep(self, series: Series) -> KeptWindow | None:
+        """Return the window as it was read, with the series of that reading; None before it."""
         if self._stamp is None:
             return None
-        return self._kept or KeptWindow(self.series(), self._starts, self._next.offset, *self._stamp)
+        return self._kept or KeptWindow(series, self._starts, self._next.offset, *self._stamp)
 
     def series(self) -> Series:
         if self._kept is not None:

@@ -37,7 +37,8 @@ VERSION = 10
 # a home that is read for the first time has something to show.
 BATCH_BYTES = 64 << 20
 FIRST_BYTES = 4 << 20
-PAUSE_BYTES = 1 << 20
+PAUSE_BYTES = 1 << 16
+PAUSE_TEXTS = 50
 # So few rows are read one by one.
 FEW = 100
 # The bytes before the offset show whether a file was appended to or written anew.
@@ -107,7 +108,7 @@ class Catalogue:
     def __init__(self, home: Path | None) -> None:
         """`home` is Lamina's; without one the index lives in memory."""
         self.database = open_database(index_path(home) if home is not None else None, SCHEMA, VERSION)
-        # Called after each PAUSE_BYTES of a file: a process with other work does it there.
+        # Called before each file, after PAUSE_BYTES of it and PAUSE_TEXTS of its texts: a process with other work does it there.
         self.pause: Callable[[], None] = lambda: None
 
     def close(self) -> None:
@@ -137,6 +138,7 @@ class Catalogue:
         for start, batch in _batches(due):
             with _Transaction(self.database):
                 for at, file in enumerate(batch, start + 1):
+                    self.pause()
                     self._index(kind, file, trouble)
                     tell(at, len(due))
         if len(due) > FEW:
@@ -188,6 +190,8 @@ class Catalogue:
     def _add_texts(self, file: int, turns: list[ScannedTurn]) -> None:
         last = self.database.execute("SELECT max(place) FROM texts WHERE file = ?", (file,)).fetchone()[0]
         for place, turn in enumerate(turns, (last or 0) + 1):
+            if place % PAUSE_TEXTS == 0:
+                self.pause()
             given = (file, place, turn.number, turn.speaker, turn.time, turn.text, turn.before)
             text = self.database.execute("INSERT INTO texts VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", given).lastrowid
             words = indexed_words(turn.text, turn.before, turn.time)

@@ -23,6 +23,7 @@ from .period import Period
 from .session_index import Listing
 from .session_list import address
 from .site import Site
+from .views_made import Work
 from .words import Words
 
 # Increase the number when what is kept changes.
@@ -101,9 +102,11 @@ class BreakCauses:
     def _read(self, session: SourceSession) -> list[CacheBreak]:
         from ..session.followed_session import FollowedSession
 
-        followed = FollowedSession(session.path, self._site.settings, origin=session.origin)
-        followed.update()
-        self._site.windows.keep(followed)
+        windows = self._site.windows
+        followed = FollowedSession(session.path, self._site.settings, origin=session.origin, kept=windows.load(session.path))
+        read, series = followed.update(self._site.views.pause(Work.LATER)), followed.series()
+        if read:
+            windows.keep(followed, series)
         return [
             CacheBreak(
                 one.time,
@@ -113,7 +116,7 @@ class BreakCauses:
                 one.written_again_usd,
                 one.request,
             )
-            for one in followed.series().decisions
+            for one in series.decisions
             if one.written_again
         ]
 

@@ -10,7 +10,6 @@ from collections.abc import Callable
 
 from starlette.routing import Route
 
-from ..agent.manual_dream import run_by_hand
 from ..core.errors import InputError, LaminaError
 from ..disk.locks.dream_lock import DreamLock
 from ..layers.l6_dream.record import request_kill
@@ -43,6 +42,8 @@ def _start(site: Site, words: Words, fields: Fields) -> Done:
     begun, told = threading.Event(), list[str]()
 
     def run() -> None:
+        from ..agent.manual_dream import run_by_hand  # with all it needs; few look at dreams to start one
+
         try:
             outcome = run_by_hand(
                 provider,

@@ -13,8 +13,6 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from ..core.errors import LaminaError
-from ..layers.l6_dream.contradictions import find_contradictions
-from ..layers.l6_dream.tidy import find_similar_pairs
 from ..memory.store.distinct import are_distinct, read_distinct
 from ..memory.store.topic import Topic
 from ..memory.store.topic_files import TopicHeader
@@ -131,6 +129,9 @@ class PairSearch:
 
 def find_pairs(topics: list[Topic], pause: Callable[[], None]) -> tuple[FoundPair, ...]:
     """Return the pairs that look alike, then those that only contradict each other. `pause` is called before each memory."""
+    from ..layers.l6_dream.contradictions import find_contradictions  # it compiles the patterns of dates in all languages
+    from ..layers.l6_dream.tidy import find_similar_pairs
+
     found = dict[tuple[str, str], list[tuple[str, str]]]()
     for pair in find_similar_pairs(topics, pause):
         found.setdefault((topics[min(pair)].file, topics[max(pair)].file), [])

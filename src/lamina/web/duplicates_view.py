@@ -12,7 +12,6 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ..core.errors import InputError
-from ..layers.l6_dream.tidy import merge_topics
 from ..memory.memory import Memory
 from ..memory.store.contract import ChangeReason
 from ..memory.store.distinct import note_distinct
@@ -154,6 +153,8 @@ def _topics(words: Words, memory: Memory, fields: Fields) -> tuple[Topic, Topic]
 
 def _merge(site: Site, words: Words, fields: Fields) -> Done:
     """Give the left memory every sentence of the right one, and move that one to the trash."""
+    from ..layers.l6_dream.tidy import merge_topics  # it compiles the patterns of dates in all languages
+
     place = place_of(site, words, fields)
     digests = fields.get("digests", "").split()
     with site.places.open(place) as memory:

@@ -18,7 +18,7 @@ from .html import Html, bdi, join, tag
 from .memory_changes import bound
 from .memory_forms import button, change_form, memory_page
 from .memory_list import place_name
-from .page import problem
+from .page import opening, patience, problem, view_head
 from .site import Site
 from .words import Words, words_for
 
@@ -42,7 +42,12 @@ def _forget(site: Site, request: Request) -> Response:
     subject, project = asked.get("subject", "").strip(), asked.get("project", "")
     planned, why = None, ""
     try:
-        planned = _plan(site, subject, project) if subject else None
+        if subject:
+            found = site.slow.ask(("forget", subject, project), lambda: _plan(site, subject, project), patience(request))
+            if found is None:
+                head, said = view_head(title), words("forget.looking")
+                return opening(site, request, title=title, active="memories", head=head, sentence=said)
+            planned = found.result()
     except LaminaError as error:
         why = str(error)
     places = [place for place in site.places.all() if place.own and place.agent is None and place.project is not None]

@@ -17,6 +17,7 @@ from .session_index import SessionIndex
 
 if TYPE_CHECKING:
     from ..session.followed_session import FollowedSession, KeptWindow
+    from ..session.window_series import Series
 
 # Increase the number when what is kept changes.
 NOTE = "window-3"
@@ -39,9 +40,9 @@ class KeptWindows:
                 return msgspec.msgpack.decode(zlib.decompress(held), type=KeptWindow)
         return None
 
-    def keep(self, followed: FollowedSession) -> None:
+    def keep(self, followed: FollowedSession, series: Series) -> None:
         """Keep the window that was read, in the background."""
-        window, path = followed.keep(), os.fspath(followed.path)
+        window, path = followed.keep(series), os.fspath(followed.path)
         stamp = _stamp(path)
         # A file that has grown meanwhile is read again anyway.
         if window is not None and stamp and stamp.startswith(f"{window.size}-"):

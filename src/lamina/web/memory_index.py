@@ -2,7 +2,8 @@
 
 The files of a place are looked at when one of its directories has changed, as it does whenever a file is made, replaced, renamed or
 removed. What another program writes into a file in place is looked for in a thread, a moment after a view; `state` then changes, and the
-page shows itself again. The same thread makes ready what the next views need, place by place, and lets every view pass before each step.
+page shows itself again. The same thread looks at all places for the first time, makes ready what the next views need, place by place, and
+lets every view pass before each step.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from .codex_memories import CodexMemories
 from .memory_history import MemoryHistories, author_of
 from .memory_places import MemoryPlaces, Place
 from .memory_stores import TEAM_PREFIX, mtime
+from .views_made import ViewsMade, Work
 
 # Seconds after which a view has files looked at for changes in place, and until that look: the view comes first.
 LOOK_AGAIN = 2.0
@@ -84,12 +86,11 @@ class OneMemory(NamedTuple):
 
 
 class MemoryIndex(MemoryHistories):
-    def __init__(
-        self, places: MemoryPlaces, recalls: Callable[[], Mapping[str, Recalls]], pause: Callable[[], None] = lambda: None
-    ) -> None:
-        """`pause` is called between two places that are looked at in the background."""
+    def __init__(self, places: MemoryPlaces, recalls: Callable[[], Mapping[str, Recalls]], views: ViewsMade) -> None:
         super().__init__(places, recalls)
-        self.pause = pause
+        self._views = views
+        self.pause = views.pause(Work.LATER)  # called between two steps in the background
+        self._read = threading.Event()  # all places have been looked at once
         self._codex = CodexMemories()
         self._libraries: dict[str, MemoryLibrary] = {}
         self._looked: dict[str, _Looked] = {}
@@ -173,28 +174,42 @@ class MemoryIndex(MemoryHistories):
             self._looked[place.id] = _Looked(time.monotonic(), times, found, folders)
             return found
 
+    def is_read(self, wait: float) -> bool:
+        """Whether all places have been looked at. If not, that begins now, and is waited for so many seconds."""
+        if not self._read.is_set():
+            self.look_later()
+            with self._views.waiting(Work.DATA):
+                self._read.wait(wait)
+        return self._read.is_set()
+
     def look_later(self) -> None:
-        """Look in a moment at all files, for what was changed in place. Nothing waits for it."""
+        """Look in a moment at all files, for what was changed in place; the first time at once. No view waits for it."""
         if self._looking.acquire(blocking=False):
-            timer = threading.Timer(LOOK_AFTER, self._look_again)
+            timer = threading.Timer(LOOK_AFTER if self._read.is_set() else 0, self._look_again)
             timer.daemon = True
             timer.start()
 
     def _look_again(self) -> None:
         try:
-            for place in self.places.all():
-                self.pause()
-                before, found = self._looked.get(place.id), self._look(place) if place.origin != "codex" else None
-                if before is not None and found is not None and found is not before.headers:
-                    self._found_in_place += 1
-                if found is not None and self._prepared.get(place.id) is not found:
-                    self._prepare(place, found)
+            looked = [(place, self._look_in_background(place)) for place in self.places.all() if place.origin != "codex"]
+            self._read.set()
             for work in (lambda: self.cards(self.places.all()), *self.after_looks):
                 self.pause()
                 with suppress(OSError, LaminaError):
                     work()
+            for place, found in looked:
+                if self._prepared.get(place.id) is not found:
+                    self._prepare(place, found)
         finally:
+            self._read.set()  # what could not be read, a view tells
             self._looking.release()
+
+    def _look_in_background(self, place: Place) -> list[TopicHeader]:
+        self._views.wait()
+        before, found = self._looked.get(place.id), self._look(place)
+        if before is not None and found is not before.headers:
+            self._found_in_place += 1
+        return found
 
     def _prepare(self, place: Place, headers: list[TopicHeader]) -> None:
         """Make what the next list, search and filter of a place need. A view tells what is wrong with it."""
@@ -311,10 +326,14 @@ class MemoryIndex(MemoryHistories):
 
     def state(self) -> Any:
         """Return what changes whenever a memory, its history or the inbox does."""
-        times = [
-            [place.id, *(mtime(place.path / name) for name in ("", HISTORY_DIRECTORY, INBOX, TEAM, ".dreams"))]
-            for place in self.places.all()
-        ]
+        return self._state("", HISTORY_DIRECTORY, INBOX, TEAM, ".dreams")
+
+    def files_state(self) -> Any:
+        """Return what changes whenever the file of a memory does."""
+        return self._state("", TEAM)
+
+    def _state(self, *names: str) -> Any:
+        times = [[place.id, *(mtime(place.path / name) for name in names)] for place in self.places.all()]
         return [self._found_in_place, *times]
 
 

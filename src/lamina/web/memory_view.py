@@ -36,7 +36,7 @@ from .memory_list import (
 )
 from .memory_places import Place
 from .numbers import absolute, ago, size
-from .page import fragment, problem, query, view_head
+from .page import fragment, opening, patience, problem, query, view_head
 from .quotes import message_link
 from .site import Site
 from .words import Words, words_for
@@ -50,17 +50,25 @@ def routes(site: Site) -> list[Route]:
     site.watches["memories"] = lambda _: site.memories.state()
 
     def memories(request: Request) -> Response:
-        request.state.watch = site.look("memories:")
-        return _memories(site, request, None)
+        return _reading(site, request) or _memories(site, request, None)
 
     def one(request: Request) -> Response:
-        request.state.watch = site.look("memories:")
-        return _one(site, request)
+        return _reading(site, request) or _one(site, request)
 
     return [
         Route("/memories", memories),
         Route("/memories/{place}/{file:path}", one),
     ]
+
+
+def _reading(site: Site, request: Request) -> Response | None:
+    """Return a view that says so, while the memories are read for the first time."""
+    request.state.watch = site.look("memories:")
+    if site.memories.is_read(patience(request)):
+        return None
+    words = words_for(request)
+    title = words("memories.heading")
+    return opening(site, request, title=title, active="memories", head=view_head(title), sentence=words("memories.reading"))
 
 
 def _memories(site: Site, request: Request, opened: tuple[Place, OneMemory] | None) -> Response:

@@ -51,9 +51,7 @@ def routes(site: Site) -> list[Route]:
 
     def overview(request: Request) -> Response:
         watch = site.look("sessions:", f"replay:{SAVING}", "breaks:")
-        listing = site.sessions()
-        with site.index.held():
-            return _overview(site, request, listing, causes, watch)
+        return _overview(site, request, site.sessions(), causes, watch)
 
     def save(request: Request, fields: Fields) -> Done:
         return _start_saving(site, words_for(request), fields)

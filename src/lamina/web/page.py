@@ -75,6 +75,9 @@ REPORT = "report.css"  # the style of a replay's report, which the page shows to
 STYLES = (REPORT, "lamina.css")
 # Every page has those of all views: the way from view to view loads none.
 SCRIPTS = ("frame.js", "chart.js", "session.js", "overview.js")
+# Seconds that a view waits for what may take long: a click's, and the script's after it (`opening`).
+AT_ONCE = 0.1
+PATIENCE = 30.0
 STATIC = Path(__file__).parent / "static"
 
 
@@ -117,6 +120,25 @@ def wants_json(request: Request) -> bool:
 
 def json_response(data: Any, status: int = 200) -> Response:
     return Response(msgspec.json.encode(data, enc_hook=str), status, media_type="application/json")
+
+
+def can_wait(request: Request) -> bool:
+    """Whether a request waits for what takes long: the script's after `opening` or for a part of a view, and a program's."""
+    asked = request.headers
+    return wants_json(request) or asked.get("prefer") == "wait" or "x-lamina-part" in asked
+
+
+def patience(request: Request) -> float:
+    """Return the seconds that a view waits for what may take long."""
+    return PATIENCE if can_wait(request) else AT_ONCE
+
+
+def opening(site: Site, request: Request, *, title: str, active: str, head: Html, sentence: str) -> Response:
+    """Return the head of a view whose data is still being read. The script, or the browser, then asks again and gets the whole."""
+    again = tag("noscript", None, tag("meta", {"http-equiv": "refresh", "content": "1"}))
+    said = tag("p", {"class": "empty", "role": "status"}, sentence)
+    body = tag("div", {"id": "opening", "data-live": "own"}, again, head, said)
+    return page(site, request, title=title, active=active, body=body)
 
 
 def fragment(body: Html, status: int = 200) -> Response:

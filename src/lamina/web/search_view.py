@@ -6,6 +6,7 @@ A home that is searched for the first time is read in the background; the view s
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -31,7 +32,7 @@ from .conversation import PAGE as TURNS_PAGE
 from .html import Child, Html, bdi, join, tag
 from .memory_list import address_of
 from .numbers import ago
-from .page import page, search_box, view_head, wants_json
+from .page import opening, page, patience, search_box, view_head, wants_json
 from .session_index import Listing
 from .site import Site
 from .words import Words, words_for
@@ -53,6 +54,7 @@ class SearchedFiles:
         self._site = site
         self._sessions: tuple[Listing | None, Mapping[int, SearchedFile]] = (None, {})
         self._memories: tuple[Any, Mapping[int, SearchedFile], list[str]] = (None, {}, [])
+        self._listing = threading.Lock()
 
     def listed(self, catalogue: Catalogue, settings: Settings, unread: list[str]) -> dict[int, SearchedFile]:
         listing = self._site.index.listing
@@ -63,15 +65,16 @@ class SearchedFiles:
         return {**self._sessions[1], **memories}
 
     def _listed_memories(self, catalogue: Catalogue, settings: Settings) -> tuple[Any, Mapping[int, SearchedFile], list[str]]:
-        state = (self._site.memories.state(), settings)
-        if self._memories[0] != state:
-            told: list[str] = []
-            found = list_searched_memories(catalogue, settings, self._site.environ, None, told)
-            self._memories = (state, found, told)
-        return self._memories
+        with self._listing:
+            state = (self._site.memories.files_state(), settings)
+            if self._memories[0] != state:
+                told: list[str] = []
+                found = list_searched_memories(catalogue, settings, self._site.environ, None, told)
+                self._memories = (state, found, told)
+            return self._memories
 
     def prepare(self) -> None:
-        """List the memories, so that the next search need not. A search that comes meanwhile lists them itself."""
+        """List the memories, so that the next search need not."""
         settings = self._site.settings
         self._site.index.peek(lambda catalogue: self._listed_memories(catalogue, settings))
 
@@ -89,16 +92,20 @@ def routes(site: Site) -> list[Route]:
 def _search(site: Site, request: Request, files: SearchedFiles) -> Response:
     words, asked = words_for(request), request.query_params
     query, exact = asked.get("q", "").strip()[:MOST_QUERY], asked.get("exact") == "1"
-    unread: list[str] = []
-    results: list[SearchResult] = []
+    here, unread, results = asked.get("here") == "1", list[str](), list[SearchResult]()
     looked = site.look("sessions:")
     reading = site.sessions().of
     if query and not reading:
-        results = _found(site, files, query, unread, exact=exact, here=asked.get("here") == "1")
+        key = ("search", query, exact, here)
+        found = site.slow.ask(key, lambda: _found(site, files, query, exact=exact, here=here), patience(request))
+        if found is None:
+            title, said = words("search.title_for", query=query), words("search.searching")
+            return opening(site, request, title=title, active="search", head=view_head(bdi(title)), sentence=said)
+        results, unread = found.result()
     body = join(
         (
             _head(words, query, results, exact=exact),
-            _form(words, query, exact=exact, here=asked.get("here") == "1", read_only=site.read_only),
+            _form(words, query, exact=exact, here=here, read_only=site.read_only),
             tag("p", {"class": "notice", "role": "status"}, words("search.reading", n=reading)) if reading else None,
             [tag("p", {"class": "notice"}, bdi(line)) for line in dict.fromkeys(unread) if line != NO_WORDS],
             _results(site, words, query, results, exact=exact) if query and not reading else None,
@@ -110,19 +117,21 @@ def _search(site: Site, request: Request, files: SearchedFiles) -> Response:
     return page(site, request, title=words("search.title"), active="search", body=body, data=data, watch=watch)
 
 
-def _found(site: Site, files: SearchedFiles, query: str, unread: list[str], *, exact: bool, here: bool) -> list[SearchResult]:
-    settings, environ = site.settings, site.environ
+def _found(site: Site, files: SearchedFiles, query: str, *, exact: bool, here: bool) -> tuple[list[SearchResult], list[str]]:
+    """Return the results, and what could not be read."""
+    settings, environ, unread = site.settings, site.environ, list[str]()
     if exact and not site.read_only:
-        return search(
+        results = search(
             query, site.cwd, RESULTS, exact=True, everywhere=not here, settings=settings, environ=environ, notices=unread
         )
+        return results, unread
     site.memories.look_later()
 
     def found(index: Catalogue) -> list[SearchResult]:
         where, held = (site.cwd, None) if here else (None, files.listed(index, settings, unread))
         return search_index(index, query, where, RESULTS, settings, environ, unread, files=held)
 
-    return site.index.use(found)
+    return site.index.use(found), unread
 
 
 def _row(site: Site, found: SearchResult) -> dict[str, Any]:

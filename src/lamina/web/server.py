@@ -30,7 +30,7 @@ from ..replay.html import style
 from .page import REPORT, STATIC, list_of, problem
 from .safety import Guard, Keys
 from .site import Site
-from .views_made import CountedViews
+from .views_made import CountedViews, Work
 from .words import words_for
 
 # New objects between two collections. A session that is shown holds many records without cycles, and each full collection walks over them.
@@ -77,15 +77,17 @@ def application(site: Site, keys: Keys) -> ASGIApp:
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        threading.Thread(target=later.load, name="lamina-views", daemon=True).start()
         yield
         site.close()
 
+    later = LaterViews(site)
     app = Starlette(
         routes=[
-            *_routes(site, FIRST),
+            *(route for name in FIRST for route in _routes(site, name)),
             Route(f"/static/{REPORT}", _report_sheet),
             Mount("/static", StaticFiles(directory=STATIC)),
-            Mount("/", LaterViews(site)),
+            Mount("/", later),
         ],
         exception_handlers={HTTPException: not_found, LaminaError: failed, OSError: failed, Exception: failed},
         lifespan=lifespan,
@@ -95,8 +97,9 @@ def application(site: Site, keys: Keys) -> ASGIApp:
     return Guard(CountedViews(app, site.views), keys)
 
 
-def _routes(site: Site, views: tuple[str, ...]) -> list[Route]:
-    return [route for name in views for route in import_module(f"{__package__}.{name}").routes(site)]
+def _routes(site: Site, view: str) -> list[Route]:
+    found: list[Route] = import_module(f"{__package__}.{view}").routes(site)
+    return found
 
 
 def _report_sheet(request: Request) -> Response:
@@ -104,7 +107,7 @@ def _report_sheet(request: Request) -> Response:
 
 
 class LaterViews:
-    """The views behind the first one. Their modules are loaded by the first address that needs one, which is the event stream."""
+    """The views behind the first one. Their modules are loaded after it, in a thread; an address that needs them earlier waits."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
@@ -112,13 +115,17 @@ class LaterViews:
         self._router: Router | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        router = self._router if self._router is not None else await to_thread.run_sync(self._loaded)
+        if (router := self._router) is None:
+            with self._site.views.waiting(Work.INDEX):
+                router = await to_thread.run_sync(self.load)
         await router(scope, receive, send)
 
-    def _loaded(self) -> Router:
+    def load(self) -> Router:
         with self._lock:
             if self._router is None:
-                self._router = Router(_routes(self._site, LATER))
+                self._router = Router(
+                    [route for name in self._site.views.after(LATER, Work.INDEX, 1) for route in _routes(self._site, name)]
+                )
             return self._router
 
 

@@ -24,6 +24,7 @@ from ..session.window_series import KINDS, RequestPoint, Series, TurnRow
 from ..sources.sessions import SourceSession, read
 from .numbers import moment
 from .site import Site, stamp_of
+from .views_made import Work
 from .words import Words
 
 T = TypeVar("T")
@@ -46,19 +47,35 @@ class OpenSession:
         self.settings = settings
         self._site = site
         self._lock = threading.Lock()
+        self._reader: threading.Thread | None = None
+        self._beginning = threading.Lock()
         self._made: dict[tuple[str, str, str], tuple[Series, Any]] = {}
         self._followed = FollowedSession(session.path, settings, origin=session.origin, kept=site.windows.load(session.path))
         self.series = self._followed.series()
         self.known = bool(self.series.requests)  # read, now or by an earlier run
 
-    def update(self) -> None:
+    def update(self, pause: Callable[[], None] = lambda: None) -> None:
         """Read what was appended. Raises OSError or DiskError if the file is gone."""
         with self._lock:
-            if self._followed.update():
+            if self._followed.update(pause):
                 self.series = self._followed.series()
                 if not self.known:
-                    self._site.windows.keep(self._followed)
-                self.known = True
+                    self._site.windows.keep(self._followed, self.series)
+            self.known = True
+
+    def begin(self) -> threading.Thread | None:
+        """Begin to read a large file that is not known yet, in a thread that lets views pass; None if its views can be made at once."""
+        if self.known or self.session.size < SLOW_BYTES:
+            return None
+        with self._beginning:
+            if self._reader is None or not self._reader.is_alive():
+                self._reader = threading.Thread(target=self._read, name="lamina-session", daemon=True)
+                self._reader.start()
+            return self._reader
+
+    def _read(self) -> None:
+        with suppress(OSError, DiskError):  # gone: the view that waits says so
+            self.update(self._site.views.wait)
 
     def is_current(self) -> bool:
         """Whether the file is still the one that was read last."""
@@ -117,11 +134,13 @@ class OpenSessions:
         self._site = site
         self._lock = threading.Lock()
         self._held: OrderedDict[str, OpenSession] = OrderedDict()
-        self._begun = set[str]()  # paths
 
     def find(self, request: Request) -> OpenSession:
         """Return the session of an address. Raises Gone."""
         opened = self._open(self._session(request))
+        if (reader := opened.begin()) is not None:
+            with self._site.views.waiting(Work.DATA):
+                reader.join()
         try:
             opened.update()
         except (OSError, DiskError):
@@ -141,19 +160,8 @@ class OpenSessions:
 
     def begin(self, request: Request) -> SourceSession | None:
         """Begin to read a large session that is not known yet, and return it; None if its views can be made at once."""
-        session = self._session(request)
-        if session.size < SLOW_BYTES or session.path in self._begun:
-            return None
-        opened = self._open(session)
-        if opened.known or opened.series.requests:
-            return None
-        self._begun.add(session.path)
-        threading.Thread(target=self._read, args=(opened,), name="lamina-session", daemon=True).start()
-        return session
-
-    def _read(self, opened: OpenSession) -> None:
-        with suppress(OSError, DiskError):  # gone: the view that waits says so
-            opened.update()
+        opened = self._open(self._session(request))
+        return opened.session if opened.begin() is not None else None
 
     def _session(self, request: Request) -> SourceSession:
         session = self._site.session(request.path_params["source"], request.path_params["id"])

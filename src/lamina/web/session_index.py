@@ -1,16 +1,17 @@
 """The list of all sessions for the page: brought up to date in one thread, so that no view waits for a home that is read the first time.
 
 Invariants: `current` answers within WAIT seconds with what is known so far; nothing runs without a request; reading files waits while a
-view is made (`held`). When the page is read-only, the index lives in memory and no file is written.
+view is made. When the page is read-only, the index lives in memory and no file is written.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
+from contextvars import copy_context
 from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -23,6 +24,7 @@ from ..sources.money import DayMoney, PaidSession, sum_money, without_copies
 from ..sources.places import SourceFile, session_files
 from ..sources.scan import Costs
 from ..sources.sessions import SourceSession, fold_subagents, homes_of, read_session
+from .views_made import ViewsMade, Work
 
 T = TypeVar("T")
 # Seconds a view waits for the first list, and for one that is brought up to date: the event stream brings what comes later.
@@ -35,8 +37,6 @@ FRESH = 1.0
 # Seconds until the first look at a list that is still being made, and between two later ones.
 FIRST_PUBLISH = 0.2
 PUBLISH = 1.0
-# Seconds that reading files waits for a view.
-HOLD = 1.0
 
 
 class Listing(NamedTuple):
@@ -63,11 +63,18 @@ class _Known(NamedTuple):
 
 class SessionIndex:
     def __init__(
-        self, home: Path | None, settings: Callable[[], Settings], environ: Mapping[str, str], *, in_memory: bool
+        self,
+        home: Path | None,
+        settings: Callable[[], Settings],
+        environ: Mapping[str, str],
+        views: ViewsMade,
+        *,
+        in_memory: bool,
     ) -> None:
         self._home = home
         self._settings = settings
         self._environ = environ
+        self._views = views
         self._in_memory = in_memory
         self._held: Catalogue | None = None
         self._lock = threading.Lock()
@@ -75,8 +82,6 @@ class SessionIndex:
         self._worker = ThreadPoolExecutor(1, "lamina-index")
         self._finished = threading.Event()  # a list can be shown: the whole, or its beginning
         self._complete = threading.Event()  # all files were listed once
-        self._views = 0  # that are being made
-        self._no_view = threading.Condition(self._lock)
         self._finished_at = float("-inf")
         self._running = False
         self._followed: tuple[list[SourceFile], list[str]] = ([], [])  # as of the last list
@@ -91,7 +96,8 @@ class SessionIndex:
                 self._running = True
                 self._finished.clear()
                 self._worker.submit(self._refresh)
-        self._finished.wait(wait if wait is not None else WAIT_AGAIN if self.listing.sessions else WAIT)
+        with self._views.waiting(Work.INDEX):
+            self._finished.wait(wait if wait is not None else WAIT_AGAIN if self.listing.sessions else WAIT)
         return self.listing
 
     def find(self, origin: str, id: str) -> SourceSession | None:
@@ -102,29 +108,31 @@ class SessionIndex:
             listing = self.current()
             if complete or time.monotonic() > until:
                 return listing.by_address.get((origin, id))
-            self._complete.wait(FIRST_PUBLISH)
+            with self._views.waiting(Work.INDEX):
+                self._complete.wait(FIRST_PUBLISH)
         return found
 
     def by_number(self) -> dict[int, SourceSession]:
         """Return all sessions by their number in the index."""
         return {number: known.session for number, known in self._known.items()}
 
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        """Let a view be made first: reading files in another thread would slow it down."""
-        with self._lock:
-            self._views += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._views -= 1
-                self._no_view.notify_all()
-
     def use(self, work: Callable[[Catalogue], T]) -> T:
-        """Return what `work` makes of the index, in the thread that owns it. Raises RuntimeError when the server stops."""
+        """Return what `work` makes of the index, in the thread that owns it. Raises RuntimeError when the server stops.
+
+        It comes after what that thread is doing. From then on it is done as work of the view that asked.
+        """
+        begun, context = threading.Event(), copy_context()
+
+        def run(catalogue: Catalogue) -> T:
+            begun.set()
+            return context.run(work, catalogue)
+
         try:
-            return self._worker.submit(self._with, work).result()
+            asked = self._worker.submit(self._with, run)
+            asked.add_done_callback(lambda _: begun.set())
+            with self._views.waiting(Work.INDEX):
+                begun.wait()
+            return asked.result()
         except CancelledError:
             raise RuntimeError("the index is closed") from None
 
@@ -157,16 +165,20 @@ class SessionIndex:
 
     def _with(self, work: Callable[[Catalogue], T]) -> T:
         if not self._in_memory:
-            return with_catalogue(self._home, work)
+            return with_catalogue(self._home, lambda catalogue: self._paused(catalogue, work))
         self._held = self._held or Catalogue(None)
-        return work(self._held)
+        return self._paused(self._held, work)
+
+    def _paused(self, catalogue: Catalogue, work: Callable[[Catalogue], T]) -> T:
+        """Return what `work` makes of an index that lets views pass."""
+        catalogue.pause = self._views.pause(Work.INDEX)
+        return work(catalogue)
 
     def _follow(self, catalogue: Catalogue, files: list[SourceFile], unread: list[str]) -> None:
         due = time.monotonic() + FIRST_PUBLISH
 
         def tell(done: int, of: int) -> None:
             nonlocal due
-            self._wait_for_views()
             if not done:
                 self._publish(
                     catalogue.rows("session"), unread, done, of
@@ -176,13 +188,8 @@ class SessionIndex:
                 due = time.monotonic() + PUBLISH
                 self._finished.set()
 
-        catalogue.pause = self._wait_for_views
         trouble = [*unread]
         self._publish(catalogue.follow("session", files, tell, trouble), trouble, 0, 0)
-
-    def _wait_for_views(self) -> None:
-        with self._lock:
-            self._no_view.wait_for(lambda: not self._views, HOLD)
 
     def _publish(self, rows: list[IndexedFile], unread: list[str], done: int, of: int) -> None:
         known = {row.id: self._known_of(row) for row in rows}

@@ -17,7 +17,7 @@ from ..sources.sessions import SourceSession
 from . import conversation, request_view
 from .html import Attribute, Html, bdi, cut, tag
 from .numbers import size, tokens
-from .page import icon, page, problem, view_head, wants_json
+from .page import can_wait, icon, opening, page, problem, view_head
 from .session_data import Gone, OpenSession, OpenSessions, columns, watch
 from .session_figures import figures, fullest_of
 from .session_head import crumb, gone_notice, session_head, subagents_of, warnings
@@ -74,7 +74,7 @@ def _opened(
         source, id = request.path_params["source"], request.path_params["id"]
         request.state.watch = site.look(f"session:{source}/{id}")
         try:
-            begun = sessions.begin(request) if view is _session and not wants_json(request) else None
+            begun = sessions.begin(request) if view is _session and not can_wait(request) else None
             if begun is not None:
                 return _opening(site, request, begun)
             return sessions.answer(request, lambda opened: view(site, request, opened))
@@ -87,22 +87,16 @@ def _opened(
 
 
 def _opening(site: Site, request: Request, session: SourceSession) -> Response:
-    """Return what the index knows of a session that is being read. The script, or the browser, then asks again and gets the whole."""
+    """Return what the index knows of a session that is being read."""
     words = words_for(request)
     facts = [NAMES[session.origin], words("sessions.messages", n=session.messages), cost_of(words, session)]
-    again = tag("noscript", None, tag("meta", {"http-equiv": "refresh", "content": "0"}))
-    body = tag(
-        "div",
-        {"id": "opening", "data-live": "own"},
-        again,
-        view_head(
-            bdi(cut(title_of(words, session), TITLE_CHARS)),
-            tag("div", {"class": "meta"}, [tag("span", None, bdi(fact)) for fact in facts]),
-            crumb=crumb(words, session, None),
-        ),
-        tag("p", {"class": "empty", "role": "status"}, words("session.opening", size=size(session.size))),
+    head = view_head(
+        bdi(cut(title_of(words, session), TITLE_CHARS)),
+        tag("div", {"class": "meta"}, [tag("span", None, bdi(fact)) for fact in facts]),
+        crumb=crumb(words, session, None),
     )
-    return page(site, request, title=cut(title_of(words, session), 80), active="sessions", body=body)
+    title, sentence = cut(title_of(words, session), 80), words("session.opening", size=size(session.size))
+    return opening(site, request, title=title, active="sessions", head=head, sentence=sentence)
 
 
 def _session(site: Site, request: Request, opened: OpenSession) -> Response:
@@ -148,6 +142,7 @@ def _chosen(request: Request, words: Words, series: Series) -> int:
 def _series(site: Site, request: Request, opened: OpenSession) -> Response:
     """The data of the chart."""
     words = words_for(request)
+    site.views.wait()
     encoded = opened.once("chart", words, lambda series: gzip.compress(_chart_data(words, series), SMALLER))
     if "gzip" not in request.headers.get("accept-encoding", ""):
         return Response(gzip.decompress(encoded), media_type="application/json")

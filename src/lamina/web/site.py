@@ -27,7 +27,8 @@ from .memory_index import MemoryIndex
 from .memory_places import MemoryPlaces
 from .replay_jobs import ReplayJobs
 from .session_index import Listing, SessionIndex
-from .views_made import ViewsMade
+from .slow_work import SlowWork
+from .views_made import ViewsMade, Work
 
 T = TypeVar("T")
 # Files whose results are kept: the session that is shown, and the one before it.
@@ -68,9 +69,10 @@ class Site:
         self.stopping: Callable[[], bool] = lambda: False
         self._lock = threading.Lock()
         self._settings = settings_in_force(cwd, environ=self.environ)
-        self.index = SessionIndex(self.home, lambda: self.settings, self.environ, in_memory=read_only)
-        self.windows = KeptWindows(self.index)
         self.views = ViewsMade()
+        self.slow = SlowWork(self.views)
+        self.index = SessionIndex(self.home, lambda: self.settings, self.environ, self.views, in_memory=read_only)
+        self.windows = KeptWindows(self.index)
         self.replays = ReplayJobs(cwd, self.home, self.environ, clock, lambda: self.stopping(), read_only=read_only)
         self.places = MemoryPlaces(
             cwd=cwd,
@@ -81,7 +83,7 @@ class Site:
             environ=self.environ,
             read_only=read_only,
         )
-        self.memories = MemoryIndex(self.places, self._recall_counts, self.views.wait)
+        self.memories = MemoryIndex(self.places, self._recall_counts, self.views)
         self._projects: tuple[Listing, dict[str, str]] = (Listing(), {})
         self._recalls: Mapping[str, Recalls] = {}
         self._recalled_at = float("-inf")
@@ -130,7 +132,9 @@ class Site:
         stamp, key = stamp_of(path), (name, path)
         with self._lock:
             making = self._making.setdefault(key, threading.Lock())
-        with making:
+        with self.views.waiting(Work.DATA):
+            making.acquire()
+        try:
             with self._lock:
                 held = self._kept.get(key)
             made = cast(T, held[1]) if held is not None and held[0] == stamp else make()
@@ -140,7 +144,9 @@ class Site:
                 self._making.pop(key, None)
                 while len(self._kept) > KEPT:
                     self._kept.popitem(last=False)
-        return made
+            return made
+        finally:
+            making.release()
 
     def can_watch(self, watch: str) -> bool:
         return watch.partition(":")[0] in self.watches

@@ -1,13 +1,16 @@
 """Which views are being made: long work in the background goes on when there is none, so that a click comes first.
 
-Python runs one thread at a time, so a view that is made beside a long computation takes about twice as long.
+Python runs one thread at a time, so a view that is made beside a long computation takes about twice as long. A view that waits for work in
+the background lets that work go on, and still comes before all later work.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
+from enum import IntEnum
 from typing import TypeVar
 
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -17,32 +20,62 @@ T = TypeVar("T")
 HOLD = 0.5
 # Items between two looks: a few milliseconds of work.
 SLICE = 50
-# The stream stays open, and the blocks of a request come after its panel.
-BEHIND = ("/live", "/blocks")
+# The data of the chart, and the blocks of a request, come after the view that shows them. The event stream stays open, and does not count.
+BEHIND = ("/series", "/blocks")
+STREAM = "/live"
 _is_view: ContextVar[bool] = ContextVar("_is_view", default=False)
+
+
+class Work(IntEnum):
+    """What comes first."""
+
+    VIEW = 0
+    INDEX = 1  # the index of sessions, and the modules of the views
+    DATA = 2  # a session or the memories that are shown
+    LATER = 3  # what the next views may need
 
 
 class ViewsMade:
     def __init__(self) -> None:
-        self.count = 0  # of views that are being made
-        self._none = threading.Condition()
+        self._counts = [0 for _ in Work]  # of views, by what is being done for them
+        self._changed = threading.Condition()
 
-    def change(self, by: int) -> None:
-        with self._none:
-            self.count += by
-            self._none.notify_all()
+    @property
+    def count(self) -> int:
+        """How many views are being made, without those that wait."""
+        return self._counts[Work.VIEW]
 
-    def wait(self) -> None:
-        """Wait until no view is being made. A view itself does not wait."""
-        if self.count and not _is_view.get():
-            with self._none:
-                self._none.wait_for(lambda: not self.count, HOLD)
+    def change(self, by: int, work: Work = Work.VIEW) -> None:
+        with self._changed:
+            self._counts[work] += by
+            self._changed.notify_all()
 
-    def after(self, items: Iterable[T]) -> Iterator[T]:
-        """Yield the items, with a wait for views now and then."""
+    def wait(self, work: Work = Work.DATA) -> None:
+        """Wait until nothing is done for a view that comes before this work. A view itself does not wait."""
+        if any(self._counts[:work]) and not _is_view.get():
+            with self._changed:
+                self._changed.wait_for(lambda: not any(self._counts[:work]), HOLD)
+
+    def pause(self, work: Work) -> Callable[[], None]:
+        return lambda: self.wait(work)
+
+    @contextmanager
+    def waiting(self, work: Work) -> Iterator[None]:
+        """Count a view that waits for work in the background as that work."""
+        by = 1 if _is_view.get() else 0
+        self.change(-by)
+        self.change(by, work)
+        try:
+            yield
+        finally:
+            self.change(-by, work)
+            self.change(by)
+
+    def after(self, items: Iterable[T], work: Work = Work.DATA, slice: int = SLICE) -> Iterator[T]:
+        """Yield the items, with a wait for views before each slice of them."""
         for at, item in enumerate(items):
-            if at % SLICE == 0:
-                self.wait()
+            if at % slice == 0:
+                self.wait(work)
             yield item
 
 
@@ -53,12 +86,13 @@ class CountedViews:
         self._app, self._views = app, views
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"].endswith(BEHIND):
+        if scope["type"] != "http" or scope["path"] == STREAM:
             await self._app(scope, receive, send)
             return
-        self._views.change(1)
-        _is_view.set(True)
+        work = Work.DATA if scope["path"].endswith(BEHIND) else Work.VIEW
+        self._views.change(1, work)
+        _is_view.set(work is Work.VIEW)
         try:
             await self._app(scope, receive, send)
         finally:
-            self._views.change(-1)
+            self._views.change(-1, work)

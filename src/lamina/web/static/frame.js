@@ -69,12 +69,12 @@ async function refresh() {
    A control that is in both views keeps its focus and its place. */
 let visits = 0, address = location.href;
 const bare = url => url.split('#')[0], there = () => bare(location.href) === bare(address), pathOf = url => new URL(url).pathname;
-async function visit(url, back) {
+async function visit(url, back, given) {
   if (unsaved()[0] && !confirm(word('unsaved'))) { if (back) history.pushState({}, '', address); return; }
   const mine = ++visits;
   body.ariaBusy = true;
   try {
-    const asked = fetch(url); if (pathOf(url) !== pathOf(address)) fire('visit', url);
+    const asked = fetch(url, { cache: 'no-store', ...given }); if (pathOf(url) !== pathOf(address)) fire('visit', url);
     const answer = await asked, page = parse(await answer.text());
     if (mine !== visits || back && url !== location.href) return;
     if (!isOurs(page)) { if (back) location.reload(); else location.assign(url); return; }
@@ -234,7 +234,7 @@ if (here.searchParams.has('lang')) { here.searchParams.delete('lang'); moveTo(he
 /* The card of the open memory, if the list is beside it. */
 if (innerWidth > 900) document.querySelector('.card[aria-current]')?.scrollIntoView({ block: 'nearest' });
 /* A session that was being read is there when it is asked for again. */
-const opening = () => { if (byId('opening')) visit(address); };
+const opening = () => { if (byId('opening')) visit(address, false, { headers: { Prefer: 'wait' } }); };
 on('lamina:view', opening); opening();
 listen();
 window.lamina = { fetchPage, refresh, tell, word, moveTo, byId, on };

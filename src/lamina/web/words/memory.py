@@ -11,6 +11,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "memories.would_recall": ("Recall would bring the first one.|Recall would bring the first {n}.", "召回会带来前 {n} 条。"),
     "memories.mode": ("mode: {mode}", "模式：{mode}"),
     "memories.only_read": ("read-only: {agent} keeps them", "只读：由 {agent} 保管"),
+    "memories.reading": ("Reading the memories…", "正在读取记忆…"),
     "memories.none": (
         "Nothing remembered yet. Memories appear after your first session, or write one now.",
         "还没有记忆。第一次会话之后会出现记忆，您也可以现在写一条。",
@@ -144,6 +145,7 @@ WORDS: dict[str, tuple[str, str]] = {
     ),
     "forget.subject": ("Subject: a name, a word or a phrase", "主题：名称、词或短语"),
     "forget.find": ("Find what names it", "查找提及之处"),
+    "forget.looking": ("Looking for it in all memories and sessions…", "正在所有记忆和会话中查找…"),
     "forget.none": ("Nothing names this subject.", "没有任何内容提及此主题。"),
     "forget.would": ("{n} file would change:|{n} files would change:", "将更改 {n} 个文件："),
     "forget.type": ("Type “{subject}” again to confirm", "请再次输入“{subject}”以确认"),

@@ -17,6 +17,7 @@ WORDS: dict[str, tuple[str, str]] = {
     ),
     "search.none_here": ("Nothing matches “{query}”. Use other words.", "没有与“{query}”匹配的内容。请换用其他词语。"),
     "search.count_exact": ("{n} result, newest first|{n} results, newest first", "{n} 条结果，最新在前"),
+    "search.searching": ("Searching…", "正在搜索…"),
     "search.reading": (
         "Lamina is reading {n} new session file. The search starts when it is done.|"
         "Lamina is reading {n} new session files. The search starts when they are done.",

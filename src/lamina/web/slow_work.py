@@ -1,0 +1,51 @@
+"""Work that may take longer than a click: it is begun in a thread, and whoever asks again gets its result.
+
+Invariants: the same work runs once at a time, however often a view asks for it. A result is given once, so the next one is as new as its
+question; those that nobody came back for are dropped. A stopping server waits for none of it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future, wait
+from typing import TypeVar
+
+from .views_made import ViewsMade, Work
+
+T = TypeVar("T")
+# Results that are kept for a view that asks again.
+MOST = 8
+
+
+class SlowWork:
+    def __init__(self, views: ViewsMade) -> None:
+        self._views = views
+        self._lock = threading.Lock()
+        self._begun: OrderedDict[Hashable, Future[object]] = OrderedDict()
+
+    def ask(self, key: Hashable, make: Callable[[], T], seconds: float) -> Future[T] | None:
+        """Return what `make` made, or raised; None if that takes longer than so many seconds. The next one to ask waits for the same."""
+        with self._lock:
+            made: Future[object] | None = self._begun.get(key)
+            if made is None:
+                made = self._begun[key] = Future()
+                threading.Thread(target=_run, args=(made, make), name="lamina-slow", daemon=True).start()
+                while len(self._begun) > MOST:
+                    self._begun.popitem(last=False)
+        with self._views.waiting(Work.DATA):
+            wait([made], seconds)
+        if not made.done():
+            return None
+        with self._lock:
+            if self._begun.get(key) is made:
+                del self._begun[key]
+        return made  # type: ignore[return-value]
+
+
+def _run(made: Future[object], make: Callable[[], object]) -> None:
+    try:
+        made.set_result(make())
+    except Exception as error:  # noqa: BLE001  # whoever asks gets it
+        made.set_exception(error)
