@@ -42,6 +42,8 @@ HEAD_BYTES = 64 << 10
 HEAD_LINES = 50
 # Memory files larger than this are read in part.
 MOST_MEMORY = 1 << 20
+# Files between two pauses: a few milliseconds of work.
+PAUSE_FILES = 200
 
 
 class SourceSession(msgspec.Struct, frozen=True):
@@ -348,7 +350,9 @@ def follow_memories(
     """Bring the index up to date with all memories, and return their rows with the names of their projects' directories."""
     places: dict[str, str] = {}
     files: list[SourceFile] = []
-    for origin, path, place in _memory_files(settings, environ, cwd, unread):
+    for at, (origin, path, place) in enumerate(_memory_files(settings, environ, cwd, unread)):
+        if at % PAUSE_FILES == 0:
+            catalogue.pause()
         try:
             seen = os.stat(path, follow_symlinks=False)
         except OSError:

@@ -93,8 +93,10 @@ def _search(site: Site, request: Request, files: SearchedFiles) -> Response:
     words, asked = words_for(request), request.query_params
     query, exact = asked.get("q", "").strip()[:MOST_QUERY], asked.get("exact") == "1"
     here, unread, results = asked.get("here") == "1", list[str](), list[SearchResult]()
-    looked = site.look("sessions:")
-    reading = site.sessions().of
+    # The search itself comes after the reading of files that changed.
+    reading = site.index.current(wait=0 if site.index.listing.sessions else None).of
+    watch = site.look("sessions:") if reading else None
+    reading = site.index.listing.of
     if query and not reading:
         key = ("search", query, exact, here)
         found = site.slow.ask(key, lambda: _found(site, files, query, exact=exact, here=here), patience(request))
@@ -113,7 +115,6 @@ def _search(site: Site, request: Request, files: SearchedFiles) -> Response:
     )
     rows = [_row(site, one) for one in results] if wants_json(request) else []
     data = {"query": query, "results": rows, "unread": unread, "reading": reading}
-    watch = looked if reading else None
     return page(site, request, title=words("search.title"), active="search", body=body, data=data, watch=watch)
 
 

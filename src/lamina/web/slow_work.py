@@ -17,6 +17,8 @@ from .views_made import ViewsMade, Work
 T = TypeVar("T")
 # Results that are kept for a view that asks again.
 MOST = 8
+# A wait of fewer seconds comes before other work in the background.
+SHORT = 1.0
 
 
 class SlowWork:
@@ -34,7 +36,7 @@ class SlowWork:
                 threading.Thread(target=_run, args=(made, make), name="lamina-slow", daemon=True).start()
                 while len(self._begun) > MOST:
                     self._begun.popitem(last=False)
-        with self._views.waiting(Work.DATA):
+        with self._views.waiting(Work.INDEX if seconds < SHORT else Work.DATA):
             wait([made], seconds)
         if not made.done():
             return None
