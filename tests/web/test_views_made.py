@@ -12,7 +12,8 @@ from starlette.types import Message, Receive, Scope, Send
 
 from lamina.web import views_made
 from lamina.web.site import Site
-from lamina.web.views_made import CountedViews, ViewsMade, Work
+from lamina.web.slow_work import SlowWork
+from lamina.web.views_made import CountedViews, Stopped, ViewsMade, Work
 
 from .patient import PATIENCE
 from .serving import environ_of
@@ -40,7 +41,7 @@ def test_while_a_view_waits_its_work_goes_on_and_later_work_waits(waited_for: Wo
 
     def view() -> None:
         views.change(1)
-        views_made._is_view.set(True)
+        views_made._asked_for.set(Work.VIEW)
         with views.waiting(waited_for):
             started.set()
             go.wait(PATIENCE)
@@ -109,3 +110,50 @@ def test_two_views_of_one_file_share_what_is_made_of_it(tmp_path: Path) -> None:
     assert len(made) == 1
     assert found == made * 3
     site.close()
+
+
+def test_work_in_the_background_ends_when_the_server_stops_and_a_view_does_not() -> None:
+    views, seen = ViewsMade(), list[str]()
+    views.stopping = lambda: True
+
+    with pytest.raises(Stopped):
+        next(views.after(range(3)))
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        seen.extend(str(one) for one in views.after(range(2)))
+
+    async def nothing() -> Message:
+        raise AssertionError("nothing is received")
+
+    async def ignored(message: Message) -> None:
+        return None
+
+    for path in ("/sessions", "/sessions/a/b/series", "/live"):
+        asyncio.run(CountedViews(app, views)({"type": "http", "path": path}, nothing, ignored))
+    assert seen == ["0", "1"] * 3
+
+
+def test_slow_work_runs_once_and_is_given_once_and_no_stopping_server_waits_for_it() -> None:
+    views, begun, go = ViewsMade(), list[int](), threading.Event()
+    slow = SlowWork(views)
+
+    def make() -> int:
+        begun.append(len(begun))
+        assert go.wait(PATIENCE)
+        if len(begun) == 2:
+            raise ValueError("the second one fails")
+        return begun[-1]
+
+    assert slow.ask("key", make, 0) is None
+    assert slow.ask("key", make, 0) is None
+    views.stopping = lambda: True
+    assert slow.ask("key", make, PATIENCE) is None
+    views.stopping = lambda: False
+    go.set()
+    first = slow.ask("key", make, PATIENCE)
+    assert first is not None
+    assert (first.result(), begun) == (0, [0])
+    second = slow.ask("key", make, PATIENCE)
+    assert second is not None
+    with pytest.raises(ValueError, match="second"):
+        second.result()

@@ -18,6 +18,7 @@ from ..memory.store.topic import Topic
 from ..memory.store.topic_files import TopicHeader
 from .memory_index import MemoryIndex
 from .memory_places import Place
+from .views_made import Stopped
 
 MOST_PAIRS = 50
 # A view waits this many seconds for the comparison of so few memories. Of more, the event stream tells when they are compared.
@@ -100,7 +101,7 @@ class PairSearch:
 
     def _run(self, place: Place, heads: dict[str, TopicHeader], done: threading.Event) -> None:
         try:
-            with self._turn, suppress(LaminaError, OSError), self._index.gated(place) as gated:
+            with self._turn, suppress(LaminaError, OSError, Stopped), self._index.gated(place) as gated:
                 pause = self._index.pause if len(heads) > FEW else lambda: None  # a view waits for few
                 pause()
                 self._compared[place.id] = ComparedMemory(heads, find_pairs(gated.store.topics(), pause))

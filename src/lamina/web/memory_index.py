@@ -34,7 +34,7 @@ from .codex_memories import CodexMemories
 from .memory_history import MemoryHistories, author_of
 from .memory_places import MemoryPlaces, Place
 from .memory_stores import TEAM_PREFIX, mtime
-from .views_made import ViewsMade, Work
+from .views_made import Stopped, ViewsMade, Work
 
 # Seconds after which a view has files looked at for changes in place, and until that look: the view comes first.
 LOOK_AGAIN = 2.0
@@ -191,18 +191,22 @@ class MemoryIndex(MemoryHistories):
 
     def _look_again(self) -> None:
         try:
-            looked = [(place, self._look_in_background(place)) for place in self.places.all() if place.origin != "codex"]
-            self._read.set()
-            for work in (lambda: self.cards(self.places.all()), *self.after_looks):
-                self.pause()
-                with suppress(OSError, LaminaError):
-                    work()
-            for place, found in looked:
-                if self._prepared.get(place.id) is not found:
-                    self._prepare(place, found)
+            with suppress(Stopped):
+                self._look_and_prepare()
         finally:
             self._read.set()  # what could not be read, a view tells
             self._looking.release()
+
+    def _look_and_prepare(self) -> None:
+        looked = [(place, self._look_in_background(place)) for place in self.places.all() if place.origin != "codex"]
+        self._read.set()
+        for work in (lambda: self.cards(self.places.all()), *self.after_looks):
+            self.pause()
+            with suppress(OSError, LaminaError):
+                work()
+        for place, found in looked:
+            if self._prepared.get(place.id) is not found:
+                self._prepare(place, found)
 
     def _look_in_background(self, place: Place) -> list[TopicHeader]:
         self._views.wait()

@@ -30,7 +30,7 @@ from ..replay.html import style
 from .page import REPORT, STATIC, list_of, problem
 from .safety import Guard, Keys
 from .site import Site
-from .views_made import CountedViews, Work
+from .views_made import CountedViews, Stopped, Work
 from .words import words_for
 
 # New objects between two collections. A session that is shown holds many records without cycles, and each full collection walks over them.
@@ -77,7 +77,7 @@ def application(site: Site, keys: Keys) -> ASGIApp:
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        threading.Thread(target=later.load, name="lamina-views", daemon=True).start()
+        threading.Thread(target=later.load_ahead, name="lamina-views", daemon=True).start()
         yield
         site.close()
 
@@ -119,6 +119,10 @@ class LaterViews:
             with self._site.views.waiting(Work.INDEX):
                 router = await to_thread.run_sync(self.load)
         await router(scope, receive, send)
+
+    def load_ahead(self) -> None:
+        with contextlib.suppress(Stopped):
+            self.load()
 
     def load(self) -> Router:
         with self._lock:
@@ -173,5 +177,5 @@ def server_of(site: Site, keys: Keys) -> QuietServer:
         app, log_level="warning", lifespan="on", timeout_graceful_shutdown=3, server_header=False, date_header=False
     )
     server = QuietServer(config)
-    site.stopping = lambda: server.should_exit
+    site.stopping = site.views.stopping = lambda: server.should_exit
     return server

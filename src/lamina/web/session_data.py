@@ -24,7 +24,7 @@ from ..session.window_series import KINDS, RequestPoint, Series, TurnRow
 from ..sources.sessions import SourceSession, read
 from .numbers import moment
 from .site import Site, stamp_of
-from .views_made import Work
+from .views_made import Stopped, Work
 from .words import Words
 
 T = TypeVar("T")
@@ -74,7 +74,7 @@ class OpenSession:
             return self._reader
 
     def _read(self) -> None:
-        with suppress(OSError, DiskError):  # gone: the view that waits says so
+        with suppress(OSError, DiskError, Stopped):  # gone: the view that waits says so
             self.update(self._site.views.wait)
 
     def is_current(self) -> bool:

@@ -7,6 +7,7 @@ question; those that nobody came back for are dropped. A stopping server waits f
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future, wait
@@ -19,6 +20,8 @@ T = TypeVar("T")
 MOST = 8
 # A wait of fewer seconds comes before other work in the background.
 SHORT = 1.0
+# Seconds between two looks whether the server stops.
+LOOK = 0.2
 
 
 class SlowWork:
@@ -36,8 +39,10 @@ class SlowWork:
                 threading.Thread(target=_run, args=(made, make), name="lamina-slow", daemon=True).start()
                 while len(self._begun) > MOST:
                     self._begun.popitem(last=False)
+        end = time.monotonic() + seconds
         with self._views.waiting(Work.INDEX if seconds < SHORT else Work.DATA):
-            wait([made], seconds)
+            while not made.done() and (left := end - time.monotonic()) > 0 and not self._views.stopping():
+                wait([made], min(left, LOOK))
         if not made.done():
             return None
         with self._lock:

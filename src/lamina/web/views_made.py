@@ -1,7 +1,7 @@
 """Which views are being made: long work in the background goes on when there is none, so that a click comes first.
 
 Python runs one thread at a time, so a view that is made beside a long computation takes about twice as long. A view that waits for work in
-the background lets that work go on, and still comes before all later work.
+the background lets that work go on, and still comes before all later work. When the server stops, the work ends at its next look.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ T = TypeVar("T")
 HOLD = 0.5
 # Items between two looks: a few milliseconds of work.
 SLICE = 50
-# The data of the chart, and the blocks of a request, come after the view that shows them. The event stream stays open, and does not count.
+# The data of the chart, and the blocks of a request, come after the view that shows them. The event stream stays open, so nothing
+# waits for it.
 BEHIND = ("/series", "/blocks")
 STREAM = "/live"
-_is_view: ContextVar[bool] = ContextVar("_is_view", default=False)
 
 
 class Work(IntEnum):
@@ -35,10 +35,18 @@ class Work(IntEnum):
     LATER = 3  # what the next views may need
 
 
+_asked_for: ContextVar[Work | None] = ContextVar("_asked_for", default=None)  # by a browser; None in the background
+
+
+class Stopped(RuntimeError):
+    """The server stops, and work in the background ends."""
+
+
 class ViewsMade:
     def __init__(self) -> None:
         self._counts = [0 for _ in Work]  # of views, by what is being done for them
         self._changed = threading.Condition()
+        self.stopping: Callable[[], bool] = lambda: False
 
     @property
     def count(self) -> int:
@@ -51,8 +59,13 @@ class ViewsMade:
             self._changed.notify_all()
 
     def wait(self, work: Work = Work.DATA) -> None:
-        """Wait until nothing is done for a view that comes before this work. A view itself does not wait."""
-        if any(self._counts[:work]) and not _is_view.get():
+        """Wait until nothing is done for a view that comes before this work. A view itself does not wait.
+
+        Raises Stopped in the background when the server stops.
+        """
+        if _asked_for.get() is None and self.stopping():
+            raise Stopped
+        if any(self._counts[:work]) and _asked_for.get() is not Work.VIEW:
             with self._changed:
                 self._changed.wait_for(lambda: not any(self._counts[:work]), HOLD)
 
@@ -62,7 +75,7 @@ class ViewsMade:
     @contextmanager
     def waiting(self, work: Work) -> Iterator[None]:
         """Count a view that waits for work in the background as that work."""
-        by = 1 if _is_view.get() else 0
+        by = 1 if _asked_for.get() is Work.VIEW else 0
         self.change(-by)
         self.change(by, work)
         try:
@@ -86,12 +99,12 @@ class CountedViews:
         self._app, self._views = app, views
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"] == STREAM:
+        if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        work = Work.DATA if scope["path"].endswith(BEHIND) else Work.VIEW
+        work = Work.LATER if scope["path"] == STREAM else Work.DATA if scope["path"].endswith(BEHIND) else Work.VIEW
         self._views.change(1, work)
-        _is_view.set(work is Work.VIEW)
+        _asked_for.set(work)
         try:
             await self._app(scope, receive, send)
         finally:
