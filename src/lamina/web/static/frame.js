@@ -26,16 +26,18 @@ function remember() {
   const one = active();
   if (one === main || !main.contains(one)) { if (!status.contains(one)) spot = undefined; return; }
   const box = one.closest('[id]'), same = named('id', one.id) || named('href', one.getAttribute('href')) || named('name', one.name);
-  spot = { id: one.id, same, box: box.id, inBox: controls(box).indexOf(one), inPage: controls(main).indexOf(one), y: one.getBoundingClientRect().y };
+  spot = { path: pathOf(address), id: one.id, same, box: box.id, inBox: controls(box).indexOf(one), inPage: controls(main).indexOf(one), y: one.getBoundingClientRect().y };
 }
 function restore() {
   if (!spot || active() !== body) return;
   const box = byId(spot.box), inBox = box && box !== main && (controls(box)[spot.inBox] || controls(box)[0]);
-  (byId(spot.id) || inBox || controls(main)[spot.inPage] || controls(main).at(-1) || main).focus({ preventScroll: true });
+  (byId(spot.id) || inBox || spot.path === pathOf(address) && (controls(main)[spot.inPage] || controls(main).at(-1)) || main).focus({ preventScroll: true });
 }
 
-/* Fields with text that is not saved or on its way. */
-const unsaved = () => [...main.querySelectorAll('[data-change] :is(input,textarea)')].filter(one => one.value !== one.defaultValue && !one.form.ariaBusy);
+/* Fields that are not as they came; and those of them with text that is not saved or on its way. */
+const touched = one => one.defaultSelected && !one.selected || one.checked !== one.defaultChecked || (one.defaultValue ?? one.value) !== one.value || one.form.dataset.unsaved;
+const fields = test => [...main.querySelectorAll('form :is(input,textarea,option)')].filter(one => !one.form.ariaBusy && test(one));
+const unsaved = () => fields(one => touched(one) && one.type !== 'checkbox' && one.closest('[data-change]'));
 addEventListener('beforeunload', event => { if (unsaved()[0]) event.preventDefault(); });
 
 /* Puts the content of a page in place of what is shown, but for what is kept. */
@@ -50,18 +52,18 @@ function put(page, kept) {
   Object.assign(body.dataset, { watch: '', seen: '' }, page.body.dataset);
   if (body.dataset.watch !== (watch || '')) listen();
 }
-/* The view as it is now. What is unfolded stays if its head does; else it is read again first. */
+/* The view as it is now, with the forms in use. What is unfolded stays if its head does; else it is read again first. */
 async function refresh() {
-  const mine = visits, page = await fetchPage(address);
+  const mine = visits, page = await fetchPage(address), twin = ({ form }) => page.getElementById(form.id);
   if (!isOurs(page)) return;
   await Promise.all([...main.querySelectorAll('details[open][id]')].map(async old => {
     const one = page.getElementById(old.id);
     if (one?.querySelector('summary').textContent === old.querySelector('summary').textContent) one.replaceWith(old);
     else if (one) { one.open = true; await load(one); }
   }));
-  if (mine !== visits) return;
+  if (mine !== visits || !unsaved().every(twin)) return;
   const y = scrollY;
-  for (const one of unsaved()) page.getElementById(one.id)?.form.replaceWith(one.form);
+  for (const one of fields(one => touched(one) || one === active())) twin(one)?.replaceWith(one.form);
   put(page, '[data-keep]'); scrollTo(0, y); fire('content'); restore();
 }
 
@@ -118,7 +120,7 @@ async function change(url, fields, form = {}) {
     const text = await answer.text();
     let said;
     try { said = JSON.parse(text); } catch { said = { message: text }; }
-    if (answer.ok) await (said.location ? visit(new URL(said.location, location.href).href) : refresh());
+    if (answer.ok) await (said.location && !unsaved()[0] ? visit(new URL(said.location, location.href).href) : refresh());
     else if (said.html && form.isConnected) {
       const place = form.closest('[data-conflict]') || form;
       place.replaceChildren(...partsOf(parse(said.html))); controls(place)[0]?.focus();
