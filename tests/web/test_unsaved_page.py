@@ -147,3 +147,25 @@ def test_the_page_asks_before_it_leaves_a_conflict_that_is_not_decided(page: Pag
     page.click(".both button.main")
     expect(page.locator("#memory .text")).to_contain_text(TYPED.strip())
     watched.problems.clear()  # a browser logs a 409
+
+
+def test_going_back_and_staying_keeps_the_way_forward(page: Page) -> None:
+    edit(page)
+    page.fill("textarea[name=body]", page.locator("textarea[name=body]").evaluate("one => one.defaultValue"))
+    address = page.url
+    page.click('.top nav a[href="/dreams"]')
+    page.wait_for_url("**/dreams")
+    page.click('.top nav a[href="/settings"]')
+    page.wait_for_url("**/settings")
+    page.evaluate("history.go(-2)")
+    page.fill("textarea[name=body]", TYPED)
+    for steps in (-1, -2, 1):
+        page.once("dialog", lambda dialog: dialog.dismiss())
+        with page.expect_event("dialog"):
+            page.evaluate(f"setTimeout(() => history.go({steps}))")
+        page.wait_for_url(address)
+        expect(page.locator("textarea[name=body]")).to_have_value(TYPED)
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.evaluate("setTimeout(() => history.go(2))")
+    page.wait_for_url("**/settings")
+    expect(page.locator("h1")).to_have_text("Settings")

@@ -69,10 +69,12 @@ async function refresh() {
 
 /* Shows another view; `back` returns to the place that was left. Another language or server, or no page, is loaded.
    A control that is in both views keeps its focus and its place. */
-let visits = 0, address = location.href;
+let visits = 0, address, entry;
+const settle = url => { address = url; entry = window.navigation?.currentEntry.key; };
+settle(location.href);
 const bare = url => url.split('#')[0], there = () => bare(location.href) === bare(address), pathOf = url => new URL(url).pathname;
 async function visit(url, back) {
-  if (unsaved()[0] && !confirm(word('unsaved'))) { if (back) history.pushState({}, '', address); return; }
+  if (unsaved()[0] && !confirm(word('unsaved'))) { if (back) window.navigation ? navigation.traverseTo(entry) : history.pushState({}, '', address); return; }
   const mine = ++visits;
   body.ariaBusy = true;
   try {
@@ -84,7 +86,7 @@ async function visit(url, back) {
     if (!back) history.replaceState({ y: scrollY }, '');
     put(page, within ? '[data-keep]:not(form)' : '#none');
     if (!back && to !== bare(address)) history.pushState({}, '', to);
-    address = to;
+    settle(to);
     if (!back && hash) location.replace(hash);  /* CSS learns of a target by this alone */
     view.textContent = document.title;
     if (active() !== search) search.value = frameOf(page)[1].value;
@@ -199,7 +201,7 @@ on('lamina:change', () => {
   if (own() || active().matches('textarea,input:not([type=range])')) return;
   clearTimeout(due); due = setTimeout(() => { if (!changing) { shown = Date.now(); refresh().catch(() => {}); } }, Math.max(150, shown + 2000 - Date.now()));
 });
-addEventListener('popstate', () => { if (!there()) visit(location.href, true); else { address = location.href; if (history.state) scrollTo(0, history.state.y || 0); } });
+addEventListener('popstate', () => { if (!there()) visit(location.href, true); else { settle(location.href); if (history.state) scrollTo(0, history.state.y || 0); } });
 addEventListener('scrollend', () => { if (there()) history.replaceState({ y: scrollY }, ''); });
 
 /* Keys. Letters are off in fields, or switched off. */
