@@ -21,6 +21,7 @@ from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 import msgspec
 from starlette.requests import Request
@@ -99,7 +100,9 @@ def page(
     words = words_for(request)
     attributes: dict[str, Attribute] = {"data-view": active}
     if watch:
-        attributes |= {"data-watch": " ".join(watch), "data-seen": " ".join(watch.values())}
+        # What is shown is named too: the stream tells at once what is newer.
+        asked = urlencode({"watch": list(watch), "seen": list(watch.values())}, doseq=True)
+        attributes |= {"data-watch": " ".join(watch), "data-stream": asked}
     attributes["data-words"] = msgspec.json.encode(words.for_scripts()).decode()
     notice = tag("p", {"class": "notice", "role": "note"}, words("frame.read_only")) if site.read_only else None
     content = tag("main", {"id": "main", "tabindex": "-1"}, notice, body)
@@ -165,8 +168,6 @@ def icon(*paths: str, box: int = 16) -> Html:
 
 def query(request: Request, **changes: str | None) -> str:
     """Return the request's query with some parameters changed, for links that keep the others."""
-    from urllib.parse import urlencode
-
     kept = {key: value for key, value in request.query_params.items() if key not in ("token", "format", "lang")}
     given = {key: value for key, value in {**kept, **changes}.items() if value}
     return f"?{urlencode(given)}" if given else ""
