@@ -48,6 +48,13 @@ def is_kept(page: Page) -> bool:
     return bool(page.evaluate("window.kept.isConnected"))
 
 
+def sent(page: Page) -> list[str]:
+    """The addresses of the changes that are sent from now on."""
+    posts = list[str]()
+    page.on("request", lambda request: posts.append(request.url) if request.method == "POST" else None)
+    return posts
+
+
 def await_answer(page: Page) -> None:
     """Return when the server has answered once more: what was sent before it is known."""
     page.evaluate("fetch('/settings').then(answer => answer.text())")
@@ -167,3 +174,66 @@ def test_selected_text_stays_selected_while_the_view_follows(page: Page) -> None
     page.evaluate("getSelection().empty()")
     page.clock.run_for(9_000)
     page.wait_for_function("() => !window.kept.isConnected")
+
+
+@pytest.mark.parametrize("key", ["a", "x", "Enter"])
+def test_a_key_that_is_held_decides_once(page: Page, key: str) -> None:
+    posts = sent(page)
+    page.locator(".prop .btn").first.focus()
+    page.keyboard.down(key)
+    expect(page.locator(".prop")).to_have_count(2)
+    expect(page.locator("#undo")).to_be_visible()
+    for _ in range(3):
+        page.keyboard.down(key)
+    await_answer(page)
+    assert len(posts) == 1
+    page.keyboard.up(key)
+    page.keyboard.press(key)
+    expect(page.locator(".prop")).to_have_count(1)
+
+
+def test_a_key_that_is_held_moves_on_in_a_list(page: Page) -> None:
+    page.keyboard.down("j")
+    page.keyboard.down("j")
+    assert page.evaluate("document.activeElement === document.querySelectorAll('[data-row]')[1]")
+
+
+def test_a_double_click_decides_once(page: Page) -> None:
+    posts = sent(page)
+    place = page.locator(".prop .btn.main").first.bounding_box()
+    assert place is not None
+    x, y = place["x"] + 5, place["y"] + 5
+    page.mouse.click(x, y)
+    expect(page.locator(".prop")).to_have_count(2)
+    page.mouse.down(click_count=2)
+    page.mouse.up(click_count=2)
+    await_answer(page)
+    assert len(posts) == 1
+    page.locator("#undo").dblclick()
+    expect(page.locator(".prop")).to_have_count(3)
+    expect(page.locator("#status")).to_contain_text("waits again")
+    await_answer(page)
+    assert len(posts) == 2
+
+
+def test_the_second_click_of_a_double_click_does_nothing_in_the_view_that_the_first_one_opened(page: Page, served: Served) -> None:
+    page.goto(f"{served.base}/sessions")
+    place = page.locator('.top nav a[href="/dreams"]').bounding_box()
+    assert place is not None
+    page.evaluate("""document.querySelector('.top nav a[href="/dreams"]').addEventListener('click', () => {
+      document.addEventListener('lamina:view', () => {
+        const cover = Object.assign(document.createElement('a'), { href: '/settings', textContent: 'over' });
+        Object.assign(cover.style, { position: 'fixed', inset: 0, zIndex: 99 });
+        document.querySelector('main').append(cover);
+      });
+    })""")
+    x, y = place["x"] + 5, place["y"] + 5
+    page.mouse.click(x, y)
+    page.wait_for_url("**/dreams")
+    page.mouse.down(click_count=2)
+    page.mouse.up(click_count=2)
+    await_answer(page)
+    expect(page.locator("body")).not_to_have_attribute("aria-busy", "true")
+    assert page.url == f"{served.base}/dreams"
+    page.mouse.click(x, y)
+    page.wait_for_url("**/settings")

@@ -111,7 +111,7 @@ function tell(message, undo, from) {
   clearTimeout(fading); status.textContent = message; status.hidden = false;
   if (undo) {
     const button = Object.assign(document.createElement('button'), { textContent: word('undo'), id: 'undo' }); status.append(button);
-    button.onclick = () => { button.focus(); spot = from; change(undo.url, undo.fields || {}); };
+    button.onclick = () => { button.onclick = null; button.focus(); spot = from; change(undo.url, undo.fields || {}); };
   }
   fading = setTimeout(() => { status.hidden = true; }, 10000);
 }
@@ -175,6 +175,12 @@ on('click', event => {
   if (link) { stop(event); fetchPage(link.dataset.load, true).then(page => link.parentElement.replaceChildren(...partsOf(page)), failed); }
 });
 
+/* The second click of a double click decides nothing, and nothing in the view that the first one opened. */
+let clicked;
+addEventListener('click', event => {
+  if (event.detail < 2) clicked = pathOf(address);
+  else if (clicked !== pathOf(address) || event.target.closest('[data-change] button')) { stop(event); event.stopPropagation(); }
+}, true);
 /* Links, after the views. */
 addEventListener('click', event => {
   const link = event.target.closest('a[href]:not([download],[lang])');
@@ -219,6 +225,7 @@ function step(by) {
 let going = 0;
 on('keydown', event => {
   const { key, target } = event, field = target.closest('input:not([type=range],[type=checkbox]),textarea,select');
+  if (event.repeat && key === 'Enter' && !target.matches('textarea')) stop(event);
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (key === 'Escape') field?.blur();
   if (field || dialog.open || off() && key.length === 1) return;
@@ -228,6 +235,7 @@ on('keydown', event => {
   else if (key === '/') { stop(event); search.focus(); }
   else if (key === '?') help();
   else if (key === 'j' || key === 'k') { stop(event); step(key === 'j' ? 1 : -1); }
+  else if (event.repeat) { /* changes nothing */ }
   else if (key === 'o' && target.matches('summary')) target.click();
   else if (key === 'u' && !status.hidden) byId('undo')?.click();
   else (target.closest('[data-decide]') || main).querySelector(named('data-hotkey', key) + ':not([disabled])')?.click();
