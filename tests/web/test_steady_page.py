@@ -237,3 +237,27 @@ def test_the_second_click_of_a_double_click_does_nothing_in_the_view_that_the_fi
     assert page.url == f"{served.base}/dreams"
     page.mouse.click(x, y)
     page.wait_for_url("**/settings")
+
+
+def test_the_language_and_the_theme_of_another_tab_are_taken_over(page: Page, served: Served, watched: Watched) -> None:
+    other = watched.page()
+    other.goto(f"{served.base}/sessions")
+    other.click(".theme")
+    theme = other.locator("html").get_attribute("data-theme")
+    assert theme
+    expect(page.locator("html")).to_have_attribute("data-theme", theme)
+    other.click(".lang")
+    expect(other.locator("h1")).to_have_text("会话")
+    page.evaluate("lamina.refresh()")
+    expect(page.locator("html")).to_have_attribute("lang", "zh-CN")
+    expect(page.locator(".top nav [aria-current=page]")).to_have_text("记忆 3")
+
+
+def test_another_language_waits_while_text_is_not_saved(page: Page, served: Served) -> None:
+    page.locator(".card", has_text="Terraform state").click()
+    page.click("#edit")
+    page.fill("textarea[name=body]", "Typed.\n")
+    page.evaluate("fetch('/sessions?lang=zh').then(answer => answer.text())")
+    page.evaluate("lamina.refresh()")
+    expect(page.locator("#memory .close")).to_have_text("关闭")
+    expect(page.locator("textarea[name=body]")).to_have_value("Typed.\n")

@@ -44,7 +44,7 @@ const unsaved = () => fields(one => touched(one) && one.type !== 'checkbox' && o
 addEventListener('beforeunload', event => { if (unsaved()[0]) stop(event); });
 
 /* Puts the content of a page in place of what is shown, but for what is kept. */
-const isOurs = page => frameOf(page)[2]?.content === secret && page.documentElement.lang === root.lang;
+const isOurs = page => frameOf(page)[2]?.content === secret, isSpoken = page => page.documentElement.lang === root.lang;
 function put(page, kept) {
   clearTimeout(due); remember();
   for (const old of kept) page.getElementById(old?.id)?.replaceWith(old);
@@ -59,6 +59,7 @@ function put(page, kept) {
 async function refresh(live) {
   const mine = visits, from = address, page = await fetchPage(from), twin = ({ form }) => page.getElementById(form.id);
   if (!isOurs(page)) return;
+  if (!isSpoken(page) && !unsaved()[0]) { location.reload(); return; }
   const head = place => place?.querySelector('summary').textContent, open = await Promise.all([...main.querySelectorAll('details[open][id]')].map(async old => {
     const one = page.getElementById(old.id);
     if (head(one) === head(old)) return old;
@@ -85,7 +86,7 @@ async function visit(url, back) {
     const asked = fetch(url); if (pathOf(url) !== pathOf(address)) fire('visit', url);
     const answer = await asked, page = parse(await answer.text());
     if (mine !== visits || back && url !== location.href) return;
-    if (!isOurs(page)) { if (back) location.reload(); else location.assign(url); return; }
+    if (!isOurs(page) || !isSpoken(page)) { if (back) location.reload(); else location.assign(url); return; }
     const { hash } = new URL(url), to = bare(answer.url), within = pathOf(to) === pathOf(address) && !byId('opening');
     if (!back) history.replaceState({ y: scrollY }, '');
     put(page, within ? main.querySelectorAll('[data-keep]:not(form)') : []);
