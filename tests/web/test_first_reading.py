@@ -8,12 +8,15 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
 
 import lamina.web.page
-from lamina.web import forget_view, search_view
+from lamina.session.followed_session import FollowedSession
+from lamina.web import forget_view, search_view, session_data
 from lamina.web.memory_index import MemoryIndex
 
 from . import patient
+from .conftest import Watched
 from .made_home import WINDOW_SESSION, make_home
 from .made_memories import make_memories
 from .patient import PATIENCE
@@ -81,6 +84,25 @@ def test_what_takes_long_is_announced_and_whoever_waits_gets_the_whole(
         assert 'id="opening"' not in get(served, path, Prefer="wait")
 
 
+def test_a_large_session_is_announced_again_while_an_earlier_view_of_it_still_waits(
+    tmp_path: Path, watched: Watched, monkeypatch: pytest.MonkeyPatch, gate: threading.Event
+) -> None:
+    """A browser lets only one request for an address pass at a time, unless it is told not to keep the answer."""
+    monkeypatch.setattr(session_data, "SLOW_BYTES", 1_000)
+    make_home(tmp_path, others=1)
+    hold(monkeypatch, gate, FollowedSession, "update")
+    with serving(tmp_path) as served:
+        page = watched.page()
+        page.goto(served.link)
+        for _ in range(2):
+            page.click('.top nav a[href="/sessions"]')
+            expect(page.locator("h1")).to_have_text("Sessions")
+            page.locator(f'a[href="{SESSION}"]').first.click()
+            expect(page.locator("#opening h1")).to_be_visible()
+        gate.set()
+        expect(page.locator("#session h1")).to_be_visible()
+
+
 def test_the_data_of_a_chart_and_its_view_do_not_wait_for_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lamina.web.views_made.HOLD", PATIENCE)
     make_home(tmp_path, others=0)
@@ -93,3 +115,23 @@ def test_the_data_of_a_chart_and_its_view_do_not_wait_for_each_other(tmp_path: P
         thread.join(PATIENCE)
         served.site.views.change(-1)
         assert done
+
+
+def test_a_view_that_follows_changes_waits_while_the_mouse_is_pressed(tmp_path: Path, watched: Watched) -> None:
+    """Else the pressed link is replaced, and the click is lost."""
+    make_home(tmp_path, others=3)
+    with serving(tmp_path) as served:
+        page = watched.page()
+        page.goto(served.link)
+        page.click('.top nav a[href="/sessions"]')
+        expect(page.locator("h1")).to_have_text("Sessions")
+        page.locator("html[data-live]").wait_for(state="attached")
+        link = page.locator(f'a[href="{SESSION}"]').first
+        link.hover()
+        page.mouse.down()
+        page.evaluate("() => document.addEventListener('lamina:change', () => { window.told = true; })")
+        make_home(tmp_path, others=6)
+        page.wait_for_function("() => window.told")
+        page.wait_for_timeout(2_500)  # the longest time until a change is shown
+        page.mouse.up()
+        expect(page.locator("#session h1")).to_be_visible()

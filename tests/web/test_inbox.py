@@ -80,6 +80,14 @@ def test_each_decision_has_an_undo_that_lets_the_proposal_wait_again(served: Ser
     assert waiting(served) == asked
 
 
+def test_the_number_of_proposals_in_the_navigation_is_right_after_each_decision(served: Served) -> None:
+    tokens = [one["token"] for one in waiting(served).values()]
+    for left, token in ((2, tokens[0]), (1, tokens[1])):
+        assert f'aria-label="{left + 1} waiting"' in get(served, "/memories").text
+        post(served, "/changes/inbox/refuse", ids=token)
+        assert f'aria-label="{left} waiting"' in get(served, "/memories").text
+
+
 def test_an_edited_proposal_is_saved_as_the_users_own_text(served: Served, home: Path) -> None:
     asked = waiting(served)["Prefers table-driven tests"]
     shown = get(served, f"/memories?proposal={asked['id']}").text

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Dialog, Page, expect
 
 from .conftest import Watched
-from .made_memories import make_memories
+from .made_memories import make_memories, make_proposals, open_memory
 from .serving import serving
 
 # Each drives a browser.
@@ -19,17 +19,21 @@ pytestmark = pytest.mark.exhaustive
 @pytest.fixture
 def page(watched: Watched, tmp_path: Path) -> Iterator[Page]:
     make_memories(tmp_path)
+    make_proposals(tmp_path)
     with serving(tmp_path) as served:
         made = watched.page()
         made.goto(served.link)
         yield made
 
 
+TYPED = "One file for each region.\n"
+
+
 def edit(page: Page) -> None:
     page.click('.top nav a[href="/memories"]')
     page.locator(".card", has_text="Terraform state").click()
     page.click("#edit")
-    page.fill("textarea[name=body]", "One file for each region.\n")
+    page.fill("textarea[name=body]", TYPED)
 
 
 @pytest.mark.parametrize("way", ["document.querySelector('.top nav a[href=\"/dreams\"]').click()", "history.back()"])
@@ -45,7 +49,7 @@ def test_the_page_asks_before_it_leaves_text_that_is_not_saved(page: Page, way: 
     with page.expect_event("dialog"):
         page.evaluate(f"setTimeout(() => {way})")
     page.wait_for_url(address)
-    expect(page.locator("textarea[name=body]")).to_have_value("One file for each region.\n")
+    expect(page.locator("textarea[name=body]")).to_have_value(TYPED)
     assert asked == ["Leave without saving your changes?"]
     page.once("dialog", lambda dialog: dialog.accept())
     page.evaluate(f"setTimeout(() => {way})")
@@ -79,3 +83,89 @@ def test_a_setting_that_is_typed_stays_while_another_one_is_saved(page: Page) ->
     page.click('[id="save-lamina.budgetTokens"]')
     expect(page.locator("#status")).to_contain_text("lamina.budgetTokens")
     expect(page.locator('[id="set-lamina.budgetCalls"]')).to_have_value("300")
+
+
+def undo(page: Page, told: str) -> None:
+    page.click("#undo")
+    expect(page.locator("#status")).to_contain_text(told)
+
+
+def test_undo_leaves_the_text_of_an_open_form_alone(page: Page) -> None:
+    page.click('.top nav a[href="/memories"]')
+    page.locator(".prop [data-hotkey=x]").first.click()
+    expect(page.locator("#undo")).to_be_visible()
+    edit(page)
+    page.locator("select[name=type]").select_option("reference")
+    undo(page, "waits again")
+    expect(page.locator(".top nav .count")).to_have_text("3")
+    expect(page.locator("textarea[name=body]")).to_have_value(TYPED)
+    expect(page.locator("select[name=type]")).to_have_value("reference")
+    page.click("form.editor button.main")
+    expect(page.locator("#memory .text")).to_contain_text(TYPED.strip())
+
+
+def test_undo_in_another_view_leaves_the_text_of_an_open_form_alone(page: Page, watched: Watched) -> None:
+    edit(page)
+    page.click("form.editor button.main")
+    expect(page.locator("#undo")).to_be_visible()
+    page.click("#edit")
+    page.fill("textarea[name=body]", "Typed later.\n")
+    page.on("dialog", lambda dialog: dialog.accept())
+    undo(page, "Restored")
+    expect(page.locator("textarea[name=body]")).to_have_value("Typed later.\n")
+    page.click("form.editor button.main")
+    expect(page.locator(".both .version")).to_have_text("One file per region.\n")
+    expect(page.locator(".both textarea[name=body]")).to_have_value("Typed later.\n")
+    watched.problems.clear()  # a browser logs a 409
+
+
+def test_undo_of_a_new_memory_leaves_the_text_that_is_typed_into_it(page: Page, watched: Watched) -> None:
+    page.click('.top nav a[href="/memories"]')
+    page.click("[data-hotkey=n]")
+    page.fill("input[name=name]", "Release day")
+    page.fill("textarea[name=body]", "Friday.\n")
+    page.click("form.editor button.main")
+    page.click("#edit")
+    page.fill("textarea[name=body]", "Thursday.\n")
+    undo(page, "to the trash")
+    expect(page.locator("textarea[name=body]")).to_have_value("Thursday.\n")
+    page.click("form.editor button.main")
+    expect(page.locator(".both textarea[name=body]")).to_have_value("Thursday.\n")
+    watched.problems.clear()  # a browser logs a 404 and a 409
+
+
+def test_the_page_asks_before_it_leaves_a_conflict_that_is_not_decided(page: Page, tmp_path: Path, watched: Watched) -> None:
+    edit(page)
+    with open_memory(tmp_path, "infra") as memory:
+        memory.save("Terraform state", type="project", description="State.", body="Changed by somebody else.\n")
+    page.click("form.editor button.main")
+    expect(page.locator(".both .version")).to_be_visible()
+    page.once("dialog", lambda dialog: dialog.dismiss())
+    with page.expect_event("dialog"):
+        page.evaluate("""setTimeout(() => document.querySelector('.top nav a[href="/dreams"]').click())""")
+    expect(page.locator(".both textarea[name=body]")).to_have_value(TYPED)
+    page.click(".both button.main")
+    expect(page.locator("#memory .text")).to_contain_text(TYPED.strip())
+    watched.problems.clear()  # a browser logs a 409
+
+
+def test_going_back_and_staying_keeps_the_way_forward(page: Page) -> None:
+    edit(page)
+    page.fill("textarea[name=body]", page.locator("textarea[name=body]").evaluate("one => one.defaultValue"))
+    address = page.url
+    page.click('.top nav a[href="/dreams"]')
+    page.wait_for_url("**/dreams")
+    page.click('.top nav a[href="/settings"]')
+    page.wait_for_url("**/settings")
+    page.evaluate("history.go(-2)")
+    page.fill("textarea[name=body]", TYPED)
+    for steps in (-1, -2, 1):
+        page.once("dialog", lambda dialog: dialog.dismiss())
+        with page.expect_event("dialog"):
+            page.evaluate(f"setTimeout(() => history.go({steps}))")
+        page.wait_for_url(address)
+        expect(page.locator("textarea[name=body]")).to_have_value(TYPED)
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.evaluate("setTimeout(() => history.go(2))")
+    page.wait_for_url("**/settings")
+    expect(page.locator("h1")).to_have_text("Settings")

@@ -77,6 +77,8 @@ def change_route(site: Site, path: str, run: Run, *, writes: bool = True) -> Rou
             return json_response({"message": conflict.message, "html": conflict.body}, 409)
         except (LaminaError, Refused) as error:
             return json_response({"message": str(error)}, 400)
+        finally:
+            site.count_again()
 
     return Route(path, change, methods=["POST"])
 

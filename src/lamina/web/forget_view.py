@@ -55,7 +55,7 @@ def _forget(site: Site, request: Request) -> Response:
     options += [tag("option", {"value": place.id, "selected": place.id == project}, place_name(place)) for place in places]
     form = tag(
         "form",
-        {"class": "editor", "action": HERE},
+        {"class": "editor", "action": HERE, "id": "about"},
         tag(
             "label",
             None,
@@ -118,7 +118,7 @@ def _found(words: Words, subject: str, project: str, planned: ForgetReport) -> H
                     tag("input", {"name": "typed", "autocomplete": "off", "id": "typed"}),
                 ),
                 tag("div", {"class": "btns"}, button(words("forget.do"), {"class": "btn danger"})),
-                attributes={"class": "editor"},
+                attributes={"class": "editor", "id": "editor"},
             ),
         )
     )

@@ -211,7 +211,7 @@ def _row(site: Site, words: Words, request: Request, place: Place, proposal: Pro
                 button(words("inbox.accept_edited"), {"class": "btn main"}),
                 tag("a", {"class": "btn", "href": f"/memories{query(request, proposal=None)}"}, words("memories.cancel")),
             ),
-            attributes={"class": "editor"},
+            attributes={"class": "editor", "id": "editor"},
         )
     return tag(
         "div",

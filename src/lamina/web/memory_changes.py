@@ -246,7 +246,7 @@ def _both(words: Words, theirs: Html, place: Place, file: str, digest: str, fiel
                 name,
                 editor_fields(words, fields.get("type", ""), fields.get("description", ""), plain(fields["body"])),
                 tag("div", {"class": "btns"}, button(words("memories.keep_mine"), {"class": "btn main", "id": "edit"})),
-                attributes={"class": "editor"},
+                attributes={"class": "editor", "id": "editor", "data-unsaved": "1"},
             ),
         )
     told = tag("p", {"class": "notice", "role": "alert"}, words("change.conflict"))

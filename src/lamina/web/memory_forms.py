@@ -97,7 +97,7 @@ def _new(site: Site, request: Request) -> Response:
             button(words("memories.save"), {"class": "btn main"}),
             tag("a", {"class": "btn", "href": "/memories"}, words("memories.cancel")),
         ),
-        attributes={"class": "editor"},
+        attributes={"class": "editor", "id": "editor"},
     )
     off = tag("p", None, words("frame.read_only")) if site.read_only else None
     body = tag(

@@ -332,7 +332,7 @@ def _editor(words: Words, request: Request, place: Place, found: OneMemory) -> H
         fields,
         editor_fields(words, topic.type or "", topic.description, topic.body),
         tag("div", {"class": "btns"}, button(words("memories.save"), {"class": "btn main", "id": "edit"}), cancel),
-        attributes={"class": "editor"},
+        attributes={"class": "editor", "id": "editor"},
     )
 
 

@@ -142,7 +142,7 @@ def _filters(words: Words, asked: Period, projects: set[str]) -> Html:
     spans = [(value, asked._replace(days=asked.days[:1] * count).name(words)) for value, count in DAYS.items()]
     return tag(
         "form",
-        {"class": "bar2", "data-auto": True, "action": "/"},
+        {"class": "bar2", "id": "filter", "data-auto": True, "action": "/"},
         tag("input", {"type": "hidden", "name": "until", "value": asked.until}) if asked.until else None,
         _select(words("overview.period"), "days", spans, str(len(asked.days))),
         _select(words("sessions.project"), "project", named, asked.project),

@@ -10,8 +10,9 @@ Attributes that static/frame.js reads:
 - keys: `data-key` is the letter of a view after `g`, `data-hotkey` that of a button, first within its `data-decide`; `j` and `k` go
   through `data-row`.
 
-Events on document, with the prefix `lamina:`: `change` comes from the stream, `visit` has the address of a view on its way, `view` tells
-that it is shown, `content` that something is new, `key` has a key for the view. The scripts are modules: each has its own names.
+Events on document, with the prefix `lamina:`: `change` comes from the stream, `visit` has the address of a view on its way and the signal
+that it was left, `view` tells that it is shown, `content` that something is new, `key` has a key for the view. The scripts are modules:
+each has its own names.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 import msgspec
 from starlette.requests import Request
@@ -102,7 +104,9 @@ def page(
     words = words_for(request)
     attributes: dict[str, Attribute] = {"data-view": active}
     if watch:
-        attributes |= {"data-watch": " ".join(watch), "data-seen": " ".join(watch.values())}
+        # What is shown is named too: the stream tells at once what is newer.
+        asked = urlencode({"watch": list(watch), "seen": list(watch.values())}, doseq=True)
+        attributes |= {"data-watch": " ".join(watch), "data-stream": asked}
     attributes["data-words"] = msgspec.json.encode(words.for_scripts()).decode()
     notice = tag("p", {"class": "notice", "role": "note"}, words("frame.read_only")) if site.read_only else None
     content = tag("main", {"id": "main", "tabindex": "-1"}, notice, body)
@@ -187,8 +191,6 @@ def icon(*paths: str, box: int = 16) -> Html:
 
 def query(request: Request, **changes: str | None) -> str:
     """Return the request's query with some parameters changed, for links that keep the others."""
-    from urllib.parse import urlencode
-
     kept = {key: value for key, value in request.query_params.items() if key not in ("token", "format", "lang")}
     given = {key: value for key, value in {**kept, **changes}.items() if value}
     return f"?{urlencode(given)}" if given else ""

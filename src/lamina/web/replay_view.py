@@ -180,7 +180,7 @@ def _filter(words: Words, request: Request) -> Html:
     ]
     return tag(
         "form",
-        {"class": "bar2", "action": "/replay", "role": "search", "data-with": "choice"},
+        {"class": "bar2", "id": "filter", "action": "/replay", "role": "search", "data-with": "choice"},
         search_box(words, value=request.query_params.get("q", ""), label=words("replay.filter")),
         tag("select", {"name": "sort", "class": "pick", "aria-label": words("replay.order"), "data-auto": True}, orders),
         tag("button", {"class": "btn"}, words("replay.show")),

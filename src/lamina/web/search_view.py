@@ -177,7 +177,7 @@ def _form(words: Words, query: str, *, exact: bool, here: bool, read_only: bool)
 
     return tag(
         "form",
-        {"class": "bar2", "data-auto": True, "action": "/search", "role": "search"},
+        {"class": "bar2", "id": "filter", "data-auto": True, "action": "/search", "role": "search"},
         search_box(words, value=query),
         check("exact", words("search.exact"), exact) if not read_only else None,
         check("here", words("search.here"), here) if not read_only else None,

@@ -172,6 +172,7 @@ def _filters(words: Words, request: Request, every: Sequence[SourceSession]) -> 
         "form",
         {
             "class": "bar2",
+            "id": "filter",
             "action": "/sessions",
             "data-auto": True,
             "data-find": "sessions-count sessions-found",

@@ -93,7 +93,7 @@ def _filter(words: Words, wanted: str, *, changed: bool) -> Html:
     box = tag("input", {"type": "checkbox", "name": "changed", "value": "1", "checked": changed})
     return tag(
         "form",
-        {"class": "bar2", "data-auto": True, "action": "/settings", "role": "search"},
+        {"class": "bar2", "id": "filter", "data-auto": True, "action": "/settings", "role": "search"},
         search_box(words, value=wanted, label=words("settings.filter")),
         tag("label", {"class": "check"}, box, words("settings.only_changed")),
         tag("button", {"class": "btn"}, words("sessions.apply")),
@@ -237,6 +237,7 @@ def _controls(words: Words, row: Setting[Any], found: Resolved, document: dict[s
         tag("input", {"type": "hidden", "name": "base", "value": base}),
     ]
     form: dict[str, Attribute] = {"data-change": True, "action": "/settings/set", "method": "post", "class": "btns"}
+    form["id"] = f"form-{row.key}"
     reset = tag("button", {"class": "btn sm quiet", "name": "reset", "value": "1"}, words("settings.reset"))
     return tag("form", form, hidden, _field(words, row, found), reset if found.source == "user" else None)
 

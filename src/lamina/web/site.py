@@ -124,6 +124,10 @@ class Site:
             self._counted = (time.monotonic(), counted)
         return counted
 
+    def count_again(self) -> None:
+        """Count anew for the next view: a change was made."""
+        self._counted = (float("-inf"), {})
+
     def kept(self, name: str, path: str, make: Callable[[], T]) -> T:
         """Return what `make` makes of a file, made anew when the file changed. Raises OSError if the file is gone.
 

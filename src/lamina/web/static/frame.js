@@ -3,7 +3,7 @@ const body = document.body, root = document.documentElement, byId = id => docume
 const word = (key, values = {}) => words[key].replace(/\{(\w+)\}/g, (_, name) => values[name]);
 const status = byId('status'), main = byId('main'), view = byId('view'), frameOf = page => ['.top nav', '.search input', 'meta[name=lamina-secret]'].map(one => page.querySelector(one));
 const [nav, search, { content: secret }] = frameOf(document);
-const on = (name, does, how) => document.addEventListener(name, does, how), fire = (name, detail) => document.dispatchEvent(new CustomEvent('lamina:' + name, { detail }));
+const stop = event => event.preventDefault(), on = (name, does, how) => document.addEventListener(name, does, how), fire = (name, detail) => document.dispatchEvent(new CustomEvent('lamina:' + name, { detail }));
 
 function parse(text) {
   const page = new DOMParser().parseFromString(text, 'text/html');
@@ -24,70 +24,82 @@ const named = (key, value) => value && `[${key}="${CSS.escape(value)}"]`;
 let spot;
 function remember() {
   const one = active();
-  if (one === main || !main.contains(one)) { if (!status.contains(one)) spot = undefined; return; }
+  if (!status.contains(one)) spot = undefined;
+  if (one === main || !main.contains(one)) return;
   const box = one.closest('[id]'), same = named('id', one.id) || named('href', one.getAttribute('href')) || named('name', one.name);
-  spot = { id: one.id, same, box: box.id, inBox: controls(box).indexOf(one), inPage: controls(main).indexOf(one), y: one.getBoundingClientRect().y };
+  spot = { path: pathOf(address), id: one.id, same, box: box.id, inBox: controls(box).indexOf(one), inPage: controls(main).indexOf(one), caret: one.selectionStart, y: one.getBoundingClientRect().y };
 }
 function restore() {
   if (!spot || active() !== body) return;
   const box = byId(spot.box), inBox = box && box !== main && (controls(box)[spot.inBox] || controls(box)[0]);
-  (byId(spot.id) || inBox || controls(main)[spot.inPage] || controls(main).at(-1) || main).focus({ preventScroll: true });
+  const one = byId(spot.id) || inBox || spot.path === pathOf(address) && (controls(main)[spot.inPage] || controls(main).at(-1)) || main;
+  one.focus({ preventScroll: true });
+  if (one.selectionStart != null) one.selectionStart = one.selectionEnd = spot.caret ?? 1e9;
 }
 
-/* Fields with text that is not saved or on its way. */
-const unsaved = () => [...main.querySelectorAll('[data-change] :is(input,textarea)')].filter(one => one.value !== one.defaultValue && !one.form.ariaBusy);
-addEventListener('beforeunload', event => { if (unsaved()[0]) event.preventDefault(); });
+/* Fields that are not as they came; and those of them with text that is not saved or on its way. */
+const touched = one => one.defaultSelected && !one.selected || one.checked !== one.defaultChecked || (one.defaultValue ?? one.value) !== one.value || one.form.dataset.unsaved;
+const fields = test => [...main.querySelectorAll('form :is(input,textarea,option)')].filter(one => !one.form.ariaBusy && test(one));
+const unsaved = () => fields(one => touched(one) && one.type !== 'checkbox' && one.closest('[data-change]'));
+addEventListener('beforeunload', event => { if (unsaved()[0]) stop(event); });
 
 /* Puts the content of a page in place of what is shown, but for what is kept. */
-const isOurs = page => frameOf(page)[2]?.content === secret && page.documentElement.lang === root.lang;
+const isOurs = page => frameOf(page)[2]?.content === secret, isSpoken = page => page.documentElement.lang === root.lang;
 function put(page, kept) {
   clearTimeout(due); remember();
-  for (const old of main.querySelectorAll(kept)) page.getElementById(old.id)?.replaceWith(old);
+  for (const old of kept) page.getElementById(old?.id)?.replaceWith(old);
   main.replaceChildren(...page.getElementById('main').childNodes);
   nav.replaceChildren(...frameOf(page)[0].childNodes);
   document.title = page.title;
-  const { watch } = body.dataset;
-  Object.assign(body.dataset, { watch: '', seen: '' }, page.body.dataset);
-  if (body.dataset.watch !== (watch || '')) listen();
+  const { watch = '' } = body.dataset;
+  Object.assign(body.dataset, { watch: '' }, page.body.dataset);
+  if (body.dataset.watch !== watch) listen();
 }
-/* The view as it is now. What is unfolded stays if its head does; else it is read again first. */
-async function refresh() {
-  const mine = visits, page = await fetchPage(address);
+/* The view as it is now, with the forms in use. What is unfolded stays if its head does; else it is read again first. */
+async function refresh(live) {
+  const mine = visits, from = address, page = await fetchPage(from), twin = ({ form }) => page.getElementById(form.id);
   if (!isOurs(page)) return;
-  await Promise.all([...main.querySelectorAll('details[open][id]')].map(async old => {
+  if (!isSpoken(page) && !unsaved()[0]) { location.reload(); return; }
+  const head = place => place?.querySelector('summary').textContent, open = await Promise.all([...main.querySelectorAll('details[open][id]')].map(async old => {
     const one = page.getElementById(old.id);
-    if (one?.querySelector('summary').textContent === old.querySelector('summary').textContent) one.replaceWith(old);
-    else if (one) { one.open = true; await load(one); }
+    if (head(one) === head(old)) return old;
+    if (one) { one.open = true; await load(one); }
   }));
-  if (mine !== visits) return;
+  if (mine !== visits || !unsaved().every(twin)) return;
+  if (live && isHeld()) return follow();
+  if (from !== address) return refresh(live);
   const y = scrollY;
-  for (const one of unsaved()) page.getElementById(one.id)?.form.replaceWith(one.form);
-  put(page, '[data-keep]'); scrollTo(0, y); fire('content'); restore();
+  put(page, [...open, ...main.querySelectorAll('[data-keep]'), ...fields(one => touched(one) || one === active()).map(one => one.form)]); scrollTo(0, y); fire('content'); restore();
 }
 
 /* Shows another view; `back` returns to the place that was left. Another language or server, or no page, is loaded.
    A control that is in both views keeps its focus and its place. */
-let visits = 0, address = location.href;
+let visits = 0, address, entry;
+const settle = url => { address = url; entry = window.navigation?.currentEntry.key; };
+settle(location.href);
 const bare = url => url.split('#')[0], there = () => bare(location.href) === bare(address), pathOf = url => new URL(url).pathname;
+let leaving = new AbortController();
 async function visit(url, back, given) {
-  if (unsaved()[0] && !confirm(word('unsaved'))) { if (back) history.pushState({}, '', address); return; }
+  if (unsaved()[0] && !confirm(word('unsaved'))) { if (back) window.navigation ? navigation.traverseTo(entry) : history.pushState({}, '', address); return; }
   const mine = ++visits;
   body.ariaBusy = true;
   try {
-    const asked = fetch(url, { cache: 'no-store', ...given }); if (pathOf(url) !== pathOf(address)) fire('visit', url);
+    const away = pathOf(url) !== pathOf(address);
+    if (away) { leaving.abort(); leaving = new AbortController(); }
+    const { signal } = leaving, asked = fetch(url, { signal, cache: 'no-store', ...given }); if (away) fire('visit', { url, signal });
     const answer = await asked, page = parse(await answer.text());
     if (mine !== visits || back && url !== location.href) return;
-    if (!isOurs(page)) { if (back) location.reload(); else location.assign(url); return; }
+    if (!isOurs(page) || !isSpoken(page)) { if (back) location.reload(); else location.assign(url); return; }
     const { hash } = new URL(url), to = bare(answer.url), within = pathOf(to) === pathOf(address) && !byId('opening');
     if (!back) history.replaceState({ y: scrollY }, '');
-    put(page, within ? '[data-keep]:not(form)' : '#none');
+    put(page, within ? main.querySelectorAll('[data-keep]:not(form)') : []);
     if (!back && to !== bare(address)) history.pushState({}, '', to);
-    address = to;
+    settle(to);
     if (!back && hash) location.replace(hash);  /* CSS learns of a target by this alone */
     view.textContent = document.title;
     if (active() !== search) search.value = frameOf(page)[1].value;
     arrive(back ? history.state?.y || 0 : hash ? scrollY : undefined); if (!within) fire('view'); fire('content');
-  } catch { failed(); } finally { if (mine === visits) body.ariaBusy = null; }
+  } catch { if (mine === visits) failed(); } finally { if (mine === visits) body.ariaBusy = null; }
 }
 function arrive(y) {
   const same = spot?.same && main.querySelector(spot.same);
@@ -103,7 +115,7 @@ function tell(message, undo, from) {
   clearTimeout(fading); status.textContent = message; status.hidden = false;
   if (undo) {
     const button = Object.assign(document.createElement('button'), { textContent: word('undo'), id: 'undo' }); status.append(button);
-    button.onclick = () => { button.focus(); spot = from; change(undo.url, undo.fields || {}); };
+    button.onclick = () => { button.onclick = null; button.focus(); spot = from; change(undo.url, undo.fields || {}); };
   }
   fading = setTimeout(() => { status.hidden = true; }, 10000);
 }
@@ -118,7 +130,7 @@ async function change(url, fields, form = {}) {
     const text = await answer.text();
     let said;
     try { said = JSON.parse(text); } catch { said = { message: text }; }
-    if (answer.ok) await (said.location ? visit(new URL(said.location, location.href).href) : refresh());
+    if (answer.ok) await (said.location && !unsaved()[0] ? visit(new URL(said.location, location.href).href) : refresh());
     else if (said.html && form.isConnected) {
       const place = form.closest('[data-conflict]') || form;
       place.replaceChildren(...partsOf(parse(said.html))); controls(place)[0]?.focus();
@@ -149,7 +161,7 @@ async function load(one) {
 on('submit', event => {
   const form = event.target, sender = event.submitter;
   if (form.method === 'dialog') return;
-  event.preventDefault();
+  stop(event);
   if (form.matches('[data-find]')) find(form);
   else if (form.method === 'get') { search.blur(); visit(addressOf(form, sender)); }
   else if (!form.ariaBusy) change(sender?.hasAttribute('formaction') ? sender.formAction : form.action, Object.fromEntries(new FormData(form, sender)), form);
@@ -161,27 +173,31 @@ on('toggle', async event => { if (event.target.open) { await load(event.target);
 on('click', event => {
   const at = selector => event.target.closest(selector), link = at('a[data-load]'), lang = at('.lang');
   if (at('[data-copy]')) navigator.clipboard.writeText(location.href).then(() => tell(word('copied')));
-  if (at('[data-keys]')) dialog.showModal();
+  if (at('[data-keys]')) help();
   if (at('.theme')) { const { theme } = root.dataset, dark = theme ? theme === 'dark' : matchMedia('(prefers-color-scheme:dark)').matches; localStorage['lamina-theme'] = root.dataset.theme = dark ? 'light' : 'dark'; }
   if (lang) { const url = new URL(address); url.searchParams.set('lang', lang.lang); lang.href = url; }
-  if (link) { event.preventDefault(); fetchPage(link.dataset.load, true).then(page => link.parentElement.replaceChildren(...partsOf(page)), failed); }
+  if (link) { stop(event); fetchPage(link.dataset.load, true).then(page => link.parentElement.replaceChildren(...partsOf(page)), failed); }
 });
 
+/* The second click of a double click decides nothing, and nothing in the view that the first one opened. */
+let clicked;
+addEventListener('click', event => {
+  if (event.detail < 2) clicked = pathOf(address);
+  else if (clicked !== pathOf(address) || event.target.closest('[data-change] button')) { stop(event); event.stopPropagation(); }
+}, true);
 /* Links, after the views. */
 addEventListener('click', event => {
   const link = event.target.closest('a[href]:not([download],[lang])');
   if (!link || event.defaultPrevented || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey || link.origin !== location.origin) return;
-  if (!link.hash || bare(link.href) !== bare(address)) { event.preventDefault(); visit(link.href); }
+  if (!link.hash || bare(link.href) !== bare(address)) { stop(event); visit(link.href); }
 });
 
 /* One stream, closed while the page is hidden. */
 let stream, lost;
 function listen() {
   stream?.close(); delete root.dataset.live;
-  const watches = (body.dataset.watch || '').split(' '), seen = (body.dataset.seen || '').split(' ');
-  if (!watches[0] || document.hidden) return;
-  /* `seen` is what is shown: the stream tells at once what is newer. */
-  stream = new EventSource('/live?' + watches.map((one, at) => `watch=${encodeURIComponent(one)}&seen=${seen[at] || ''}`).join('&'));
+  if (!body.dataset.watch || document.hidden) return;
+  stream = new EventSource('/live?' + body.dataset.stream);
   const hear = (name, does) => stream.addEventListener(name, does);
   hear('ready', () => { root.dataset.live = '1'; if (lost) { lost = false; status.hidden = true; } });
   hear('change', event => fire('change', JSON.parse(event.data)));
@@ -190,38 +206,40 @@ function listen() {
 on('visibilitychange', listen);
 history.scrollRestoration = 'manual';
 addEventListener('pagehide', () => { stream?.close(); history.scrollRestoration = 'auto'; });
-/* A view is shown again when it has changed, unless it has its own way. */
+/* A view is shown again when it has changed, unless it has its own way; but not under the hands of the user. */
 let due, shown = 0;
-const own = () => document.querySelector('[data-live=own]');
-on('lamina:change', () => {
-  if (own() || active().matches('textarea,input:not([type=range])')) return;
-  clearTimeout(due); due = setTimeout(() => { if (!changing) { shown = Date.now(); refresh().catch(() => {}); } }, Math.max(150, shown + 2000 - Date.now()));
-});
-addEventListener('popstate', () => { if (!there()) visit(location.href, true); else { address = location.href; if (history.state) scrollTo(0, history.state.y || 0); } });
+const isHeld = () => changing || root.matches(':active') || active().matches('textarea,input:not([type=range]),:is(select:open)') || !getSelection().isCollapsed;
+function follow() {
+  clearTimeout(due);
+  if (!main.querySelector('[data-live=own]')) due = setTimeout(() => { shown = Date.now(); if (isHeld()) follow(); else refresh(true).catch(() => {}); }, Math.max(150, shown + 2000 - Date.now()));
+}
+on('lamina:change', follow);
+addEventListener('popstate', () => { if (!there()) visit(location.href, true); else { settle(location.href); if (history.state) scrollTo(0, history.state.y || 0); } });
 addEventListener('scrollend', () => { if (there()) history.replaceState({ y: scrollY }, ''); });
 
 /* Keys. Letters are off in fields, or switched off. */
 const dialog = byId('keys'), onOff = byId('keys-switch'), off = () => localStorage['lamina-keys'] === 'off';
-const mark = () => onOff.setAttribute('aria-checked', !off());
-onOff.addEventListener('click', () => { localStorage['lamina-keys'] = off() ? 'on' : 'off'; mark(); tell(word(off() ? 'keys_off' : 'keys_on')); });
-mark();
+const mark = () => { onOff.ariaChecked = !off(); }, help = () => { mark(); dialog.showModal(); };
+onOff.onclick = () => { localStorage['lamina-keys'] = off() ? 'on' : 'off'; mark(); tell(word(off() ? 'keys_off' : 'keys_on')); };
 function step(by) {
-  const all = [...document.querySelectorAll('main [data-row], main .list > li > a, main .turns > li > details > summary')].filter(one => one.offsetParent);
+  const all = [...main.querySelectorAll('[data-row],.list>li>a,.turns>li>details>summary')].filter(one => one.offsetParent);
   const at = all.indexOf(active()), next = all[at < 0 && by < 0 ? all.length - 1 : at + by];
   next?.focus(); next?.scrollIntoView({ block: 'nearest' });
 }
 let going = 0;
 on('keydown', event => {
-  const { key, target } = event, field = target.closest('input:not([type=range]):not([type=checkbox]),textarea,select,[contenteditable]');
+  const { key, target } = event, field = target.closest('input:not([type=range],[type=checkbox]),textarea,select');
+  if (event.repeat && key === 'Enter' && !target.matches('textarea')) stop(event);
   if (event.ctrlKey || event.metaKey || event.altKey) return;
-  if (field && key === 'Escape') field.blur();
+  if (key === 'Escape') field?.blur();
   if (field || dialog.open || off() && key.length === 1) return;
   const went = Date.now() - going < 1500;
   going = key === 'g' && !went ? Date.now() : 0;
-  if (went) { const link = nav.querySelector(named('data-key', key)); if (link) { event.preventDefault(); link.click(); } }
-  else if (key === '/') { event.preventDefault(); search.focus(); }
-  else if (key === '?') dialog.showModal();
-  else if (key === 'j' || key === 'k') { event.preventDefault(); step(key === 'j' ? 1 : -1); }
+  if (went) { const link = nav.querySelector(named('data-key', key)); if (link) { stop(event); link.click(); } }
+  else if (key === '/') { stop(event); search.focus(); }
+  else if (key === '?') help();
+  else if (key === 'j' || key === 'k') { stop(event); step(key === 'j' ? 1 : -1); }
+  else if (event.repeat) { /* changes nothing */ }
   else if (key === 'o' && target.matches('summary')) target.click();
   else if (key === 'u' && !status.hidden) byId('undo')?.click();
   else (target.closest('[data-decide]') || main).querySelector(named('data-hotkey', key) + ':not([disabled])')?.click();

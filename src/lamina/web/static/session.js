@@ -23,7 +23,7 @@ function show(address, signal, ahead) {
     } catch { failed(); pointed = 0; shown = chosen; } finally { busy = false; }
   }
   function showWhole(panel, request) {
-    const old = byId('req'), top = old.scrollTop, focus = old.contains(document.activeElement) && document.activeElement.getAttribute('aria-label');
+    const old = byId('req'), top = old.scrollTop, focus = old.querySelector(':focus')?.getAttribute('aria-label');
     shown = request; old.replaceWith(panel); panel.scrollTop = top;
     if (focus) panel.querySelector(`[aria-label="${focus}"]`)?.focus();
     chart.scrub.setAttribute('aria-valuetext', panel.dataset.sentence);
@@ -122,8 +122,8 @@ function open() {
   if (shell) show(shell.dataset.session, closing.signal, ahead);
   ahead = undefined;
 }
-on('lamina:visit', ({ detail }) => {
-  const { pathname } = new URL(detail);
-  if (/^\/sessions\/[^/]+\/[^/]+$/.test(pathname)) (ahead = fetch(pathname + '/series')).catch(() => {});
+on('lamina:visit', ({ detail: { url, signal } }) => {
+  const { pathname } = new URL(url);
+  if (/^\/sessions\/[^/]+\/[^/]+$/.test(pathname)) (ahead = fetch(pathname + '/series', { signal })).catch(() => {});
 });
 on('lamina:view', open); open();
