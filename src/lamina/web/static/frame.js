@@ -78,8 +78,8 @@ let visits = 0, address, entry;
 const settle = url => { address = url; entry = window.navigation?.currentEntry.key; };
 settle(location.href);
 const bare = url => url.split('#')[0], there = () => bare(location.href) === bare(address), pathOf = url => new URL(url).pathname;
-async function visit(url, back) {
-  if (unsaved()[0] && !confirm(word('unsaved'))) { if (back) window.navigation ? navigation.traverseTo(entry) : history.pushState({}, '', address); return; }
+async function visit(url, back, sure) {
+  if (!sure && unsaved()[0] && !confirm(word('unsaved'))) { if (back) window.navigation ? navigation.traverseTo(entry) : history.pushState({}, '', address); return; }
   const mine = ++visits;
   body.ariaBusy = true;
   try {
@@ -186,7 +186,8 @@ addEventListener('click', event => {
 addEventListener('click', event => {
   const link = event.target.closest('a[href]:not([download],[lang])');
   if (!link || event.defaultPrevented || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey || link.origin !== location.origin) return;
-  if (!link.hash || bare(link.href) !== bare(address)) { stop(event); visit(link.href); }
+  const { anew } = link.dataset;
+  if (anew || !link.hash || bare(link.href) !== bare(address)) { stop(event); visit(link.href, false, anew); }
 });
 
 /* One stream, closed while the page is hidden. */
