@@ -26,8 +26,9 @@ function remember() {
   const one = active();
   if (!status.contains(one)) spot = undefined;
   if (one === main || !main.contains(one)) return;
-  const box = one.closest('[id]'), same = named('id', one.id) || named('href', one.getAttribute('href')) || named('name', one.name);
-  spot = { path: pathOf(address), id: one.id, same, box: box.id, inBox: controls(box).indexOf(one), inPage: controls(main).indexOf(one), caret: one.selectionStart, y: one.getBoundingClientRect().y };
+  const box = one.closest('[id]'), at = one.matches('.close') && main.querySelector('.card[aria-current]') || one;
+  const same = named('id', at.id) || named('href', at.getAttribute('href')) || named('name', at.name);
+  spot = { path: pathOf(address), id: one.id, same, box: box.id, inBox: controls(box).indexOf(one), inPage: controls(main).indexOf(one), caret: one.selectionStart, y: at.getBoundingClientRect().y };
 }
 function restore() {
   if (!spot || active() !== body) return;
@@ -41,7 +42,7 @@ function restore() {
 const touched = one => one.defaultSelected && !one.selected || one.checked !== one.defaultChecked || (one.defaultValue ?? one.value) !== one.value || one.form.dataset.unsaved;
 const fields = test => [...main.querySelectorAll('form :is(input,textarea,option)')].filter(one => !one.form.ariaBusy && test(one));
 const unsaved = () => fields(one => touched(one) && one.type !== 'checkbox' && one.closest('[data-change]'));
-addEventListener('beforeunload', event => { if (unsaved()[0]) stop(event); });
+window.onbeforeunload = event => { if (unsaved()[0]) stop(event); };
 
 /* Puts the content of a page in place of what is shown, but for what is kept. */
 const isOurs = page => frameOf(page)[2]?.content === secret, isSpoken = page => page.documentElement.lang === root.lang;
@@ -88,20 +89,21 @@ async function visit(url, back, sure) {
     if (mine !== visits || back && url !== location.href) return;
     if (!isOurs(page) || !isSpoken(page)) { if (back) location.reload(); else location.assign(url); return; }
     const { hash } = new URL(url), to = bare(answer.url), within = pathOf(to) === pathOf(address) && !byId('opening');
-    if (!back) history.replaceState({ y: scrollY }, '');
+    const y = scrollY;
     put(page, within ? main.querySelectorAll('[data-keep]:not(form)') : []);
+    if (!back) history.replaceState({ y, same: spot?.same }, '');
     if (!back && to !== bare(address)) history.pushState({}, '', to);
     settle(to);
     if (!back && hash) location.replace(hash);  /* CSS learns of a target by this alone */
     view.textContent = document.title;
     if (active() !== search) search.value = frameOf(page)[1].value;
-    arrive(back ? history.state?.y || 0 : hash ? scrollY : undefined); if (!within) fire('view'); fire('content');
+    arrive(back ? history.state?.y || 0 : hash ? scrollY : undefined, back ? history.state : spot); if (!within) fire('view'); fire('content');
   } catch { failed(); } finally { if (mine === visits) body.ariaBusy = null; }
 }
-function arrive(y) {
-  const same = spot?.same && main.querySelector(spot.same);
-  if (active() !== search) (main.querySelector('[autofocus]') || same || main).focus({ preventScroll: true });
-  scrollTo(0, y ?? (same && innerWidth > 900 ? scrollY + same.getBoundingClientRect().y - spot.y : 0));
+function arrive(y, left) {
+  const same = left?.same && main.querySelector(left.same), place = () => same.getBoundingClientRect().y;
+  scrollTo(0, y ?? (same && innerWidth > 900 ? scrollY + place() - spot.y : 0));
+  if (active() !== search) (main.querySelector('[autofocus]') || same && place() < innerHeight && same || main).focus({ preventScroll: true });
 }
 /* A choice within a view: its address, unless the user is on the way back. */
 function moveTo(url) { if (!there()) return; history.replaceState(history.state, '', url); address = location.href; }
@@ -203,7 +205,7 @@ function listen() {
 }
 on('visibilitychange', listen);
 history.scrollRestoration = 'manual';
-addEventListener('pagehide', () => { stream?.close(); history.scrollRestoration = 'auto'; });
+window.onpagehide = () => { stream?.close(); history.scrollRestoration = 'auto'; };
 /* A view is shown again when it has changed, unless it has its own way; but not under the hands of the user. */
 let due, shown = 0;
 const isHeld = () => changing || active().matches('textarea,input:not([type=range]),:is(select:open)') || !getSelection().isCollapsed;
@@ -212,7 +214,7 @@ function follow() {
   if (!main.querySelector('[data-live=own]')) due = setTimeout(() => { shown = Date.now(); if (isHeld()) follow(); else refresh(true).catch(() => {}); }, Math.max(150, shown + 2000 - Date.now()));
 }
 on('lamina:change', follow);
-addEventListener('popstate', () => { if (!there()) visit(location.href, true); else { settle(location.href); if (history.state) scrollTo(0, history.state.y || 0); } });
+window.onpopstate = () => { if (!there()) visit(location.href, true); else { settle(location.href); if (history.state) scrollTo(0, history.state.y || 0); } };
 addEventListener('scrollend', () => { if (there()) history.replaceState({ y: scrollY }, ''); });
 
 /* Keys. Letters are off in fields, or switched off. */
