@@ -258,3 +258,29 @@ def test_in_a_narrow_window_a_memory_that_is_opened_above_the_list_gets_the_focu
     page.locator(".card").last.click()
     expect(page.locator("#memory")).to_be_in_viewport()
     assert page.evaluate("[document.activeElement.id, scrollY]") == ["main", 0]
+
+
+def test_back_shows_what_was_unfolded_and_the_place_that_was_left(page: Page, served: Served) -> None:
+    page.set_viewport_size({"width": 1_400, "height": 400})
+    page.evaluate("address => document.querySelector('main').append(Object.assign(document.createElement('a'), "
+                  "{ href: address, id: 'made', textContent: 'x' }))", f"{SESSION}#t7")  # fmt: skip
+    page.click("#made")
+    page.wait_for_function("() => document.activeElement.matches('#d7 > summary')")
+    page.wait_for_selector("#blocks:not([aria-busy])")
+    page.locator("#d2 > summary").click()
+    page.wait_for_selector("#d2 .ev")
+    page.locator("#d2 .ev > li").last.scroll_into_view_if_needed()
+    left = page.evaluate("scrollY")
+    page.keyboard.press("g")
+    page.keyboard.press("d")
+    expect(page.locator(DREAMS)).to_be_visible()
+    page.go_back()
+    page.wait_for_selector("#blocks:not([aria-busy])")
+    expect(page.locator("#d2 .ev")).to_be_visible()
+    expect(page.locator("#d7 .ev")).to_be_visible()
+    assert page.evaluate("scrollY") == left
+    page.go_forward()
+    expect(page.locator(DREAMS)).to_be_visible()
+    page.go_back()
+    expect(page.locator("#d2 .ev")).to_be_visible()
+    page.wait_for_function(f"() => scrollY === {left}")

@@ -17,8 +17,8 @@ async function fetchPage(url, part) {
 }
 const partsOf = page => [...(page.querySelector('main') || page.body).childNodes];
 
-/* The focus: an id, or a number among the controls of the nearest named box and of the page: it stays at a saved row, and goes on from
-   a removed one. Undo goes back to where the change began. */
+/* The focus: an id, or a number among the controls of the nearest named box and of the page: it stays at a saved row, or goes on from
+   a removed one, or with Undo back to it. */
 const controls = place => [...place.querySelectorAll('button,textarea,select,a,summary,input:not([type=hidden]),[tabindex]')];
 const named = (key, value) => value && `[${key}="${CSS.escape(value)}"]`;
 let spot;
@@ -38,7 +38,7 @@ function restore() {
   if (one.selectionStart != null) one.selectionStart = one.selectionEnd = spot.caret ?? 1e9;
 }
 
-/* Fields that are not as they came; and those of them with text that is not saved or on its way. */
+/* Fields that are not as they came, and those with text that is not saved. */
 const touched = one => one.defaultSelected && !one.selected || one.checked !== one.defaultChecked || (one.defaultValue ?? one.value) !== one.value || one.form.dataset.unsaved;
 const fields = test => [...main.querySelectorAll('form :is(input,textarea,option)')].filter(one => !one.form.ariaBusy && test(one));
 const unsaved = () => fields(one => touched(one) && one.type !== 'checkbox' && one.closest('[data-change]'));
@@ -61,10 +61,9 @@ async function refresh(live) {
   const mine = visits, from = address, page = await fetchPage(from), twin = ({ form }) => page.getElementById(form.id);
   if (!isOurs(page)) return;
   if (!isSpoken(page) && !unsaved()[0]) { location.reload(); return; }
-  const head = place => place?.querySelector('summary').textContent, open = await Promise.all([...main.querySelectorAll('details[open][id]')].map(async old => {
+  const head = place => place?.querySelector('summary').textContent, open = await Promise.all(opened().map(old => {
     const one = page.getElementById(old.id);
-    if (head(one) === head(old)) return old;
-    if (one) { one.open = true; await load(one); }
+    return head(one) === head(old) ? old : unfold(one);
   }));
   if (mine !== visits || !unsaved().every(twin)) return;
   if (live && isHeld()) return follow();
@@ -86,12 +85,12 @@ async function visit(url, back, sure) {
   try {
     const asked = fetch(url); if (pathOf(url) !== pathOf(address)) fire('visit', url);
     const answer = await asked, page = parse(await answer.text());
+    if (back) await Promise.all(history.state?.open?.map(id => unfold(page.getElementById(id))) || []);
     if (mine !== visits || back && url !== location.href) return;
     if (!isOurs(page) || !isSpoken(page)) { if (back) location.reload(); else location.assign(url); return; }
     const { hash } = new URL(url), to = bare(answer.url), within = pathOf(to) === pathOf(address) && !byId('opening');
-    const y = scrollY;
+    if (!back) { remember(); note(spot?.same); }
     put(page, within ? main.querySelectorAll('[data-keep]:not(form)') : []);
-    if (!back) history.replaceState({ y, same: spot?.same }, '');
     if (!back && to !== bare(address)) history.pushState({}, '', to);
     settle(to);
     if (!back && hash) location.replace(hash);  /* CSS learns of a target by this alone */
@@ -105,6 +104,9 @@ function arrive(y, left) {
   scrollTo(0, y ?? (same && innerWidth > 900 ? scrollY + place() - spot.y : 0));
   if (active() !== search) (main.querySelector('[autofocus]') || same && place() < innerHeight && same || main).focus({ preventScroll: true });
 }
+/* What is left, for the way back. */
+const opened = () => [...main.querySelectorAll('details[open][id]')];
+const note = same => { if (there()) history.replaceState({ y: scrollY, same, open: opened().map(one => one.id) }, ''); };
 /* A choice within a view: its address, unless the user is on the way back. */
 function moveTo(url) { if (!there()) return; history.replaceState(history.state, '', url); address = location.href; }
 const addressOf = (form, sender) => { const url = new URL(form.action); url.search = new URLSearchParams([...new FormData(form, sender)].filter(([, value]) => value)); return url.href; };
@@ -157,6 +159,7 @@ async function load(one) {
   one.dataset.loaded = '1';
   try { one.append(...partsOf(await fetchPage(one.dataset.load, true))); } catch { failed(); delete one.dataset.loaded; }
 }
+async function unfold(one) { if (one) { one.open = true; await load(one); } }
 on('submit', event => {
   const form = event.target, sender = event.submitter;
   if (form.method === 'dialog') return;
@@ -168,7 +171,7 @@ on('submit', event => {
 for (const name of ['input', 'compositionend']) on(name, ({ target: { form }, isComposing }) => { if (!isComposing && form?.matches('[data-find]')) find(form); });
 on('change', ({ target }) => { if (target.closest('[data-auto]')) target.form.requestSubmit(); });
 on('formdata', ({ target, formData }) => { const other = byId(target.dataset.with); if (other) for (const one of new FormData(other)) formData.append(...one); });
-on('toggle', async event => { if (event.target.open) { await load(event.target); fire('content'); } }, true);
+on('toggle', async ({ target }) => { note(); if (target.open) { await load(target); fire('content'); } }, true);
 on('click', event => {
   const at = selector => event.target.closest(selector), link = at('a[data-load]'), lang = at('.lang');
   if (at('[data-copy]')) navigator.clipboard.writeText(location.href).then(() => tell(word('copied')));
@@ -215,7 +218,7 @@ function follow() {
 }
 on('lamina:change', follow);
 window.onpopstate = () => { if (!there()) visit(location.href, true); else { settle(location.href); if (history.state) scrollTo(0, history.state.y || 0); } };
-addEventListener('scrollend', () => { if (there()) history.replaceState({ y: scrollY }, ''); });
+addEventListener('scrollend', () => note());
 
 /* Keys. Letters are off in fields, or switched off. */
 const dialog = byId('keys'), onOff = byId('keys-switch'), off = () => localStorage['lamina-keys'] === 'off';
