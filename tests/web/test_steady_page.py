@@ -1,4 +1,4 @@
-"""What the user does not mean to change stays: fields while the view follows, other items under a held key or a double click."""
+"""The page leaves alone what the user did not mean: fields while the view follows, and other items under a held key or a double click."""
 
 from __future__ import annotations
 
@@ -216,7 +216,9 @@ def test_a_double_click_decides_once(page: Page) -> None:
     assert len(posts) == 2
 
 
-def test_the_second_click_of_a_double_click_does_nothing_in_the_view_that_the_first_one_opened(page: Page, served: Served) -> None:
+def test_the_second_click_of_a_double_click_does_nothing_in_the_view_that_the_first_one_opened(
+    page: Page, served: Served
+) -> None:
     page.goto(f"{served.base}/sessions")
     place = page.locator('.top nav a[href="/dreams"]').bounding_box()
     assert place is not None
