@@ -213,3 +213,74 @@ def test_a_view_that_is_left_before_it_came_is_not_shown(page: Page, served: Ser
     expect(page.locator(DREAMS)).to_be_visible()
     assert page.url == f"{served.base}/dreams"
     assert page.evaluate("document.body.ariaBusy") is None
+
+
+def focused(page: Page) -> str | None:
+    found: str | None = page.evaluate("document.activeElement.getAttribute('href')")
+    return found
+
+
+def test_back_returns_to_the_row_that_was_opened(page: Page) -> None:
+    page.set_viewport_size({"width": 1_000, "height": 400})
+    page.click('.top nav a[href="/sessions"]')
+    expect(page.locator("h1")).to_have_text("Sessions")
+    for _ in range(20):
+        page.keyboard.press("j")
+    address, left = focused(page), page.evaluate("scrollY")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#chart svg path.area")
+    assert page.evaluate("document.activeElement.id") == "main"
+    page.go_back()
+    expect(page.locator("h1")).to_have_text("Sessions")
+    page.wait_for_function("() => document.activeElement.matches('.srow')")
+    assert (focused(page), page.evaluate("scrollY")) == (address, left)
+
+
+def test_a_memory_that_is_closed_leaves_the_focus_and_the_list_where_they_were(page: Page) -> None:
+    page.set_viewport_size({"width": 1_300, "height": 400})
+    page.click('.top nav a[href="/memories"]')
+    card = page.locator(".card").last
+    address = card.get_attribute("href")
+    card.click()
+    before = page.locator(".card[aria-current]").bounding_box()
+    page.locator("#memory .close").click()
+    expect(page.locator("#memory")).to_have_count(0)
+    assert focused(page) == address
+    after = page.locator(".card").last.bounding_box()
+    assert before is not None
+    assert after is not None
+    assert abs(after["y"] - before["y"]) < 2
+
+
+def test_in_a_narrow_window_a_memory_that_is_opened_above_the_list_gets_the_focus(page: Page) -> None:
+    page.set_viewport_size({"width": 360, "height": 640})
+    page.click('.top nav a[href="/memories"]')
+    page.locator(".card").last.click()
+    expect(page.locator("#memory")).to_be_in_viewport()
+    assert page.evaluate("[document.activeElement.id, scrollY]") == ["main", 0]
+
+
+def test_back_shows_what_was_unfolded_and_the_place_that_was_left(page: Page, served: Served) -> None:
+    page.set_viewport_size({"width": 1_400, "height": 400})
+    page.evaluate("address => document.querySelector('main').append(Object.assign(document.createElement('a'), "
+                  "{ href: address, id: 'made', textContent: 'x' }))", f"{SESSION}#t7")  # fmt: skip
+    page.click("#made")
+    page.wait_for_function("() => document.activeElement.matches('#d7 > summary')")
+    page.wait_for_selector("#blocks:not([aria-busy])")
+    page.locator("#d2 > summary").click()
+    page.wait_for_selector("#d2 .ev")
+    page.locator("#d2 .ev > li").last.scroll_into_view_if_needed()
+    left = page.evaluate("scrollY")
+    page.keyboard.press("g")
+    page.keyboard.press("d")
+    expect(page.locator(DREAMS)).to_be_visible()
+    page.go_back()
+    page.wait_for_selector("#blocks:not([aria-busy])")
+    expect(page.locator("#d2 .ev")).to_be_visible()
+    expect(page.locator("#d7 .ev")).to_be_visible()
+    assert page.evaluate("scrollY") == left
+    page.go_forward()
+    expect(page.locator(DREAMS)).to_be_visible()
+    page.go_back()
+    expect(page.locator("#d2 .ev")).to_be_visible()
+    page.wait_for_function(f"() => scrollY === {left}")

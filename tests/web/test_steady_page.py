@@ -1,4 +1,4 @@
-"""What the user does not mean to change stays: fields while the view follows, other items under a held key or a double click."""
+"""The page leaves alone what the user did not mean: fields while the view follows, and other items under a held key or a double click."""
 
 from __future__ import annotations
 

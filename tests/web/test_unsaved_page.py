@@ -149,6 +149,29 @@ def test_the_page_asks_before_it_leaves_a_conflict_that_is_not_decided(page: Pag
     watched.problems.clear()  # a browser logs a 409
 
 
+def test_whoever_keeps_the_other_version_of_a_memory_is_not_asked_again(page: Page, tmp_path: Path, watched: Watched) -> None:
+    edit(page)
+    with open_memory(tmp_path, "infra") as memory:
+        memory.save("Terraform state", type="project", description="State.", body="Changed by somebody else.\n")
+    page.click("form.editor button.main")
+    page.on("dialog", lambda dialog: dialog.dismiss())
+    page.get_by_role("link", name="Keep theirs").click()
+    expect(page.locator("#memory .text")).to_contain_text("Changed by somebody else.")
+    watched.problems.clear()  # a browser logs a 409
+
+
+def test_whoever_keeps_the_other_value_of_a_setting_sees_it(page: Page, tmp_path: Path, watched: Watched) -> None:
+    page.click('.top nav a[href="/settings"]')
+    row = page.locator('[id="lamina.notes.firstAt"]')
+    row.locator("input.val").fill("13000")
+    (tmp_path / ".lamina" / "settings.json").write_text('{"lamina": {"notes": {"firstAt": 7000}}}', "utf-8")
+    page.keyboard.press("Enter")
+    row.get_by_role("link", name="Keep it").click()
+    expect(row.locator("input.val")).to_have_value("7000")
+    expect(row).to_be_in_viewport()
+    watched.problems.clear()  # a browser logs a 409
+
+
 def test_going_back_and_staying_keeps_the_way_forward(page: Page) -> None:
     edit(page)
     page.fill("textarea[name=body]", page.locator("textarea[name=body]").evaluate("one => one.defaultValue"))

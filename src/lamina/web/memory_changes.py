@@ -206,7 +206,7 @@ def _changed(site: Site, words: Words, place: Place, memory: Memory, topic: Topi
         ),
         tag("p", None, bdi(topic.description)),
         tag("pre", {"class": "version"}, bdi(topic.body)),
-        tag("a", {"class": "btn", "href": address(place, topic.file)}, words("memories.keep_theirs")),
+        tag("a", {"class": "btn", "href": address(place, topic.file), "data-anew": "1"}, words("memories.keep_theirs")),
     )
     return Conflict(words("change.conflict"), _both(words, theirs, place, topic.file, memory.digest(topic.file), fields))
 

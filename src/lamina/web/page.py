@@ -6,7 +6,8 @@ Attributes that static/frame.js reads:
   while the user types, and the elements with these ids are replaced by those of the answer; `data-with="id"` together with another form;
 - `details[data-load]` gets its content when it is opened, `a[data-load]` on a click in place of its parent;
 - `data-keep` (with an id) stays as it is when the view is shown again; `data-live="own"` shows its changes itself;
-- `data-conflict` is replaced when a change meets another one; `data-copy` copies the address;
+- `data-conflict` is replaced when a change meets another one; a form with `data-unsaved` there has text that is not saved, and a link with
+  `data-anew` drops it and shows its view again; `data-copy` copies the address;
 - keys: `data-key` is the letter of a view after `g`, `data-hotkey` that of a button, first within its `data-decide`; `j` and `k` go
   through `data-row`.
 

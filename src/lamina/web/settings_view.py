@@ -329,5 +329,5 @@ def _both(words: Words, row: Setting[Any], mine: object, theirs: object) -> Html
             {"class": "btn sm"},
             words("settings.use_mine", value=words("settings.unset") if mine is None else _said(mine)),
         ),
-        tag("a", {"class": "btn sm quiet", "href": f"#{row.key}"}, words("settings.keep")),
+        tag("a", {"class": "btn sm quiet", "href": f"#{row.key}", "data-anew": "1"}, words("settings.keep")),
     )

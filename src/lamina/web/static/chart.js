@@ -71,7 +71,6 @@ window.laminaChart = function (root, data, options) {
     if (limit && limit <= top) { line('limit', LEFT, y(limit), right, y(limit)); text(right, y(limit) - 5, data.limit, 'end', 'limit-text'); }
     const visible = marks.filter(one => one.at >= from && one.at < to);
     for (const one of visible) line('cut', x(one.at), -4, x(one.at), H);
-    /* The cost of each request on the same axis. */
     if (most) {
       text(LEFT - 6, costTop + 9, data.units ? short(most) : '$' + (most / 1e6).toFixed(2), 'end');
       for (const [name, parts] of [['output', 3], ['written', 2], ['read', 1]]) {
@@ -81,7 +80,6 @@ window.laminaChart = function (root, data, options) {
       }
     }
     text(LEFT - 6, bottom, '0', 'end'); line('axis', LEFT, bottom, right, bottom);
-    /* Turns as ticks, long pauses by name. */
     let turn, last = -99, ticks = '';
     for (let i = from; i < to; i++) {
       if (data.turn[i] !== turn) { turn = data.turn[i]; ticks += `M${px(x(i))} ${H}v6`; }
@@ -115,16 +113,16 @@ window.laminaChart = function (root, data, options) {
   function pointer(hit) {
     let start = null, moved = false;
     const index = event => { const place = event.clientX - svg.getBoundingClientRect().left; let i = from; while (i < to - 1 && drawn.x(i + 1) <= place) i++; return i; };
-    hit.addEventListener('pointerdown', event => { start = index(event); moved = false; });
-    hit.addEventListener('pointermove', event => {
+    hit.onpointerdown = event => { start = index(event); moved = false; };
+    hit.onpointermove = event => {
       const i = index(event);
       if (event.pointerType === 'touch') { if (event.buttons) select(i); return; }
       moved ||= Boolean(event.buttons) && start !== null && Math.abs(i - start) > 1;
       if (moved) { const a = drawn.x(Math.min(start, i)); set(drawn.drag, { x: a, width: drawn.ending(Math.max(start, i)) - a }); }
       over(i);
-    });
-    hit.addEventListener('pointerup', event => { const i = index(event); if (moved) zoom(Math.min(start, i), Math.max(start, i) + 1); else select(i); start = null; });
-    hit.addEventListener('pointerleave', () => { over(null); moved = false; start = null; set(drawn.drag, { width: 0 }); });
+    };
+    hit.onpointerup = event => { const i = index(event); if (moved) zoom(Math.min(start, i), Math.max(start, i) + 1); else select(i); start = null; };
+    hit.onpointerleave = () => { over(null); moved = false; start = null; set(drawn.drag, { width: 0 }); };
   }
 
   function place() {
@@ -142,9 +140,9 @@ window.laminaChart = function (root, data, options) {
   }
   function zoom(a, b) { from = bound(a, 0, count() - 1); to = bound(b, from + 1, count()); draw(); }
   function scale(by) { const half = Math.max(4, Math.round((to - from) * by / 2)); zoom(at - half, at + half); }
-  scrub.addEventListener('input', () => select(scrub.value - 1));
-  begin.addEventListener('input', () => zoom(begin.value - 1, Math.max(to, begin.value)));
-  end.addEventListener('input', () => zoom(Math.min(from, end.value - 1), +end.value));
+  scrub.oninput = () => select(scrub.value - 1);
+  begin.oninput = () => zoom(begin.value - 1, Math.max(to, begin.value));
+  end.oninput = () => zoom(Math.min(from, end.value - 1), +end.value);
 
   /* Keys work on the slider and anywhere outside of fields. */
   const nextMark = by => { const places = marks.map(one => one.at).filter(one => (one - at) * by > 0); if (places.length) select(by < 0 ? places.at(-1) : places[0]); };

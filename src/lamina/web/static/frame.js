@@ -1,4 +1,4 @@
-/* The way from view to view, fetched parts, the event stream, changes, and keys. page.py explains attributes and events. */
+/* Ways between views, fetched parts, the event stream, changes, keys. page.py explains attributes and events. */
 const body = document.body, root = document.documentElement, byId = id => document.getElementById(id), active = () => document.activeElement, words = JSON.parse(body.dataset.words);
 const word = (key, values = {}) => words[key].replace(/\{(\w+)\}/g, (_, name) => values[name]);
 const status = byId('status'), main = byId('main'), view = byId('view'), frameOf = page => ['.top nav', '.search input', 'meta[name=lamina-secret]'].map(one => page.querySelector(one));
@@ -17,8 +17,8 @@ async function fetchPage(url, part) {
 }
 const partsOf = page => [...(page.querySelector('main') || page.body).childNodes];
 
-/* The focus: an id, or a number among the controls of the nearest named box and of the page: it stays at a saved row, and goes on from
-   a removed one. Undo goes back to where the change began. */
+/* The focus: an id, or a number among the controls of the nearest named box and of the page: it stays at a saved row, or goes on from
+   a removed one, or with Undo back to it. */
 const controls = place => [...place.querySelectorAll('button,textarea,select,a,summary,input:not([type=hidden]),[tabindex]')];
 const named = (key, value) => value && `[${key}="${CSS.escape(value)}"]`;
 let spot;
@@ -26,8 +26,9 @@ function remember() {
   const one = active();
   if (!status.contains(one)) spot = undefined;
   if (one === main || !main.contains(one)) return;
-  const box = one.closest('[id]'), same = named('id', one.id) || named('href', one.getAttribute('href')) || named('name', one.name);
-  spot = { path: pathOf(address), id: one.id, same, box: box.id, inBox: controls(box).indexOf(one), inPage: controls(main).indexOf(one), caret: one.selectionStart, y: one.getBoundingClientRect().y };
+  const box = one.closest('[id]'), at = one.matches('.close') && main.querySelector('.card[aria-current]') || one;
+  const same = named('id', at.id) || named('href', at.getAttribute('href')) || named('name', at.name);
+  spot = { path: pathOf(address), id: one.id, same, box: box.id, inBox: controls(box).indexOf(one), inPage: controls(main).indexOf(one), caret: one.selectionStart, y: at.getBoundingClientRect().y };
 }
 function restore() {
   if (!spot || active() !== body) return;
@@ -37,11 +38,11 @@ function restore() {
   if (one.selectionStart != null) one.selectionStart = one.selectionEnd = spot.caret ?? 1e9;
 }
 
-/* Fields that are not as they came; and those of them with text that is not saved or on its way. */
+/* Fields that are not as they came, and those with text that is not saved. */
 const touched = one => one.defaultSelected && !one.selected || one.checked !== one.defaultChecked || (one.defaultValue ?? one.value) !== one.value || one.form.dataset.unsaved;
 const fields = test => [...main.querySelectorAll('form :is(input,textarea,option)')].filter(one => !one.form.ariaBusy && test(one));
 const unsaved = () => fields(one => touched(one) && one.type !== 'checkbox' && one.closest('[data-change]'));
-addEventListener('beforeunload', event => { if (unsaved()[0]) stop(event); });
+window.onbeforeunload = event => { if (unsaved()[0]) stop(event); };
 
 /* Puts the content of a page in place of what is shown, but for what is kept. */
 const isOurs = page => frameOf(page)[2]?.content === secret, isSpoken = page => page.documentElement.lang === root.lang;
@@ -60,10 +61,9 @@ async function refresh(live) {
   const mine = visits, from = address, page = await fetchPage(from), twin = ({ form }) => page.getElementById(form.id);
   if (!isOurs(page)) return;
   if (!isSpoken(page) && !unsaved()[0]) { location.reload(); return; }
-  const head = place => place?.querySelector('summary').textContent, open = await Promise.all([...main.querySelectorAll('details[open][id]')].map(async old => {
+  const head = place => place?.querySelector('summary').textContent, open = await Promise.all(opened().map(old => {
     const one = page.getElementById(old.id);
-    if (head(one) === head(old)) return old;
-    if (one) { one.open = true; await load(one); }
+    return head(one) === head(old) ? old : unfold(one);
   }));
   if (mine !== visits || !unsaved().every(twin)) return;
   if (live && isHeld()) return follow();
@@ -73,40 +73,45 @@ async function refresh(live) {
 }
 
 /* Shows another view; `back` returns to the place that was left. Another language or server, or no page, is loaded.
+   `sure` does not ask about unsaved text; it may hold options of fetch.
    A control that is in both views keeps its focus and its place. */
 let visits = 0, address, entry;
 const settle = url => { address = url; entry = window.navigation?.currentEntry.key; };
 settle(location.href);
 const bare = url => url.split('#')[0], there = () => bare(location.href) === bare(address), pathOf = url => new URL(url).pathname;
-let leaving = new AbortController();
-async function visit(url, back, given) {
-  if (unsaved()[0] && !confirm(word('unsaved'))) { if (back) window.navigation ? navigation.traverseTo(entry) : history.pushState({}, '', address); return; }
+let leaving;
+async function visit(url, back, sure) {
+  if (!sure && unsaved()[0] && !confirm(word('unsaved'))) { if (back) window.navigation ? navigation.traverseTo(entry) : history.pushState({}, '', address); return; }
   const mine = ++visits;
   body.ariaBusy = true;
   try {
     const away = pathOf(url) !== pathOf(address);
-    if (away) { leaving.abort(); leaving = new AbortController(); }
-    const { signal } = leaving, asked = fetch(url, { signal, cache: 'no-store', ...given }); if (away) fire('visit', { url, signal });
+    if (away) { leaving?.abort(); leaving = new AbortController(); }
+    const signal = leaving?.signal, asked = fetch(url, { signal, cache: 'no-store', ...sure }); if (away) fire('visit', { url, signal });
     const answer = await asked, page = parse(await answer.text());
+    if (back) await Promise.all(history.state?.open?.map(id => unfold(page.getElementById(id))) || []);
     if (mine !== visits || back && url !== location.href) return;
     if (!isOurs(page) || !isSpoken(page)) { if (back) location.reload(); else location.assign(url); return; }
     const { hash } = new URL(url), to = bare(answer.url), within = pathOf(to) === pathOf(address) && !byId('opening');
-    if (!back) history.replaceState({ y: scrollY }, '');
+    if (!back) { remember(); note(spot?.same); }
     put(page, within ? main.querySelectorAll('[data-keep]:not(form)') : []);
     if (!back && to !== bare(address)) history.pushState({}, '', to);
     settle(to);
     if (!back && hash) location.replace(hash);  /* CSS learns of a target by this alone */
     view.textContent = document.title;
     if (active() !== search) search.value = frameOf(page)[1].value;
-    arrive(back ? history.state?.y || 0 : hash ? scrollY : undefined); if (!within) fire('view'); fire('content');
+    arrive(back ? history.state?.y || 0 : hash ? scrollY : undefined, back ? history.state : spot); if (!within) fire('view'); fire('content');
   } catch { if (mine === visits) failed(); } finally { if (mine === visits) body.ariaBusy = null; }
 }
-function arrive(y) {
-  const same = spot?.same && main.querySelector(spot.same);
-  if (active() !== search) (main.querySelector('[autofocus]') || same || main).focus({ preventScroll: true });
-  scrollTo(0, y ?? (same && innerWidth > 900 ? scrollY + same.getBoundingClientRect().y - spot.y : 0));
+function arrive(y, left) {
+  const same = left?.same && main.querySelector(left.same), place = () => same.getBoundingClientRect().y;
+  scrollTo(0, y ?? (same && innerWidth > 900 ? scrollY + place() - spot.y : 0));
+  if (active() !== search) (main.querySelector('[autofocus]') || same && place() < innerHeight && same || main).focus({ preventScroll: true });
 }
-/* A choice within a view: its address, unless the user is on the way back. */
+/* What is left, for the way back. */
+const opened = () => [...main.querySelectorAll('details[open][id]')];
+const note = same => { if (there()) history.replaceState({ y: scrollY, same, open: opened().map(one => one.id) }, ''); };
+/* A choice within a view has an address. */
 function moveTo(url) { if (!there()) return; history.replaceState(history.state, '', url); address = location.href; }
 const addressOf = (form, sender) => { const url = new URL(form.action); url.search = new URLSearchParams([...new FormData(form, sender)].filter(([, value]) => value)); return url.href; };
 
@@ -121,7 +126,7 @@ function tell(message, undo, from) {
 }
 const failed = () => tell(word('failed'));
 
-/* Sends a change, and shows its sentence and the view as it is now; or in place of the form both versions. */
+/* Sends a change, and shows what it did; or in place of the form both versions. */
 let changing = 0;
 async function change(url, fields, form = {}) {
   changing++; form.ariaBusy = true;
@@ -158,6 +163,7 @@ async function load(one) {
   one.dataset.loaded = '1';
   try { one.append(...partsOf(await fetchPage(one.dataset.load, true))); } catch { failed(); delete one.dataset.loaded; }
 }
+async function unfold(one) { if (one) { one.open = true; await load(one); } }
 on('submit', event => {
   const form = event.target, sender = event.submitter;
   if (form.method === 'dialog') return;
@@ -169,7 +175,7 @@ on('submit', event => {
 for (const name of ['input', 'compositionend']) on(name, ({ target: { form }, isComposing }) => { if (!isComposing && form?.matches('[data-find]')) find(form); });
 on('change', ({ target }) => { if (target.closest('[data-auto]')) target.form.requestSubmit(); });
 on('formdata', ({ target, formData }) => { const other = byId(target.dataset.with); if (other) for (const one of new FormData(other)) formData.append(...one); });
-on('toggle', async event => { if (event.target.open) { await load(event.target); fire('content'); } }, true);
+on('toggle', async ({ target }) => { note(); if (target.open) { await load(target); fire('content'); } }, true);
 on('click', event => {
   const at = selector => event.target.closest(selector), link = at('a[data-load]'), lang = at('.lang');
   if (at('[data-copy]')) navigator.clipboard.writeText(location.href).then(() => tell(word('copied')));
@@ -185,11 +191,11 @@ addEventListener('click', event => {
   if (event.detail < 2) clicked = pathOf(address);
   else if (clicked !== pathOf(address) || event.target.closest('[data-change] button')) { stop(event); event.stopPropagation(); }
 }, true);
-/* Links, after the views. */
 addEventListener('click', event => {
   const link = event.target.closest('a[href]:not([download],[lang])');
   if (!link || event.defaultPrevented || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey || link.origin !== location.origin) return;
-  if (!link.hash || bare(link.href) !== bare(address)) { stop(event); visit(link.href); }
+  const { anew } = link.dataset;
+  if (anew || !link.hash || bare(link.href) !== bare(address)) { stop(event); visit(link.href, false, anew); }
 });
 
 /* One stream, closed while the page is hidden. */
@@ -205,8 +211,8 @@ function listen() {
 }
 on('visibilitychange', listen);
 history.scrollRestoration = 'manual';
-addEventListener('pagehide', () => { stream?.close(); history.scrollRestoration = 'auto'; });
-/* A view is shown again when it has changed, unless it has its own way; but not under the hands of the user. */
+window.onpagehide = () => { stream?.close(); history.scrollRestoration = 'auto'; };
+/* A view is shown again when it has changed, but not under the hands of the user. */
 let due, shown = 0;
 const isHeld = () => changing || root.matches(':active') || active().matches('textarea,input:not([type=range]),:is(select:open)') || !getSelection().isCollapsed;
 function follow() {
@@ -214,8 +220,8 @@ function follow() {
   if (!main.querySelector('[data-live=own]')) due = setTimeout(() => { shown = Date.now(); if (isHeld()) follow(); else refresh(true).catch(() => {}); }, Math.max(150, shown + 2000 - Date.now()));
 }
 on('lamina:change', follow);
-addEventListener('popstate', () => { if (!there()) visit(location.href, true); else { settle(location.href); if (history.state) scrollTo(0, history.state.y || 0); } });
-addEventListener('scrollend', () => { if (there()) history.replaceState({ y: scrollY }, ''); });
+window.onpopstate = () => { if (!there()) visit(location.href, true); else { settle(location.href); if (history.state) scrollTo(0, history.state.y || 0); } };
+addEventListener('scrollend', () => note());
 
 /* Keys. Letters are off in fields, or switched off. */
 const dialog = byId('keys'), onOff = byId('keys-switch'), off = () => localStorage['lamina-keys'] === 'off';
@@ -239,7 +245,7 @@ on('keydown', event => {
   else if (key === '/') { stop(event); search.focus(); }
   else if (key === '?') help();
   else if (key === 'j' || key === 'k') { stop(event); step(key === 'j' ? 1 : -1); }
-  else if (event.repeat) { /* changes nothing */ }
+  else if (event.repeat) ;
   else if (key === 'o' && target.matches('summary')) target.click();
   else if (key === 'u' && !status.hidden) byId('undo')?.click();
   else (target.closest('[data-decide]') || main).querySelector(named('data-hotkey', key) + ':not([disabled])')?.click();
@@ -251,7 +257,7 @@ const here = new URL(location.href);
 if (here.searchParams.has('lang')) { here.searchParams.delete('lang'); moveTo(here); }
 /* The card of the open memory, if the list is beside it. */
 if (innerWidth > 900) document.querySelector('.card[aria-current]')?.scrollIntoView({ block: 'nearest' });
-/* A session that was being read is there when it is asked for again. */
+/* What was being read is there when it is asked for again. */
 const opening = () => { if (byId('opening')) visit(address, false, { headers: { Prefer: 'wait' } }); };
 on('lamina:view', opening); opening();
 listen();

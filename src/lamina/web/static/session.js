@@ -2,6 +2,7 @@
 const { word, tell, fetchPage, refresh, moveTo, byId, on } = window.lamina, all = selector => document.querySelectorAll(selector);
 function show(address, signal, ahead) {
   const failed = () => { if (!signal.aborted) tell(word('failed')); };
+  const isBack = history.state?.y >= 0;
   let data, chart, floor = null, chosen = 0, pointed = 0, shown = 0, busy = false;
 
   /* Panels come one at a time: the chosen one, then the hovered one, of which only the numbers are shown: nothing jumps. */
@@ -45,12 +46,11 @@ function show(address, signal, ahead) {
     const url = new URL(location.href); url.searchParams.set('r', i + 1); moveTo(url);
     chosen = i + 1; pointed = 0; byId('filter').elements.r.value = chosen; markTurn(); showPanels();
   }
-  /* The turn of the chosen request is marked in the conversation. */
   function markTurn() {
-    for (const one of all('.turns > li')) one.classList.toggle('cur', +one.dataset.first > 0 && +one.dataset.first <= chosen && chosen <= +one.dataset.last);
+    for (const { classList, dataset: { first, last } } of all('.turns > li')) classList.toggle('cur', first > 0 && first <= chosen && chosen <= last);
     for (const one of all('.rq')) one.classList.toggle('on', +one.dataset.r === chosen);
   }
-  function openTurn(turn) { const one = byId('d' + turn); if (one) { one.open = true; one.scrollIntoView(); one.firstElementChild.focus({ preventScroll: true }); } }
+  function openTurn(turn, quiet) { const one = byId('d' + turn); if (one) { one.open = true; if (!quiet) { one.scrollIntoView(); one.firstElementChild.focus({ preventScroll: true }); } } }
 
   async function load() {
     const answer = await (ahead || fetch(byId('chart').dataset.series));
@@ -65,7 +65,7 @@ function show(address, signal, ahead) {
     chart = window.laminaChart(byId('chart'), data, { start: chosen - 1, word, onHover: point, onSelect: choose });
     chart.scrub.setAttribute('aria-valuetext', byId('req').dataset.sentence);
     markTurn(); blocks();
-    const turn = /^#t(\d+)$/.exec(location.hash); if (turn) openTurn(turn[1]);
+    const turn = /^#t(\d+)$/.exec(location.hash); if (turn) openTurn(turn[1], isBack);
   }
 
   /* A running session: a view of the end stays there; else what is new waits below. */
@@ -86,7 +86,7 @@ function show(address, signal, ahead) {
         if (replaced) tell(word('replaced'));
         const added = turns() - known, button = byId('new-below');
         if (added > 0 && below) { button.dataset.count = +button.dataset.count + added; button.textContent = word('new_below', { n: button.dataset.count }); button.hidden = false; }
-        else if (added > 0) scrollTo(0, document.documentElement.scrollHeight);
+        else if (added > 0) scrollTo(0, 1e9);
       } catch { /* the stream tells when the server is gone; a file that is gone says so itself */ }
     }
     growing = false;
