@@ -254,6 +254,7 @@ def test_names_consist_of_the_words_that_carry_the_meaning() -> None:
         ("Remember: the release is on Thursday (2026-11-19)", "release-thursday"),
         ("Remember: the audit is in two weeks (about 2026-12-01)", "audit-two-weeks"),
         ("记住：上周 (2026-11-09 那一周)换了数据库", "上周换了数据库"),
+        ("记住：上周（2026-11-09 那一周）换了数据库", "上周换了数据库"),
     ],
 )
 def test_a_date_is_a_plan_and_no_part_of_the_name(said: str, name: str) -> None:
