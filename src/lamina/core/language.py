@@ -28,8 +28,9 @@ _COMMON: dict[Language, tuple[str, str]] = {
         "çœâèêëîïôûù",
     ),
     "es": (
-        "el|la|los|las|una?|y|es|son|está|están|en|de|del|al|para|por|no|con|sin|que|se|lo|mi|mis|nuestr[oa]s?|pero|siempre|nunca|porque"
-        "|hola|gracias|cómo|qué|cuándo|dónde|soy|yo|tú|usa|hay|este|esta|más|muy|antes|favor|sobre|como|hoy|ayer|fue|escribe|explica",
+        # "y" may be a name in code.
+        r"el|la|los|las|una?|(?<=\w )y(?= \w)|es|son|está|están|en|de|del|al|para|por|no|con|sin|que|se|lo|mi|mis|nuestr[oa]s?"
+        "|pero|siempre|nunca|porque|hola|gracias|cómo|qué|cuándo|dónde|soy|yo|tú|usa|hay|este|esta|más|muy|antes|favor|sobre|como|hoy|ayer|fue|escribe|explica",
         "ñ¿¡áíóú",
     ),
 }

@@ -55,6 +55,7 @@ _ASKS = re.compile(
     r"|什么|谁|哪|何时|为什么|怎么|多少|吗\s*$|何|どこ|誰|いつ|무엇|누구|어디|언제",
     re.IGNORECASE,
 )
+_LETTER = re.compile(r"[^\W\d_]")
 _HELP = re.compile(r"^\s*/?(?:help|hilfe|帮助|ヘルプ|도움말)\s*[.!?]?\s*$", re.IGNORECASE)
 # The texts of instruction files of the user and the project. Escaping ensures that they cannot contain these tags.
 _INSTRUCTIONS = re.compile(r"^<instruction-file>\n(?P<text>.*?)\n</instruction-file>$", re.MULTILINE | re.DOTALL)
@@ -80,7 +81,9 @@ def answer(request: Wire) -> list[Wire]:
     prompt = _text(messages[at]) if messages else ""
     tools = {str(tool.get("name")) for tool in request.get("tools") or ()}
     if (steps := _steps(prompt, tools)) is not None:
-        return next_step(steps, messages[at + 1 :], at, _language_of_commands(messages[: at + 1]))
+        return next_step(steps, messages[at + 1 :], at, _replies_of_conversation(messages[: at + 1]))
+    if not _LETTER.search(prompt):
+        return say(_replies_of_conversation(messages[: at + 1]).not_found)
     if _HELP.match(prompt):
         return say(replies_to(prompt).help)
     asked = read_turn(request, prompt[:MOST_CHARS], at)
@@ -104,6 +107,8 @@ def _answered(asked: TurnContext, messages: list[Wire]) -> list[Wire]:
     ignored = memory_answers.without_memory(asked.prompt)
     if not ignored and (known := memory_answers.overview(asked)) is not None:
         return known
+    if all(term.isdigit() for term in terms(asked.prompt)):  # a sum, which no sentence with the same numbers answers
+        return say(replies_to(asked.prompt).not_found)
     stated = scored(asked.prompt, [*_statements(messages, _summarised), *_statements(messages[:-1], _text)])
     if stated is not None:
         return say(f"{replies_to(asked.prompt).told}{stated.sentence}")
@@ -312,10 +317,14 @@ def _steps(prompt: str, tools: set[str]) -> Steps | None:
     return None
 
 
-def _language_of_commands(messages: list[Wire]) -> Replies:
-    """Return the replies in the language of the last message that is more than a command: `read a.py` is in no language."""
+def _replies_of_conversation(messages: list[Wire]) -> Replies:
+    """Return the replies in the language of the last message that has one: `read a.py` and `2+2` are in no language."""
     said = [text for message in reversed(messages) if message["role"] == "user" and (text := _text(message))]
-    return replies_to(next((text for text in said if not any(one.pattern.fullmatch(text) for one in COMMANDS)), said[0]))
+    return replies_to(next((text for text in said if _LETTER.search(text) and not _is_command(text)), "".join(said[:1])))
+
+
+def _is_command(text: str) -> bool:
+    return any(one.pattern.fullmatch(text) for one in COMMANDS)
 
 
 def _outcome(step: tuple[str, Wire], result: Wire, replies: Replies) -> str:
