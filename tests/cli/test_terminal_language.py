@@ -13,13 +13,13 @@ from typing import get_args
 import pytest
 from prompt_toolkit.utils import get_cwidth
 
+from lamina.cli.console import wrap_text
 from lamina.cli.output import REFUSED
 from lamina.cli.start import OFFLINE
 from lamina.cli.terminal.banner import HINTS, NO_KEY, OTHERS, SENT, UNFINISHED, WELCOME
 from lamina.cli.terminal.commands import COMMANDS, KEYS, MODE_WORDS
 from lamina.cli.terminal.line_templates import LINES
 from lamina.cli.terminal.loop import CUT_OFF, LEAVE
-from lamina.cli.terminal.screen import wrap_text
 from lamina.cli.terminal.setting_templates import SETTING_LINES
 from lamina.cli.terminal.texts import CHINESE, Language, detect_language, locale_language, translate, translate_line
 from lamina.cli.terminal.turn_display import PAUSED

@@ -13,14 +13,14 @@ from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 from prompt_toolkit.utils import get_cwidth
 
-from lamina.cli.console import fit, sentence
+from lamina.cli.console import fit, sentence, wrap_text
 from lamina.cli.context_report import format_context
 from lamina.cli.terminal.banner import said_words
 from lamina.cli.terminal.calls import LONGEST, MOST_CHANGED, MOST_COMMAND, describe_call, describe_result, preview_call
 from lamina.cli.terminal.commands import COMMANDS, find, parse
 from lamina.cli.terminal.compact_command import describe_compaction
 from lamina.cli.terminal.input_line import ChatCompleter
-from lamina.cli.terminal.screen import Style, clean, fold_text, wrap_text
+from lamina.cli.terminal.screen import Style, clean, fold_text
 from lamina.cli.terminal.turn_display import TextStream, describe_status, fit_parts
 from lamina.conversation.compaction.commit import Compacted
 from lamina.conversation.window.breakdown import Breakdown
