@@ -139,7 +139,7 @@ def test_a_search_lists_what_fits_with_scores_and_reasons(tmp_path: Path) -> Non
     assert (found["name"], found["why"]) == ("testing-db", "name: databas, test; description: databas, test")
     assert found["score"] > 0
     assert "testing-db" in run(tmp_path, "search", "database")
-    assert "unverifiable: the memory names no file" in run(tmp_path, "search", "database", "--explain")
+    assert "unverifiable: the memory lists no file as evidence" in run(tmp_path, "search", "database", "--explain")
     assert len(rows(tmp_path, "search", "database deploys", "-k", "1")) == 1
     assert rows(tmp_path, "search", "nothing of the kind") == []
     assert run(tmp_path, "search", "nothing of the kind") == ""
