@@ -52,6 +52,11 @@ def test_a_message_without_a_word_is_answered_in_the_language_of_the_conversatio
 
 
 @pytest.mark.spec("O1")
+def test_a_message_that_a_summary_replaced_is_noted() -> None:
+    assert say("This conversation was compacted. It was long.") == ENGLISH.noted
+
+
+@pytest.mark.spec("O1")
 @pytest.mark.parametrize("said", ["x%y", "x/y", "y", "rename x,y"])
 def test_a_single_letter_of_code_is_no_language(said: str) -> None:
     assert replies_to(said) == ENGLISH

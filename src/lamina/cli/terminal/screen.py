@@ -132,7 +132,7 @@ class Screen:
             self.note(about, indent=" " * 6)
             return
         first, *rest = wrap_text(clean(about), room, " " * column)
-        self.painted((f"  {name}".ljust(column), style), (first[column:], "plain"))
+        self.painted((f"  {name}{' ' * (column - 2 - cell_len(name))}", style), (first[column:], "plain"))
         for one in rest:
             self.line(one)
 

@@ -82,7 +82,7 @@ def answer(request: Wire) -> list[Wire]:
     tools = {str(tool.get("name")) for tool in request.get("tools") or ()}
     if (steps := _steps(prompt, tools)) is not None:
         return next_step(steps, messages[at + 1 :], at, _replies_of_conversation(messages[: at + 1]))
-    if not _LETTER.search(prompt):
+    if prompt and not _LETTER.search(prompt):  # a compaction may leave no prompt
         return say(_replies_of_conversation(messages[: at + 1]).not_found)
     if _HELP.match(prompt):
         return say(replies_to(prompt).help)
