@@ -63,6 +63,7 @@ def test_nothing_runs_that_nobody_allowed(project: Path) -> None:
     with Agent.open("offline", cwd=project) as agent:
         answer = agent.run("run touch made")
         assert "Nobody is there to allow it" in answer.text
+        assert "Continue without it" not in answer.text, "that is for a model"
         assert not (project / "made").exists()
 
 

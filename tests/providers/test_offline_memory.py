@@ -311,3 +311,11 @@ def test_a_question_about_a_subject_lists_no_others(asked: str) -> None:
 )
 def test_a_request_to_forget_that_names_nothing_is_asked_back(said: str) -> None:
     assert Talk(index=INDEX).say(said)["text"] == replies_to(said).forget_what
+
+
+@pytest.mark.spec("O1")
+@pytest.mark.parametrize(
+    "said", ["Forget everything", "Vergiss alles", "Vergiss bitte alles!", "Oublie tout", "Olvida todo", "忘掉一切"]
+)
+def test_a_request_to_forget_everything_removes_nothing_in_every_language(said: str) -> None:
+    assert Talk(index=INDEX).say(said)["text"].startswith(replies_to(said).forget_all.partition("{")[0])

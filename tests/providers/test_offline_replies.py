@@ -46,9 +46,12 @@ def test_a_sum_is_not_noted_and_no_number_of_the_context_answers_it(sum_: str) -
 
 @pytest.mark.spec("O1")
 def test_a_message_without_a_word_is_answered_in_the_language_of_the_conversation() -> None:
-    for before, plain in (("我们用 Postgres 做主库。", "不是语言模型"), ("Wir testen immer zuerst.", "kein Sprachmodell")):
-        said = [{"role": "user", "content": [{"type": "text", "text": text}]} for text in (before, "2+2 = ? 😀")]
-        assert plain in answer({"messages": said, "tools": []})[0]["text"]
+    for before in ("我们用 Postgres 做主库。", "Wir testen immer zuerst."):
+        for words, reply in (("2+2 = ? 😀", replies_to(before).not_found), ("ok", replies_to(before).noted)):
+            said = [{"role": "user", "content": [{"type": "text", "text": text}]} for text in (before, words)]
+            assert answer({"messages": said, "tools": []})[0]["text"] == reply
+    assert say("Nein") == replies_to("Das ist nicht gut.").noted
+    assert say("oui") == replies_to("Je suis là.").noted
 
 
 @pytest.mark.spec("O1")

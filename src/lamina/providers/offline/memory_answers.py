@@ -162,6 +162,7 @@ _ALL = re.compile(
     r"(?: about (?:us|me|it|everything))?|(?:everything|all) about (?:everything|all)"
     r"|(?:(?:the|your|my|our) (?:whole |entire )?)?memor(?:y|ies)"
     r"|(?:你(?:所)?(?:知道|记得)的)?(?:一切|所有|全部)(?:的?(?:记忆|事情|内容|东西))?"
+    r"|(?:bitte )?alles|tout|todo"
     r"|(?:すべて|全て|全部)(?:の記憶)?|(?:모든\s?(?:것|기억)|전부|모두))",
     re.IGNORECASE,
 )
