@@ -202,3 +202,19 @@ def test_an_order_for_all_times_about_how_the_team_works_is_kept(said: str, rule
 )
 def test_an_order_for_now_a_fact_and_a_joke_are_not_kept(said: str) -> None:
     assert list(find_signals(said)) == []
+
+
+@pytest.mark.spec("O1", "S7")
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ("周五不要发布，上次回滚了一整晚。", "上次回滚了一整晚。"),
+        ("Never deploy on a Friday, the last one woke half the team.", "the last one woke half the team."),
+        ("No deploys on Fridays: we were called out twice.", "we were called out twice."),
+        ("No deploys on Fridays, please.", ""),
+        ("Never deploy on Fridays, Saturdays or Sundays.", ""),
+    ],
+)
+def test_the_reason_of_such_an_order_needs_no_word(said: str, why: str) -> None:
+    [found] = find_signals(said)
+    assert (found.signal, found.parts.why) == ("feedback", why)

@@ -129,8 +129,10 @@ def _judge(sentences: Sequence[str], at: int) -> _Judged | None:
     if at and (after := without_so(sentence)) and _is_order(after, sentence):
         return _Judged("feedback", Reason(sentence), max(whole.margin, SURE))
     judged = _judge_parts(sentences, at, whole, content)
-    parts = marked_reason(sentence) or Reason(content)
-    return _Judged("feedback", parts, SURE) if judged.margin <= 0 and _is_practice(parts.rule, sentence) else judged
+    marked = marked_reason(sentence)
+    if judged.margin > 0 or not _is_practice(marked.rule if marked else content, sentence):
+        return judged
+    return _Judged("feedback", marked or unmarked_reason(sentence, lambda _: "feedback", _is_rule) or Reason(content), SURE)
 
 
 def _judge_parts(sentences: Sequence[str], at: int, whole: Worth, content: str) -> _Judged:
