@@ -15,7 +15,6 @@ from ...core.blocks import Wire
 from ...core.memory_requests import to_forget
 from ...core.terms import normal, sought
 from ...core.wording import counted, plural
-from .back_references import says_nothing
 from .replies import replies_to
 from .turn_context import Done, KnownMemory, TurnContext, body, call, content, grep, say, share, title, to_user
 
@@ -173,6 +172,8 @@ def forget(asked: TurnContext) -> list[Wire]:
 
     A memory is removed only if it contains every word of the subject; memories that contain some of them are listed.
     """
+    from .back_references import says_nothing  # imported late: few prompts need it, and its regular expressions compile slowly
+
     what, wide = subject(asked.prompt)
     if _ALL.fullmatch(re.sub(r"[\s.!?。！？]+$", "", to_forget(asked.prompt.strip()))):
         return say(_not_all(asked))
