@@ -63,6 +63,7 @@ def test_nothing_runs_that_nobody_allowed(project: Path) -> None:
     with Agent.open("offline", cwd=project) as agent:
         answer = agent.run("run touch made")
         assert "Nobody is there to allow it" in answer.text
+        assert "Continue without it" not in answer.text, "that is for a model"
         assert not (project / "made").exists()
 
 
@@ -79,3 +80,8 @@ def test_a_stopped_answer_is_kept_as_it_was_heard(agent: Agent) -> None:
     [words] = [block.wire["text"] for record in records(agent) if isinstance(record, Message) for block in record.blocks][1:]
     assert words.count("offline stand-in") == 1
     assert agent.run("Remember that the port is 8081.").ended == "answered"
+
+
+def test_the_home_may_be_a_string(project: Path, tmp_path: Path) -> None:
+    with Agent.open("offline", cwd=project, home=str(tmp_path / "home")) as agent:
+        assert agent.session.home == tmp_path / "home"

@@ -133,7 +133,7 @@ def test_stopping_it_leaves_everything_as_it_was(project: Path) -> None:
     before, stop = last(memory), Event()
     outcome = run_by_hand(cwd=project, settings=CALM, abort=stop, heard=lambda _: stop.set())
     assert outcome.record is not None
-    assert outcome.record.status == "killed"
+    assert (outcome.record.status, outcome.record.why) == ("killed", "stopped on request")
     assert last(memory) == before
     assert (memory / "importer.md").exists()
 

@@ -139,7 +139,7 @@ def test_a_search_lists_what_fits_with_scores_and_reasons(tmp_path: Path) -> Non
     assert (found["name"], found["why"]) == ("testing-db", "name: databas, test; description: databas, test")
     assert found["score"] > 0
     assert "testing-db" in run(tmp_path, "search", "database")
-    assert "unverifiable: the memory names no file" in run(tmp_path, "search", "database", "--explain")
+    assert "unverifiable: the memory lists no file as evidence" in run(tmp_path, "search", "database", "--explain")
     assert len(rows(tmp_path, "search", "database deploys", "-k", "1")) == 1
     assert rows(tmp_path, "search", "nothing of the kind") == []
     assert run(tmp_path, "search", "nothing of the kind") == ""
@@ -229,3 +229,19 @@ def test_a_restore_names_what_was_saved_instead_in_the_same_turn(tmp_path: Path)
     assert "billing" not in done.stderr
     run(tmp_path, "remove", "deploy-tuesdays")
     assert {row["name"] for row in rows(tmp_path, "list")} == {"deploy-thursdays", "billing"}
+
+
+@pytest.mark.parametrize(
+    ("body", "description"),
+    [
+        ("Deploys happen on Tuesdays. Ask Kim first.", "Deploys happen on Tuesdays."),
+        ("# Deploys\n\nOn Tuesdays.", "Deploys"),
+        ("每周二部署。先问小林。", "每周二部署。"),
+        ("Version 3.13 is the oldest one that we support", "Version 3.13 is the oldest one that we support"),
+        ("word " * 100, f"{'word ' * 29}word…"),
+    ],
+)
+def test_without_a_description_the_first_sentence_is_one(tmp_path: Path, body: str, description: str) -> None:
+    row = json.loads(run(tmp_path, "save", "deploys", body, "--json"))
+    assert row["description"] == description
+    assert json.loads(run(tmp_path, "save", "deploys", "Another text.", "--json"))["description"] == description, "it stays"

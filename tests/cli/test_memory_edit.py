@@ -133,9 +133,33 @@ def test_an_editor_that_fails_is_named(editor: Editor, program: str, monkeypatch
     monkeypatch.setenv("EDITOR", program)
     done = editor.run("")
     assert done.returncode == 1
-    assert done.stderr.startswith(f"lamina: {program}: Editing failed")
-    assert done.stderr.endswith("Set EDITOR to another editor.\n")
+    why = "was not found" if "/" in program else "failed"
+    assert done.stderr == f"lamina: The editor {program!r} {why}. Set EDITOR to another editor.\n"
     assert editor.copies() == []
+
+
+@pytest.mark.parametrize("variable", ["VISUAL", "EDITOR"])
+def test_an_editor_that_is_no_command_is_reported(editor: Editor, variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(variable, "vi '")
+    done = editor.run("")
+    assert done.returncode == 1
+    assert done.stderr == f'lamina: {variable} is not a valid command: "vi \'". Set it to an editor.\n'
+    assert editor.copies() == []
+
+
+def test_an_editor_that_removes_the_file_is_reported_without_a_system_error(editor: Editor) -> None:
+    done = editor.run('rm "$1"')
+    assert done.returncode == 1
+    assert done.stderr.startswith("lamina: The editor left no file, so nothing was changed.")
+    assert "Errno" not in done.stderr
+    assert editor.text().endswith("Mocks hid a migration.\n")
+
+
+def test_what_was_typed_is_kept_when_the_editor_is_killed(editor: Editor) -> None:
+    done = editor.run('sed -i.bak s/Mocks/Fakes/ "$1"; kill -9 $$')
+    assert done.returncode == 1
+    assert "failed. Set EDITOR to another editor. Your text is in " in done.stderr
+    assert editor.copies()[0].endswith("Fakes hid a migration.\n")
 
 
 def test_the_json_of_an_edit_says_whether_anything_changed(editor: Editor) -> None:

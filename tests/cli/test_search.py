@@ -9,7 +9,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+import click
+import msgspec
 import pytest
+from rich.cells import cell_len
 from tests.sources.agents import CLAUDE, CODEX, claude_home, codex_home, codex_rows, pi_home, write
 
 import lamina
@@ -90,6 +93,28 @@ def test_matching_words_are_bold_on_a_terminal_and_lines_are_wrapped(project: Pa
     assert any("\x1b[1mmessages\x1b[0m" in line for line in shown)
     assert all(line.startswith("   ") and len(line.replace("\x1b[1m", "").replace("\x1b[0m", "")) < 40 for line in shown)
     assert result.link in link
+
+
+# The command or file that opens a result stays whole, so that it can be copied.
+LINKS = ("   lamina sessions show ", "   /")
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80])
+def test_every_line_but_the_link_fits_a_narrow_terminal(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("search", "sessions"):
+        monkeypatch.setattr(f"lamina.cli.{module}.terminal_width", lambda: columns)
+    for command in (["search", "lost queue parser redis", "-k", "20"], ["sessions", "search", "e"]):
+        lines = here(*command).stdout.splitlines()
+        assert [line for line in lines if len(line) >= columns and not line.startswith(LINKS)] == []
+    assert any(line.startswith("   “Queue") for line in here("search", "lost messages").stdout.splitlines()) == (columns < 80)
+
+
+def test_chinese_text_is_wrapped_by_its_width(project: Path) -> None:
+    [result] = lamina.search("losing messages", project, 1)
+    chinese = msgspec.structs.replace(result, text="重启时会丢失消息，所以队列改用数据库。" * 4)
+    *shown, _ = body(chinese, "消息", 40, exact=False, context=False)
+    assert len(shown) > 3
+    assert all(line.startswith("   ") and cell_len(click.unstyle(line)) < 40 for line in shown)
 
 
 def test_literal_text_is_found_in_tool_output() -> None:

@@ -13,13 +13,13 @@ from typing import get_args
 import pytest
 from prompt_toolkit.utils import get_cwidth
 
+from lamina.cli.console import wrap_text
 from lamina.cli.output import REFUSED
 from lamina.cli.start import OFFLINE
 from lamina.cli.terminal.banner import HINTS, NO_KEY, OTHERS, SENT, UNFINISHED, WELCOME
 from lamina.cli.terminal.commands import COMMANDS, KEYS, MODE_WORDS
 from lamina.cli.terminal.line_templates import LINES
 from lamina.cli.terminal.loop import CUT_OFF, LEAVE
-from lamina.cli.terminal.screen import wrap_text
 from lamina.cli.terminal.setting_templates import SETTING_LINES
 from lamina.cli.terminal.texts import CHINESE, Language, detect_language, locale_language, translate, translate_line
 from lamina.cli.terminal.turn_display import PAUSED
@@ -154,6 +154,17 @@ def test_every_template_of_a_line_still_has_its_words_in_the_code(root: Path) ->
         ("Saved memory: a. A secret was removed (Anthropic key).", "已保存记忆：a。其中的密钥已去掉（Anthropic 密钥）。"),
         ("Added 1 bullet to the log of 2026-11-17.", "2026-11-17 的日志新增 1 条。"),
         ("added 2 bullets", "新增 2 条"),
+        (
+            "Running: 20261117T1904-bd82 since 2026-11-17 19:04, process 232, starting, 1 answer so far",
+            "正在运行：20261117T1904-bd82，从 2026-11-17 19:04 起，进程 232，阶段：开始，已有 1 个回答",
+        ),
+        (
+            "Running: 20261117T1904-bd82, but its process 232 has died; the next session repairs this, or run `lamina dream --kill`",
+            "正在运行：20261117T1904-bd82，但进程 232 已不存在；下次会话会修复，或运行 `lamina dream --kill`",
+        ),
+        ("The dream was stopped: stopped on request; nothing was changed.", "整理没有完成：按要求停止；没有改动。"),
+        ("The dream was stopped: its session ended. Memory is unchanged.", "整理已停止：会话已结束。记忆没有改动。"),
+        ("failed: it exceeded the time limit for dreams; nothing was changed", "没有完成：超过整理的时限；没有改动"),
         ("Updated memory: a. A secret was removed (assigned secret).", "已更新记忆：a。其中的密钥已去掉（赋值的密钥）。"),
         ("merged 7 (a, b and 2 more)", "合并 7 条（a, b 和另外 2 个）"),
         (

@@ -13,14 +13,16 @@ from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 from prompt_toolkit.utils import get_cwidth
 
-from lamina.cli.console import fit, sentence
+from lamina.cli.console import fit, sentence, wrap_text
 from lamina.cli.context_report import format_context
+from lamina.cli.output import StdoutSink
+from lamina.cli.signals import StopRequest
 from lamina.cli.terminal.banner import said_words
 from lamina.cli.terminal.calls import LONGEST, MOST_CHANGED, MOST_COMMAND, describe_call, describe_result, preview_call
 from lamina.cli.terminal.commands import COMMANDS, find, parse
 from lamina.cli.terminal.compact_command import describe_compaction
 from lamina.cli.terminal.input_line import ChatCompleter
-from lamina.cli.terminal.screen import Style, clean, fold_text, wrap_text
+from lamina.cli.terminal.screen import Screen, Style, clean, fold_text
 from lamina.cli.terminal.turn_display import TextStream, describe_status, fit_parts
 from lamina.conversation.compaction.commit import Compacted
 from lamina.conversation.window.breakdown import Breakdown
@@ -45,6 +47,14 @@ def tagged(text: str, style: Style) -> str:
 def flowed(pieces: list[str], width: int) -> str:
     flow = TextStream(plain)
     return "".join(flow.feed(piece, width) for piece in pieces) + flow.end(width)
+
+
+def test_names_of_wide_characters_keep_the_column(capsys: pytest.CaptureFixture[str]) -> None:
+    screen = Screen(StdoutSink(StopRequest()))
+    for name in ("chat", "对话", "提取记忆"):
+        screen.listed(name, "plain", "1 call", 18)
+    lines = capsys.readouterr().out.splitlines()
+    assert [get_cwidth(line.removesuffix("1 call")) for line in lines] == [18, 18, 18]
 
 
 # Words of an answer

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina.core.dates import MOST_PHRASES, dated, relative_dates
+from lamina.core.dates import COMPUTED, MOST_PHRASES, dated, relative_dates
 
 # A Tuesday.
 DAY = date(2026, 3, 31)
@@ -58,6 +58,11 @@ MEANT = [
     ("十五天前签的合同", "2026-03-16", True),
     ("三日前に移しました", "2026-03-28", True),
     ("2주 전에 바꿨다", "about 2026-03-17", False),
+    ("In zwei Wochen ist Abgabe.", "about 2026-04-14", False),
+    ("The deadline is the end of next month.", "2026-04-30", False),
+    ("Die Abnahme ist Ende des Monats.", "2026-03-31", False),
+    ("Am Donnerstag ist das Release.", "2026-04-02", False),
+    ("Am Freitag beginnt der Umzug.", "2026-04-03", False),
     ("下礼拜三发布", "2026-04-08", False),
     ("下个星期三发布", "2026-04-08", False),
     ("上个礼拜换了数据库", "the week of 2026-03-23", False),
@@ -111,6 +116,8 @@ def test_a_phrase_means_a_date_of_the_day_it_was_written(text: str, says: str, c
         "We deploy on Fridays.",
         "We deploy on Friday.",
         "The standup is on Monday.",
+        "Am Montag ist Standup.",
+        "A fix in two days is a good fix.",
         "The retro is on Friday.",
         "Our release day is Tuesday.",
         "站会在周一",
@@ -134,22 +141,31 @@ def test_lines_are_counted() -> None:
 
 def test_dates_are_put_behind_the_words() -> None:
     text = "It broke yesterday; 明天修。"
-    assert dated(text, relative_dates(text, DAY)) == "It broke yesterday (2026-03-30); 明天 (2026-04-01)修。"
+    assert dated(text, relative_dates(text, DAY)) == "It broke yesterday (2026-03-30); 明天（2026-04-01）修。"
 
 
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("上周我们换了数据库", "上周 (2026-03-23 那一周)我们换了数据库"),
-        ("审计在两周后", "审计在两周后 (2026-04-14 前后)"),
-        ("来週リリース", "来週 (2026-04-06 の週)リリース"),
+        ("上周我们换了数据库", "上周（2026-03-23 那一周）我们换了数据库"),
+        ("审计在两周后", "审计在两周后（2026-04-14 前后）"),
+        ("来週リリース", "来週（2026-04-06 の週）リリース"),
+        ("다음 주에 배포", "다음 주 (2026-04-06 주)에 배포"),
         ("Nächste Woche ist Urlaub", "Nächste Woche (die Woche ab 2026-04-06) ist Urlaub"),
         ("Last week we moved.", "Last week (the week of 2026-03-23) we moved."),
+        ("La semaine prochaine, pas de livraison.", "La semaine prochaine (la semaine du 2026-04-06), pas de livraison."),
+        ("La version 4 sort dans un mois.", "La version 4 sort dans un mois (vers le 2026-04-30)."),
+        ("La próxima semana no hay despliegues.", "La próxima semana (la semana del 2026-04-06) no hay despliegues."),
+        ("Hace dos semanas cambió el banco.", "Hace dos semanas (hacia el 2026-03-17) cambió el banco."),
+        # The words of the date decide, since the rest of a short clause may look like another language.
+        ("Release nächste Woche", "Release nächste Woche (die Woche ab 2026-04-06)"),
+        ("We call it 下周 on the board of the team", "We call it 下周（2026-04-06 那一周） on the board of the team"),
     ],
 )
 def test_a_date_is_put_in_the_words_of_the_text(text: str, shown: str) -> None:
     assert dated(text, relative_dates(text, DAY)) == shown
     assert relative_dates(shown, DAY) == []
+    assert COMPUTED.sub("", shown) == text
 
 
 WORDS = st.sampled_from(
@@ -185,8 +201,13 @@ def test_in_a_plan_a_bare_weekday_is_the_coming_one() -> None:
         "木曜日にデモ": "2026-04-02",
         "목요일에 출시": "2026-04-02",
         "It is shut down in two weeks.": "about 2026-04-14",
-        "In zwei Wochen ist Abgabe.": "about 2026-04-14",
+        "Wir liefern in zwei Wochen.": "about 2026-04-14",
         "合并两周后上线": "about 2026-04-14",
+        "We freeze at the end of the month.": "2026-03-31",
+        "Ende nächsten Monats liefern wir.": "2026-04-30",
+        "我们月底上线": "2026-03-31",
+        "年底换数据库": "2026-12-31",
+        "月末にリリース": "2026-03-31",
     }
     assert {text: [each.says for each in relative_dates(text, DAY, plan=True)] for text in plans} == {
         text: [says] for text, says in plans.items()
@@ -219,7 +240,6 @@ def test_in_a_plan_a_bare_weekday_is_the_coming_one() -> None:
 )
 def test_french_and_spanish_dates_are_absolute(text: str, says: str) -> None:
     assert [found.says for found in relative_dates(text, DAY)] == [says]
-    assert dated(text, relative_dates(text, DAY)).count(f"({says})") == 1
 
 
 @pytest.mark.spec("S7")

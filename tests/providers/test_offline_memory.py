@@ -273,3 +273,49 @@ def test_asked_what_it_remembers_it_lists_the_memories_of_now() -> None:
     talk = Talk()
     talk.say(asked)
     assert talk.result("No matches.")["text"] == "There are no memories here yet."
+
+
+@pytest.mark.spec("O1")
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "What do you know about me so far?",
+        "Was weißt du über mich?",
+        "Woran erinnerst du dich?",
+        "Que sais-tu de moi ?",
+        "¿Qué sabes sobre mí?",
+        "你知道我什么？",
+        "你对我了解多少？",
+        "你都记得哪些事？",
+        "私について何を知っていますか?",
+        "何を覚えていますか?",
+        "저에 대해 뭘 알고 있나요?",
+    ],
+)
+def test_it_lists_the_memories_in_every_language(asked: str) -> None:
+    said = Talk(index=INDEX, tools=()).say(asked)["text"]
+    assert said.startswith(f"{replies_to(asked).remembered}\n- ")
+    assert "\n- deploys: deploys happen on Tuesdays\n" in said
+
+
+@pytest.mark.spec("O1")
+@pytest.mark.parametrize("asked", ["你知道部署在什么时候吗？", "Was weißt du über Deploys?", "What do you know about deploys?"])
+def test_a_question_about_a_subject_lists_no_others(asked: str) -> None:
+    found = Talk(index=INDEX).say(asked)
+    assert replies_to(asked).remembered not in str(found)
+
+
+@pytest.mark.spec("O1")
+@pytest.mark.parametrize(
+    "said", ["Forget that", "Vergiss das", "Oublie cela", "Olvida eso", "忘掉这个", "それを忘れて", "그거 잊어 줘"]
+)
+def test_a_request_to_forget_that_names_nothing_is_asked_back(said: str) -> None:
+    assert Talk(index=INDEX).say(said)["text"] == replies_to(said).forget_what
+
+
+@pytest.mark.spec("O1")
+@pytest.mark.parametrize(
+    "said", ["Forget everything", "Vergiss alles", "Vergiss bitte alles!", "Oublie tout", "Olvida todo", "忘掉一切"]
+)
+def test_a_request_to_forget_everything_removes_nothing_in_every_language(said: str) -> None:
+    assert Talk(index=INDEX).say(said)["text"].startswith(replies_to(said).forget_all.partition("{")[0])

@@ -39,6 +39,33 @@ def test_a_request_for_a_model_is_answered_plainly_in_its_own_language() -> None
 
 
 @pytest.mark.spec("O1")
+@pytest.mark.parametrize("sum_", ["2+2", "17 * 23", "what's 17 * 23", "What is 5 + 3?", "Was ist 5+3?"])
+def test_a_sum_is_not_noted_and_no_number_of_the_context_answers_it(sum_: str) -> None:
+    assert say(sum_, "<system-reminder>\n# Date\nToday is 2026-03-17.\n</system-reminder>") == replies_to(sum_).not_found
+
+
+@pytest.mark.spec("O1")
+def test_a_message_without_a_word_is_answered_in_the_language_of_the_conversation() -> None:
+    for before in ("我们用 Postgres 做主库。", "Wir testen immer zuerst."):
+        for words, reply in (("2+2 = ? 😀", replies_to(before).not_found), ("ok", replies_to(before).noted)):
+            said = [{"role": "user", "content": [{"type": "text", "text": text}]} for text in (before, words)]
+            assert answer({"messages": said, "tools": []})[0]["text"] == reply
+    assert say("Nein") == replies_to("Das ist nicht gut.").noted
+    assert say("oui") == replies_to("Je suis là.").noted
+
+
+@pytest.mark.spec("O1")
+def test_a_message_that_a_summary_replaced_is_noted() -> None:
+    assert say("This conversation was compacted. It was long.") == ENGLISH.noted
+
+
+@pytest.mark.spec("O1")
+@pytest.mark.parametrize("said", ["x%y", "x/y", "y", "rename x,y"])
+def test_a_single_letter_of_code_is_no_language(said: str) -> None:
+    assert replies_to(said) == ENGLISH
+
+
+@pytest.mark.spec("O1")
 def test_small_talk_gets_a_reply_of_its_own_in_its_language() -> None:
     today = "<system-reminder>\n# Date\nToday is 2026-03-05.\n</system-reminder>"
     for words, expected in {

@@ -187,6 +187,21 @@ def test_a_long_run_of_anything_is_judged_in_one_pass(run: str) -> None:
         ("parse 函数在 parser.py 第 40 行", "the location of a file"),
         ("登录的代码在 auth 目录", "the location of a file"),
         ("the login code is in the auth directory", "the location of a file"),
+        ("Müller hat keine Ahnung von Datenbanken", JUDGEMENT),
+        ("Der Müller versteht nichts von Tests", JUDGEMENT),
+        ("Bob has no clue about SQL", JUDGEMENT),
+        ("my boss knows nothing about testing", JUDGEMENT),
+        ("Paul ne comprend rien aux bases de données", JUDGEMENT),
+        ("Ana no tiene ni idea de SQL", JUDGEMENT),
+        ("小王什么都不懂", JUDGEMENT),
+        ("田中さんは仕事が遅い", JUDGEMENT),
+        ("现在改到第三个文件了", "the current task"),
+        ("I'm on the third file now", "the current task"),
+        ("Ich bin jetzt bei der dritten Datei", "the current task"),
+        ("今は三つ目のテストを直しているところです", "the current task"),
+        ("our code uses the repository pattern everywhere", "the structure of the code"),
+        ("我们的代码用的是仓储模式", "the structure of the code"),
+        ("Unser Code folgt dem Repository-Muster", "the structure of the code"),
     ],
 )
 def test_excluded_kinds_and_judgements_are_recognized(said: str, kind: str | None) -> None:
@@ -196,6 +211,13 @@ def test_excluded_kinds_and_judgements_are_recognized(said: str, kind: str | Non
 @pytest.mark.spec("S8")
 def test_facts_that_resemble_excluded_kinds_may_be_remembered() -> None:
     for said in (
+        "I have no clue about SQL",
+        "ich habe keine Ahnung von Datenbanken",
+        "我对前端一窍不通",
+        "the vendor knows nothing of our deadline, so don't mention it",
+        "our team is on the third floor",
+        "our code uses tabs",
+        "下周三改到第三会议室开会",
         "我们正在把服务迁到新机房",
         "estoy aprendiendo Rust",
         "je suis nouvelle dans l'équipe",
@@ -254,6 +276,7 @@ def test_names_consist_of_the_words_that_carry_the_meaning() -> None:
         ("Remember: the release is on Thursday (2026-11-19)", "release-thursday"),
         ("Remember: the audit is in two weeks (about 2026-12-01)", "audit-two-weeks"),
         ("记住：上周 (2026-11-09 那一周)换了数据库", "上周换了数据库"),
+        ("记住：上周（2026-11-09 那一周）换了数据库", "上周换了数据库"),
     ],
 )
 def test_a_date_is_a_plan_and_no_part_of_the_name(said: str, name: str) -> None:

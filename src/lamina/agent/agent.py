@@ -239,7 +239,7 @@ class Agent:
         settings = Settings.given_or_loaded(settings, where, home=session.get("home"))
         chosen = tuple(tools) if tools is not None else default_tools(settings)
         if tools is None:
-            own = session.get("home") or lamina_home(os.environ)
+            own = Path(home).expanduser() if (home := session.get("home")) else lamina_home(os.environ)
             catalog = load_agent_types(where, own, trusted=settings.trusted)
             chosen = (*chosen, send_tool(), agent_tool(catalog))
         prompt = system_prompt(base=system, cwd=where, tools=[tool.name for tool in chosen], platform=sys.platform)

@@ -7,6 +7,7 @@ terminal each row stays on one line: long cells are cut, and a narrow terminal s
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import threading
@@ -34,6 +35,10 @@ TICK = 0.2
 # Between two full lines on a terminal that cannot move its cursor.
 PLAIN_SECONDS = 10.0
 _CLEAR = "\r\x1b[K"
+# A word, or one wide character with the punctuation behind it, after an optional blank. A line must not start with that punctuation.
+_WIDE = "\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60"
+_MARKS = "，。、；：！？）」』】”"
+_PIECES = re.compile(rf"(\s*)([^\s{_WIDE}]+[{_MARKS}]*|[{_WIDE}][{_MARKS}]*)")
 
 
 # Blanks of other scripts, and what joins the letters and emoji of some. Python does not count them as printable.
@@ -141,20 +146,40 @@ def _columns(stream: TextIO) -> int | None:
 
 
 def wrapped(text: str, indent: str = "", rest: str | None = None, *, width: int | None) -> str:
-    """Return a sentence in lines that are shorter than `width` and end between words; without a width, on one line."""
+    """Return a sentence in lines that are shorter than `width`; without a width, on one line."""
     line = indent + sentence(text)
-    if width is None or _fits(line, width):
-        return line
+    return line if width is None or _fits(line, width) else "\n".join(wrap_text(sentence(text), width - 1, indent, rest))
+
+
+def wrap_text(text: str, width: int, indent: str = "", rest: str | None = None) -> list[str]:
+    """Wrap text between words, and between wide characters, to `width` columns; a longer word stays whole.
+
+    The lines after the first begin with `rest`.
+    """
     from rich.cells import cell_len
 
-    lines, start = list[str](), indent
-    for word in sentence(text).split(" "):
-        if lines and cell_len(lines[-1]) + 1 + cell_len(word) < width:
-            lines[-1] += f" {word}"
+    lines, line, start = list[str](), indent, indent
+    for blank, piece in _PIECES.findall(text):
+        gap = " " if blank and line != start else ""
+        if line != start and cell_len(f"{line}{gap}{piece}") > width:
+            lines.append(line)
+            line = start = indent if rest is None else rest
+            gap = ""
+        line += gap + piece
+    return [*lines, line]
+
+
+def join_cells(cells: Iterable[str], rest: str, *, width: int | None) -> str:
+    """Join the cells of a row. What does not fit a line of `width` continues on the next, after `rest`."""
+    from rich.cells import cell_len
+
+    lines = list[str]()
+    for cell in cells:
+        if lines and (width is None or cell_len(f"{lines[-1]}{GAP}{cell}".rstrip()) < width):
+            lines[-1] += GAP + cell
         else:
-            lines.append(start + word)
-            start = indent if rest is None else rest
-    return "\n".join(lines)
+            lines.append(f"{rest if lines else ''}{cell}")
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def folded(lines: Iterable[str]) -> Iterator[str]:

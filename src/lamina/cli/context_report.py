@@ -8,7 +8,6 @@ between that report and the other parts. Nothing is wider than the terminal, and
 from __future__ import annotations
 
 import sys
-import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, Literal, TypeAlias
@@ -23,7 +22,7 @@ from ..session.request_blocks import tokens_of, unrecorded_in
 from ..session.window_report import WindowReport, list_kinds
 from ..session.window_series import window_series
 from ..sources.places import NAMES
-from .console import fit, print_result, printable, sentence, shorten
+from .console import fit, print_result, printable, sentence, shorten, wrap_text
 
 Style: TypeAlias = Literal["", "green", "yellow", "red"]
 
@@ -103,9 +102,7 @@ def _window(report: WindowReport) -> Iterator[str]:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    # A wide character takes two columns, and textwrap counts one.
-    wide = cell_len(text) > len(text)
-    return textwrap.wrap(printable(text), max(10, (width - 1) // (2 if wide else 1))) or [""]
+    return wrap_text(printable(text), width - 1)
 
 
 def _repeats(report: WindowReport, width: int, tell: Callable[[str], str]) -> Iterator[str]:

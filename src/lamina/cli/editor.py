@@ -32,12 +32,20 @@ class EditedCopy:
 
     def edit(self) -> bytes:
         """Open the editor (VISUAL or EDITOR) and return the bytes it leaves."""
+        variable = "VISUAL" if os.environ.get("VISUAL") else "EDITOR"
         try:
             click.edit(filename=str(self.path))
             return read_memory(self.path)
-        except (click.ClickException, OSError) as error:
-            problem = error.format_message() if isinstance(error, click.ClickException) else str(error)
-            raise click.ClickException(f"{problem.rstrip('.')}. Set EDITOR to another editor.{self.kept()}") from None
+        except ValueError:  # an open quotation
+            self.remove()
+            given = os.environ.get(variable, "")
+            raise click.ClickException(f"{variable} is not a valid command: {given!r}. Set it to an editor.") from None
+        except click.ClickException as error:
+            raise click.ClickException(f"{_failure(error)}. Set {variable} to another editor.{self.kept()}") from None
+        except FileNotFoundError:
+            raise click.ClickException("The editor left no file, so nothing was changed.") from None
+        except OSError as error:
+            raise click.ClickException(f"{self.path} could not be read: {error.strerror}.{self.kept()}") from None
 
     def kept(self) -> str:
         """Return where the user's text is, for an error message; without changes the copy is removed."""
@@ -48,3 +56,15 @@ class EditedCopy:
 
     def remove(self) -> None:
         remove(self.path, durability="process")
+
+
+def _failure(error: click.ClickException) -> str:
+    """Return what happened to the editor, which click names at the beginning of its message."""
+    editor, why = error.format_message().partition(": Editing failed")[0], error.__cause__
+    if isinstance(why, FileNotFoundError):
+        return f"The editor {editor!r} was not found"
+    return (
+        f"The editor {editor!r} could not be started: {why.strerror}"
+        if isinstance(why, OSError)
+        else f"The editor {editor!r} failed"
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 from datetime import date, timedelta
@@ -13,7 +14,7 @@ import click
 from ..core.errors import InputError, LaminaError
 from ..core.wording import plural
 from . import completion, options
-from .console import minute, notice, print_result, print_table, printable, utc_time, waiting
+from .console import minute, notice, print_result, print_table, printable, sentence, shorten, utc_time, waiting
 from .options import (
     CommandGroup,
     Reported,
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
 _WORDS = {"today": 0, "yesterday": 1}
 NONE_YET = 'No memories here yet. Save one with `lamina -p "Remember: …"` or `lamina memory save`.'
 HEADER = ("name", "type", "modified", "description")
+# A description is one line of the index.
+DESCRIPTION_CHARS = 150
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s|(?<=[。！？])|\n")
 TYPES = ("user", "feedback", "project", "reference")
 
 
@@ -102,7 +106,7 @@ def search_command(memory: Memory, query: str, most: int, explain: bool) -> Repo
 @memory_command.command("save")
 @click.argument("name", shell_complete=completion.memories)
 @click.option("--type", "kind", type=click.Choice(TYPES), help="Kind of memory.")
-@click.option("--description", help="One-line summary used for recall.")
+@click.option("--description", help="One-line summary used for recall; the first sentence of BODY if not given.")
 @click.option("--scope", type=click.Choice(("private", "team")), default="private", show_default=True, help="Who shares it.")
 @click.option(
     "--evidence",
@@ -124,8 +128,9 @@ def save_command(
     old = memory.get(f"team/{name}" if scope == "team" else name)
     if old is None and not (description or body or "").strip():
         raise click.UsageError("A new memory needs a text: pass BODY or --description.")
-    description = description if description is not None else old.description if old is not None else ""
     body = body if body is not None else old.body if old is not None else ""
+    if description is None:
+        description = (old.description if old is not None else "") or _first_sentence(body)
     missing = [entry for entry, pinned in zip(evidence, memory.pin(evidence), strict=True) if "@" not in pinned]
     notice(*(f"The evidence {printable(entry)} is not a file of this project, so it cannot be checked." for entry in missing))
     done = memory.save(name, type=kind, description=description, body=body, evidence=evidence, scope=scope, why=model_author())
@@ -136,6 +141,12 @@ def save_command(
         notice(done.unfinished)
     row = _row(done.topic, memory) | {"created": done.created}
     return row, f"{'Saved' if done.created else 'Updated'} {row['path']}"
+
+
+def _first_sentence(text: str) -> str:
+    """Return the first sentence of a text, without the marks of a heading, as a description."""
+    first = _SENTENCE_END.split(text.strip().lstrip("# "), maxsplit=1)[0]
+    return shorten(sentence(first), DESCRIPTION_CHARS)
 
 
 @memory_command.command("edit")

@@ -5,7 +5,6 @@ Each result is a line that says who said it and when, the part of the text with 
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,20 @@ import click
 
 from ..core.excerpts import excerpt_range, matches
 from . import options
-from .console import GAP, color, fit, local_minute, notice_unread, print_result, sentence, terminal_width, waiting
+from .console import (
+    GAP,
+    LEAST,
+    color,
+    fit,
+    join_cells,
+    local_minute,
+    notice_unread,
+    print_result,
+    sentence,
+    terminal_width,
+    waiting,
+    wrapped,
+)
 
 if TYPE_CHECKING:
     from ..sources.query import SearchResult
@@ -23,8 +35,6 @@ if TYPE_CHECKING:
 SHOWN_CHARS = 280
 CONTEXT_CHARS = 160
 MARGIN = "   "
-# Narrower lines are not worth wrapping.
-NARROWEST = 40
 
 
 @click.command("search")
@@ -63,14 +73,15 @@ def to_json(found: SearchResult) -> dict[str, Any]:
 
 
 def heads(found: list[SearchResult], width: int | None) -> list[str]:
-    """Return the first line of each result, in columns: its number, agent, speaker, local time and title."""
+    """Return the head of each result, in columns: its number, agent, speaker, local time and title. A narrow terminal wraps it."""
     rows = [[f"{at}.", one.origin, sentence(one.speaker), local_minute(one.time)] for at, one in enumerate(found, 1)]
     wide = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    room = None if width is None else max(1, width - sum(wide) - len(GAP) * len(wide))
     titles = [f"“{sentence(one.title)}”" if one.title else "" for one in found]
-    shown = [title if room is None else fit(title, room) for title in titles]
-    cells = [GAP.join(cell.ljust(size) for cell, size in zip(row, wide, strict=True)) for row in rows]
-    return [f"{line}{GAP}{title}".rstrip() for line, title in zip(cells, shown, strict=True)]
+    if width is not None:
+        beside = width - 1 - sum(wide) - len(GAP) * len(wide)
+        titles = [fit(title, beside if beside >= LEAST else width - 1 - len(MARGIN)) for title in titles]
+    cells = [[cell.ljust(size) for cell, size in zip(row, wide, strict=True)] for row in rows]
+    return [join_cells([*row, title], MARGIN, width=width) for row, title in zip(cells, titles, strict=True)]
 
 
 def body(found: SearchResult, query: str, width: int | None, *, exact: bool, context: bool) -> Iterator[str]:
@@ -108,9 +119,7 @@ def _marked(line: str, query: str, *, exact: bool) -> str:
 
 
 def _wrapped(text: str, width: int | None) -> list[str]:
-    if width is None or width < NARROWEST:
-        return [f"{MARGIN}{text}"]
-    return textwrap.wrap(text, width - 1, initial_indent=MARGIN, subsequent_indent=MARGIN)
+    return wrapped(text, MARGIN, width=width).split("\n")
 
 
 def _cut(text: str) -> str:

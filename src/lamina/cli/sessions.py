@@ -21,6 +21,7 @@ from ..core.wording import counted
 from . import completion, options
 from .console import (
     capped,
+    join_cells,
     local_minute,
     local_time,
     minute,
@@ -213,10 +214,14 @@ def search_command(term: str, everywhere: bool, source: str, limit: int, cwd: Pa
         | {"time": hit.time, "role": hit.role, "text": hit.text}
         for hit in found
     ]
-    lines = (
-        f"{name}  {local_minute(hit.time)}  {hit.session.origin}  turn {hit.turn}  {_speaker(hit.role)}\n"
-        + wrapped(hit.text, "   ", width=terminal_width())
+    width = terminal_width()
+    heads = (
+        (name, local_minute(hit.time), hit.session.origin, f"turn {hit.turn}", _speaker(hit.role))
         for name, hit in zip(names, found, strict=True)
+    )
+    lines = (
+        join_cells(head, "   ", width=width) + "\n" + wrapped(hit.text, "   ", width=width)
+        for head, hit in zip(heads, found, strict=True)
     )
     shown = shorten(term, MOST_SHOWN)
     none = (

@@ -15,6 +15,9 @@ _ONCE = re.compile(
     r"|(?:定[在于]|[改延]到|改在|推迟到|提前到|安排在|截止到?|は)$",
     re.IGNORECASE,
 )
+# What stands directly after "am Donnerstag" that begins a clause.
+_BEGINS = re.compile(r"(?:^|[.,;:!?])\s*$")
+_ONCE_AFTER = re.compile(r"\s+(?:is|ist|beginnt|startet|endet)\b", re.IGNORECASE)
 # A deadline: what stands directly after 周五.
 _DEADLINE = re.compile(r"[之以]?前")
 # 两周后 is a date at the beginning of a clause or after one of these, and a duration after anything else: 合并两天后.
@@ -36,4 +39,5 @@ def is_announced(text: str, start: int, end: int, *, after_count: bool) -> bool:
         return _CLAUSE.search(before) is not None
     if _RECURS.search(before + after):
         return False
-    return _ONCE.search(before) is not None or (not text[start:end].isascii() and _DEADLINE.match(after) is not None)
+    once = _ONCE.search(before) is not None or (_BEGINS.search(before) is not None and _ONCE_AFTER.match(after) is not None)
+    return once or (not text[start:end].isascii() and _DEADLINE.match(after) is not None)

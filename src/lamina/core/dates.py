@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from .announcements import is_announced
 from .calendar_days import ago, ahead, day_of_week, end_of, span, weekday
-from .language import Language, language_of
+from .language import language_of
 from .romance_dates import romance_dates
 
 # A text with more relative dates is a diary, and the first ones are enough to see that.
@@ -81,6 +81,7 @@ _GERMAN_DAYS = {"vorgestern": -2, "gestern": -1, "heute": 0, "morgen": 1, "über
 _GERMAN_STEPS = {"letzte": -1, "vorige": -1, "diese": 0, "nächste": 1, "kommende": 1}
 _GERMAN_UNITS = {"woche": "week", "monat": "month", "jahr": "year"}
 _GERMAN_TIMES = {"tag": "day", **_GERMAN_UNITS}
+_END_UNITS = {"month": "month", "year": "year", "月": "month", "年": "year", **_GERMAN_UNITS}
 _GERMAN_WEEKDAYS = {
     name: day for day, name in enumerate(["montag", "dienstag", "mittwoch", "donnerstag", "freitag", "samstag", "sonntag"])
 }
@@ -137,6 +138,9 @@ _PHRASE = re.compile(
     r"|(?:周|星期|礼拜)(?P<bare_sign>[一二三四五六日天])|(?P<bare_kana>[月火水木金土日])曜日?|(?P<bare_hangul>[월화수목금토일])요일"
     rf"|(?<![\w-])in\s+(?P<bare_count>{_COUNT}|{'|'.join(_GERMAN_NUMBERS)})"
     r"\s+(?P<bare_unit>day|week|month|tag|woche|monat)(?:s|e?n)?(?![\w-])"
+    r"|(?<![\w-])(?:at\s+)?(?:the\s+)?end\s+of\s+(?:the|(?P<bare_end_step>this|next))\s+(?P<bare_end>month|year)(?![\w-])"
+    r"|(?<![\w-])ende\s+(?:de[sr]|diese[sr]|(?P<bare_ende_step>nächste[nrs]))\s+(?P<bare_ende>monat|jahr)e?s(?![\w-])"
+    r"|(?P<bare_end_which>下个?|[本这]个?)?(?P<bare_end_sign>[月年])[底末]"
     rf"|(?P<bare_han>{_HAN_COUNT})\s?(?P<bare_han_unit>{_either(list(_UNITS))})\s?(?:{_AFTER}))",
     re.IGNORECASE,
 )
@@ -183,7 +187,7 @@ _GERMAN_STEMS = ("heute", "gestern", "morgen", "woche", "monat", "jahr", "tag", 
 # Every phrase contains one of these; searching for them costs a tenth of searching for the phrases.
 _STEMS = ("yesterday", "today", "tonight", "tomorrow", "week", "month", "year", " ago", "\nago", "\tago", "day", *_GERMAN_STEMS)
 _SIGNS = re.compile(
-    rf"[{''.join(sorted({word[0] for word in _OTHERS}))}]|[周期拜曜]|요일"
+    rf"[{''.join(sorted({word[0] for word in _OTHERS}))}]|[周期拜曜]|[月年][底末]|요일"
     rf"|[{''.join(unit[-1] for unit in _UNITS)}]\s?(?:[之以]?前|전|{_AFTER})"
 )
 
@@ -221,8 +225,7 @@ def _meant(match: re.Match[str], written: date) -> tuple[str, bool]:
         if match["end_unit"] is not None:
             return end_of(written, match["end_unit"].lower(), (match["end_step"] or "").lower() == "next"), False
         if match["end_sign"] is not None:
-            unit = "month" if match["end_sign"] == "月" else "year"
-            return end_of(written, unit, (match["end_which"] or "").startswith("下")), False
+            return end_of(written, _END_UNITS[match["end_sign"]], (match["end_which"] or "").startswith("下")), False
         if match["in_unit"] is not None:
             return ahead(written, _count(match["in_count"]), match["in_unit"].lower()), False
         if match["bare"] is not None:
@@ -254,6 +257,9 @@ def _german(match: re.Match[str], written: date) -> tuple[str, bool] | None:
 
 
 def _bare(match: re.Match[str], written: date) -> str:
+    if (unit := match["bare_end"] or match["bare_ende"] or match["bare_end_sign"]) is not None:
+        step = match["bare_end_step"] or match["bare_ende_step"] or match["bare_end_which"] or ""
+        return end_of(written, _END_UNITS[unit.lower()], step.lower().startswith(("next", "nächste", "下")))
     if match["bare_unit"] is not None:
         unit = match["bare_unit"].lower()
         return ahead(written, _count(match["bare_count"]), _GERMAN_TIMES.get(unit, unit))
@@ -278,25 +284,37 @@ def _count(text: str) -> int:
     return _NUMBERS.get(text.lower(), _HAN.get(text, _GERMAN_NUMBERS.get(text.lower(), 0)))
 
 
-# A week, and a day that is not certain, in the words of the text. A short French text may look Spanish, so both have English words.
-_WORDED: dict[Language, tuple[str, str]] = {
-    "de": ("die Woche ab {day}", "etwa {day}"),
-    "zh": ("{day} 那一周", "{day} 前后"),
-    "ja": ("{day} の週", "{day} 頃"),
-    "ko": ("{day} 주", "{day}쯤"),
-}
+# A week, and a day that is not certain, in the words of the date: its unit shows their language.
+_WORDED: tuple[tuple[re.Pattern[str], tuple[str, str]], ...] = tuple(
+    (re.compile(unit, re.IGNORECASE), words)
+    for unit, words in (
+        ("woche|monat", ("die Woche ab {day}", "etwa {day}")),
+        ("semaine|mois", ("la semaine du {day}", "vers le {day}")),
+        ("semana|mes", ("la semana del {day}", "hacia el {day}")),
+        ("[\uac00-\ud7af]", ("{day} 주", "{day}쯤")),
+        ("[週かヶカ]", ("{day} の週", "{day} 頃")),
+        ("[周期拜月]", ("{day} 那一周", "{day} 前后")),
+    )
+)
+# The date that `dated` inserts: "on Thursday (2026-11-19)", 上周（2026-11-09 那一周）.
+COMPUTED = re.compile(r"\s*[(（][^()（）\d]{0,16}\d{4}(?:-\d\d){0,2}[^()（）\d]{0,8}[)）]")
+# Han and kana take brackets of their own width, without a space before them.
+_WIDE = re.compile("[\u3040-\u30ff\u3400-\u9fff]$")
 
 
-def _worded(says: str, language: Language) -> str:
-    for beginning, words in zip(("the week of ", "about "), _WORDED.get(language, ("", "")), strict=True):
-        if words and says.startswith(beginning):
-            return words.format(day=says.removeprefix(beginning))
-    return says
+def _worded(phrase: Phrase) -> str:
+    kinds = ("the week of ", "about ")
+    words = next((words for unit, words in _WORDED if unit.search(phrase.text)), kinds)
+    for beginning, form in zip(kinds, words, strict=True):
+        if "{day}" in form and phrase.says.startswith(beginning):
+            return form.format(day=phrase.says.removeprefix(beginning))
+    return phrase.says
 
 
 def dated(text: str, phrases: Sequence[Phrase]) -> str:
-    """Insert the date after each phrase, in the language of the text. The original words stay in the text."""
-    language: Language = language_of(text) if phrases else "en"
+    """Insert the date after each phrase, in its language. The original words stay in the text."""
     for phrase in sorted(phrases, reverse=True):
-        text = f"{text[: phrase.end]} ({_worded(phrase.says, language)}){text[phrase.end :]}"
+        says = _worded(phrase)
+        shown = f"（{says}）" if _WIDE.search(phrase.text) else f" ({says})"
+        text = f"{text[: phrase.end]}{shown}{text[phrase.end :]}"
     return text

@@ -19,17 +19,18 @@ _COMMON: dict[Language, tuple[str, str]] = {
     "de": (
         "ich|bin|in|ab|du|wir|er|sie|es|der|die|das|de[mnr]|ist|sind|war|wird|werden|hat|nicht|und|oder|bitte|eine?[mnrs]?|keine?[mnrs]?"
         "|zu[mr]?|von|vom|mit|ohne|auf|im|am|an|bei|bis|für|mir|mich|uns|nur|noch|schon|was|wann|wer|wie|warum|welche[nrs]?|weil|wenn|nie"
-        "|immer|soll|kannst|bist|mach|merke?|vergiss|benutze|schreibe?|erkläre?|hilfe?|hallo|danke|tschüss|guten",
+        "|immer|soll|kannst|bist|mach|merke?|vergiss|benutze|schreibe?|erkläre?|hilfe?|hallo|danke|tschüss|guten|ja|nein|doch",
         "äöüß",
     ),
     "fr": (
         "les?|la|une?|des?|du|et|est|es|sont|dans|sur|pour|pas|ne|nous|je|suis|tu|il|elle|avec|sans|qui|que|ce|cette|aux?|mais|en|par|toujours"
-        "|jamais|plus|parce|bonjour|merci|salut|mon|ma|mes|nos|notre|comment|pourquoi|quand|où|peux|réponds|utilise|écris|explique|hier|[ldjnscmt]['’]",
+        "|jamais|plus|parce|oui|non|bonjour|merci|salut|mon|ma|mes|nos|notre|comment|pourquoi|quand|où|peux|réponds|utilise|écris|explique|hier|[ldjnscmt]['’]",
         "çœâèêëîïôûù",
     ),
     "es": (
-        "el|la|los|las|una?|y|es|son|está|están|en|de|del|al|para|por|no|con|sin|que|se|lo|mi|mis|nuestr[oa]s?|pero|siempre|nunca|porque"
-        "|hola|gracias|cómo|qué|cuándo|dónde|soy|yo|tú|usa|hay|este|esta|más|muy|antes|favor|sobre|como|hoy|ayer|fue|escribe|explica",
+        # "y" may be a name in code.
+        r"el|la|los|las|una?|(?<=\w )y(?= \w)|es|son|está|están|en|de|del|al|para|por|no|con|sin|que|se|lo|mi|mis|nuestr[oa]s?"
+        "|pero|siempre|nunca|porque|hola|gracias|cómo|qué|cuándo|dónde|soy|yo|tú|usa|hay|este|esta|más|muy|antes|favor|sobre|como|hoy|ayer|fue|escribe|explica",
         "ñ¿¡áíóú",
     ),
 }
@@ -83,6 +84,11 @@ ON = re.compile(rf"^(?:{_any(*(each.on for each in LABELS.values()))})", re.MULT
 
 def language_of(text: str) -> Language:
     """Return the language of a text by its script or its common words; English if nothing else shows."""
+    return shown_language(text) or "en"
+
+
+def shown_language(text: str) -> Language | None:
+    """Return the language that the script or the common words of a text show, if any."""
     begins = text[:_BEGINNING]
     script = next((name for name, pattern in _SCRIPTS if pattern.search(begins)), None)
     if script is not None and not _is_quoted(begins):
@@ -91,7 +97,8 @@ def language_of(text: str) -> Language:
         name: len(_WORDS[name].findall(begins)) + sum(begins.lower().count(letter) for letter in letters)
         for name, (_, letters) in _COMMON.items()
     }
-    return max(counts, key=counts.__getitem__)  # English comes first, so it wins a tie
+    best = max(counts, key=counts.__getitem__)  # English comes first, so it wins a tie
+    return best if counts[best] else None
 
 
 def _is_quoted(text: str) -> bool:

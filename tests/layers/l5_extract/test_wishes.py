@@ -156,3 +156,65 @@ def test_the_point_of_a_german_day_ends_no_sentence() -> None:
 ])  # fmt: skip
 def test_a_name_has_whole_words_and_no_address(said: str, name: str) -> None:
     assert named(said) == name
+
+
+@pytest.mark.spec("O1", "S7")
+@pytest.mark.parametrize(
+    ("said", "rule"),
+    [
+        ("Never deploy on Fridays.", "Never deploy on Fridays."),
+        ("Please never mock the database.", "Please never mock the database."),
+        ("Always squash before you merge.", "Always squash before you merge."),
+        ("Deploye nie am Wochenende.", "Deploye nie am Wochenende."),
+        ("Don't deploy on Fridays.", "Don't deploy on Fridays."),
+        ("No deploys on Fridays, please.", "No deploys on Fridays, please."),
+        ("We don't merge on weekends.", "We don't merge on weekends."),
+        ("Keine Deployments am Wochenende.", "Keine Deployments am Wochenende."),
+        ("周五不要发布。", "周五不要发布。"),
+        ("Ne déploie jamais le vendredi.", "Ne déploie jamais le vendredi."),
+        ("Nunca hagas commits en main.", "Nunca hagas commits en main."),
+        ("Never deploy on a Friday, since it wakes the engineer on call.", "Never deploy on a Friday"),
+    ],
+)
+def test_an_order_for_all_times_about_how_the_team_works_is_kept(said: str, rule: str) -> None:
+    [found] = find_signals(said)
+    assert (found.signal, found.parts.rule) == ("feedback", rule)
+
+
+@pytest.mark.spec("S7", "S8")
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Don't deploy it yet, one check is still running.",
+        "Never merge that branch, it is still broken.",
+        "Never commit this file.",
+        "No deploy on Friday last week, as far as I know.",
+        "We didn't deploy on Mondays back then.",
+        "上周五没有部署。",
+        "The cron job never deploys on Fridays.",
+        "She says never deploy on Fridays.",
+        "Great, always push to production without tests, what could go wrong.",
+        "Never seen a deploy fail like this.",
+        "Should we never deploy on Fridays?",
+        "If we never deployed on Fridays, would that help?",
+        'The sign reads "never deploy on Fridays".',
+    ],
+)
+def test_an_order_for_now_a_fact_and_a_joke_are_not_kept(said: str) -> None:
+    assert list(find_signals(said)) == []
+
+
+@pytest.mark.spec("O1", "S7")
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ("周五不要发布，上次回滚了一整晚。", "上次回滚了一整晚。"),
+        ("Never deploy on a Friday, the last one woke half the team.", "the last one woke half the team."),
+        ("No deploys on Fridays: we were called out twice.", "we were called out twice."),
+        ("No deploys on Fridays, please.", ""),
+        ("Never deploy on Fridays, Saturdays or Sundays.", ""),
+    ],
+)
+def test_the_reason_of_such_an_order_needs_no_word(said: str, why: str) -> None:
+    [found] = find_signals(said)
+    assert (found.signal, found.parts.why) == ("feedback", why)

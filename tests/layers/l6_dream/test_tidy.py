@@ -217,7 +217,7 @@ def test_two_that_differ_in_a_conjunction_or_in_the_description_are_merged_and_l
         ("The freeze starts next Friday.", "The freeze starts next Friday (2026-04-10)."),
         ("It ships in two weeks.", "It ships in two weeks (about 2026-04-15)."),
         ("The outage was last week.", "The outage was last week (the week of 2026-03-23)."),
-        ("下周三冻结代码。", "下周三 (2026-04-08)冻结代码。"),
+        ("下周三冻结代码。", "下周三（2026-04-08）冻结代码。"),
     ],
 )
 def test_a_relative_date_of_a_plan_gets_its_date_in_body_description_and_index(said: str, dated: str) -> None:

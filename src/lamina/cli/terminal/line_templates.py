@@ -185,7 +185,13 @@ LINES: dict[str, str] = {
     "{n} need[s] your approval (`lamina inbox`)": "{n} 处需要你批准（`lamina inbox`）",
     "Run `lamina inbox` to review the pending changes.": "运行 `lamina inbox` 查看等待批准的改动。",
     "left unchanged: {file}": "保持不变：{file}",
-    "Running: {dream}": "正在运行：{dream}",
+    "Running: {dream} since {when}, process {n}, {phase}, {k} answer[s] so far": (
+        "正在运行：{dream}，从 {when} 起，进程 {n}，阶段：{phase}，已有 {k} 个回答"
+    ),
+    "Running: {dream}, but its process {n} has died; {repair}": "正在运行：{dream}，但进程 {n} 已不存在；{repair}",
+    "stopped on request": "按要求停止",
+    "its session ended": "会话已结束",
+    "it exceeded the time limit for dreams": "超过整理的时限",
     "Last dream: {when}": "上次整理：{when}",
     "none yet": "还没有",
     "Next: at the end of the next turn": "下次：下一轮结束时",

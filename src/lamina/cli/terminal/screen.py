@@ -18,7 +18,7 @@ from typing import Literal, TypeAlias
 
 from rich.cells import cell_len
 
-from ..console import fit, printable
+from ..console import fit, printable, wrap_text
 from ..output import StdoutSink
 from .texts import Language, locale_language, translate, translate_line
 
@@ -32,10 +32,6 @@ TICK = 0.12
 # A shorter wait needs no progress line.
 PATIENCE = 0.3
 TAB = "    "
-# A word, or one wide character with the punctuation behind it, after an optional blank. A line must not start with that punctuation.
-_WIDE = "\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60"
-_MARKS = "，。、；：！？）」』】”"
-_PIECES = re.compile(rf"(\s*)([^\s{_WIDE}]+[{_MARKS}]*|[{_WIDE}][{_MARKS}]*)")
 # Lines of a running command's output shown below the progress line: enough to follow it while the rest stays in view.
 MOST_BELOW = 5
 # A narrower column would break a sentence at every second word.
@@ -136,7 +132,7 @@ class Screen:
             self.note(about, indent=" " * 6)
             return
         first, *rest = wrap_text(clean(about), room, " " * column)
-        self.painted((f"  {name}".ljust(column), style), (first[column:], "plain"))
+        self.painted((f"  {name}{' ' * (column - 2 - cell_len(name))}", style), (first[column:], "plain"))
         for one in rest:
             self.line(one)
 
@@ -214,18 +210,6 @@ class Screen:
 def clean(text: str) -> str:
     """Make text safe for the terminal: drop carriage returns, expand tabs, replace other control characters."""
     return printable(text.replace("\r", "")).replace("\t", TAB)
-
-
-def wrap_text(text: str, width: int, indent: str = "") -> list[str]:
-    """Wrap text between words, and between wide characters, to `width` columns; a longer word stays whole."""
-    lines, line = list[str](), indent
-    for blank, piece in _PIECES.findall(text):
-        gap = " " if blank and line != indent else ""
-        if line != indent and cell_len(f"{line}{gap}{piece}") > width:
-            lines.append(line)
-            line, gap = indent, ""
-        line += gap + piece
-    return [*lines, line]
 
 
 def fold_text(text: str, width: int, indent: str = "", hang: str = "") -> list[str]:

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ...core.blocks import Wire
+from ...core.dates import COMPUTED
 from ...core.fence import escape
 from ...core.language import labels_for
 from ...core.memory_requests import asks_to_remember, to_remember
@@ -45,7 +46,6 @@ _SHOWN = re.compile(r"^(?P<file>\S.*\.md):\n<recalled-memory>\n(?P<text>.*?)\n</
 _NOT_SAID = ("<system-reminder>", "<fork ")
 _BEGINS = re.compile(r'^- New since .*? begins with "(?P<first>.*)", and what was answered to', re.MULTILINE)
 _ISO = re.compile(r"\b\d{4}-\d\d-\d\d\b")
-_COMPUTED = re.compile(r" \((?:about |the week of )?\d{4}(?:-\d\d){0,2}\)")
 _FIRST = re.compile(r"^[^\n]*?(?:[.!?](?=\s|$)|[。！？]|$)", re.MULTILINE)
 
 
@@ -222,7 +222,7 @@ def _is_covered(note: Note, there: ListedMemory) -> bool:
 
 def _like(note: Note, there: ListedMemory) -> Note:
     """Return the note without computed dates if the memory has none, so that both are compared by their words."""
-    return note if _ISO.search(there.about) else note._replace(rule=_COMPUTED.sub("", note.rule))
+    return note if _ISO.search(there.about) else note._replace(rule=COMPUTED.sub("", note.rule))
 
 
 def _wish_terms(note: Note, there: ListedMemory) -> tuple[frozenset[str], frozenset[str]]:

@@ -29,6 +29,26 @@ APPROVED = any_of(
     rf"{_LEAD}(?P<what>[a-z]+ing \S.{{4,80}}? (?:was|is) (?:exactly |just |absolutely )?(?:right|perfect|the right (?:call|choice|way)))\b"
 )
 
+# Begins a prohibition for all times: "Never deploy …", as against "Never seen that".
+NEVER = any_of(
+    rf"{_LEAD}never (?!mind\b)(?!\w+(?:s|ed|ing|en)\b)\w+",
+    r"^(?:bitte )?\w+ nie(?:mals)?\b|^ne \w+ (?:plus )?jamais\b|^(?:nunca|jamás) \w+(?:es|as)\b",
+)
+# A prohibition that holds as often as its day comes: "No deploys on Fridays", 周五不要发布.
+FORBIDS = any_of(rf"{_LEAD}(?:we )?(?:don['’]?t|do not|no) \w+", r"^(?:bitte )?keine? \w+", "不要|不能|不许|禁止|别")
+RECURS = any_of(
+    r"\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days|weekends|holidays|\w+tags|am wochenende)\b",
+    "(?<![上下这本个])(?:周|星期|礼拜)[一二三四五六日天末]|节假日",
+)
+# How a team delivers software. "Never deploy on Fridays" is about that; "never return null" is about a program.
+PRACTICE = any_of(
+    r"\b(?:deploy|releas|ship\b|roll out|merge|commit|rebase|squash|hotfix|mock|stub|migrations\b|pull request|fixtures|prod(?:uction)?\b)",
+    "部署|发布|发版|上线|合并",
+    r"\b(?:auslief|produktion\b|déploi|fusionn|despli|fusion|publi(?:ca|ques)\b|producción\b)",
+)
+# It holds for a moment, or for a thing at hand.
+AT_HAND = ("this", "now", "asks")
+
 # An answer that tells what was done: the subject of an approval.
 DID = any_of(
     r"^(?:i|i['’]ve|i have) (?!will\b|would\b|am\b|can\b|could\b|think\b|see\b|do\b|don|did not\b|found\b"

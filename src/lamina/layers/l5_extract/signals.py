@@ -21,7 +21,7 @@ from ...providers.offline.excluded_kinds import no_memory
 from ...providers.offline.judge.cues import ASKED, CUES, NOT_MEANT, ONLY_NOW, TAKEN_BACK
 from ...providers.offline.judge.keep import Kind, Worth, worth
 from ...providers.offline.reasons import can_divide, reason_beside, unmarked_reason
-from .phrases import CONFIRMATION
+from .phrases import AT_HAND, CONFIRMATION, FORBIDS, NEVER, PRACTICE, RECURS
 
 Signal: TypeAlias = Kind | Literal["confirmation"]
 
@@ -128,7 +128,11 @@ def _judge(sentences: Sequence[str], at: int) -> _Judged | None:
         return None
     if at and (after := without_so(sentence)) and _is_order(after, sentence):
         return _Judged("feedback", Reason(sentence), max(whole.margin, SURE))
-    return _judge_parts(sentences, at, whole, content)
+    judged = _judge_parts(sentences, at, whole, content)
+    marked = marked_reason(sentence)
+    if judged.margin > 0 or not _is_practice(marked.rule if marked else content, sentence):
+        return judged
+    return _Judged("feedback", marked or unmarked_reason(sentence, lambda _: "feedback", _is_rule) or Reason(content), SURE)
 
 
 def _judge_parts(sentences: Sequence[str], at: int, whole: Worth, content: str) -> _Judged:
@@ -180,6 +184,17 @@ def _is_doubtful(sentence: str) -> bool:
 def _is_order(rule: str, sentence: str) -> bool:
     """Whether a rule orders something for all times. After its reason, that is meant to last."""
     return CUES["always do"].search(rule) is not None and not _is_doubtful(sentence)
+
+
+def _is_practice(rule: str, sentence: str) -> bool:
+    """Whether a rule forbids for all times a way to deliver software."""
+    lasting = NEVER.search(rule) is not None or (FORBIDS.search(rule) is not None and RECURS.search(rule) is not None)
+    return (
+        lasting
+        and PRACTICE.search(rule) is not None
+        and not _is_doubtful(sentence)
+        and not any(CUES[cue].search(rule) for cue in AT_HAND)
+    )
 
 
 def _find_beside(sentences: Sequence[str], judged: Sequence[_Judged | None], at: int) -> tuple[int, Reason] | None:

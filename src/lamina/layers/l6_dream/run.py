@@ -137,7 +137,7 @@ class DreamEnd(NamedTuple):
     why: str
 
 
-# How a dream ended, by the reason it was stopped for. A closing session gives no reason.
+# How a dream ended, by the reason it was stopped for. A closing session gives no reason, nor does Ctrl-C by hand.
 ENDED: Mapping[str, DreamEnd] = {
     "": DreamEnd("killed", "its session ended"),
     "killed": DreamEnd("killed", "stopped on request"),
@@ -256,7 +256,7 @@ class _Dream:
             why, changed = str(error) or type(error).__name__, error if isinstance(error, PrefixChanged) else None
             self._on_disk = isinstance(error, DiskError | OSError)
         if abort.is_set() and status != "completed":
-            status, why = ENDED[watch.why]
+            status, why = ENDED[watch.why or ("killed" if self._order.by == "hand" else "")]
         record = self._finish(status, why)
         return DreamOutcome(record, fork=fork, error=changed, on_disk=self._on_disk)
 

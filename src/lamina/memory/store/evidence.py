@@ -180,7 +180,7 @@ def combine_freshness(found: Iterable[Freshness], unreadable: Iterable[str] = ()
         reasons = [one.why for one in each if one.state == state]
         if reasons:
             return Freshness(state, "; ".join(reasons))
-    return Freshness("unverifiable", "the memory names no file")
+    return Freshness("unverifiable", "the memory lists no file as evidence")
 
 
 # Reading

@@ -26,6 +26,7 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 from ...core.blocks import Wire
+from ...core.language import shown_language
 from ...core.memory_requests import REMEMBER, asks_to_forget, asks_to_remember
 from ...core.terms import terms
 from . import memory_answers
@@ -45,6 +46,9 @@ SUMMARY = "This conversation was compacted."
 # Longer messages are pasted text: only their beginning is compared, and none of it becomes a memory.
 MOST_CHARS = 20_000
 
+# So few words, such as "ok cool", may be said in any language.
+FEW_WORDS = 2
+
 # Minimum share of the question's weight that an answer must contain (rare words weigh more). Below this, no answer is better.
 ENOUGH = 0.34
 
@@ -55,6 +59,7 @@ _ASKS = re.compile(
     r"|什么|谁|哪|何时|为什么|怎么|多少|吗\s*$|何|どこ|誰|いつ|무엇|누구|어디|언제",
     re.IGNORECASE,
 )
+_LETTERS = re.compile(r"[^\W\d_]+")
 _HELP = re.compile(r"^\s*/?(?:help|hilfe|帮助|ヘルプ|도움말)\s*[.!?]?\s*$", re.IGNORECASE)
 # The texts of instruction files of the user and the project. Escaping ensures that they cannot contain these tags.
 _INSTRUCTIONS = re.compile(r"^<instruction-file>\n(?P<text>.*?)\n</instruction-file>$", re.MULTILINE | re.DOTALL)
@@ -80,7 +85,9 @@ def answer(request: Wire) -> list[Wire]:
     prompt = _text(messages[at]) if messages else ""
     tools = {str(tool.get("name")) for tool in request.get("tools") or ()}
     if (steps := _steps(prompt, tools)) is not None:
-        return next_step(steps, messages[at + 1 :], at, _language_of_commands(messages[: at + 1]))
+        return next_step(steps, messages[at + 1 :], at, _replies_of_conversation(messages[: at + 1]))
+    if prompt and not _LETTERS.search(prompt):  # a compaction may leave no prompt
+        return say(_replies_of_conversation(messages[: at + 1]).not_found)
     if _HELP.match(prompt):
         return say(replies_to(prompt).help)
     asked = read_turn(request, prompt[:MOST_CHARS], at)
@@ -95,7 +102,7 @@ def answer(request: Wire) -> list[Wire]:
 
         return remember_command.remember(asked)
     if not _ASKS.search(prompt):
-        return say(replies_to(prompt).cannot if asks_for_a_model(prompt) else replies_to(prompt).noted)
+        return say(replies_to(prompt).cannot if asks_for_a_model(prompt) else _replies_of_conversation(messages[: at + 1]).noted)
     return _answered(asked, messages[: at + 1])
 
 
@@ -104,6 +111,8 @@ def _answered(asked: TurnContext, messages: list[Wire]) -> list[Wire]:
     ignored = memory_answers.without_memory(asked.prompt)
     if not ignored and (known := memory_answers.overview(asked)) is not None:
         return known
+    if all(term.isdigit() for term in terms(asked.prompt)):  # a sum, which no sentence with the same numbers answers
+        return say(replies_to(asked.prompt).not_found)
     stated = scored(asked.prompt, [*_statements(messages, _summarised), *_statements(messages[:-1], _text)])
     if stated is not None:
         return say(f"{replies_to(asked.prompt).told}{stated.sentence}")
@@ -216,6 +225,8 @@ Steps: TypeAlias = tuple[tuple[str, Wire], ...]
 # How results begin of calls that may not run, and that the user refused; the rest tells a model what to do.
 NOT_ALLOWED = "Not allowed: "
 DENIED = "Not allowed: Denied by the user. "
+# How such a result ends, if nobody could be asked.
+FOR_A_MODEL = "Continue without it, or say what you would have done."
 MISSING = " does not exist"
 EMPTY = ("No files match.", "No matches.")
 # Number of characters shown of a result; the full result is in the conversation above.
@@ -312,10 +323,16 @@ def _steps(prompt: str, tools: set[str]) -> Steps | None:
     return None
 
 
-def _language_of_commands(messages: list[Wire]) -> Replies:
-    """Return the replies in the language of the last message that is more than a command: `read a.py` is in no language."""
+def _replies_of_conversation(messages: list[Wire]) -> Replies:
+    """Return the replies in the language of the last message that has one: `read a.py`, `2+2` and "ok" are in no language."""
     said = [text for message in reversed(messages) if message["role"] == "user" and (text := _text(message))]
-    return replies_to(next((text for text in said if not any(one.pattern.fullmatch(text) for one in COMMANDS)), said[0]))
+    return replies_to(next((text for text in said if _has_language(text)), "".join(said[:1])))
+
+
+def _has_language(text: str) -> bool:
+    # A longer text without common words is English.
+    known = shown_language(text) is not None or len(_LETTERS.findall(text)) > FEW_WORDS
+    return known and not any(one.pattern.fullmatch(text) for one in COMMANDS)
 
 
 def _outcome(step: tuple[str, Wire], result: Wire, replies: Replies) -> str:
@@ -323,7 +340,8 @@ def _outcome(step: tuple[str, Wire], result: Wire, replies: Replies) -> str:
     shown = text if len(text) <= SHOWN else f"{text[:SHOWN]}\n… ({len(text):,})"
     if result.get("is_error"):
         if text.startswith(NOT_ALLOWED):
-            return replies.denied if text.startswith(DENIED) else replies.forbidden.format(why=shown)
+            why = shown.removesuffix(FOR_A_MODEL).rstrip()
+            return replies.denied if text.startswith(DENIED) else replies.forbidden.format(why=why)
         path = given.get("file_path") or given.get("path")
         return replies.failed.format(why=replies.missing.format(path=path) if path and MISSING in text else shown)
     if name in ("Write", "Edit"):

@@ -19,18 +19,21 @@ _CODE = re.compile(
 )
 _PATH = re.compile(r"(?<![\w:/.])(?:\.{0,2}/)?(?:[\w.-]+/)+[\w-]+\.[A-Za-z]\w{0,4}\b")
 _MOMENT = re.compile(
-    r"^\s*(?:(?:i am|i'm|we are|we're) (?:now |currently |just )?(?:working on|fixing|debugging|editing|halfway|(?:on|at) step \d)"
+    r"^\s*(?:(?:i am|i'm|we are|we're) (?:now |currently |just )?(?:working on|fixing|debugging|editing|halfway|(?:on|at) step \d"
+    r"|(?:on|at) the \w+ (?:file|test|step|chapter|item))"
     r"|(?:i|we) still (?:have|need) to"
     r"|(?:(?:the|our|my|your) )?(?:current|present) (?:task|job|step)|(?:the|our|my|your) (?:next step|task (?:now|is)))\b"
     r"|^\s*(?:(?:die|unsere|meine) (?:aktuelle|jetzige|momentane) aufgabe|der (?:nächste|aktuelle) schritt"
     r"|(?:ich|wir) (?:bin|sind|arbeite|arbeiten|repariere|reparieren|behebe|beheben) (?:gerade|jetzt|im moment|momentan))\b"
+    r"|^\s*(?:ich bin|wir sind) (?:gerade |jetzt )?bei (?:der|dem) \w+ (?:datei|schritt|kapitel|test)\b"
     r"|^\s*(?:je suis|on est|nous sommes) en train de |^\s*(?:il me reste|me queda|me faltan?)\b"
     r"|^\s*(?:ahora )?est(?:oy|amos) (?:ahora )?(?:arregl|corrig|depur|edit|cambi|termin|refactoriz)\w*(?:ando|iendo)\b"
     r"|^\s*(?:(?:我们?的?)?当前(?:的)?任务|今のタスク|現在の(?:タスク|作業)|현재 작업)"
     r"|^\s*(?:我们?)?(?:现在|目前)?(?:我们?)?(?:正在|还在|(?<=现在)在|(?<=目前)在)(?:改|修|调试?|写|做|看|编辑|处理|重构)"
     r"|(?:^|[，。；,])\s*(?:我们?)?还[剩差]|(?:^|[，。；,])\s*接下来(?:要|再)?(?:改|修|写|做|处理|重构|是)"
+    r"|^\s*(?:我们?)?(?:现在|目前|已经|刚刚?)?(?:改|写|修|做|看|处理|重构)到了?第.{1,4}(?:个|行|步|章|页)"
     r"|^\s*지금 .{1,30} 중(?:이야|이에요|입니다)"
-    r"|^\s*今(?:は)?.{1,30}(?:しています|している|してる)",
+    r"|^\s*今(?:は)?.{1,30}(?:しています|している|してる|ところです?)",
     re.IGNORECASE,
 )
 _PROGRESS = re.compile(
@@ -77,6 +80,9 @@ _SHAPE = re.compile(
     r"^\s*(?:the|our) (?:architecture|directory structure|folder structure|file layout|code ?base) (?:has|is|consists|uses|contains)\b"
     r"|^\s*(?:the|our) (?:code|repo(?:sitory)?|project) (?:is (?:split|divided|structured|organi[sz]ed)"
     r"|has \S+ (?:packages|modules|layers))\b"
+    r"|^\s*(?:the|our) (?:code ?base|code|backend|frontend|app) (?:uses|follows) (?:the|an?) .{1,40} (?:pattern|architecture)\b"
+    r"|^\s*(?:der|unser) code (?:nutzt|folgt|verwendet) (?:da?s?e?[mnr]?|eine[mnr]?) .{1,40}(?:muster|architektur)\b"
+    r"|^\s*(?:我们的)?代码(?:都|全部)?(?:采用|使用|用)(?:的是|了)?.{1,20}(?:模式|架构)"
     r"|^\s*(?:die|unsere) (?:architektur|verzeichnisstruktur|ordnerstruktur|codebasis) (?:hat|ist|besteht|nutzt|enthält)\b"
     r"|^\s*(?:我们的)?(?:架构|目录结构|代码(?:结构)?)(?:是|有|分为|分成|包括)|^\s*(?:アーキテクチャ|ディレクトリ構成|フォルダ構成|コードの構成)は",
     re.IGNORECASE,
@@ -98,11 +104,15 @@ _SKILL = "代码|写|编程|英[语文]|水平|能力|技术|记性|数学|表�
 _PERSON = "(?:guy|dude|kid|intern|junior|trainee|boss|colleague|manager|coworker|teammate|neighbou?r)s?"
 # A name is a word with a capital.
 _NAME = r"(?-i:[A-ZÀ-Þ][a-zà-ÿ]+)"
+_NAME_OR_PERSON = rf"(?:{_NAME}|s?he|{_PERSON})"
 _JUDGES = re.compile(
     rf"\b(?:i am|i['’]m|the user is|s?he is|s?he['’]s|my (?:boss|colleague|manager|code|work) is) {_BEFORE}(?:{_POOR}|{_INSULT})\b"
     rf"|(?:^|[,;:] |\bthat ){_NAME} is {_BEFORE}(?:{_INSULT})\b|\bmy \w+ {_NAME} is {_BEFORE}(?:{_INSULT})\b"
     rf"|\b(?:his|her|my|the user['’]s) (?:{_WORK}) (?:is|are) {_BEFORE}(?:{_POOR})\b"
     rf"|\b{_PERSON}\b(?: (?:on|in|from|at|of)(?: \w+){{1,3}})? (?:is|are) {_BEFORE}(?:{_POOR}|{_INSULT})\b"
+    rf"|(?:^|[,;:] |\bthat |\bmy (?:\w+ )?){_NAME_OR_PERSON} (?:has no (?:idea|clue) (?:about|of)|knows nothing about)\b"
+    rf"|(?:^|\bder |\bdie ){_NAME} (?:hat keine ahnung von|versteht nichts von|kann nichts)\b"
+    rf"|^{_NAME} (?:ne comprend rien|n['’]y connaît rien|no tiene ni idea|no sabe nada)\b"
     r"|\bi suck\b|\bi can['’]?t (?:code|program)\b"
     rf"|\b(?:ich bin|{_NAME} ist) (?:(?:so|eine?|zu|echt|einfach|sehr) )*(?:{_BELEIDIGT}|schlecht|mies)\w*\b"
     rf"|\b(?:je suis|(?:il|elle|collègue|chef|stagiaire|mec|type|{_NAME}) est) (?:(?:trop|très|une?|vraiment|si) )*{_INSULTE}\b"
@@ -110,6 +120,8 @@ _JUDGES = re.compile(
     r"|(?:我|他|她|用户|同事|领导|老板|实习生|新人)(?:真|太|很|是个?|就是个?|这个人)*(?:笨|蠢|傻|差劲|没用|懒|白痴|废物|糟糕|无能)"
     rf"|(?:我(?!们)|[他她](?!们)|用户|[小老]\w)的?\s?(?:{_SKILL})[^，。；]{{0,6}}(?:很|太|真|非常|特别|比较)(?:差|烂|菜|糟)"
     r"|^[^\s，。的]{2,3}(?:真|太|很|是个|就是个)(?:笨|蠢|傻|懒|白痴|废物|无能)"
+    r"|^[^\s，。的我]{2,3}(?:什么都|啥都|根本)不(?:懂|会)"
+    r"|(?:さん|くん|上司|同僚|新人|先輩|彼|彼女)は.{0,6}仕事が(?:遅い|できない|雑)"
     r"|(?:私|僕|俺|彼|彼女|ユーザー|さん|くん|上司|同僚|新人|先輩)は.{0,6}(?:バカ|馬鹿|無能|ダメ|駄目|役立たず|怠け)"
     r"|(?:저는|나는|전|그는|사용자는|씨는|님은|동료는|신입은) .{0,6}(?:멍청|바보|무능|게으)",
     re.IGNORECASE,

@@ -33,10 +33,17 @@ SHOWN = 1_200
 _WITHOUT = re.compile(
     r"\b(?:ignore|without|don't use|do not use)\b.{0,20}\bmemor(?:y|ies)\b|(?:忽略|不要用|不用|别用).{0,6}记忆", re.IGNORECASE
 )
+# "What do you know about me?", whole. A question about a subject is no such question.
 _OVERVIEW = re.compile(
-    r"^\s*(?:what (?:do|can) you (?:remember|know)(?: about (?:me|us|this project|the project))?"
-    r"|你(?:还)?(?:记得|记住了)(?:些)?什么|何を覚えて)"
-    r"[^\w]*$",
+    r"^\W*(?:what (?:do|can) you (?:remember|know)(?: (?:about|of) (?:me|us|this project|the project))?(?: so far)?"
+    r"|was (?:weißt|hast) du (?:(?:schon )?(?:alles )?über (?:mich|uns|(?:das|dieses) projekt)|dir (?:alles )?gemerkt)"
+    r"|woran erinnerst du dich"
+    r"|(?:que|qu['’]est-ce que tu) sais(?:-tu)?(?: (?:de|sur) (?:moi|nous|ce projet))?|de quoi te souviens-tu"
+    r"|qué (?:sabes|recuerdas)(?: (?:de|sobre) (?:mí|nosotros|este proyecto))?"
+    r"|你(?:现在|还|都|对|关于)*(?:我们?|这个项目)?(?:的)?(?:事情?)?(?:还|都)?(?:记得|记住了?|知道|了解)(?:关于)?(?:我们?|这个项目)?的?(?:些|了)?(?:什么|哪些|多少)(?:事情?)?"
+    r"|(?:(?:私|僕|俺|我々|このプロジェクト)(?:たち)?(?:について|のこと(?:で|を)?)[、は]?)?(?:何|なに)を(?:覚えて|知って)(?:いますか|いるの?|る|いる)?"
+    r"|(?:나|저|우리|이 프로젝트)에 (?:대해서?|관해) (?:뭘|뭐를?|무엇을) (?:알고|기억하고) 있(?:나요|어요?|습니까|니))"
+    r"\W*$",
     re.IGNORECASE,
 )
 
@@ -154,6 +161,7 @@ _ALL = re.compile(
     r"(?: about (?:us|me|it|everything))?|(?:everything|all) about (?:everything|all)"
     r"|(?:(?:the|your|my|our) (?:whole |entire )?)?memor(?:y|ies)"
     r"|(?:你(?:所)?(?:知道|记得)的)?(?:一切|所有|全部)(?:的?(?:记忆|事情|内容|东西))?"
+    r"|(?:bitte )?alles|tout|todo"
     r"|(?:すべて|全て|全部)(?:の記憶)?|(?:모든\s?(?:것|기억)|전부|모두))",
     re.IGNORECASE,
 )
@@ -164,10 +172,12 @@ def forget(asked: TurnContext) -> list[Wire]:
 
     A memory is removed only if it contains every word of the subject; memories that contain some of them are listed.
     """
+    from .back_references import says_nothing  # imported late: few prompts need it, and its regular expressions compile slowly
+
     what, wide = subject(asked.prompt)
     if _ALL.fullmatch(re.sub(r"[\s.!?。！？]+$", "", to_forget(asked.prompt.strip()))):
         return say(_not_all(asked))
-    if not sought(what):
+    if not sought(what) or says_nothing(what):
         return say(replies_to(asked.prompt).forget_what)
     if asked.directory is None or not {"Read", "Write"} <= asked.tools:
         return cannot_change(asked)

@@ -14,7 +14,7 @@ from datetime import date
 from typing import NamedTuple
 
 from ...core.connectives import Reason
-from ...core.dates import dated, relative_dates
+from ...core.dates import COMPUTED, dated, relative_dates
 from ...core.joiners import JOINERS, drop_stray_joiners
 from ...core.language import HOW, labels_for, language_of, without_common_words
 from ...core.memory_requests import to_remember
@@ -40,8 +40,6 @@ _NOT = re.compile(r"n['’]t\b")
 # A number within another script belongs to its word: 11月30日.
 _RUN = re.compile(r"(?:[0-9]*[^\W_a-z0-9]+)+|[a-z0-9]+")
 _URL = re.compile(r"https?://\S+", re.IGNORECASE)
-# The date that follows a relative one: "on Thursday (2026-11-19)".
-_COMPUTED = re.compile(r"\s*\([^()\d]{0,16}\d{4}(?:-\d\d){1,2}[^()\d]{0,8}\)")
 # Relative dates. A memory with one of these records the day on which it was stated.
 _RELATIVE = re.compile(
     r"\b(?:today|tomorrow|yesterday|tonight|(?:next|this|last) (?:week|month|year|sprint)|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b"
@@ -154,7 +152,7 @@ def named(rule: str) -> str:
     Possible keys and passwords are left out, because names are shown everywhere.
     """
     kept: list[str] = []
-    rule = _COMPUTED.sub("", rule) or rule
+    rule = COMPUTED.sub("", rule) or rule
     for run in _RUN.findall(
         _CONTRACTED.sub("", _NOT.sub(" not", normal(_LIKE_A_KEY.sub(" ", _URL.sub(" ", without_common_words(rule))))))
     ):
