@@ -50,7 +50,13 @@ def get(served: Served, path: str, **headers: str) -> str:
 
 @pytest.mark.parametrize(
     ("path", "shown"),
-    [("/memories", "Memories"), ("/memories/-work-shop-api/payment.md", "Memories"), ("/search?q=lamp", "lamp")],
+    [
+        ("/memories?", "Reading the memories"),
+        ("/memories/-work-shop-api/payment.md?", "Reading the memories"),
+        ("/search?q=lamp", "Searching"),
+        ("/search?q=lamp&exact=1", "Searching"),
+        ("/memories/forget?subject=lamp", "Looking for it"),
+    ],
 )
 def test_what_takes_long_is_announced_and_whoever_waits_gets_the_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gate: threading.Event, path: str, shown: str
@@ -65,13 +71,14 @@ def test_what_takes_long_is_announced_and_whoever_waits_gets_the_whole(
         first = get(served, path)
         assert 'id="opening"' in first
         assert shown in first
+        with monkeypatch.context() as hurry:
+            hurry.setattr(lamina.web.page, "PATIENCE", 0.0)
+            program = patient.get(f"{served.base}{path}&format=json", cookies=served.cookies())
+        assert (program.status_code, [*program.json()]) == (503, ["error"])
         found = list[str]()
         waiting = [
             threading.Thread(target=lambda ask=ask: found.append(ask()))
-            for ask in (
-                partial(get, served, path, Prefer="wait"),
-                partial(get, served, f"{path}{'&' if '?' in path else '?'}format=json"),
-            )
+            for ask in (partial(get, served, path, Prefer="wait"), partial(get, served, f"{path}&format=json"))
         ]
         for thread in waiting:
             thread.start()

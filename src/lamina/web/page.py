@@ -139,7 +139,12 @@ def patience(request: Request) -> float:
 
 
 def opening(site: Site, request: Request, *, title: str, active: str, head: Html, sentence: str) -> Response:
-    """Return the head of a view whose data is still being read. The script, or the browser, then asks again and gets the whole."""
+    """Return the head of a view whose data is still being read. The script, or the browser, then asks again and gets the whole.
+
+    A program is told after PATIENCE seconds.
+    """
+    if wants_json(request):
+        return json_response({"error": sentence}, 503)
     again = tag("noscript", None, tag("meta", {"http-equiv": "refresh", "content": "1"}))
     said = tag("p", {"class": "empty", "role": "status"}, sentence)
     body = tag("div", {"id": "opening", "data-live": "own"}, again, head, said)
