@@ -172,6 +172,21 @@ def test_whoever_keeps_the_other_value_of_a_setting_sees_it(page: Page, tmp_path
     watched.problems.clear()  # a browser logs a 409
 
 
+def test_a_choice_stays_while_the_view_follows_and_is_left_without_a_question(page: Page) -> None:
+    page.click('.top nav a[href="/dreams"]')
+    choice = page.locator("select[name=place]")
+    other = choice.evaluate("one => one.options[one.options.length - 1].value")
+    assert choice.input_value() != other
+    choice.select_option(other)
+    choice.blur()
+    page.evaluate("{ window.kept = document.querySelector('main h1'); lamina.refresh(); }")
+    page.wait_for_function("() => !window.kept.isConnected")
+    expect(choice).to_have_value(other)
+    page.on("dialog", lambda dialog: dialog.dismiss())
+    page.click('.top nav a[href="/sessions"]')
+    page.wait_for_url("**/sessions")
+
+
 def test_going_back_and_staying_keeps_the_way_forward(page: Page) -> None:
     edit(page)
     page.fill("textarea[name=body]", page.locator("textarea[name=body]").evaluate("one => one.defaultValue"))

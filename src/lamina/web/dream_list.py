@@ -78,13 +78,14 @@ def _start_form(site: Site, words: Words) -> Html | None:
     if site.read_only or not places:
         return None
     here = site.places.here()
-    options = [tag("option", {"value": one.id, "selected": one == here}, place_name(one)) for one in places]
+    chosen = here if here in places else places[0]
+    options = [tag("option", {"value": one.id, "selected": one == chosen}, place_name(one)) for one in places]
     return change_form(
         START,
         {},
         tag("select", {"name": "place", "class": "pick", "aria-label": words("memories.project")}, options),
         button(words("dreams.start"), {"class": "btn main", "id": "start"}),
-        attributes={"class": "btns"},
+        attributes={"class": "btns", "id": "start-form"},
     )
 
 

@@ -41,7 +41,7 @@ function restore() {
 /* Fields that are not as they came, and those with text that is not saved. */
 const touched = one => one.defaultSelected && !one.selected || one.checked !== one.defaultChecked || (one.defaultValue ?? one.value) !== one.value || one.form.dataset.unsaved;
 const fields = test => [...main.querySelectorAll('form :is(input,textarea,option)')].filter(one => !one.form.ariaBusy && test(one));
-const unsaved = () => fields(one => touched(one) && one.type !== 'checkbox' && one.closest('[data-change]'));
+const unsaved = () => fields(one => touched(one) && one.selectionStart != null && one.closest('[data-change]'));
 window.onbeforeunload = event => { if (unsaved()[0]) stop(event); };
 
 /* Puts the content of a page in place of what is shown, but for what is kept. */
