@@ -188,8 +188,8 @@ def test_reading_a_large_file_pauses_for_other_work(agents: Agents) -> None:
     catalogue.pause = lambda: pauses.append(1)
     (row,) = catalogue.follow("session", [SourceFile("claude-code", str(path), found.st_size, found.st_mtime_ns, found.st_ino)])
     catalogue.close()
-    # Before the file, and after each of the large lines.
-    assert (row.offset, len(pauses)) == (found.st_size, 6)
+    # Before the list of files and the file, and after each of the large lines.
+    assert (row.offset, len(pauses)) == (found.st_size, 7)
 
 
 @given(st.integers(0, 60))

@@ -112,6 +112,28 @@ def test_two_views_of_one_file_share_what_is_made_of_it(tmp_path: Path) -> None:
     site.close()
 
 
+def test_later_work_waits_a_moment_for_the_next_click(monkeypatch: pytest.MonkeyPatch) -> None:
+    views, done = ViewsMade(), list[Work]()
+
+    def work(kind: Work) -> None:
+        views.wait(kind)
+        done.append(kind)
+
+    monkeypatch.setattr(views_made, "QUIET", PATIENCE)
+    views.change(1)
+    views.change(-1)
+    threads = {kind: threading.Thread(target=work, args=(kind,)) for kind in (Work.LATER, Work.INDEX, Work.DATA)}
+    for thread in threads.values():
+        thread.start()
+    threads[Work.INDEX].join(PATIENCE)
+    threads[Work.DATA].join(PATIENCE)
+    assert sorted(done) == [Work.INDEX, Work.DATA]
+    monkeypatch.setattr(views_made, "QUIET", 0.0)
+    views.change(0)  # wakes it
+    threads[Work.LATER].join(PATIENCE)
+    assert done[-1] is Work.LATER
+
+
 def test_work_in_the_background_ends_when_the_server_stops_and_a_view_does_not() -> None:
     views, seen = ViewsMade(), list[str]()
     views.stopping = lambda: True

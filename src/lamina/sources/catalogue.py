@@ -39,6 +39,7 @@ BATCH_BYTES = 64 << 20
 FIRST_BYTES = 4 << 20
 PAUSE_BYTES = 1 << 16
 PAUSE_TEXTS = 50
+PAUSE_ROWS = 500
 # So few rows are read one by one.
 FEW = 100
 # The bytes before the offset show whether a file was appended to or written anew.
@@ -108,14 +109,20 @@ class Catalogue:
     def __init__(self, home: Path | None) -> None:
         """`home` is Lamina's; without one the index lives in memory."""
         self.database = open_database(index_path(home) if home is not None else None, SCHEMA, VERSION)
-        # Called before each file, after PAUSE_BYTES of it and PAUSE_TEXTS of its texts: a process with other work does it there.
+        # Called before each file, after PAUSE_BYTES, PAUSE_TEXTS and PAUSE_ROWS: a process with other work does it there.
         self.pause: Callable[[], None] = lambda: None
 
     def close(self) -> None:
         self.database.close()
 
     def rows(self, kind: Kind) -> list[IndexedFile]:
-        return [_row(found) for found in self.database.execute("SELECT * FROM files WHERE kind = ?", (kind,))]
+        return [*self._paused(_row(found) for found in self.database.execute("SELECT * FROM files WHERE kind = ?", (kind,)))]
+
+    def _paused(self, items: Iterable[T]) -> Iterator[T]:
+        for at, item in enumerate(items):
+            if at % PAUSE_ROWS == 0:
+                self.pause()
+            yield item
 
     def follow(
         self, kind: Kind, files: Iterable[SourceFile], tell: Tell = lambda done, of: None, unread: list[str] | None = None
@@ -128,7 +135,8 @@ class Catalogue:
         known = {row.path: row for row in self.rows(kind)}
         names = {file.path for file in wanted}
         gone = [row for path, row in known.items() if path not in names]
-        due = sorted((file for file in wanted if not _same(file, known.get(file.path))), key=lambda file: -file.mtime_ns)
+        new = (file for file in self._paused(wanted) if not _same(file, known.get(file.path)))
+        due = sorted(new, key=lambda file: -file.mtime_ns)
         if gone:
             with _Transaction(self.database):
                 for row in gone:

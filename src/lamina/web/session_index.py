@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import CancelledError, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from hashlib import blake2b
 from pathlib import Path
@@ -82,6 +82,8 @@ class SessionIndex:
         self._worker = ThreadPoolExecutor(1, "lamina-index")
         self._finished = threading.Event()  # a list can be shown: the whole, or its beginning
         self._complete = threading.Event()  # all files were listed once
+        self._waited = False  # a view has waited for the list that is being made, and others need not
+        self._asked = 0  # other work for the thread, which may come before the list
         self._finished_at = float("-inf")
         self._running = False
         self._followed: tuple[list[SourceFile], list[str]] = ([], [])  # as of the last list
@@ -93,11 +95,13 @@ class SessionIndex:
         """Return the sessions, after at most `wait` seconds."""
         with self._lock:
             if not self._running and time.monotonic() - self._finished_at > FRESH:
-                self._running = True
+                self._running, self._waited = True, False
                 self._finished.clear()
                 self._worker.submit(self._refresh)
+        if wait is None:
+            wait = 0 if self._waited or self._asked else WAIT_AGAIN if self.listing.sessions else WAIT
         with self._views.waiting(Work.INDEX):
-            self._finished.wait(wait if wait is not None else WAIT_AGAIN if self.listing.sessions else WAIT)
+            self._waited |= not self._finished.wait(wait)
         return self.listing
 
     def find(self, origin: str, id: str) -> SourceSession | None:
@@ -128,13 +132,24 @@ class SessionIndex:
             return context.run(work, catalogue)
 
         try:
-            asked = self._worker.submit(self._with, run)
-            asked.add_done_callback(lambda _: begun.set())
-            with self._views.waiting(Work.INDEX):
-                begun.wait()
-            return asked.result()
+            with self._busy():
+                asked = self._worker.submit(self._with, run)
+                asked.add_done_callback(lambda _: begun.set())
+                with self._views.waiting(Work.INDEX):
+                    begun.wait()
+                return asked.result()
         except CancelledError:
             raise RuntimeError("the index is closed") from None
+
+    @contextmanager
+    def _busy(self) -> Iterator[None]:
+        with self._lock:
+            self._asked += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._asked -= 1
 
     def peek(self, work: Callable[[Catalogue], T]) -> T | None:
         """Return what `work` reads in the index, in this thread; None while files are being indexed, and for an index in memory."""

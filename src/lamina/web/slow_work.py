@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable
 from concurrent.futures import Future, wait
 from typing import TypeVar
 
-from .views_made import ViewsMade, Work
+from .views_made import Stopped, ViewsMade, Work
 
 T = TypeVar("T")
 # Results that are kept for a view that asks again.
@@ -43,7 +43,7 @@ class SlowWork:
         with self._views.waiting(Work.INDEX if seconds < SHORT else Work.DATA):
             while not made.done() and (left := end - time.monotonic()) > 0 and not self._views.stopping():
                 wait([made], min(left, LOOK))
-        if not made.done():
+        if not made.done() or isinstance(made.exception(), Stopped):
             return None
         with self._lock:
             if self._begun.get(key) is made:

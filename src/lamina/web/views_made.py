@@ -7,6 +7,7 @@ the background lets that work go on, and still comes before all later work. When
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -18,6 +19,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 T = TypeVar("T")
 # The most seconds that a slice of work waits for views.
 HOLD = 0.5
+# Seconds after a view in which later work waits for the next one: clicks come in quick succession.
+QUIET = 0.3
 # Items between two looks: a few milliseconds of work.
 SLICE = 50
 # The data of the chart, and the blocks of a request, come after the view that shows them. The event stream stays open, so nothing
@@ -46,6 +49,7 @@ class ViewsMade:
     def __init__(self) -> None:
         self._counts = [0 for _ in Work]  # of views, by what is being done for them
         self._changed = threading.Condition()
+        self._shown = float("-inf")  # when the last view was done
         self.stopping: Callable[[], bool] = lambda: False
 
     @property
@@ -56,6 +60,8 @@ class ViewsMade:
     def change(self, by: int, work: Work = Work.VIEW) -> None:
         with self._changed:
             self._counts[work] += by
+            if by < 0 and work is Work.VIEW:
+                self._shown = time.monotonic()
             self._changed.notify_all()
 
     def wait(self, work: Work = Work.DATA) -> None:
@@ -65,9 +71,16 @@ class ViewsMade:
         """
         if _asked_for.get() is None and self.stopping():
             raise Stopped
-        if any(self._counts[:work]) and _asked_for.get() is not Work.VIEW:
-            with self._changed:
-                self._changed.wait_for(lambda: not any(self._counts[:work]), HOLD)
+        if _asked_for.get() is Work.VIEW or not self._is_late(work):
+            return
+        end = time.monotonic() + HOLD
+        with self._changed:
+            while self._is_late(work) and (left := end - time.monotonic()) > 0:
+                self._changed.wait(min(left, QUIET))
+
+    def _is_late(self, work: Work) -> bool:
+        """Whether something else comes first."""
+        return any(self._counts[:work]) or (work is Work.LATER and time.monotonic() - self._shown < QUIET)
 
     def pause(self, work: Work) -> Callable[[], None]:
         return lambda: self.wait(work)
