@@ -14,9 +14,10 @@ import pytest
 from playwright.sync_api import expect
 
 from lamina.replay.html import BEGINNING
+from lamina.replay.report import ReplayReport
 from lamina.sources.catalogue import Catalogue
 from lamina.web import replay_jobs
-from lamina.web.replay_jobs import ReplayJob
+from lamina.web.replay_jobs import ReplayJob, ReplayJobs
 from lamina.web.replay_view import MOST_SESSIONS
 from lamina.web.session_index import WAIT
 
@@ -142,6 +143,29 @@ def test_a_session_that_is_not_listed_yet_is_waited_for(tmp_path: Path) -> None:
         threading.Timer(2 * WAIT, listed.set).start()  # longer than a list is waited for
         started = post(page, "/replay/start", f"session:claude-code/{SMALL[0]}")
         assert started.status_code == 200, started.text
+
+
+def test_a_replay_whose_first_session_is_being_read_waits_for_no_other_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_small_home(tmp_path)
+    reached, go = threading.Event(), threading.Event()
+    whole = ReplayJobs._played
+
+    def held(*given: Any) -> ReplayReport:
+        reached.set()
+        assert go.wait(PATIENCE)
+        return whole(*given)
+
+    monkeypatch.setattr(ReplayJobs, "_played", held)
+    with serving(tmp_path) as page:
+        started = post(page, "/replay/start", f"session:claude-code/{SMALL[0]}").json()["location"]
+        assert reached.wait(PATIENCE)
+        shown = get(page, started).text
+        go.set()
+        finished(page, started)
+    assert "Waits for another replay" not in shown
+    assert "Session 1 of 1: it is being read" in shown
 
 
 def test_one_replay_runs_at_a_time_others_wait_and_each_can_be_stopped(served: Served) -> None:

@@ -67,6 +67,7 @@ class ReplayJob:
         self.policies, self.without = list(policies), list(without)
         self.rows = [Variant(LAMINA, ALWAYS)] if id == SAVING else variants(policies, without)
         self.started = started
+        self.begun = False  # no other replay is waited for
         self.done = 0
         self.outcome: Outcome = "running"
         self.stopping = False
@@ -105,7 +106,7 @@ class ReplayJob:
     @property
     def state(self) -> list[object]:
         """The state that the event stream watches."""
-        return [self.done, self.outcome, self.stopping, self.progress, len(self.first.figures)]
+        return [self.begun, self.done, self.outcome, self.stopping, self.progress, len(self.first.figures)]
 
 
 class ReplayJobs:
@@ -197,6 +198,7 @@ class ReplayJobs:
         from ..replay.run import explain_copies
 
         until = time.monotonic() + MOST_SECONDS if job.id != SAVING else float("inf")
+        job.begun = True
         try:
             wanted = self._followed(job, self._options(), until)
             copies = explain_copies([Path(path) for path in job.files])

@@ -350,7 +350,7 @@ def _progress(words: Words, job: ReplayJob) -> Html:
         bad = job.outcome in ("failed", "limited")
         kind = "notice" if bad else "meta state"
         return tag("p", {"class": kind, "role": "status", "id": "progress"}, f"{_state(words, job)} {played}")
-    told = words("replay.waiting")
+    told = words("replay.reading", at=job.done + 1, of=of) if job.begun else words("replay.waiting")
     if at.calls:
         told = words("replay.progress", at=job.done + 1, of=of, policy=at.policy, call=f"{at.call:,}", calls=f"{at.calls:,}")
     return tag(

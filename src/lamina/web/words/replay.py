@@ -120,6 +120,7 @@ WORDS: dict[str, tuple[str, str]] = {
         "{n} 分钟后停止。表格显示已完成的部分；请选择较少的会话。",
     ),
     "replay.state_failed": ("The replay failed: {reason}", "重放失败：{reason}"),
+    "replay.reading": ("Session {at} of {of}: it is being read", "第 {at} 个会话，共 {of} 个：正在读取"),
     "replay.progress": (
         "Session {at} of {of}: {policy}, call {call} of {calls}",
         "第 {at} 个会话，共 {of} 个：{policy}，第 {call} 次调用，共 {calls} 次",
