@@ -10,7 +10,10 @@ from lamina.replay.kept_replays import KeptReplay, keep_replay
 from lamina.replay.report import ReplayReport
 from lamina.replay.run import options_in
 from lamina.web.replay_jobs import ReplayJobs, _settings_key
+from lamina.web.views_made import Stopped
 
+from . import patient
+from .made_home import make_home
 from .serving import environ_of
 
 
@@ -41,3 +44,18 @@ def test_the_same_settings_have_the_same_key_in_every_process(tmp_path: Path) ->
     tools = policy["micro"]["clearable"]
     assert len(tools) > 2
     assert tools == sorted(tools), "the order of a set differs between processes"
+
+
+def test_a_replay_lets_views_pass_before_each_call_and_ends_with_the_server(tmp_path: Path) -> None:
+    path, calls = make_home(tmp_path, others=0), list[int]()
+
+    def pause() -> None:
+        calls.append(1)
+        if len(calls) == 5:
+            raise Stopped
+
+    jobs = ReplayJobs(tmp_path, tmp_path / ".lamina", environ_of(tmp_path), time.time, lambda: False, pause)
+    job = jobs.start([str(path)], ["lean"])
+    patient.wait_for(lambda: not job.running)
+    jobs.close()
+    assert (job.outcome, len(calls)) == ("stopped", 5)

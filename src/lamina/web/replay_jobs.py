@@ -26,6 +26,7 @@ from ..core.settings import Settings
 from ..replay.kept_replays import KeptReplay, keep_replay, kept_ids, kept_replay
 from ..replay.report import ReplayReport
 from ..replay.variants import ALWAYS, LAMINA, RECORDED, Variant, variants
+from .views_made import Stopped
 
 if TYPE_CHECKING:  # loaded by the first replay: the first view of the page does not wait for it
     from ..replay.figures import ReplayedSession
@@ -46,10 +47,6 @@ SAVING = "saving"
 
 class Busy(Exception):
     """Too many replays wait."""
-
-
-class Stopped(Exception):
-    """The job was asked to stop, or its time is over."""
 
 
 class Progress(NamedTuple):
@@ -117,12 +114,13 @@ class ReplayJobs:
         environ: Mapping[str, str],
         clock: Callable[[], float],
         stopping: Callable[[], bool],
+        pause: Callable[[], None] = lambda: None,
         *,
         read_only: bool = False,
     ) -> None:
         self._cwd, self._home, self._environ = cwd, home, environ
         self._read_only = read_only
-        self._clock, self._stopping = clock, stopping
+        self._clock, self._stopping, self._pause = clock, stopping, pause
         self._lock = threading.Lock()
         self._worker = ThreadPoolExecutor(1, "lamina-replay")
         self._jobs: OrderedDict[str, ReplayJob] = OrderedDict()
@@ -228,6 +226,7 @@ class ReplayJobs:
         def on_call(policy: str, call: int, calls: int) -> None:
             nonlocal told
             self._check(job, until)
+            self._pause()
             if time.monotonic() - told > PROGRESS:
                 told = time.monotonic()
                 job.progress = Progress(policy, call, calls)

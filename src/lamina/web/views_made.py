@@ -42,7 +42,7 @@ _asked_for: ContextVar[Work | None] = ContextVar("_asked_for", default=None)  # 
 
 
 class Stopped(RuntimeError):
-    """The server stops, and work in the background ends."""
+    """Work in the background ends: the server stops, or the work was asked to."""
 
 
 class ViewsMade:
