@@ -101,6 +101,12 @@ def test_a_reason_between_two_wishes_is_the_why_and_the_second_wish_says_how() -
 
 
 @pytest.mark.spec("S7")
+def test_what_follows_from_now_on_is_the_rule_and_not_its_reason() -> None:
+    said = "从现在起，会议都要录音。"
+    assert reason(said) == (said, "", "")
+
+
+@pytest.mark.spec("S7")
 def test_a_request_to_remember_keeps_the_place_with_what_points_to_it() -> None:
     said = "手順書はConfluenceにあるので、調査するときはそこを見てください"
     assert reason(said) == (said, "", "")
@@ -114,6 +120,7 @@ def test_a_request_to_remember_keeps_the_place_with_what_points_to_it() -> None:
         "so machst du das bitte immer",
         "fais toujours comme ça",
         "hazlo siempre así",
+        "从现在起",
         "今後も同じようにお願いします",
         "앞으로 계속 이렇게 해주세요",
     ],

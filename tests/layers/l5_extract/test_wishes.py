@@ -181,6 +181,53 @@ def test_an_order_for_all_times_about_how_the_team_works_is_kept(said: str, rule
     assert (found.signal, found.parts.rule) == ("feedback", rule)
 
 
+@pytest.mark.spec("O1", "S7")
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Never touch the legacy folder.",
+        "Always cite the page number.",
+        "Let's never store raw card numbers.",
+        "Never open the safe without a second person.",
+        "From now on, never put peanuts in the recipes.",
+        "绝对不要动 legacy 目录。",
+        "今后报表都要带日期。",
+        "다시는 제 파일을 지우지 마세요.",
+        "Immer zuerst die Tests laufen lassen.",
+        "Ne jamais écrire de secrets dans les journaux.",
+        "No subas nunca claves al repositorio.",
+    ],
+)
+def test_a_short_order_with_a_word_of_permanence_is_kept_without_a_reason(said: str) -> None:
+    [found] = find_signals(said)
+    assert (found.signal, found.parts.rule, found.parts.why) == ("feedback", said, "")
+
+
+@pytest.mark.spec("S7", "S8")
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Never enough time for the tests.",
+        "Never made a chart in my life.",
+        "Always off by one.",
+        "Always round the total in the second row up.",
+        "Never delete users, set a flag instead.",
+        "Never open the safe in this scene.",
+        "Don't know if anybody ever ran the script.",
+        "We never see the log line.",
+        "以后端返回的数据为准就都要改。",
+        "以后就不必须重启了。",
+        "Leider nie probiert.",
+        "Habe nie Probleme damit gehabt.",
+        "N'a jamais fonctionné chez moi.",
+        "Llega siempre tarde.",
+        "항상 마지막 줄을 실행해 주세요.",
+    ],
+)
+def test_what_only_sounds_like_an_order_for_all_times_is_not_kept(said: str) -> None:
+    assert list(find_signals(said)) == []
+
+
 @pytest.mark.spec("S7", "S8")
 @pytest.mark.parametrize(
     "said",

@@ -29,11 +29,33 @@ APPROVED = any_of(
     rf"{_LEAD}(?P<what>[a-z]+ing \S.{{4,80}}? (?:was|is) (?:exactly |just |absolutely )?(?:right|perfect|the right (?:call|choice|way)))\b"
 )
 
-# Begins a prohibition for all times: "Never deploy …", as against "Never seen that".
-NEVER = any_of(
-    rf"{_LEAD}never (?!mind\b)(?!\w+(?:s|ed|ing|en)\b)\w+",
-    r"^(?:bitte )?\w+ nie(?:mals)?\b|^ne \w+ (?:plus )?jamais\b|^(?:nunca|jamás) \w+(?:es|as)\b",
+# Begins an order that holds from now on.
+_ON = (
+    r"(?:(?:from now on|going forward|ab (?:jetzt|sofort)|von nun an|künftig|désormais|dorénavant|à partir de maintenant"
+    r"|a partir de ahora|de ahora en adelante),? (?:please |bitte )?)"
 )
+# The base form of a verb with an object, as against "never seen that", "never in my life" and "always the same".
+_VERB = (
+    r"(?!(?:mind|say|ever|an?|the|my|in|on|at|off|up|down|out|so|too|quite|really|enough|more|less|be|did|had|got|was|were|knew|saw|thought"
+    r"|heard|found|felt|made)\b)"
+    r"(?!\w+(?:[^s]s|ed|ing|(?<!op)en)\b)\w+ \w"
+)
+_NIE = r"(?:immer|nie(?:mals)?) (?!noch\b|wieder\b|mehr\b|im\b|so\b)"
+# An order with a word of permanence: "Never touch …", "Niemals … loggen", 绝对不要…, as against "the parser never returns null".
+STANDING = any_of(
+    rf"{_LEAD}{_ON}?(?:(?:let['’]?s )?(?:never|always)|we never|(?:don['’]?t|do not)(?=.* ever\b)) (?:ever )?{_VERB}",
+    rf"^(?:bitte )?{_ON}?(?!\w+t\b|ich\b|wir\b|das\b)\w+ (?:(?:den|die|das|mein\w*) (?:\w+ ){{1,2}})?{_NIE}(?!.*t[.!]*$)",
+    rf"^(?:bitte )?{_ON}?{_NIE}(?:[^,;:]* )?(?!ge\w\w+en\b)\w+[elr]n[.!]*$",
+    rf"^{_ON}?(?:n(?:e |['’])\w+[esz] (?:plus )?jamais|(?:ne jamais|toujours) \w+(?:er|ir|re)|\w+[sz] toujours(?! pas\b)) ",
+    rf"^{_ON}?(?:(?:nunca|jamás) \w+[ea]s|no \w+[ea]s\b.* (?:nunca|jamás))\b",
+    "^(?:请|你|大家)?(?:绝对?|永远|千万|(?:以后|今后)(?![缀端台的会])|从现在(?:起|开始))[，,]?"
+    "[^，,；]*(?:不要|不许|不准|不得|不允许|禁止|(?<!不)必须|务必|一定要|都要|(?<![特区类级分差个])别(?![人的]))",
+    "(?:絶対|決して|二度と|今後)[^、]*(?:ないで|ないこと|禁止)(?:ください|下さい|ね)?[。.!！]*$",
+    "^今後は?、?[^、]*(?:ください|下さい|お願いします|こと)[。.!！]*$",
+    "(?:절대로?|다시는) [^,]*(?:지 ?마|마세요|마라|말 것|말아 ?(?:줘|주세요))[.!]*$|^앞으로는? [^,]*(?:마세요|주세요|줘|할 것)[.!]*$",
+)
+# After one of these, an order goes on with something else: "Never trust user input, add a check to the form".
+GOES_ON = re.compile("[,;:，；：、]")
 # A prohibition that holds as often as its day comes: "No deploys on Fridays", 周五不要发布.
 FORBIDS = any_of(rf"{_LEAD}(?:we )?(?:don['’]?t|do not|no) \w+", r"^(?:bitte )?keine? \w+", "不要|不能|不许|禁止|别")
 RECURS = any_of(

@@ -21,7 +21,7 @@ from ...providers.offline.excluded_kinds import no_memory
 from ...providers.offline.judge.cues import ASKED, CUES, NOT_MEANT, ONLY_NOW, TAKEN_BACK
 from ...providers.offline.judge.keep import Kind, Worth, worth
 from ...providers.offline.reasons import can_divide, reason_beside, unmarked_reason
-from .phrases import AT_HAND, CONFIRMATION, FORBIDS, NEVER, PRACTICE, RECURS
+from .phrases import AT_HAND, CONFIRMATION, FORBIDS, GOES_ON, PRACTICE, RECURS, STANDING
 
 Signal: TypeAlias = Kind | Literal["confirmation"]
 
@@ -35,6 +35,8 @@ UNSURE = -2.5
 MOST_HIDDEN, LEAST_HIDDEN = 2.0, 0.6
 # The margin of an order for all times that follows its reason. With one of these cues, it may be a quotation, an idea or a joke.
 SURE = 0.1
+# The least margin of an order for all times that stands alone. Below it, most are orders for the program at hand, or idioms.
+LEAST_STANDING = -4.0
 _DOUBTFUL = ("says", "quote", "if", "irony", "code")
 
 _AROUND = " \t\r\n-*•,，、"
@@ -130,7 +132,7 @@ def _judge(sentences: Sequence[str], at: int) -> _Judged | None:
         return _Judged("feedback", Reason(sentence), max(whole.margin, SURE))
     judged = _judge_parts(sentences, at, whole, content)
     marked = marked_reason(sentence)
-    if judged.margin > 0 or not _is_practice(marked.rule if marked else content, sentence):
+    if judged.margin > 0 or not _is_standing(marked.rule if marked else content, sentence, judged.margin):
         return judged
     return _Judged("feedback", marked or unmarked_reason(sentence, lambda _: "feedback", _is_rule) or Reason(content), SURE)
 
@@ -186,15 +188,16 @@ def _is_order(rule: str, sentence: str) -> bool:
     return CUES["always do"].search(rule) is not None and not _is_doubtful(sentence)
 
 
-def _is_practice(rule: str, sentence: str) -> bool:
-    """Whether a rule forbids for all times a way to deliver software."""
-    lasting = NEVER.search(rule) is not None or (FORBIDS.search(rule) is not None and RECURS.search(rule) is not None)
-    return (
-        lasting
-        and PRACTICE.search(rule) is not None
-        and not _is_doubtful(sentence)
-        and not any(CUES[cue].search(rule) for cue in AT_HAND)
-    )
+def _is_standing(rule: str, sentence: str, margin: float) -> bool:
+    """Whether a rule orders one thing for all times, or forbids for all times a way to deliver software."""
+    bare = CUES["from now on"].sub("", rule)
+    if _is_doubtful(sentence) or any(CUES[cue].search(bare) for cue in AT_HAND):
+        return False
+    order = STANDING.search(rule)
+    if order is not None and margin > LEAST_STANDING and GOES_ON.search(rule, order.end()) is None:
+        return True
+    forbids = CUES["not"].search(rule) if order is not None else FORBIDS.search(rule) and RECURS.search(rule)
+    return forbids is not None and PRACTICE.search(rule) is not None
 
 
 def _find_beside(sentences: Sequence[str], judged: Sequence[_Judged | None], at: int) -> tuple[int, Reason] | None:
