@@ -13,6 +13,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 import lamina.web.page
 
 from .patient import PATIENCE
+from .serving import Served
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 ARGUMENTS = [
@@ -86,3 +87,11 @@ def watched(browser: Browser) -> Iterator[Watched]:
     yield made
     context.close()
     assert made.problems == []
+
+
+@pytest.fixture
+def page(watched: Watched, served: Served) -> Page:
+    """The first view of what a module's `served` serves."""
+    made = watched.page()
+    made.goto(served.link)
+    return made

@@ -48,6 +48,7 @@ def get(served: Served, path: str, **headers: str) -> str:
     return str(patient.get(served.base + path, cookies=served.cookies(), headers=headers).text)
 
 
+@pytest.mark.spec("V1")
 @pytest.mark.parametrize(
     ("path", "shown"),
     [
@@ -124,6 +125,7 @@ def test_the_data_of_a_chart_and_its_view_do_not_wait_for_each_other(tmp_path: P
         assert done
 
 
+@pytest.mark.spec("V5")
 def test_a_view_that_follows_changes_waits_while_the_mouse_is_pressed(tmp_path: Path, watched: Watched) -> None:
     """Else the pressed link is replaced, and the click is lost."""
     make_home(tmp_path, others=3)

@@ -30,13 +30,6 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield page
 
 
-@pytest.fixture
-def page(watched: Watched, served: Served) -> Page:
-    made = watched.page()
-    made.goto(served.link)
-    return made
-
-
 def focused(page: Page) -> str:
     found: str = page.evaluate("(document.activeElement.getAttribute('aria-label') || document.activeElement.textContent).trim()")
     return found

@@ -28,13 +28,6 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield page
 
 
-@pytest.fixture
-def page(watched: Watched, served: Served) -> Page:
-    made = watched.page()
-    made.goto(served.link)
-    return made
-
-
 def go(page: Page, name: str) -> None:
     page.click(f'.top nav a[href="/{name}"]')
     expect(page.locator(".top nav [aria-current=page]")).to_have_attribute("href", f"/{name}")

@@ -11,7 +11,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future, wait
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from .views_made import Stopped, ViewsMade, Work
 
@@ -28,12 +28,12 @@ class SlowWork:
     def __init__(self, views: ViewsMade) -> None:
         self._views = views
         self._lock = threading.Lock()
-        self._begun: OrderedDict[Hashable, Future[object]] = OrderedDict()
+        self._begun: OrderedDict[Hashable, Future[Any]] = OrderedDict()
 
     def ask(self, key: Hashable, make: Callable[[], T], seconds: float) -> Future[T] | None:
         """Return what `make` made, or raised; None if that takes longer than so many seconds. The next one to ask waits for the same."""
         with self._lock:
-            made: Future[object] | None = self._begun.get(key)
+            made: Future[T] | None = self._begun.get(key)
             if made is None:
                 made = self._begun[key] = Future()
                 threading.Thread(target=_run, args=(made, make), name="lamina-slow", daemon=True).start()
@@ -48,11 +48,11 @@ class SlowWork:
         with self._lock:
             if self._begun.get(key) is made:
                 del self._begun[key]
-        return made  # type: ignore[return-value]
+        return made
 
 
-def _run(made: Future[object], make: Callable[[], object]) -> None:
+def _run(made: Future[T], make: Callable[[], T]) -> None:
     try:
         made.set_result(make())
-    except Exception as error:  # noqa: BLE001  # whoever asks gets it
+    except Exception as error:  # noqa: BLE001  # raised where the result is asked for
         made.set_exception(error)
