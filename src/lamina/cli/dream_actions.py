@@ -19,7 +19,8 @@ from ..core.wording import counted
 from ..disk.locks.dream_lock import DreamLock
 from ..disk.trees.rootdir import RootDir
 from ..layers.l6_dream.record import DreamRecord, read_record, read_records, request_kill
-from ..layers.l6_dream.run import DreamOutcome, recover_memory
+from ..layers.l6_dream.run import DreamOutcome
+from ..layers.l6_dream.undo import recover_memory
 from ..session.provider import open_chosen_provider
 from .console import document, folded, minute, notice, print_result, printable, sentence, terminal_width, waiting, wrapped
 from .dream_status import (

@@ -13,8 +13,7 @@ from starlette.routing import Route
 from ..core.errors import InputError, LaminaError
 from ..disk.locks.dream_lock import DreamLock
 from ..layers.l6_dream.record import request_kill
-from ..layers.l6_dream.run import recover_memory
-from ..layers.l6_dream.undo import UndoneDream, undo, undo_change
+from ..layers.l6_dream.undo import UndoneDream, recover_memory, undo, undo_change
 from ..session.provider import open_chosen_provider
 from .changes import Done, Fields, change_route
 from .dream_data import DreamDetail, dreams_of, read_dream

@@ -58,12 +58,10 @@ from .record import (
 )
 from .stage import DreamStage, end_dream, stage_copy
 from .trigger import DREAM
-from .undo import recover
+from .undo import recover, recover_dead
 
 # The longest wait after a stop request. A check costs one stat.
 LOOK_SECONDS = 0.5
-
-DIED = "A dream was stopped before it began. Nothing was changed."
 
 Heard: TypeAlias = Callable[[DreamRecord], None]
 
@@ -182,7 +180,7 @@ def run_dream(order: DreamOrder, perform_with: PerformWith, abort: Event, heard:
     with Memory.open(order.cwd, home=order.home, settings=order.settings) as memory:
         gated = memory.store("private")
         lock = DreamLock(gated.store.root)
-        recovered = tuple(_recover(gated, lock))
+        recovered = tuple(recover_dead(gated, lock))
         last = lock.last_ns()
         if (stop := order.too_soon(last)) is not None:
             return DreamOutcome(None, stop, recovered=recovered)
@@ -193,19 +191,6 @@ def run_dream(order: DreamOrder, perform_with: PerformWith, abort: Event, heard:
             # Again, now under the lock: an undo may have died while the previous dream held it.
             recovered += tuple(recover(gated, lock, now=time.time(), hold=hold))
             return _Dream(order, gated, hold, heard).run(perform_with, abort)._replace(recovered=recovered)
-
-
-def recover_memory(cwd: Path, home: Path | None, settings: Settings) -> list[str]:
-    """Recover from a crashed dream at the start of a session, and return what was done as sentences."""
-    with Memory.open(cwd, home=home, settings=settings) as memory:
-        gated = memory.store("private")
-        return _recover(gated, DreamLock(gated.store.root))
-
-
-def _recover(gated: GatedStore, lock: DreamLock) -> list[str]:
-    said = recover(gated, lock, now=time.time())
-    # A dream that died before it had a copy left only the lock.
-    return [*said, DIED] if lock.recover() and not said else said
 
 
 class _Dream:

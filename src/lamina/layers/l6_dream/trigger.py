@@ -81,6 +81,6 @@ def recover_dreams(c: Conversation) -> None:
     lock = stat_lock(c.host.memory) if c.host.memory is not None else None
     if lock is not None and lock.st_size > 0:
         with isolate(c, LAYER):
-            from .run import recover_memory
+            from .undo import recover_memory
 
             c.notify(*recover_memory(c.cwd, c.home, c.settings))

@@ -17,15 +17,19 @@ finishes the work.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection
 from contextlib import nullcontext
+from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
 from ...core.errors import DiskError, InputError, UndoOrder
+from ...core.settings.resolution import Settings
 from ...core.wording import counted, plural
 from ...disk.locks.dream_lock import DreamLock, HeldDreamLock, NotWon
+from ...memory.memory import Memory
 from ...memory.store.contract import MOST_READ, ChangeReason
 from ...memory.store.directory import DirectoryStore
 from ...memory.store.index import MOST_INDEX, IndexEntry, put_entry, read_entries
@@ -51,6 +55,7 @@ from .stage import FOUND, KEPT, MADE, WORK, prune_dreams, remove_copy
 
 SINCE = "was changed since, so it was not restored"
 FORGOTTEN = "has no earlier version any more, so it was not restored"
+DIED = "A dream was stopped before it began. Nothing was changed."
 _LIST = "run `lamina dream --status` to see which dreams are kept"
 _RUNS = "run `lamina dream --kill` to stop it; nothing is changed then"
 
@@ -160,6 +165,19 @@ def _with_lines(store: DirectoryStore, now: str, back: Collection[str]) -> str:
         if fold_name(file) not in listed and (topic := store.get(file)) is not None:
             now = put_entry(now, IndexEntry(topic.name, topic.file, topic.description))
     return now
+
+
+def recover_memory(cwd: Path, home: Path | None, settings: Settings) -> list[str]:
+    """Recover from a crashed dream at the start of a session, and return what was done as sentences."""
+    with Memory.open(cwd, home=home, settings=settings) as memory:
+        gated = memory.store("private")
+        return recover_dead(gated, DreamLock(gated.store.root))
+
+
+def recover_dead(gated: GatedStore, lock: DreamLock) -> list[str]:
+    """Recover from crashed dreams, also from one that left nothing but the lock, and describe it in sentences."""
+    said = recover(gated, lock, now=time.time())
+    return [*said, DIED] if lock.recover() and not said else said
 
 
 def recover(gated: GatedStore, lock: DreamLock, *, now: float, hold: HeldDreamLock | None = None) -> list[str]:
