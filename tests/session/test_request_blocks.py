@@ -56,6 +56,18 @@ def test_a_request_explained_from_a_kept_state_is_the_one_explained_from_the_sta
     explainer = Explainer(records, step=1)
     for number in draw.choices(numbers, k=2 * len(numbers)) if numbers else ():
         assert [*explainer.explain_each({number: NOTHING}, tokens_of)] == [plain[number]]
+    for pair in (sorted(set(draw.choices(numbers, k=2))) for _ in numbers):
+        assert [*explainer.explain_each(dict.fromkeys(pair, NOTHING), tokens_of)] == [plain[number] for number in pair]
+
+
+def test_two_requests_far_apart_cost_only_the_records_since_the_state_nearest_to_each() -> None:
+    passed: list[int] = []
+    records = reading(*(f"/{number}.py" for number in range(60))).records
+    explainer = Explainer(records, step=10, pause=lambda: passed.append(1))
+    for _ in range(2):
+        passed.clear()
+        assert [one.turn for one in explainer.explain_each({5: NOTHING, 58: NOTHING}, tokens_of)] == [5, 58]
+    assert len(passed) <= 2 * 10
 
 
 def test_what_stands_in_no_record_is_a_block_of_its_own() -> None:

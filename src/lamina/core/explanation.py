@@ -125,9 +125,12 @@ class Explainer:
 
     def explain_each(self, wanted: Mapping[int, Unrecorded], size: Size) -> Iterator[Explained]:
         """Explain several requests, in ascending order. `wanted` maps their numbers to the tokens without a record."""
-        near = max((count for count in [*self._kept] if count < min(wanted)), default=0)
-        fold = self._kept[near].copy() if near else _Fold()
-        return _explained(fold, self._records[fold.count :], wanted, size, self._keep)
+        fold = _Fold()
+        for number in sorted(wanted):
+            near = max((count for count in [*self._kept] if count < number), default=0)
+            if near > len(fold.answers):
+                fold = self._kept[near].copy()
+            yield from _explained(fold, self._records[fold.count :], {number: wanted[number]}, size, self._keep)
 
     def _keep(self, fold: _Fold) -> None:
         self._pause()
