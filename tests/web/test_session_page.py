@@ -94,6 +94,8 @@ def test_kinds_add_up_and_a_block_tells_why_it_is_there(page: Page, served: Serv
     expect(row.locator("dl")).to_contain_text("since request")
     page.click("text=Open the whole request")
     expect(page.locator("h1")).to_contain_text("Request 30 of")
+    page.click("#all-50 > summary")
+    expect(page.locator("#all-50 li").first).to_be_visible()
     shown = [int(one.inner_text().replace(",", "")) for one in page.locator("ol.rows summary .num").all()]
     assert sum(shown) == total
     page.fill("input[name=against]", "20")
@@ -186,7 +188,8 @@ def test_without_scripts_figures_turns_and_the_request_are_shown(browser: Browse
     assert "对话" in page.locator("#hc").inner_text()
     assert page.locator("text=正在读取各块").is_hidden(), "nothing waits for a script"
     assert page.locator("[data-axis=time]").is_hidden()
-    assert page.locator("#as-table a").get_attribute("href") == f"{ADDRESS}/table"
+    table = page.locator("noscript a:text('以表格显示')")
+    assert (table.get_attribute("href"), table.is_visible()) == (f"{ADDRESS}/table", True)
     assert "图表和修改需要脚本" in page.locator("noscript .notice").inner_text()
     assert page.locator("#chart").is_hidden(), "no empty place for a picture that is not drawn"
     page.goto(f"{served.base}{ADDRESS}/turns/2")

@@ -23,7 +23,7 @@ from .memory_history import PlaceFacts, author_of
 from .memory_index import Card, FoundCard, MemoryIndex
 from .memory_places import Place
 from .numbers import ago
-from .page import icon, query, search_box
+from .page import icon, number_of, query, search_box
 from .words import Words
 
 PAGE = 30
@@ -252,9 +252,8 @@ def pages(words: Words, request: Request, number: int, count: int) -> Html | Non
 
 def page_number(request: Request, listed: Listed, open_: tuple[str, str] | None) -> int:
     """Return the page that an address asks for; without one, the page with the memory that is open."""
-    text = request.query_params.get("page", "")
-    if text.isascii() and text.isdigit() and len(text) < 9:
-        return max(1, int(text))
+    if (asked := number_of(request, "page")) is not None:
+        return max(1, asked)
     if open_ is None:
         return 1
     place, file = open_

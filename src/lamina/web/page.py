@@ -81,6 +81,8 @@ SCRIPTS = ("frame.js", "chart.js", "session.js", "overview.js")
 # Seconds that a view waits for what may take long: a click's, and the script's after it (`opening`).
 AT_ONCE = 0.07
 PATIENCE = 30.0
+# Longer numbers in an address are none.
+NUMBER_CHARS = 12
 STATIC = Path(__file__).parent / "static"
 
 
@@ -149,6 +151,18 @@ def opening(site: Site, request: Request, *, title: str, active: str, head: Html
     said = tag("p", {"class": "empty", "role": "status"}, sentence)
     body = tag("div", {"id": "opening", "data-live": "own"}, again, head, said)
     return page(site, request, title=title, active=active, body=body)
+
+
+def number_of(request: Request, name: str) -> int | None:
+    """Return the number that the address gives under a name; None if it gives none."""
+    text = request.query_params.get(name, "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < NUMBER_CHARS else None
+
+
+def later_part(id: str, url: str, label: str) -> Html:
+    """Return a part of a view that is read when it is unfolded; without scripts a link to it."""
+    details = tag("details", {"class": "script", "id": id, "data-load": url}, tag("summary", {"class": "btn sm"}, label))
+    return join((details, tag("noscript", None, tag("a", {"href": url}, label))))
 
 
 def fragment(body: Html, status: int = 200) -> Response:

@@ -1,11 +1,10 @@
-"""One request: the panel beside the chart, its blocks, and the whole page with the difference to another request."""
+"""One request: the panel beside the chart, and its blocks."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
-from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -16,16 +15,15 @@ from ..providers.amounts import Amount
 from ..providers.models import known as is_known
 from ..session.request_blocks import RequestBlock, RequestBlocks
 from ..session.window_series import KINDS, Balance, Decision, RequestPoint, Series
-from .html import Attribute, Html, bdi, cut, file_name, join, tag
-from .numbers import NO_COUNTS, amount, clock, price, share, signed, tokens
-from .page import fragment, page, problem
+from .block_rows import block_label, block_rows
+from .html import Attribute, Html, bdi, cut, join, tag
+from .numbers import NO_COUNTS, amount, clock, share, signed, tokens
+from .page import fragment, number_of
 from .session_data import OpenSession
-from .session_list import TITLE_CHARS, address, title_of
+from .session_list import address
 from .site import Site
 from .words import Words, words_for
 
-# Labels of blocks that say no more than their kind.
-PLAIN = ("message", "answer", "thinking")
 # Less than half a cent is neither a gain nor a loss; nor are as many units, which are as much at a middling price.
 LEAST: dict[Billing, float] = {"list": 0.005, "subscription": 1_500}
 # Blocks listed beside the chart; the whole page lists all.
@@ -67,10 +65,10 @@ def panel_of(words: Words, opened: OpenSession, number: int) -> Html:
     body = tag(
         "div",
         {"class": "body"},
-        _total(words, point),
+        total_line(words, point),
         _strip(words, series, point),
-        _cache_key(words, series, point),
-        [_decision(words, one) for one in series.decisions if one.request == number],
+        cache_key(words, series, point),
+        [decision_panel(words, one) for one in series.decisions if one.request == number],
         _legend(words, series, point),
         tag(
             "div",
@@ -97,7 +95,7 @@ def _sentence(words: Words, point: RequestPoint, count: int) -> str:
     )
 
 
-def _total(words: Words, point: RequestPoint) -> Html:
+def total_line(words: Words, point: RequestPoint) -> Html:
     about = "" if point.reported else "≈ "
     return tag(
         "p",
@@ -140,12 +138,12 @@ def _strip(words: Words, series: Series, point: RequestPoint) -> Html:
     return join((tag("svg", attributes | {"aria-label": words("request.strip")}, made), under if point.reported else None))
 
 
-def _block_strip(words: Words, series: Series, found: RequestBlocks) -> Html:
+def block_strip(words: Words, series: Series, found: RequestBlocks) -> Html:
     """The same strip, block by block."""
     made, left = [], 0.0
     for block in found.blocks:
         width = 1000 * block.tokens / series.window
-        title = tag("title", None, f"{_label(words, block)} {cut(block.file or block.words, 60)} {tokens(block.tokens)}")
+        title = tag("title", None, f"{block_label(words, block)} {cut(block.file or block.words, 60)} {tokens(block.tokens)}")
         made.append(
             tag(
                 "rect",
@@ -163,7 +161,7 @@ def knows_window(series: Series) -> bool:
     return series.window_source != "default" or is_known(series.model) is not None
 
 
-def _cache_key(words: Words, series: Series, point: RequestPoint) -> Html:
+def cache_key(words: Words, series: Series, point: RequestPoint) -> Html:
     new = point.tokens - point.read
     parts = [
         tag("span", None, tag("i", {"class": "dot c-read"}), words("request.read", tokens=tokens(point.read))),
@@ -211,7 +209,7 @@ def total_of(words: Words, decision: Decision) -> float | None:
     return found.total if (found := _balance(words, decision)) is not None else None
 
 
-def _decision(words: Words, decision: Decision) -> Html:
+def decision_panel(words: Words, decision: Decision) -> Html:
     found, kept = _balance(words, decision), decision.balance
     lost = found is not None and found.total <= -LEAST[words.billing]
     decided = found is not None and abs(found.total) >= LEAST[words.billing]
@@ -277,203 +275,67 @@ def _legend(words: Words, series: Series, point: RequestPoint) -> Html:
 def blocks(site: Site, request: Request, opened: OpenSession) -> Response:
     """Return the blocks that came and went, and the largest blocks of a request."""
     words = words_for(request)
-    found = _blocks_of(request, opened)
+    found = blocks_of(request, opened)
     if found is None:
         return fragment(tag("p", None, words("request.missing", number=request.path_params["number"])), 404)
     return fragment(
         join(
             (
-                _block_strip(words, opened.series, found),
-                _changes(words, opened, found, short=True),
+                block_strip(words, opened.series, found),
+                _changes(words, opened, found),
                 _largest(words, opened, found),
             )
         )
     )
 
 
-def _blocks_of(request: Request, opened: OpenSession) -> RequestBlocks | None:
+def blocks_of(request: Request, opened: OpenSession) -> RequestBlocks | None:
     number = request.path_params["number"]
-    asked = request.query_params.get("against", "")
-    against = int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 9 else None
     try:
-        return opened.requests.blocks(number, against)
+        return opened.requests.blocks(number, number_of(request, "against"))
     except InputError:  # there is no such request, or no longer: the file was replaced after its window was read
         return None
 
 
-def _changes(words: Words, opened: OpenSession, found: RequestBlocks, *, short: bool) -> Html:
-    if found.against is None:
-        return Html("")
-    came, went = sorted(found.came, key=_size), sorted(found.went, key=_size)
-    minus = words("request.went", n=len(went), tokens=_sum_of(went)) if went else words("request.none_went")
-    head = tag(
+def change_head(words: Words, found: RequestBlocks) -> Html:
+    """Return how many blocks came and went since the request that is compared."""
+    minus = words("request.went", n=len(found.went), tokens=_sum_of(found.went)) if found.went else words("request.none_went")
+    return tag(
         "div",
         {"class": "sec"},
         tag("h2", None, words("request.since", number=found.against)),
-        tag("span", {"class": "good small"}, words("request.came", n=len(came), tokens=_sum_of(came))),
-        tag("span", {"class": "bad small" if went else "soft small"}, minus),
+        tag("span", {"class": "good small"}, words("request.came", n=len(found.came), tokens=_sum_of(found.came))),
+        tag("span", {"class": "bad small" if found.went else "soft small"}, minus),
     )
+
+
+def _changes(words: Words, opened: OpenSession, found: RequestBlocks) -> Html:
+    if found.against is None:
+        return Html("")
+    came, went = largest_first(found.came), largest_first(found.went)
     rows = [
-        *_rows(words, opened, found, went[:MOST_WENT] if short else went, "−"),
-        *_rows(words, opened, found, came[:MOST_CAME] if short else came, "+"),
+        *block_rows(words, opened, found, went[:MOST_WENT], "−"),
+        *block_rows(words, opened, found, came[:MOST_CAME], "+"),
     ]
-    left = max(0, len(went) - MOST_WENT) + max(0, len(came) - MOST_CAME) if short else 0
+    left = max(0, len(went) - MOST_WENT) + max(0, len(came) - MOST_CAME)
     url = f"{address(opened.session)}/requests/{found.number}"
     more = tag("p", {"class": "small"}, tag("a", {"href": url}, words("request.more", n=left))) if left else None
-    return join((head, tag("ul", {"class": "rows"}, rows), more))
+    return join((change_head(words, found), tag("ul", {"class": "rows"}, rows), more))
 
 
 def _largest(words: Words, opened: OpenSession, found: RequestBlocks) -> Html:
-    ordered = sorted(found.blocks, key=_size)
+    ordered = largest_first(found.blocks)
     copies = [block for block in found.blocks if block.older_copy]
     said = (
         tag("span", {"class": "warn small"}, words("request.copies", n=len(copies), tokens=_sum_of(copies))) if copies else None
     )
     head = tag("div", {"class": "sec"}, tag("h2", None, words("request.largest")), said)
-    return join((head, tag("ul", {"class": "rows"}, _rows(words, opened, found, ordered[:MOST_LARGEST], ""))))
+    return join((head, tag("ul", {"class": "rows"}, block_rows(words, opened, found, ordered[:MOST_LARGEST]))))
 
 
-def _size(block: RequestBlock) -> int:
-    return -block.tokens
+def largest_first(blocks: Iterable[RequestBlock]) -> list[RequestBlock]:
+    return sorted(blocks, key=lambda block: -block.tokens)
 
 
 def _sum_of(blocks: Iterable[RequestBlock]) -> str:
     return tokens(sum(block.tokens for block in blocks))
-
-
-def _rows(words: Words, opened: OpenSession, found: RequestBlocks, shown: Sequence[RequestBlock], sign: str) -> list[Html]:
-    most = max((block.tokens for block in found.blocks), default=1) or 1
-    return [_row(words, opened, found, block, sign, most) for block in shown]
-
-
-def _row(words: Words, opened: OpenSession, found: RequestBlocks, block: RequestBlock, sign: str, most: int) -> Html:
-    named = (
-        file_name(block.file, opened.session.project) if block.file else tag("span", {"class": "soft"}, bdi(cut(block.words, 90)))
-    )
-    mark = tag("span", {"class": "bad" if sign == "−" else "good"}, f"{sign} ") if sign else None
-    width = max(1.5, min(100.0, 100 * block.tokens / most))
-    picture = tag(
-        "svg",
-        {"class": "bar", "viewBox": "0 0 100 5", "preserveAspectRatio": "none", "aria-hidden": "true"},
-        tag("rect", {"class": f"k-{block.kind}", "width": f"{width:.1f}", "height": 5}),
-    )
-    summary = tag(
-        "summary",
-        None,
-        tag("span", {"class": f"sw k-{block.kind}", "title": words(f"kind.{block.kind}")}),
-        tag(
-            "span",
-            {"class": "what"},
-            tag("b", None, mark, bdi(_label(words, block))),
-            " ",
-            tag("span", {"class": "tag"}, words("request.older")) if block.older_copy else None,
-            named,
-        ),
-        picture,
-        tag("span", {"class": "num"}, tokens(block.tokens)),
-    )
-    return tag("li", None, tag("details", None, summary, _more(words, opened, found, block)))
-
-
-def _label(words: Words, block: RequestBlock) -> str:
-    """Return the tool of a call or result, or the kind of the block."""
-    _, _, tool = block.label.partition(" of ")
-    if tool:
-        return words("request.call", tool=tool) if block.kind == "call" else tool
-    return words(f"kind.{block.kind}") if block.kind.startswith("unrecorded") or block.label in PLAIN else words.told(block.label)
-
-
-def _more(words: Words, opened: OpenSession, found: RequestBlocks, block: RequestBlock) -> Html:
-    since = found.number + 1 - block.entered_at
-    facts: list[tuple[str, str | Html]] = [
-        (words("request.why"), bdi(words.told(block.why))),
-        (words("request.in_window"), words("request.since_request", at=block.entered_at, n=max(1, since))),
-        (words("request.carried"), price(words, block.carried_usd if words.billing == "list" else block.carried_units)),
-        (words("request.cache"), words(f"cached.{block.cached}")),
-    ]
-    turn = _turn_of(opened, block.entered_at)
-    if block.record is not None:
-        base = address(opened.session)
-        facts.append(
-            (
-                words("request.comes_from"),
-                tag("a", {"href": f"{base}?r={found.number}#t{turn}", "data-turn": turn}, words("request.turn_link", turn=turn)),
-            )
-        )
-    listed = [(tag("dt", None, name), tag("dd", None, value)) for name, value in facts]
-    raw = f"{address(opened.session)}/records/{quote(block.record, safe='')}" if block.record is not None else None
-    link = tag("p", None, tag("a", {"class": "small", "href": raw, "data-load": raw}, words("request.record"))) if raw else None
-    text = tag("pre", {"dir": "auto"}, block.words) if block.words else None
-    return tag("div", {"class": "more"}, tag("dl", None, listed), text, link)
-
-
-def _turn_of(opened: OpenSession, number: int) -> int:
-    points = opened.series.requests
-    return points[min(max(1, number), len(points)) - 1].turn
-
-
-def whole(site: Site, request: Request, opened: OpenSession) -> Response:
-    """Return the whole request as a page: the difference, then every block in order."""
-    words, number = words_for(request), request.path_params["number"]
-    found = _blocks_of(request, opened)
-    if found is None:
-        sentence = words("request.missing", number=number)
-        return problem(site, request, words("frame.not_found_title"), sentence, status=404, back=address(opened.session))
-    base, series = address(opened.session), opened.series
-    point = series.requests[number - 1]
-    crumb = tag(
-        "p",
-        {"class": "crumb"},
-        tag("a", {"href": "/sessions"}, words("nav.sessions")),
-        " / ",
-        tag("a", {"href": f"{base}?r={number}"}, bdi(cut(title_of(words, opened.session), TITLE_CHARS))),
-    )
-    title = words("request.title", number=number, count=f"{len(series.requests):,}")
-    about = tag("div", None, crumb, tag("h1", None, title), _total(words, point))
-    head = tag("div", {"class": "head"}, about, _steps(words, base, number, len(series.requests), found.against))
-    difference = tag(
-        "div",
-        {"class": "body"},
-        _block_strip(words, series, found),
-        _cache_key(words, series, point),
-        [_decision(words, one) for one in series.decisions if one.request == number],
-        _changes(words, opened, found, short=False),
-    )
-    body = join((head, tag("section", {"class": "panel wide"}, difference), _all_blocks(words, opened, found)))
-    return page(site, request, title=title, active="sessions", body=body, data=found)
-
-
-def _all_blocks(words: Words, opened: OpenSession, found: RequestBlocks) -> Html:
-    count = tag("span", {"class": "soft small"}, words("request.block_count", n=len(found.blocks)))
-    rows = tag("ol", {"class": "rows"}, _rows(words, opened, found, found.blocks, ""))
-    header = tag("header", None, tag("h2", None, words("request.all_blocks")), count)
-    return tag("section", {"class": "panel wide"}, header, tag("div", {"class": "body"}, rows))
-
-
-def _steps(words: Words, base: str, number: int, count: int, against: int | None) -> Html:
-    field = tag(
-        "input",
-        {
-            "type": "number",
-            "name": "against",
-            "min": 1,
-            "max": count,
-            "value": against,
-            "class": "pick short",
-            "aria-label": words("request.against"),
-        },
-    )
-    form = tag(
-        "form",
-        {"class": "btns"},
-        tag("label", {"class": "soft small"}, words("request.against"), " ", field),
-        tag("button", {"class": "btn"}, words("request.compare")),
-    )
-    json = tag("a", {"class": "btn", "href": f"{base}/requests/{number}?format=json"}, "JSON")
-    before = tag(
-        "a", {"class": "btn", "href": f"{base}/requests/{max(1, number - 1)}", "aria-label": words("request.previous")}, "‹"
-    )
-    after = tag(
-        "a", {"class": "btn", "href": f"{base}/requests/{min(count, number + 1)}", "aria-label": words("request.next")}, "›"
-    )
-    return tag("div", {"class": "btns"}, before, after, json, form)

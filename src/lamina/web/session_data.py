@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ..core.blocks import Text, Thinking, ToolResult, ToolUse
+from ..core.blocks import Block, Text, Thinking, ToolResult, ToolUse
 from ..core.errors import DiskError, LaminaError
 from ..core.records import Message, Record
 from ..core.settings import Billing, Settings
@@ -92,7 +92,7 @@ class OpenSession:
         with self._lock:
             for record in self._followed.each(number) if words else ():
                 if isinstance(record, Message):
-                    words = words - {word for text in _texts(record) for word in words if word in text}
+                    words = words - {word for block in record.blocks for word in words if word in text_of(block)}
                 if not words:
                     break
         return words
@@ -246,19 +246,17 @@ def matching_turns(opened: OpenSession, wanted: str, *, errors: bool) -> list[Tu
     return found
 
 
-def _texts(record: Message) -> Iterator[str]:
-    for block in record.blocks:
-        match block:
-            case Text(text=text):
-                yield text.casefold()
-            case Thinking(thinking=text):
-                yield text.casefold()
-            case ToolUse(name=name, input=given):
-                yield f"{name} {given}".casefold()
-            case ToolResult():
-                yield block.text.casefold()
-            case _:
-                pass
+def text_of(block: Block) -> str:
+    """Return the text of a block as a filter compares it."""
+    match block:
+        case Text(text=text) | Thinking(thinking=text):
+            return text.casefold()
+        case ToolUse(name=name, input=given):
+            return f"{name} {given}".casefold()
+        case ToolResult():
+            return block.text.casefold()
+        case _:
+            return ""
 
 
 def raw_record(path: str, uuid: str) -> dict[str, Any] | None:

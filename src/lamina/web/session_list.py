@@ -19,7 +19,7 @@ from ..sources.places import NAMES
 from ..sources.sessions import SourceSession
 from .html import Html, bdi, cut, join, tag
 from .numbers import NO_COUNTS, ago, amount, day, moment, tokens, tokens_apart
-from .page import icon, page, query, search_box
+from .page import icon, number_of, page, query, search_box
 from .session_index import Listing
 from .site import Site
 from .words import Words, words_for
@@ -109,7 +109,7 @@ def _sessions(site: Site, request: Request) -> Response:
     words, listing = words_for(request), site.sessions()
     every = listing.top
     found = filtered(request, every)
-    number = max(1, _int(request.query_params.get("page")))
+    number = max(1, number_of(request, "page") or 1)
     shown = found[(number - 1) * PAGE : number * PAGE]
     body = join(
         (
@@ -321,7 +321,3 @@ def _day(words: Words, now: float, date: datetime | None) -> str:
     if date.date() == today.date():
         return words("time.today")
     return words("time.yesterday") if date.date() == (today - timedelta(days=1)).date() else day(words, date)
-
-
-def _int(text: str | None) -> int:
-    return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) < 9 else 0

@@ -9,7 +9,7 @@ from ..session.window_series import KINDS
 from . import request_view
 from .html import Html, bdi, cut, join, tag
 from .numbers import clock, share, tokens
-from .page import fragment, page
+from .page import fragment, later_part, number_of, page
 from .session_data import OpenSession
 from .session_list import TITLE_CHARS, address, title_of
 from .site import Site
@@ -20,17 +20,14 @@ TABLE_ROWS = 200
 
 
 def table_below(words: Words, base: str) -> Html:
-    """The numbers of the chart, read when they are unfolded; without scripts a link to them."""
-    title = words("session.as_table")
-    link = tag("noscript", None, tag("a", {"href": f"{base}/table"}, title))
-    summary = tag("summary", {"class": "script"}, title)
-    return tag("details", {"class": "unfold scroll body", "id": "as-table", "data-load": f"{base}/table"}, summary, link)
+    """The numbers of the chart, read when they are unfolded."""
+    return tag("div", {"class": "scroll body"}, later_part("as-table", f"{base}/table", words("session.as_table")))
 
 
 def table(site: Site, request: Request, opened: OpenSession) -> Response:
     """The numbers of the chart as a table, in parts."""
-    words, series, asked = words_for(request), opened.series, request.query_params.get("page", "")
-    number = max(1, int(asked)) if asked.isascii() and asked.isdigit() and len(asked) < 9 else 1
+    words, series, asked = words_for(request), opened.series, number_of(request, "page")
+    number = max(1, asked or 1)
     shown = series.requests[(number - 1) * TABLE_ROWS : number * TABLE_ROWS]
     used = [at for at in range(len(KINDS)) if any(point.kinds[at] for point in series.requests)]
     titles = [
@@ -58,7 +55,7 @@ def table(site: Site, request: Request, opened: OpenSession) -> Response:
     shown_rows = tag("table", {"class": "data"}, tag("thead", None, tag("tr", None, head)), tag("tbody", None, rows))
     parts = join((shown_rows, _parts(words, f"{base}/table", number, len(series.requests))))
     if request.headers.get("x-lamina-part"):
-        return fragment(parts if asked else tag("div", None, parts))
+        return fragment(parts if asked is not None else tag("div", None, parts))
     title = words("session.window")
     crumb = tag("p", {"class": "crumb"}, tag("a", {"href": base}, bdi(cut(title_of(words, opened.session), TITLE_CHARS))))
     body = join((crumb, tag("h1", None, title), tag("div", {"class": "panel scroll body"}, parts)))

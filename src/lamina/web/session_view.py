@@ -14,10 +14,10 @@ from starlette.routing import Route
 from ..session.window_series import KINDS, Series
 from ..sources.places import NAMES
 from ..sources.sessions import SourceSession
-from . import conversation, request_view
+from . import conversation, request_page, request_view, turn_view
 from .html import Attribute, Html, bdi, cut, tag
 from .numbers import size, tokens
-from .page import can_wait, icon, opening, page, problem, view_head
+from .page import can_wait, icon, number_of, opening, page, problem, view_head
 from .session_data import Gone, OpenSession, OpenSessions, columns, watch
 from .session_figures import figures, fullest_of
 from .session_head import crumb, gone_notice, session_head, subagents_of, warnings
@@ -56,11 +56,12 @@ def routes(site: Site) -> list[Route]:
         base: _session,
         f"{base}/series": _series,
         f"{base}/table": table,
-        f"{base}/turns/{{number:int}}": conversation.turn,
-        f"{base}/texts/{{record}}/{{index:int}}": conversation.text,
-        f"{base}/records/{{record}}": conversation.record,
-        f"{base}/pictures/{{record}}/{{index:int}}/{{number:int}}": conversation.picture,
-        f"{base}/requests/{{number:int}}": request_view.whole,
+        f"{base}/turns/{{number:int}}": turn_view.turn,
+        f"{base}/texts/{{record}}/{{index:int}}": turn_view.text,
+        f"{base}/records/{{record}}": turn_view.record,
+        f"{base}/pictures/{{record}}/{{index:int}}/{{number:int}}": turn_view.picture,
+        f"{base}/requests/{{number:int}}": request_page.whole,
+        f"{base}/requests/{{number:int}}/rows/{{name}}": request_page.rows,
         f"{base}/requests/{{number:int}}/panel": request_view.panel,
         f"{base}/requests/{{number:int}}/blocks": request_view.blocks,
     }
@@ -132,9 +133,8 @@ def _session(site: Site, request: Request, opened: OpenSession) -> Response:
 def _chosen(request: Request, words: Words, series: Series) -> int:
     """Return the number of the selected request: the one asked for, else the dearest decision's, else the last."""
     count = len(series.requests)
-    asked = request.query_params.get("r", "")
-    if asked.isascii() and asked.isdigit() and len(asked) < 9:
-        return max(1, min(int(asked), count)) if count else 0
+    if (asked := number_of(request, "r")) is not None:
+        return max(1, min(asked, count)) if count else 0
     costly = [(total, one.request) for one in series.decisions if (total := request_view.total_of(words, one)) is not None]
     return min(costly, key=lambda pair: pair[0])[1] if costly else count
 

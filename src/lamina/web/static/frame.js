@@ -61,10 +61,11 @@ async function refresh(live) {
   const mine = visits, from = address, page = await fetchPage(from), twin = ({ form }) => page.getElementById(form.id);
   if (!isOurs(page)) return;
   if (!isSpoken(page) && !unsaved()[0]) { location.reload(); return; }
-  const head = place => place?.querySelector('summary').textContent, open = await Promise.all(opened().map(old => {
+  const head = place => place?.querySelector('summary').textContent, open = [];
+  for (const old of opened()) {
     const one = page.getElementById(old.id);
-    return head(one) === head(old) ? old : unfold(one);
-  }));
+    open.push(head(one) === head(old) ? old : await unfold(one));
+  }
   if (mine !== visits || !unsaved().every(twin)) return;
   if (live && isHeld()) return follow();
   if (from !== address) return refresh(live);
@@ -89,7 +90,7 @@ async function visit(url, back, sure) {
     if (away) { leaving?.abort(); leaving = new AbortController(); }
     const signal = leaving?.signal, asked = fetch(url, { signal, cache: 'no-store', ...sure }); if (away) fire('visit', { url, signal });
     const answer = await asked, page = parse(await answer.text());
-    if (back) await Promise.all(history.state?.open?.map(id => unfold(page.getElementById(id))) || []);
+    for (const id of back && history.state?.open || []) await unfold(page.getElementById(id));
     if (mine !== visits || back && url !== location.href) return;
     if (!isOurs(page) || !isSpoken(page)) { if (back) location.reload(); else location.assign(url); return; }
     const { hash } = new URL(url), to = bare(answer.url), within = pathOf(to) === pathOf(address) && !byId('opening');

@@ -158,6 +158,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "request.went": ("−{n} block, {tokens}|−{n} blocks, {tokens}", "−{n} 块，{tokens}"),
     "request.none_went": ("nothing left", "没有移除"),
     "request.more": ("{n} more|{n} more", "还有 {n} 块"),
+    "request.next_rows": ("Show the next {n} of {of} more", "再显示 {n} 块，还剩 {of} 块"),
     "request.largest": ("Largest blocks", "最大的块"),
     "request.copies": ("{n} older copy, {tokens}|{n} older copies, {tokens}", "{n} 个旧副本，{tokens}"),
     "request.older": ("older copy", "旧副本"),
@@ -211,6 +212,8 @@ WORDS: dict[str, tuple[str, str]] = {
     "conversation.no_picture": ("A picture that the page does not show", "页面不显示的图片"),
     "conversation.document": ("A document.", "文档。"),
     "conversation.rest": ("Show the other {size}", "显示其余 {size}"),
+    "conversation.part": ("Requests {first} to {last}, {n} records", "请求 {first} 到 {last}，{n} 条记录"),
+    "conversation.part_only": ("{n} records", "{n} 条记录"),
     "conversation.more": ("Show {part} more of {size}", "再显示 {part}，剩余 {size}"),
     "conversation.raw": ("Show the record as JSON", "以 JSON 显示记录"),
     # Texts that scripts show
