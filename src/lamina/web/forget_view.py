@@ -91,7 +91,7 @@ def _job(site: Site, subject: str, project: str) -> ForgetJob:
 def _plan(site: Site, subject: str, project: str) -> ForgetReport:
     assert site.home is not None
     job = _job(site, subject, project)
-    return plan_job(site.home, job_path(site.home, job), job, site.environ)[1]
+    return plan_job(site.home, job_path(site.home, job), job, site.environ, site.views.wait)[1]
 
 
 def _found(words: Words, subject: str, project: str, planned: ForgetReport) -> Html:

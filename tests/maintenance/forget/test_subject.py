@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import unicodedata
 from itertools import pairwise
+from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lamina.core.errors import InputError
-from lamina.maintenance.forget.subject import Subject
+from lamina.maintenance.forget.subject import MANY_LINES, Subject
 
 
 @pytest.mark.spec("B11")
@@ -88,3 +89,17 @@ def test_however_often_it_is_escaped_it_is_found(before: str, after: str, levels
     spans = Subject("zoë quill").spans(text)
     assert spans
     assert all(a.end < b.start for a, b in pairwise(spans))
+
+
+LINES = st.lists(st.text("ab \\u", min_size=20, max_size=32), min_size=1, max_size=4)
+
+
+@given(lines=LINES, parts=st.lists(st.text("ab \\u", max_size=9), max_size=4), draw=st.randoms(use_true_random=False))
+def test_many_copied_lines_are_found_where_a_few_are(lines: list[str], parts: list[str], draw: Random) -> None:
+    pieces = [*parts, *lines, *lines[:1]]
+    draw.shuffle(pieces)
+    text = "".join(pieces)
+    others = [f"line {number} that stands in no text at all" for number in range(MANY_LINES)]
+    few, many = Subject("Anna", also=lines), Subject("Anna", also=[*lines, *others])
+    assert many.spans(text) == few.spans(text)
+    assert many.holds(text) == few.holds(text)

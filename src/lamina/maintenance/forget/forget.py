@@ -37,7 +37,7 @@ from ...sources.memories import SourceMemory
 from ...sources.places import NAMES, UNREAD
 from ...sources.sessions import SourceSession
 from ..kept_files import FORGET, KeptFiles, MemoryRoot, SessionFiles, regular_files, session_kind, unlisted_directories, windows
-from .memories import ForgetChange, MemoryChanges, changes, copied_lines
+from .memories import ForgetChange, MemoryChanges, changes, copied_lines_of
 from .subject import Subject
 from .transcripts import SpillDigest, redact_file, redact_transcript, spill_digests
 
@@ -87,17 +87,22 @@ class ForgetReport(msgspec.Struct):
         return {kind: count for kind, count in found.items() if count}
 
 
-def forget(kept: KeptFiles, subject: Subject, *, do: bool, rebuilt: Iterable[str] = ()) -> ForgetReport:
+def forget(
+    kept: KeptFiles, subject: Subject, *, do: bool, rebuilt: Iterable[str] = (), pause: Callable[[], None] = lambda: None
+) -> ForgetReport:
     """Remove the subject and report what was done; without `do`, only report what would be done.
 
-    `rebuilt` are copies that an earlier run had to remove.
+    `rebuilt` are copies that an earlier run had to remove. `pause` is called before each session and each memory directory: a process
+    with other work does it there.
     """
-    removal = _Removal(subject.with_also(line for root in kept.roots for line in copied_lines(root, subject)), do)
+    removal = _Removal(subject.with_also(copied_lines_of(kept.roots, subject, pause)), do)
     for session in kept.sessions:
+        pause()
         removal.clean_session(session)
     for path in kept.others:
         removal.clean_other(path)
     for root in kept.roots:
+        pause()
         removal.clean_memory(root)
     for copy in map(Path, rebuilt):
         removal.remove_copy(copy)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -29,7 +29,7 @@ from ...memory.store.scopes import project_root
 from ...sources.sessions import memories, sessions
 from ..kept_files import FORGET, KeptFiles, directories_with_temps, kept_files
 from .forget import REBUILT, ForgetReport, LeftFile, forget, held_by_others, remains, unread_file, why_not
-from .memories import copied_lines
+from .memories import copied_lines_of
 from .subject import Subject, fold
 
 # The lines of all memories that one subject removes; a larger file is not ours.
@@ -74,12 +74,17 @@ def read_job(path: Path) -> ForgetJob | None:
         raise DiskError(str(path), "is damaged", "remove it and run `lamina forget` with the subject again") from None
 
 
-def plan_job(home: Path, path: Path, job: ForgetJob, environ: Mapping[str, str]) -> tuple[ForgetJob, ForgetReport]:
-    """Return the job with everything there is to do, including what is left of an earlier run, and a report of it."""
+def plan_job(
+    home: Path, path: Path, job: ForgetJob, environ: Mapping[str, str], pause: Callable[[], None] = lambda: None
+) -> tuple[ForgetJob, ForgetReport]:
+    """Return the job with everything there is to do, including what is left of an earlier run, and a report of it.
+
+    `pause` is that of `forget`.
+    """
     kept, earlier = _kept(home, job, _settings(home, job, environ), environ), read_job(path) or job
-    also = {line for root in kept.roots for line in copied_lines(root, job.matcher())}
+    also = copied_lines_of(kept.roots, job.matcher(), pause)
     job = msgspec.structs.replace(job, also=tuple(sorted({*also, *earlier.also})), rebuilt=earlier.rebuilt)
-    report = forget(kept, job.matcher(), do=False, rebuilt=job.rebuilt)
+    report = forget(kept, job.matcher(), do=False, rebuilt=job.rebuilt, pause=pause)
     copies = {one.path for one in report.done if one.kind in REBUILT}
     return msgspec.structs.replace(job, rebuilt=tuple(sorted({*copies, *earlier.rebuilt}))), report
 

@@ -10,7 +10,7 @@ journal.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -79,8 +79,16 @@ def changes(root: MemoryRoot, subject: Subject) -> MemoryChanges:
     return MemoryChanges(sorted(found, key=lambda change: order.index(change.kind) if change.kind in order else 3.5), unread)
 
 
-def copied_lines(root: MemoryRoot, subject: Subject) -> set[str]:
+def copied_lines_of(roots: Iterable[MemoryRoot], subject: Subject, pause: Callable[[], None] = lambda: None) -> set[str]:
     """Return the longer lines of memories that are removed as a whole, so that copies of them can be removed too."""
+    found: set[str] = set()
+    for root in roots:
+        pause()
+        found |= _copied_lines(root, subject)
+    return found
+
+
+def _copied_lines(root: MemoryRoot, subject: Subject) -> set[str]:
     found: set[str] = set()
     for one in _read_all(root, {}):
         if one.is_topic and about(one.name, one.text, subject):

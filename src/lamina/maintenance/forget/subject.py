@@ -24,6 +24,8 @@ SHORTEST = 2
 LONGEST = 200
 # A line of at least this length found elsewhere is a copy; a shorter one may be a coincidence.
 COPIED_CHARS = 24
+# From so many further lines on, a text is searched once for the beginnings of all of them, not once for each.
+MANY_LINES = 60
 
 _BLANK = re.compile(r"[\s_-]+")
 _ESCAPE = re.compile(
@@ -77,7 +79,7 @@ def _fold_one(text: str) -> str:
 
 
 class Subject:
-    __slots__ = ("_also", "_anywhere", "_pattern", "_words", "text")
+    __slots__ = ("_also", "_anywhere", "_beginnings", "_pattern", "_words", "text")
 
     def __init__(self, text: str, *, anywhere: bool = False, also: Iterable[str] = ()) -> None:
         self.text = " ".join(text.split())
@@ -90,6 +92,9 @@ class Subject:
         self._pattern = re.compile(r"[\s_-]+".join(map(re.escape, words)))
         self._words = words
         self._also = tuple(sorted({line for one in also if len(line := fold(one.strip())) >= COPIED_CHARS}))
+        self._beginnings: dict[str, list[str]] = {}
+        for line in self._also if len(self._also) >= MANY_LINES else ():
+            self._beginnings.setdefault(line[:COPIED_CHARS], []).append(line)
 
     def with_also(self, lines: Iterable[str]) -> Subject:
         return Subject(self.text, anywhere=self._anywhere, also=(*self._also, *lines))
@@ -116,18 +121,28 @@ class Subject:
         return merge_spans(found)
 
     def _may(self, folded: str) -> bool:
-        return all(word in folded for word in self._words) or any(line in folded for line in self._also)
+        return all(word in folded for word in self._words) or any(self._copies(folded))
 
     def _hits(self, folded: str) -> Iterator[TextSpan]:
         # Find the words first, then check the characters around them.
         for hit in self._pattern.finditer(folded):
             if self._bordered(folded, hit.start(), hit.end()):
                 yield TextSpan(hit.start(), hit.end())
-        for line in self._also:
+        yield from self._copies(folded)
+
+    def _copies(self, folded: str) -> Iterator[TextSpan]:
+        """Return the places of the further lines, those of one line without overlaps."""
+        for line in () if self._beginnings else self._also:
             at = folded.find(line)
             while at >= 0:
                 yield TextSpan(at, at + len(line))
                 at = folded.find(line, at + len(line))
+        ends = dict[str, int]()
+        for at in range(len(folded) - COPIED_CHARS + 1) if self._beginnings else ():
+            for line in self._beginnings.get(folded[at : at + COPIED_CHARS], ()):
+                if at >= ends.get(line, 0) and folded.startswith(line, at):
+                    ends[line] = at + len(line)
+                    yield TextSpan(at, at + len(line))
 
     def _bordered(self, folded: str, start: int, end: int) -> bool:
         if _MARK.match(folded, end):
