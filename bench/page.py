@@ -21,33 +21,30 @@ from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
 
+from lamina.disk.paths.project import slug
+
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
-from page_clicks import (  # noqa: E402
-    CHART,
-    CLICKED,
-    FIRST_PAINT,
-    MARK,
-    VIEW,
-    Cost,
-    Meter,
-    clicks,
-    cpu_seconds,
-    measure,
-    wait_until_painted,
-)
+from page_clicks import CHART, CLICKED, FIRST_PAINT, VIEW, clicks, measure  # noqa: E402
+from page_meter import MARK, Cost, Meter, cpu_seconds, wait_until_painted  # noqa: E402
+from page_rare_clicks import SAVING, rare_clicks  # noqa: E402
 from page_start import forget_what_was_read, impatient  # noqa: E402
 from source_home import make  # noqa: E402
 from tests.web.conftest import ARGUMENTS, find_browser  # noqa: E402
-from tests.web.made_home import long_session, window_session  # noqa: E402
-from tests.web.made_memories import make_dream, make_memories, make_proposals  # noqa: E402
+from tests.web.made_home import ClaudeSession, long_session, window_session  # noqa: E402
+from tests.web.made_memories import make_dream, make_memories, make_proposals, open_memory, project_of  # noqa: E402
 
 LONG_ID = "10000000-0000-4000-8000-000000000001"
 LONG = f"/sessions/claude-code/{LONG_ID}"
+BUSY_ID = "30000000-0000-4000-8000-000000000003"
+BUSY = f"/sessions/claude-code/{BUSY_ID}"
+# Calls in one turn of the busy session.
+CALLS = 600
 RUNNING = "20000000-0000-4000-8000-000000000002"
 IDLE_SECONDS = 10
 # Of the server, each with its own first seconds; in the last one each click is measured several times.
 STARTS = ("no index, then memories", "no index", "an index, then memories", "an index, then sessions", "an index")
+PRICES = "The cache of prices expires after {hours} hours, and the job that fills it runs in the minutes before that.\n"
 # Milliseconds after which a click counts as one that is never answered.
 HANG = 15_000
 
@@ -71,6 +68,24 @@ def fill(person: Path, arguments: argparse.Namespace) -> None:
     project = person / ".claude/projects/-work-shop-api"
     long_session(project / f"{LONG_ID}.jsonl", "/work/shop-api", arguments.requests).write()
     window_session(project / f"{RUNNING}.jsonl", "/work/shop-api").write()
+    busy_session(project / f"{BUSY_ID}.jsonl").write()
+    with open_memory(person) as memory:
+        for name, about, hours in (("Cache of prices", "When prices expire", "2"), ("Prices in the cache", "The cache", "3")):
+            memory.save(name, type="project", description=about, body=PRICES.format(hours=hours))
+
+
+def busy_session(path: Path) -> ClaudeSession:
+    """A session with one turn of many calls."""
+    made = ClaudeSession(path, "/work/shop-api")
+    made.user("Look at every file.")
+    for number in range(CALLS):
+        if made.window > 150_000:
+            made.compact()
+        made.call(
+            ("Read", "Bash", "Grep")[number % 3], {"file_path": f"src/shop/file_{number}.py"}, made.draw.randrange(60, 2_000)
+        )
+    made.answer({"type": "text", "text": "I have looked at all of them."})
+    return made
 
 
 def start(person: Path) -> tuple[subprocess.Popen[str], str, float]:
@@ -196,7 +211,11 @@ def main() -> None:
                         show("... until all sessions are read", time.perf_counter() - began, "s")
                     elif name == "an index":
                         first_opening(meter, base)
-                        found = measure(meter, base, clicks(LONG, *addresses(page, base)), arguments.times, arguments.only)
+                        small, memory, dream = addresses(page, base)
+                        rare = rare_clicks(LONG, BUSY, small, memory, slug(project_of(person)))
+                        found = measure(
+                            meter, base, [*clicks(LONG, small, memory, dream), *rare], arguments.times, arguments.only
+                        )
                         print("slowest:", ", ".join(f"{name} {cost.wall:.0f} ms" for name, cost in slowest(found)))
                         live(page, base, person)
                         page.goto("about:blank")
@@ -207,6 +226,9 @@ def main() -> None:
                             "CPU without a page, of a second", (cpu_seconds(server.pid) - before) / IDLE_SECONDS * 1_000, "ms", 1
                         )
                         show("peak memory of the server", memory_mb(server.pid), "MB", 250)
+                        measure(meter, base, [SAVING], 1, arguments.only)
+                        page.wait_for_timeout(1_000 * IDLE_SECONDS)
+                        show("... after ten seconds of a replay", memory_mb(server.pid), "MB", 250)
                 finally:
                     server.terminate()
                     server.wait()

@@ -1,97 +1,17 @@
-"""Every kind of click on the page: how long it takes, and the work of the server and of the browser for it.
+"""Every kind of click on the page. Each is made several times from the same view, and the median is shown.
 
-On a busy machine the time until an answer means little; the CPU times of the server and of the browser are what counts. Each click is made
-several times from the same view, and the median is shown. A click ends when an element of the answer is there, not one of the view before,
-and the browser has painted the next frame. Where a page is loaded, it ends with the browser's own time of its first paint: to look into a
-new page from outside takes 50 ms and more.
+Where a page is loaded, a click ends with the browser's own time of its first paint: to look into a new page from outside takes 50 ms and
+more.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from statistics import median
+from collections.abc import Callable
 from typing import NamedTuple
 
-from playwright.sync_api import CDPSession, Error, Page
-
-# The most a click may take, in milliseconds.
-MOST = 200
-
-
-def cpu_seconds(pid: int) -> float:
-    """Return the CPU time of a process so far, all its threads together, to the nanosecond (Linux numbers these clocks by process)."""
-    return time.clock_gettime((~pid << 3) | 2)
-
-
-class Cost(NamedTuple):
-    wall: float
-    server: float
-    browser: float
-    requests: float
-    kilobytes: float
-    nodes: float
-
-    def __str__(self) -> str:
-        return (
-            f"{self.wall:>8.0f} ms   server {self.server:>5.0f} ms   browser {self.browser:>5.0f} ms   {self.requests:>3.0f} requests   "
-            f"{self.kilobytes:>6.1f} kB   {self.nodes:>6.0f} nodes"
-        )
-
-
-class Meter:
-    """Measures what is done in its `with` block, each time into `costs`."""
-
-    def __init__(self, server: int, page: Page) -> None:
-        self.page = page
-        self.costs: list[Cost] = []
-        self._server = server
-        assert page.context.browser is not None
-        self._browser: CDPSession = page.context.browser.new_browser_cdp_session()
-        self._network: CDPSession = page.context.new_cdp_session(page)
-        self._network.send("Network.enable")
-        self._requests = self._bytes = 0
-        self._network.on("Network.requestWillBeSent", lambda _: self._count(requests=1))
-        self._network.on("Network.loadingFinished", lambda event: self._count(bytes=event["encodedDataLength"]))
-
-    def _count(self, *, requests: int = 0, bytes: float = 0) -> None:
-        self._requests += requests
-        self._bytes += int(bytes)
-
-    def _worked(self) -> dict[int, float]:
-        """Return the CPU time of each process of the browser so far."""
-        return {one["id"]: one["cpuTime"] for one in self._browser.send("SystemInfo.getProcessInfo")["processInfo"]}
-
-    def _nodes(self) -> int:
-        try:
-            return int(self.page.evaluate("document.querySelectorAll('*').length"))
-        except Error:  # a view that shows itself again
-            return 0
-
-    @contextmanager
-    def measure(self) -> Iterator[None]:
-        before, self._requests, self._bytes = self._worked(), 0, 0
-        used, began = cpu_seconds(self._server), time.perf_counter()
-        yield
-        wall, worked = time.perf_counter() - began, cpu_seconds(self._server) - used
-        after = self._worked()
-        self.costs.append(
-            Cost(
-                1_000 * wall,
-                1_000 * worked,
-                1_000 * sum(spent - before.get(pid, 0.0) for pid, spent in after.items()),
-                self._requests,
-                self._bytes / 1_000,
-                self._nodes(),
-            )
-        )
-
-    def show(self, name: str, most: float | None = MOST) -> Cost:
-        cost = Cost(*(median(column) for column in zip(*self.costs, strict=True)))
-        self.costs.clear()
-        print(f"{name:44}{cost}{'   over ' + format(most, 'g') if most and cost.wall > most else ''}", flush=True)
-        return cost
+from page_meter import MARK, Cost, Meter, wait_until_painted
+from playwright.sync_api import Error, Page
 
 
 class Click(NamedTuple):
@@ -104,6 +24,7 @@ class Click(NamedTuple):
     ready: str = ""  # that is waited for before the click
     first: Callable[[Page], object] = lambda page: None  # that is done before the click, such as typing into a form
     loads: bool = False  # a page whose first paint shows the answer
+    once: bool = False  # what it changes is not taken back, so it is measured once
 
 
 def press(selector: str) -> Callable[[Page], object]:
@@ -138,14 +59,20 @@ def undone(change: Callable[[Page], object]) -> Callable[[Page], object]:
     return act
 
 
+def mark_undo(page: Page) -> None:
+    page.evaluate("document.getElementById('undo').dataset.before = ''")
+
+
 def take_back(page: Page) -> None:
     """Undo what the last click changed, if it did."""
     if page.locator("#status:not([hidden]) #undo").count():
-        said = page.locator("#status").inner_text()
+        mark_undo(page)
         page.locator("#undo").dispatch_event("click")
-        page.wait_for_function("said => document.getElementById('status').innerText !== said", arg=said)
+        page.wait_for_selector(TAKEN_BACK)
 
 
+TOLD = "#status:not([hidden])"
+TAKEN_BACK = f"{TOLD}:not(:has(#undo[data-before]))"
 CHART = "#chart path.area"
 NEW_CHART = f"{CHART}:not([data-before])"
 VIEW = "h1:not([data-before])"
@@ -219,22 +146,6 @@ def clicks(long: str, small: str, memory: str, dream: str) -> list[Click]:
     ]
 
 
-# Marks what is shown, so that an answer is not taken for it.
-MARK = "() => document.querySelectorAll('main *').forEach(one => { one.dataset.before = ''; })"
-PAINTED = "() => new Promise(done => requestAnimationFrame(() => setTimeout(done)))"
-
-
-# Looks in every frame: a locator looks after 20, 50, 100, 100 and then every 500 ms.
-THERE = "([selector, text]) => [...document.querySelectorAll(selector)].some(one => one.textContent.includes(text))"
-
-
-def wait_until_painted(page: Page, selector: str) -> None:
-    """Wait for an element; `selector >> text` wants this text in it."""
-    found, _, text = selector.partition(" >> ")
-    page.wait_for_function(THERE, arg=[found, text])
-    page.evaluate(PAINTED)
-
-
 NAMES = ("", "sessions", "memories", "dreams", "replay", "settings")
 SORTS = ("dearest", "longest", "fullest")
 BLOCKS = "#blocks:not([aria-busy])"
@@ -277,7 +188,7 @@ def measure(meter: Meter, base: str, all_clicks: list[Click], times: int, only: 
         if only not in one.name:
             continue
         try:
-            for _ in range(times):
+            for _ in range(1 if one.once else times):
                 page.goto(base + one.view)
                 page.locator(one.ready or "h1").first.wait_for()
                 one.first(page)
@@ -288,7 +199,8 @@ def measure(meter: Meter, base: str, all_clicks: list[Click], times: int, only: 
                     wait_until_painted(page, one.shows)
                 if one.loads:
                     meter.costs[-1] = meter.costs[-1]._replace(wall=page.evaluate(FIRST_PAINT))
-                take_back(page)
+                if not one.once:
+                    take_back(page)
             found.append((one.name, meter.show(one.name)))
         except Error as error:
             meter.costs.clear()

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from page_clicks import CHART, MARK, VIEW, Meter, press, submit, wait_until_painted, write
+from page_clicks import CHART, VIEW, press, submit, write
+from page_meter import MARK, Meter, wait_until_painted
 from playwright.sync_api import Page
 
 # Opens a session that another view does not list.

@@ -59,6 +59,8 @@ LATER = (
     "settings_view",
     "replay_view",
 )
+# What replays, comparisons and dreams need beyond the views, so that the first of them starts as fast as the next.
+AHEAD = ("replay.run", "layers.l6_dream.contradictions", "layers.l6_dream.tidy", "layers.l6_dream.directive", "agent.manual_dream")
 
 
 def application(site: Site, keys: Keys) -> ASGIApp:
@@ -121,8 +123,11 @@ class LaterViews:
         await router(scope, receive, send)
 
     def load_ahead(self) -> None:
+        """Load the views, and later what they start. A stopping server ends it."""
         with contextlib.suppress(Stopped):
             self.load()
+            for name in self._site.views.after(AHEAD, Work.LATER, 1):
+                import_module(f"{__package__.rpartition('.')[0]}.{name}")
 
     def load(self) -> Router:
         with self._lock:
