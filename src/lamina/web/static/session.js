@@ -102,12 +102,11 @@ function show(address, signal, ahead) {
     if (chart && asked >= 0 && asked !== chart.at) chart.select(asked); else markTurn();
   }, { signal });
   on('click', event => {
-    const at = selector => event.target.closest(selector), kind = at('#kinds button'), axis = at('[data-axis]'), request = at('[data-select]'), turn = at('[data-turn]'), below = at('#new-below');
+    const at = selector => event.target.closest(selector), kind = at('#kinds button'), axis = at('[data-axis]'), request = at('[data-select]'), below = at('#new-below');
     if (!chart || event.ctrlKey || event.metaKey || event.shiftKey) return;
     if (kind) { floor = floor === kind.dataset.kind ? null : kind.dataset.kind; chart.floor(floor); point(chart.at); }
     if (axis) { for (const one of all('[data-axis]')) one.setAttribute('aria-pressed', one === axis); chart.axis(axis.dataset.axis); }
     if (request) { event.preventDefault(); chart.select(request.dataset.select - 1); }
-    if (turn && byId('d' + turn.dataset.turn)) { event.preventDefault(); openTurn(turn.dataset.turn); }
     if (below) { below.dataset.count = 0; below.hidden = true; all('.turns > li:last-child')[0].scrollIntoView({ block: 'end' }); }
   }, { signal });
   on('pointerover', event => { const kind = event.target.closest?.('#kinds button')?.dataset.kind; chart?.highlight(data.kinds[kind] ? kind : null); }, { signal });
