@@ -5,8 +5,10 @@ A dream that was started here runs in a thread of the server and stops with it, 
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from threading import Event
 
 from starlette.routing import Route
 
@@ -14,16 +16,18 @@ from ..core.errors import InputError, LaminaError
 from ..disk.locks.dream_lock import DreamLock
 from ..layers.l6_dream.record import request_kill
 from ..layers.l6_dream.undo import UndoneDream, recover_memory, undo, undo_change
+from ..providers import Provider
 from ..session.provider import open_chosen_provider
 from .changes import Done, Fields, change_route
 from .dream_data import DreamDetail, dreams_of, read_dream
 from .dream_list import START, STOP, address
 from .dream_view import UNDO, UNDO_ONE
 from .memory_changes import bound, place_of
+from .memory_places import Place
 from .site import Site
 from .words import Words
 
-# Seconds that a start waits for the first record, or for the reason why there is none.
+# Most seconds that a start waits for the dream's record, or for the reason why there is none.
 STARTING = 5.0
 
 
@@ -36,35 +40,31 @@ def _start(site: Site, words: Words, fields: Fields) -> Done:
     place = place_of(site, words, fields)
     if place.project is None or place.agent is not None:
         raise InputError(place.name, words("dreams.no_project"))
-    settings = site.places.settings_of(place)
-    provider = open_chosen_provider(None, settings)
-    begun, told = threading.Event(), list[str]()
-
-    def run() -> None:
-        from ..agent.manual_dream import run_by_hand  # with all it needs; few look at dreams to start one
-
-        try:
-            outcome = run_by_hand(
-                provider,
-                cwd=place.project or place.path,
-                home=site.home,
-                settings=settings,
-                environ=site.environ,
-                abort=site.closing,
-                heard=lambda _: begun.set(),
-            )
-            if outcome.record is None:
-                told.append(outcome.stop.why if outcome.stop is not None else words("dreams.not_started"))
-        except LaminaError as error:
-            told.append(str(error))
-        finally:
-            begun.set()
-
-    threading.Thread(target=run, name="lamina-dream", daemon=True).start()
-    begun.wait(STARTING)
-    if told:
-        raise InputError("dream", words.told(told[0].rstrip(".")))
+    provider = open_chosen_provider(None, site.places.settings_of(place))
+    told = SimpleQueue[str]()  # the reason why there is no dream; empty once it has begun
+    site.dreams.start(lambda abort: _run(site, place, provider, abort, told.put))
+    with suppress(Empty):
+        if why := told.get(timeout=STARTING):
+            raise InputError("dream", words.told(why.rstrip(".")))
     return Done(words("dreams.started", name=place.name), None, "/dreams")
+
+
+def _run(site: Site, place: Place, provider: Provider, abort: Event, tell: Callable[[str], None]) -> None:
+    from ..agent.manual_dream import run_by_hand  # with all it needs; few look at dreams to start one
+
+    try:
+        outcome = run_by_hand(
+            provider,
+            cwd=place.project or place.path,
+            home=site.home,
+            settings=site.places.settings_of(place),
+            environ=site.environ,
+            abort=abort,
+            heard=lambda _: tell(""),
+        )
+        tell(outcome.stop.why if outcome.stop is not None else "")
+    except LaminaError as error:
+        tell(str(error))
 
 
 def _stop(site: Site, words: Words, fields: Fields) -> Done:
