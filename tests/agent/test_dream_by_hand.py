@@ -46,7 +46,7 @@ def test_it_is_the_same_dream_with_a_provider(
     outcome = run_by_hand(provider, cwd=project, settings=CALM, heard=heard.append)
     assert outcome.record is not None
     assert (outcome.record.status, outcome.record.by, outcome.record.merged) == ("completed", "hand", ("importer.md",))
-    assert (heard[0].status, heard[0].phase) == ("running", "starting")
+    assert (heard[0].status, heard[0].phase, heard[0].turns) == ("running", "starting", ()), "before the first answer"
     assert [record.phase for record in heard if record.status == "running"][-1] == "updating"
     assert heard[-1].status == "completed"
     assert len(forks(messages_server)) == 3

@@ -47,7 +47,7 @@ def run_by_hand(
     abort: Event | None = None,
     heard: Heard = lambda _: None,
 ) -> DreamOutcome:
-    """Tidy up the memory of the project at `cwd` now. `heard` gets the record after every answer, in this thread."""
+    """Tidy up the memory of the project at `cwd` now. `heard` gets the record at the start and after every answer, in this thread."""
     where, chosen = Path(cwd).resolve(), settings if settings is not None else Settings()
     own = Path(home).expanduser().absolute() if home is not None else lamina_home(os.environ)
     if own is None:
