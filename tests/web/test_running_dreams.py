@@ -16,7 +16,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from lamina.layers.l6_dream.record import read_records
+from lamina.disk.locks.dream_lock import DreamLock, HeldDreamLock
+from lamina.layers.l6_dream.record import DreamRecord, new_id, read_records, write_record
 from lamina.testing import MessagesServer, Received
 from lamina.web import dream_changes
 
@@ -115,6 +116,44 @@ def test_a_start_answers_while_the_model_works_and_tells_why_there_is_no_second_
     again = post(served, "/changes/dreams/start", place=place(home))
     assert again.status_code == 400
     assert "is already running a dream on this memory" in again.json()["message"]
+
+
+def test_each_running_dream_has_its_own_controls_and_a_link_to_its_page(served: Served, home: Path, model: SlowModel) -> None:
+    dreams = [start(served, home), start(served, home, "infra")]
+    model.wait(2)
+    shown = get(served, "/dreams").text
+    ids = re.findall(r' id="([^"]+)"', shown)
+    assert len(ids) == len(set(ids)), "the focus returns to the control that had it"
+    assert all(f'href="{dream["url"]}"' in shown for dream in dreams)
+    assert "No dream yet." not in shown
+    assert 'id="start-form"' not in shown, "all projects with memories have a dream that runs"
+    stop(served, dreams[1])
+    wait_until_idle(served, place(home, "infra"))
+    form = get(served, "/dreams").text.partition('id="start-form"')[2].partition("</form>")[0]
+    assert f'value="{place(home, "infra")}"' in form
+    assert f'value="{place(home)}"' not in form
+
+
+def test_a_dream_is_told_as_running_only_while_it_runs(served: Served, home: Path, model: SlowModel) -> None:
+    dream = start(served, home)
+    model.wait()
+    shown = get(served, dream["url"]).text
+    assert "interrupted" not in shown
+    assert 'class="live"' in shown
+
+
+def test_a_dream_whose_process_died_is_not_told_as_running(served: Served, home: Path) -> None:
+    with open_memory(home) as memory:
+        root = memory.store("private").store.root
+        hold = DreamLock(root).acquire(None)
+        assert isinstance(hold, HeldDreamLock)
+        record = DreamRecord(new_id(1.0), 1.0, 2**22 + 1, "hand", phase="updating")
+        write_record(root, record)
+        hold.leave()
+    for path in ("/dreams", f"/dreams/{place(home)}/{record.id}"):
+        shown = get(served, path).text
+        assert "its process has died" in shown
+        assert 'class="live"' not in shown
 
 
 @pytest.mark.spec("D5")

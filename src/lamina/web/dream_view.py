@@ -48,7 +48,7 @@ def _dream(site: Site, request: Request) -> Response:
     running = listed is not None and listed.running is not None and listed.running.id == record.id
     body = join(
         (
-            _head(site, words, place, found, title),
+            _head(site, words, place, found, title, running=running),
             running_panel(site, words, listed) if running and listed is not None else _figures(site, words, place, found),
             [_group(site, words, place, record, group, found.facts) for group in found.groups],
             _skipped(words, record),
@@ -59,9 +59,10 @@ def _dream(site: Site, request: Request) -> Response:
     return page(site, request, title=title, active="dreams", body=body, data=data, watch=watch)
 
 
-def _head(site: Site, words: Words, place: Place, found: DreamDetail, title: str) -> Html:
+def _head(site: Site, words: Words, place: Place, found: DreamDetail, title: str, *, running: bool) -> Html:
     record = found.record
-    facts = [words(f"dreams.by_{record.by}"), words(f"dreams.status_{record.status}")]
+    facts = [words(f"dreams.by_{record.by}")]
+    facts += [] if running else [words(f"dreams.status_{record.status}")]  # the panel below tells the state
     if record.ended is not None and record.status != "undone":  # an undo writes its own time
         facts.append(length(words, record.ended - record.started))
     facts += [record.why] if record.why else []

@@ -21,6 +21,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "dreams.not_due": ("not yet, {why}", "尚未到时候：{why}"),
     "dreams.start": ("Start a dream", "开始整理"),
     "dreams.stop": ("Stop", "停止"),
+    "dreams.clean_up": ("Clean up", "清理"),
     "dreams.running": ("running", "进行中"),
     "dreams.died": ("its process has died", "其进程已终止"),
     "dreams.answers": ("{n} answer|{n} answers", "{n} 个回答"),
