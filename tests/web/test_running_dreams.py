@@ -156,6 +156,17 @@ def test_a_dream_whose_process_died_is_not_told_as_running(served: Served, home:
         assert 'class="live"' not in shown
 
 
+@pytest.mark.spec("B9")
+def test_the_figures_of_a_dream_and_of_the_day_agree(served: Served, home: Path, model: SlowModel) -> None:
+    dream = start(served, home)
+    model.go.set()
+    wait_until_idle(served, place(home))
+    listed = data(served, "/dreams")
+    [line] = listed["background"]
+    assert (line["purpose"], line["usd"]) == ("dream", listed["dreams"][0]["cost_usd"])
+    assert "<dd>6 → 6 <small>lines</small></dd>" in get(served, dream["url"]).text
+
+
 @pytest.mark.spec("D5")
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent")
 def test_a_dream_of_a_server_that_is_told_to_end_is_recorded_as_stopped(home: Path, model: SlowModel) -> None:

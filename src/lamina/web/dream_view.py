@@ -90,9 +90,7 @@ def _figures(site: Site, words: Words, place: Place, found: DreamDetail) -> Html
     undone = words("dreams.state_undone") if sides and not found.active else ""
     facts = [fact for group in done for fact in group.facts]
     kept = sum(bool(fact.now_in) for fact in facts)
-    index = (
-        f"{found.index_before} → {found.index_after}" if found.index_before is not None and found.index_after is not None else "–"
-    )
+    index = "–" if record.index_lines is None else "{} → {}".format(*record.index_lines)
     limits = limits_of(site.places.settings_of(place))
     more = words("dreams.of_day", usd=money(limits.dollars)) if words.billing == "list" else tokens_apart(words, record.usage)
     return tag(
