@@ -111,5 +111,6 @@ WORDS: dict[str, tuple[str, str]] = {
     "dreams.stopping": ("The dream stops. Memory stays as it was before.", "整理正在停止。记忆保持之前的状态。"),
     "dreams.none_runs": ("no dream is running", "没有正在进行的整理"),
     "dreams.undone": ("Undone: {n} memory restored.|Undone: {n} memories restored.", "已撤销：恢复了 {n} 条记忆。"),
+    "dreams.redone": ("Done again: {n} memory changed.|Done again: {n} memories changed.", "已重新应用：更改了 {n} 条记忆。"),
     "dreams.withdrawn": ("{n} proposal withdrawn.|{n} proposals withdrawn.", "撤回了 {n} 项提议。"),
 }
