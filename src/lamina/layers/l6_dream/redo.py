@@ -50,10 +50,11 @@ def redo_changes(gated: GatedStore, dream: str, files: Collection[str]) -> Undon
     with hold if isinstance(hold, HeldDreamLock) else nullcontext():
         wanted = [_as_dreamt(store, record, file) for file in files]
         done = restore_files(store, wanted, index=lambda now, back: _redone_index(store, record, now, back), why=why)
-        if record.status == "undone":
-            record = msgspec.structs.replace(record, status="completed", ended=None)  # its time was replaced by the undo's
-            write_record(store.root, record)
-    return UndoneDream(record, done.back, tuple(SkippedChange(file, NOT_AS_BEFORE) for file in done.left))
+        # The undo has replaced the time of its end.
+        again = msgspec.structs.replace(record, status="completed", ended=None) if record.status == "undone" else record
+        if again is not record:
+            write_record(store.root, again)
+    return UndoneDream(again, done.back, tuple(SkippedChange(file, NOT_AS_BEFORE) for file in done.left))
 
 
 def _as_dreamt(store: DirectoryStore, record: DreamRecord, file: str) -> FileToRestore:
