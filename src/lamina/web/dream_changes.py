@@ -50,15 +50,15 @@ def _start(site: Site, words: Words, fields: Fields) -> Done:
     if place.project is None or place.agent is not None:
         raise InputError(place.name, words("dreams.no_project"))
     provider = open_chosen_provider(None, site.places.settings_of(place))
-    told = SimpleQueue[str]()  # the reason why there is no dream; empty once it has begun
+    told = SimpleQueue[LaminaError | None]()  # why there is no dream; None once it has begun
     site.dreams.start(lambda abort: _run(site, place, provider, abort, told.put))
     with suppress(Empty):
-        if why := told.get(timeout=STARTING):
-            raise InputError("dream", words.told(why.rstrip(".")))
+        if (error := told.get(timeout=STARTING)) is not None:
+            raise error
     return Done(words("dreams.started", name=place.name), None, "/dreams")
 
 
-def _run(site: Site, place: Place, provider: Provider, abort: Event, tell: Callable[[str], None]) -> None:
+def _run(site: Site, place: Place, provider: Provider, abort: Event, tell: Callable[[LaminaError | None], None]) -> None:
     from ..agent.manual_dream import run_by_hand  # with all it needs; few look at dreams to start one
 
     try:
@@ -69,11 +69,11 @@ def _run(site: Site, place: Place, provider: Provider, abort: Event, tell: Calla
             settings=site.places.settings_of(place),
             environ=site.environ,
             abort=abort,
-            heard=lambda _: tell(""),
+            heard=lambda _: tell(None),
         )
-        tell(outcome.stop.why if outcome.stop is not None else "")
+        tell(InputError("dream", outcome.stop.why.rstrip(".")) if outcome.stop is not None else None)
     except LaminaError as error:
-        tell(str(error))
+        tell(error)
 
 
 def _stop(site: Site, words: Words, fields: Fields) -> Done:
@@ -88,7 +88,7 @@ def _stop(site: Site, words: Words, fields: Fields) -> Done:
     if found is None or found.running is None:
         raise InputError("dream", words("dreams.none_runs"))
     said = recover_memory(place.project or place.path, site.home, site.places.settings_of(place))
-    return Done(" ".join(said) or words("dreams.stopping"))
+    return Done(" ".join(map(words.told, said)) or words("dreams.stopping"))
 
 
 def _undo(site: Site, words: Words, fields: Fields) -> Done:
@@ -142,7 +142,7 @@ def _redo(site: Site, words: Words, fields: Fields) -> Done:
 
 
 def _left(words: Words, done: list[UndoneDream]) -> list[str]:
-    return [f"{one.file} {one.why}." for each in done for one in each.left][:3]
+    return [words("dreams.left", file=one.file, why=words.told(one.why)) for each in done for one in each.left][:3]
 
 
 def _told(words: Words, found: DreamDetail | None, done: list[UndoneDream]) -> str:
@@ -152,4 +152,4 @@ def _told(words: Words, found: DreamDetail | None, done: list[UndoneDream]) -> s
     restored, withdrawn = states.count("applied"), states.count("waiting")
     told = [words("dreams.undone", n=restored)] if restored or not withdrawn else []
     told += [words("dreams.withdrawn", n=withdrawn)] if withdrawn else []
-    return " ".join([*(sentence for one in done for sentence in one.said), *told, *_left(words, done)])
+    return " ".join([*(words.told(sentence) for one in done for sentence in one.said), *told, *_left(words, done)])

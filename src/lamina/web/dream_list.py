@@ -257,7 +257,7 @@ def _changes(words: Words, record: DreamRecord, waiting: set[str]) -> str:
         ("decided", len(record.waiting) - pending),
     )
     told = [words(f"dreams.{name}", n=count) for name, count in counts if count]
-    return ", ".join(told) or cut(record.why, 120) or words("dreams.nothing")
+    return ", ".join(told) or cut(words.told(record.why), 120) or words("dreams.nothing")
 
 
 def dream_json(place: Place, record: DreamRecord) -> dict[str, Any]:

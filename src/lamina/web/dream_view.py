@@ -65,7 +65,7 @@ def _head(site: Site, words: Words, place: Place, found: DreamDetail, title: str
     facts += [] if running else [words(f"dreams.status_{record.status}")]  # the panel below tells the state
     if record.ended is not None and record.status != "undone":  # an undo writes its own time
         facts.append(length(words, record.ended - record.started))
-    facts += [record.why] if record.why else []
+    facts += [words.told(record.why)] if record.why else []
     undo = None
     if not site.read_only and found.can_undo:
         fields = {"place": place.id, "dream": record.id}
@@ -198,7 +198,7 @@ def _slip(file: str, text: str | None, facts: tuple[DreamFact, ...], own: str | 
 def _skipped(words: Words, record: DreamRecord) -> Html | None:
     if not record.skipped:
         return None
-    lines = [tag("li", None, bdi(f"{one.file}: {one.why}")) for one in record.skipped[:50]]
+    lines = [tag("li", None, bdi(words("dreams.of_file", file=one.file, why=words.told(one.why)))) for one in record.skipped[:50]]
     return tag("div", {"class": "notice"}, words("dreams.skipped"), tag("ul", None, lines))
 
 

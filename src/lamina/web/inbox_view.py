@@ -76,7 +76,7 @@ def _accept(site: Site, words: Words, fields: Fields) -> Done:
                     done = memory.accept(proposal.id)
                 except InputError as error:
                     if decided:
-                        raise InputError(words("inbox.accepted_some", n=len(decided)), str(error)) from None
+                        raise InputError(words("inbox.accepted_some", n=len(decided)), words.error(error).rstrip(".。")) from None
                     raise
                 _keep(site, memory, proposal, done.topic.file if isinstance(done, Saved) else proposal.file)
                 decided.append(proposal)

@@ -104,6 +104,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "dreams.state_changed": ("changed since then", "此后已被修改"),
     "dreams.state_refused": ("not applied", "未应用"),
     "dreams.state_undone": ("undone", "已撤销"),
+    "dreams.of_file": ("{file}: {why}", "{file}：{why}"),
     "dreams.skipped": ("Left unchanged:", "未更改："),
     "dreams.transcript": ("What it answered", "它的回答"),
     "dreams.started": ("A dream of {name} has started.", "{name} 的整理已开始。"),
@@ -111,6 +112,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "dreams.stopping": ("The dream stops. Memory stays as it was before.", "整理正在停止。记忆保持之前的状态。"),
     "dreams.none_runs": ("no dream is running", "没有正在进行的整理"),
     "dreams.undone": ("Undone: {n} memory restored.|Undone: {n} memories restored.", "已撤销：恢复了 {n} 条记忆。"),
+    "dreams.left": ("{file} {why}.", "{file} {why}。"),
     "dreams.redone": ("Done again: {n} memory changed.|Done again: {n} memories changed.", "已重新应用：更改了 {n} 条记忆。"),
     "dreams.withdrawn": ("{n} proposal withdrawn.|{n} proposals withdrawn.", "撤回了 {n} 项提议。"),
 }
