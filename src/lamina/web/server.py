@@ -80,7 +80,7 @@ def application(site: Site, keys: Keys) -> ASGIApp:
 
     def failed(request: Request, error: Exception) -> Response:
         words = words_for(request)
-        sentence = words("frame.failed", reason=str(error) or type(error).__name__)
+        sentence = words("frame.failed", reason=words.error(error) or type(error).__name__)
         return problem(site, request, words("frame.failed_title"), sentence, status=500, back=list_of(request.url.path))
 
     @contextlib.asynccontextmanager
