@@ -60,7 +60,13 @@ LATER = (
     "replay_view",
 )
 # What replays, comparisons and dreams need beyond the views, so that the first of them starts as fast as the next.
-AHEAD = ("replay.run", "layers.l6_dream.contradictions", "layers.l6_dream.tidy", "layers.l6_dream.directive", "agent.manual_dream")
+AHEAD = (
+    "replay.run",
+    "layers.l6_dream.contradictions",
+    "layers.l6_dream.tidy",
+    "layers.l6_dream.directive",
+    "agent.manual_dream",
+)
 
 
 def application(site: Site, keys: Keys) -> ASGIApp:

@@ -1,0 +1,83 @@
+"""What a change of a memory leaves behind: its author after an undo, removed secrets, conflicts, and files that are only read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lamina.memory.store.contract import ChangeReason, MemoryVersion
+from lamina.web.memory_history import find_writers
+
+from .made_memories import MadeOnce, make_memories, make_proposals
+from .serving import Served, serving
+from .test_memories import STAGING, address, data, get, place, post, undo
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> MadeOnce:
+    return MadeOnce(tmp_path_factory.mktemp("home"), make_memories, make_proposals)
+
+
+@pytest.fixture
+def home(made: MadeOnce) -> Path:
+    return made.put_back()
+
+
+@pytest.fixture
+def served(home: Path) -> Iterator[Served]:
+    with serving(home) as page:
+        yield page
+
+
+def form(served: Served, home: Path, file: str = STAGING) -> dict[str, str]:
+    """The fields of the editor of a memory, as the page shows it now."""
+    one = data(served, address(home, file))
+    fields = {"place": place(home), "file": file, "digest": one["digest"], "type": one["type"] or ""}
+    return fields | {"description": one["description"], "body": one["body"]}
+
+
+def author(served: Served, file: str = STAGING) -> str:
+    found: str = next(one["author"] for one in data(served, "/memories")["memories"] if one["file"] == file)
+    return found
+
+
+def test_an_undone_change_leaves_the_author_of_the_memory_as_it_was(served: Served, home: Path) -> None:
+    edited = post(served, "/changes/memories/edit", **form(served, home) | {"body": "Mine."})
+    assert author(served) == "user"
+    undo(served, edited)
+    assert author(served) == "extraction"
+    shown = get(served, address(home)).text
+    assert "edited on the page" not in shown.partition("<h3>History</h3>")[0]
+    proposal = next(one for one in data(served, "/memories")["waiting"] if one["name"] == "Deploys to staging")
+    fields = {"ids": proposal["token"], "type": "project", "description": "d", "body": "Accepted with changes."}
+    accepted = post(served, "/changes/inbox/edit", **fields)
+    assert author(served) == "user"
+    undo(served, accepted)
+    assert author(served) == "extraction"
+    assert data(served, "/memories?by=extraction")["count"] == 2
+    undo(served, post(served, "/changes/memories/remove", **form(served, home)))
+    assert author(served) == "extraction"
+
+
+def version(action: str, digest: str, who: str = "", file: str = "a.md") -> MemoryVersion:
+    why = ChangeReason(who) if who else None  # type: ignore[arg-type]
+    return MemoryVersion(f"{action}-{digest}", 0, "A", action, why, digest, file, memory="m")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("log", "written"),
+    [
+        ([("save", "1", "extraction"), ("save", "2", "user")], "save-2"),
+        ([("save", "1", "extraction"), ("save", "2", "user"), ("restore", "1", "user")], "save-1"),
+        ([("save", "1", "extraction"), ("save", "2", "dream"), ("undone", "1")], "save-1"),
+        ([("save", "1", "extraction"), ("rename", "1", "user")], "save-1"),
+        ([("save", "1", "extraction"), ("outside", "2"), ("save", "3", "user"), ("restore", "2", "user")], "outside-2"),
+        ([("save", "1", "extraction"), ("outside", "2"), ("outside", "1")], "save-1"),
+        ([("save", "1", "extraction"), ("remove", "", "user"), ("restore", "1", "user"), ("keep", "1")], "save-1"),
+        ([("save", "2", "user"), ("restore", "1", "user"), ("keep", "1")], "restore-1"),
+    ],
+)
+def test_the_author_of_a_memory_is_the_change_that_wrote_its_present_content(log: list[tuple[str, ...]], written: str) -> None:
+    assert find_writers([version(*one) for one in reversed(log)])["a.md"].id == written
