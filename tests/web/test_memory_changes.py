@@ -10,7 +10,7 @@ import pytest
 from lamina.memory.store.contract import ChangeReason, MemoryVersion
 from lamina.web.memory_history import find_writers
 
-from .made_memories import MadeOnce, make_memories, make_proposals
+from .made_memories import MadeOnce, make_memories, make_proposals, open_memory
 from .serving import Served, serving
 from .test_memories import STAGING, address, data, get, place, post, undo
 
@@ -81,3 +81,17 @@ def version(action: str, digest: str, who: str = "", file: str = "a.md") -> Memo
 )
 def test_the_author_of_a_memory_is_the_change_that_wrote_its_present_content(log: list[tuple[str, ...]], written: str) -> None:
     assert find_writers([version(*one) for one in reversed(log)])["a.md"].id == written
+
+
+def directory(home: Path) -> Path:
+    return home / ".lamina" / "projects" / place(home) / "memory"
+
+
+def test_a_memory_removed_meanwhile_is_a_conflict_beside_a_file_that_cannot_be_read(served: Served, home: Path) -> None:
+    (directory(home) / "binary.md").write_bytes(b"---\nname: Binary\n---\n\xff\xfe\x00")
+    fields = form(served, home) | {"body": "My text."}
+    with open_memory(home) as memory:
+        memory.remove(STAGING)
+    told = post(served, "/changes/memories/edit", **fields)
+    assert (told.status_code, told.json()["message"]) == (409, "This memory was removed meanwhile.")
+    assert "My text." in told.json()["html"]

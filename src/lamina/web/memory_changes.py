@@ -12,7 +12,7 @@ from typing import Any
 
 from starlette.routing import Route
 
-from ..core.errors import InputError
+from ..core.errors import DiskError, InputError
 from ..memory.memory import Memory
 from ..memory.store.contract import ChangeReason, Saved
 from ..memory.store.evidence import anchor_text, read_anchor
@@ -217,8 +217,7 @@ def _moved(site: Site, words: Words, place: Place, memory: Memory, fields: Field
     log = memory.log(file) if file else []
     now = memory.get(log[0].file) if log and log[0].digest else None
     if now is None:  # a file renamed by hand has the same content
-        same = (one.file for one in memory.headers() if memory.digest(one.file) == fields.get("digest"))
-        now = memory.get(next(same, ""))
+        now = memory.get(next((one.file for one in memory.headers() if _is_same(memory, one.file, fields.get("digest", ""))), ""))
     if now is not None:
         link = tag("a", {"class": "btn", "href": address(place, now.file)}, words("memories.open_it"))
         told = words("memories.was_renamed", name=now.name)
@@ -227,6 +226,14 @@ def _moved(site: Site, words: Words, place: Place, memory: Memory, fields: Field
     link = tag("a", {"class": "btn", "href": "/memories/trash"}, words("memories.trash"))
     theirs = tag("div", None, tag("h3", None, words("memories.theirs")), tag("p", None, words("memories.was_removed")), link)
     return Conflict(words("memories.was_removed"), _both(words, theirs, place, "", "", fields, log[0].name if log else ""))
+
+
+def _is_same(memory: Memory, file: str, digest: str) -> bool:
+    """Tell whether a file has this digest. A file that is too large, or not text, has none."""
+    try:
+        return bool(digest) and memory.digest(file) == digest
+    except DiskError:
+        return False
 
 
 def _both(words: Words, theirs: Html, place: Place, file: str, digest: str, fields: Fields | None, was: str = "") -> Html:
