@@ -33,6 +33,8 @@ def edit(page: Page) -> None:
     page.click('.top nav a[href="/memories"]')
     page.locator(".card", has_text="Terraform state").click()
     page.click("#edit")
+    expect(page.locator("form.editor input[name=description]")).to_be_focused()
+    expect(page.locator("form.editor input[name=description]")).to_be_in_viewport()
     page.fill("textarea[name=body]", TYPED)
 
 

@@ -204,7 +204,7 @@ def _row(site: Site, words: Words, request: Request, place: Place, proposal: Pro
         inner = change_form(
             EDIT,
             {"ids": token(proposal)},
-            editor_fields(words, proposal.type or "", proposal.description, proposal.body),
+            editor_fields(words, proposal.type or "", proposal.description, proposal.body, focus=True),
             tag(
                 "div",
                 {"class": "btns"},
@@ -257,7 +257,8 @@ def _buttons(words: Words, request: Request, proposal: Proposal, verb: str) -> H
     accept: dict[str, Any] = {"class": "btn sm main", "data-hotkey": "a", "aria-label": words("inbox.accept_named", name=name)}
     refuse: dict[str, Any] = {"class": "btn sm", "data-hotkey": "x", "aria-label": words("inbox.refuse_named", name=name)}
     href = f"/memories{query(request, proposal=proposal.id)}#proposal-{proposal.id}"
-    edit: dict[str, Any] = {"class": "btn sm", "href": href, "aria-label": words("inbox.edit_named", name=name)}
+    label = words("inbox.edit_named", name=name)
+    edit: dict[str, Any] = {"class": "btn sm", "href": href, "data-hotkey": "e", "aria-label": label}
     return tag(
         "div",
         {"class": "btns"},

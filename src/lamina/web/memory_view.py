@@ -330,7 +330,7 @@ def _editor(words: Words, request: Request, place: Place, found: OneMemory) -> H
     return change_form(
         "/changes/memories/edit",
         fields,
-        editor_fields(words, topic.type or "", topic.description, topic.body),
+        editor_fields(words, topic.type or "", topic.description, topic.body, focus=True),
         tag("div", {"class": "btns"}, button(words("memories.save"), {"class": "btn main", "id": "edit"}), cancel),
         attributes={"class": "editor", "id": "editor"},
     )
