@@ -12,7 +12,7 @@ from lamina.web.memory_history import find_writers
 
 from .made_memories import MadeOnce, make_memories, make_proposals, open_memory
 from .serving import Served, serving
-from .test_memories import STAGING, address, data, get, place, post, undo
+from .test_memories import STAGING, address, data, get, place, post, raw, undo
 
 
 @pytest.fixture(scope="module")
@@ -95,3 +95,29 @@ def test_a_memory_removed_meanwhile_is_a_conflict_beside_a_file_that_cannot_be_r
     told = post(served, "/changes/memories/edit", **fields)
     assert (told.status_code, told.json()["message"]) == (409, "This memory was removed meanwhile.")
     assert "My text." in told.json()["html"]
+
+
+KEY = "AKIA" + "QZ3TESTKEY7WMN2B"
+TOLD = "A secret was removed from the text (AWS access key)."
+
+
+def test_each_way_to_save_a_memory_tells_which_secret_was_removed(served: Served, home: Path) -> None:
+    secret = {"body": f"The key is {KEY} and it is in the vault."}
+    edited = post(served, "/changes/memories/edit", **form(served, home) | secret)
+    assert edited.json()["message"] == f"Saved “Deploys to staging”. {TOLD}"
+    new = {"place": place(home), "name": "New one", "type": "project", "description": "d"}
+    made = post(served, "/changes/memories/new", **new | secret)
+    assert made.json()["message"] == f"Saved “New one”. {TOLD}"
+    proposal = next(one for one in data(served, "/memories")["waiting"] if one["name"] == "Prefers table-driven tests")
+    fields = {"ids": proposal["token"], "type": "feedback", "description": "d"}
+    accepted = post(served, "/changes/inbox/edit", **fields | secret)
+    assert accepted.json()["message"] == f"Accepted “Prefers table-driven tests”. {TOLD}"
+    path = directory(home) / "new-one.md"
+    path.write_text(path.read_text("utf-8").replace("[secret removed: AWS access key]", KEY), "utf-8")
+    sides = {"left": "uses-pnpm-not-npm.md", "right": "new-one.md"}
+    digests = " ".join(data(served, address(home, file))["digest"] for file in sides.values())
+    merged = post(served, "/changes/memories/merge", place=place(home), **sides, digests=digests)
+    assert merged.json()["message"] == f"Merged into “Uses pnpm, not npm”. {TOLD}"
+    assert KEY not in raw(home) + raw(home, "new-one.md") + raw(home, "uses-pnpm-not-npm.md")
+    chinese = post(served, "/changes/memories/edit?lang=zh", **form(served, home) | secret)
+    assert "已从正文中去掉密钥（AWS" in chinese.json()["message"]

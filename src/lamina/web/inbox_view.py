@@ -24,7 +24,7 @@ from ..memory.store.topic import read_topic
 from .changes import Done, Fields, Undo, change_route, digest
 from .diff import diff_unified, whole_text
 from .html import Child, Html, bdi, cut, join, tag
-from .memory_changes import bound, kind_of, look_again, plain
+from .memory_changes import bound, kind_of, look_again, plain, with_notices
 from .memory_forms import button, change_form, editor_fields
 from .memory_list import author_name, place_name
 from .memory_places import Place
@@ -100,7 +100,8 @@ def _edit(site: Site, words: Words, fields: Fields) -> Done:
         assert isinstance(done, Saved)  # a user's own memory never waits
         memory.reject(proposal.id)
         _keep(site, memory, proposal, done.topic.file.removeprefix("team/"))
-    return _done(words, "inbox.accepted", [proposal], "/memories")
+    answer = _done(words, "inbox.accepted", [proposal], "/memories")
+    return msgspec.structs.replace(answer, message=with_notices(words, answer.message, done))
 
 
 def _refuse(site: Site, words: Words, fields: Fields) -> Done:

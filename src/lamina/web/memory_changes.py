@@ -13,10 +13,10 @@ from typing import Any
 from starlette.routing import Route
 
 from ..core.errors import DiskError, InputError
-from ..memory.memory import Memory
+from ..memory.memory import Memory, Merged
 from ..memory.store.contract import ChangeReason, Saved
 from ..memory.store.evidence import anchor_text, read_anchor
-from ..memory.store.secrets import redact
+from ..memory.store.secrets import chinese_kind, redact
 from ..memory.store.topic import KINDS, Kind, Topic, evidence_of
 from .changes import Conflict, Done, Fields, Run, Undo, change_route
 from .html import Html, bdi, tag
@@ -73,12 +73,18 @@ def _shown(site: Site, words: Words, fields: Fields) -> Iterator[tuple[Place, Me
 def _edit(site: Site, words: Words, fields: Fields) -> Done:
     with _shown(site, words, fields) as (place, memory, topic):
         saved = _saved(words, memory, topic, fields, fields["digest"])
-        return _done(
-            words("memories.saved", name=saved.name), memory, place, saved.file, fields.get("back", ""), saved, topic.file
-        )
+        message = with_notices(words, words("memories.saved", name=saved.topic.name), saved)
+        return _done(message, memory, place, saved.topic.file, fields.get("back", ""), topic.file)
 
 
-def _saved(words: Words, memory: Memory, topic: Topic, fields: Fields, base: str) -> Topic:
+def with_notices(words: Words, message: str, saved: Saved | Merged) -> str:
+    """Return the answer to a save, with the secrets that were removed from the text, and why the index may lack the new line."""
+    kinds = [chinese_kind(kind) if words.lang == "zh" else kind for kind in saved.redacted]
+    secrets = [words("memories.secret_removed", kind=", ".join(kinds))] if kinds else []
+    return " ".join([message, *secrets, *([saved.unfinished] if saved.unfinished else [])])
+
+
+def _saved(words: Words, memory: Memory, topic: Topic, fields: Fields, base: str) -> Saved:
     done = memory.save(
         topic.name,
         type=kind_of(fields),
@@ -90,7 +96,7 @@ def _saved(words: Words, memory: Memory, topic: Topic, fields: Fields, base: str
     )
     if not isinstance(done, Saved):
         raise InputError(topic.name, words("memories.became_proposal"))
-    return done.topic
+    return done
 
 
 def kind_of(fields: Fields) -> Kind | None:
@@ -102,7 +108,7 @@ def plain(text: str) -> str:
     return text.replace("\r\n", "\n")
 
 
-def _done(message: str, memory: Memory, place: Place, file: str, back: str, topic: Topic, was: str) -> Done:
+def _done(message: str, memory: Memory, place: Place, file: str, back: str, was: str) -> Done:
     """Return the answer to a change of a memory, with the restore of the version before it."""
     log = memory.log(file)
     before = log[0].before if log else ""
@@ -131,7 +137,8 @@ def _new(site: Site, words: Words, fields: Fields) -> Done:
         assert isinstance(done, Saved)  # a user's own memory never waits
         file = done.topic.file
         undo = Undo(REMOVE, {"place": place.id, "file": file, "digest": memory.digest(file), "back": "/memories"})
-        return Done(words("memories.saved", name=done.topic.name), undo, address(place, file))
+        message = with_notices(words, words("memories.saved", name=done.topic.name), done)
+        return Done(message, undo, address(place, file))
 
 
 def _remove(site: Site, words: Words, fields: Fields) -> Done:
@@ -159,7 +166,7 @@ def _restore(site: Site, words: Words, fields: Fields) -> Done:
             removal = {"place": place.id, "file": topic.file, "digest": memory.digest(topic.file), "back": "/memories"}
             back = fields.get("back", "")
             return Done(message, Undo(REMOVE, removal), back if back == DUPLICATES else address(place, topic.file))
-        return _done(message, memory, place, topic.file, fields.get("back", ""), topic, file)
+        return _done(message, memory, place, topic.file, fields.get("back", ""), file)
 
 
 def _check(site: Site, words: Words, fields: Fields) -> Done:
@@ -178,9 +185,8 @@ def _check(site: Site, words: Words, fields: Fields) -> Done:
             base=fields["digest"],
         )
         assert isinstance(done, Saved)
-        return _done(
-            words("memories.checked", name=topic.name), memory, place, topic.file, fields.get("back", ""), done.topic, topic.file
-        )
+        message = with_notices(words, words("memories.checked", name=topic.name), done)
+        return _done(message, memory, place, topic.file, fields.get("back", ""), topic.file)
 
 
 # Conflicts

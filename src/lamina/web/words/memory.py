@@ -159,6 +159,7 @@ WORDS: dict[str, tuple[str, str]] = {
     ),
     # Answers to changes
     "memories.saved": ("Saved “{name}”.", "已保存“{name}”。"),
+    "memories.secret_removed": ("A secret was removed from the text ({kind}).", "已从正文中去掉密钥（{kind}）。"),
     "memories.removed": ("Moved “{name}” to the trash.", "已将“{name}”移到回收站。"),
     "memories.restored": ("Restored “{name}”.", "已恢复“{name}”。"),
     "memories.checked": ("Evidence of “{name}” is checked as of now.", "“{name}”的依据已按当前状态核对。"),
