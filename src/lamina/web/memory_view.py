@@ -75,7 +75,7 @@ def _memories(site: Site, request: Request, opened: tuple[Place, OneMemory] | No
     words, index, now = words_for(request), site.memories, site.clock()
     listed = list_memories(index, request)
     if request.headers.get("x-lamina-part"):  # while the user types
-        return fragment(card_list(words, index, request, listed, now, None))
+        return fragment(card_list(words, site, request, listed, now, None))
     key = (opened[0].id, opened[1].topic.file) if opened is not None else None
     pane = _pane(site, words, request, *opened) if opened is not None else None
     body = join(
@@ -90,7 +90,7 @@ def _memories(site: Site, request: Request, opened: tuple[Place, OneMemory] | No
                     "data-live": "own" if "edit" in request.query_params else None,
                 },
                 filters(words, index, request, listed),
-                card_list(words, index, request, listed, now, key),
+                card_list(words, site, request, listed, now, key),
                 pane,
             ),
         )
