@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -93,7 +95,7 @@ def test_a_memory_removed_meanwhile_is_a_conflict_beside_a_file_that_cannot_be_r
     with open_memory(home) as memory:
         memory.remove(STAGING)
     told = post(served, "/changes/memories/edit", **fields)
-    assert (told.status_code, told.json()["message"]) == (409, "This memory was removed meanwhile.")
+    assert (told.status_code, told.json()["message"]) == (409, "This memory was removed meanwhile, by the command line just now.")
     assert "My text." in told.json()["html"]
 
 
@@ -121,3 +123,74 @@ def test_each_way_to_save_a_memory_tells_which_secret_was_removed(served: Served
     assert KEY not in raw(home) + raw(home, "new-one.md") + raw(home, "uses-pnpm-not-npm.md")
     chinese = post(served, "/changes/memories/edit?lang=zh", **form(served, home) | secret)
     assert "已从正文中去掉密钥（AWS" in chinese.json()["message"]
+
+
+@pytest.mark.spec("V6")
+def test_a_conflict_tells_who_changed_the_memory_and_how_long_ago(served: Served, home: Path) -> None:
+    fields = form(served, home) | {"body": "My text."}
+
+    def told() -> str:
+        answer = post(served, "/changes/memories/edit", **fields)
+        assert answer.status_code == 409
+        assert answer.json()["message"] in answer.json()["html"]
+        assert "My text." in answer.json()["html"]
+        message: str = answer.json()["message"]
+        return message
+
+    with open_memory(home) as memory:
+        memory.save("Deploys to staging", description="d", body="Theirs.")
+    assert told() == "Changed by the command line just now. Nothing was lost."
+    now = served.site.clock()
+    served.site.clock = lambda: now + 130
+    assert told() == "Changed by the command line 2 minutes ago. Nothing was lost."
+    with open_memory(home) as memory:
+        memory.save("Deploys to staging", description="d", body="By a dream.", why=ChangeReason("dream"))
+    assert told().startswith("Changed by a dream ")
+    post(served, "/changes/memories/edit", **form(served, home) | {"body": "In another tab."})
+    assert told().startswith("Changed by you on the page ")
+    path = directory(home) / STAGING
+    path.write_text(raw(home).replace("another tab", "vim"), "utf-8")
+    os.utime(path, (now - 3_600, now - 3_600))
+    assert told() == "Changed by an editor 1 hour ago. Nothing was lost."
+
+
+@pytest.mark.spec("V6")
+def test_an_undo_that_comes_too_late_leads_to_the_history_of_the_memory(served: Served, home: Path) -> None:
+    edited = post(served, "/changes/memories/edit", **form(served, home) | {"body": "Mine."})
+    new = {"place": place(home), "name": "New one", "type": "project", "description": "d", "body": "b"}
+    made = post(served, "/changes/memories/new", **new)
+    proposal = next(one for one in data(served, "/memories")["waiting"] if one["name"] == "Prefers table-driven tests")
+    accepted = post(served, "/changes/inbox/accept", ids=proposal["token"])
+    for done, name in ((edited, "Deploys to staging"), (made, "New one"), (accepted, "Prefers table-driven tests")):
+        with open_memory(home) as memory:
+            memory.save(name, description="d", body="Theirs.")
+            file = memory.get(name)
+        assert file is not None
+        told = undo(served, done)
+        assert told.status_code == 409, told.text
+        lost = f"Changed by the command line just now. Nothing was lost. The history of “{name}” has every version."
+        assert (told.json()["message"], told.json()["location"]) == (lost, address(home, file.file))
+        with open_memory(home) as memory:
+            memory.remove(name)
+        told = undo(served, done)
+        assert "removed meanwhile, by the command line" in told.json()["message"]
+        assert told.json()["location"] == f"/memories/trash?project={place(home)}"
+
+
+@pytest.mark.spec("V6")
+def test_my_version_of_a_memory_removed_meanwhile_keeps_what_the_form_does_not_show(served: Served, home: Path) -> None:
+    path = directory(home) / STAGING
+    path.write_text(raw(home).replace("type: project", "type: project\nteam_owner: ops", 1), "utf-8")
+    before, fields = raw(home), form(served, home) | {"body": "My text.", "description": ""}
+    with open_memory(home) as memory:
+        memory.remove(STAGING)
+    told = post(served, "/changes/memories/edit", **fields)
+    kept = told.json()["html"].partition('action="/changes/memories/keep"')[2]
+    hidden = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', kept))
+    done = post(served, "/changes/memories/keep", **fields | hidden)
+    assert done.json()["message"] == "Saved “Deploys to staging”."
+    for line in ("My text.", "team_owner: ops", *(line for line in before.splitlines() if "Makefile" in line)):
+        assert line in raw(home), line
+    assert post(served, "/changes/memories/keep", **fields | hidden).status_code == 409
+    undo(served, done)
+    assert not raw(home)

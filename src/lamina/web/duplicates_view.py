@@ -20,7 +20,8 @@ from .changes import Done, Fields, Undo, change_route
 from .duplicates_data import Pair, PairSearch
 from .html import Html, bdi, cut, join, tag
 from .markdown import markdown
-from .memory_changes import DUPLICATES, REMOVE, bound, look_again, place_of, with_notices
+from .memory_changes import DUPLICATES, REMOVE, bound, place_of, with_notices
+from .memory_conflicts import look_again
 from .memory_forms import button, change_form, memory_page
 from .memory_list import address, author_name, place_name
 from .memory_places import Place

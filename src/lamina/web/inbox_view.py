@@ -24,8 +24,9 @@ from ..memory.store.topic import read_topic
 from .changes import Done, Fields, Undo, change_route, digest
 from .diff import diff_unified, whole_text
 from .html import Child, Html, bdi, cut, join, tag
-from .memory_changes import bound, kind_of, look_again, plain, with_notices
-from .memory_forms import button, change_form, editor_fields
+from .memory_changes import bound, kind_of, with_notices
+from .memory_conflicts import find_conflict, look_again
+from .memory_forms import button, change_form, editor_fields, plain
 from .memory_list import author_name, place_name
 from .memory_places import Place
 from .numbers import ago
@@ -139,14 +140,16 @@ def _back(site: Site, words: Words, fields: Fields) -> Done:
     for one in reversed(ids):
         if one not in kept:
             raise InputError("undo", words("inbox.too_late"))
-        _take_back(site, *kept[one])
+        _take_back(site, words, *kept[one])
     return Done(words("inbox.waits_again", n=len(ids)))
 
 
-def _take_back(site: Site, place: Place, decision: Decision) -> None:
+def _take_back(site: Site, words: Words, place: Place, decision: Decision) -> None:
     proposal, file = decision.proposal, decision.file
     why = ChangeReason("user", "undid a decision on the page")
     with site.places.open(place) as memory:
+        if decision.accepted and memory.digest(file) != decision.after:
+            raise find_conflict(site, words, place, memory, {"file": file})
         if decision.accepted and proposal.base:
             memory.restore(file, _version(memory, file, proposal.base), why=why, base=decision.after)
         elif decision.accepted:

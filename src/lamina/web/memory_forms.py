@@ -49,6 +49,11 @@ def button(label: str, attributes: dict[str, Attribute]) -> Html:
     return tag("button", {"type": "submit", **attributes}, label)
 
 
+def plain(text: str) -> str:
+    """Browsers send a form's line breaks as CR LF."""
+    return text.replace("\r\n", "\n")
+
+
 def editor_fields(words: Words, kind: str, description: str, body: str, *, focus: bool = False) -> Html:
     """Return the fields that an edit, a new memory and a proposal share. With `focus`, the first one for a text gets the focus."""
     kinds = (*(() if kind else ("",)), *KINDS)

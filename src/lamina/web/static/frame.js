@@ -136,7 +136,7 @@ async function change(url, fields, form = {}) {
     const text = await answer.text();
     let said;
     try { said = JSON.parse(text); } catch { said = { message: text }; }
-    if (answer.ok) await (said.location && !unsaved()[0] ? visit(new URL(said.location, location.href).href) : refresh());
+    if (answer.ok || !form.action) await (said.location && !unsaved()[0] ? visit(new URL(said.location, location.href).href) : refresh());
     else if (said.html && form.isConnected) {
       const place = form.closest('[data-conflict]') || form;
       place.replaceChildren(...partsOf(parse(said.html))); controls(place)[0]?.focus();

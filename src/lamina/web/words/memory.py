@@ -180,5 +180,18 @@ WORDS: dict[str, tuple[str, str]] = {
     "memories.look_again": ("Look again", "重新查看"),
     "memories.open_it": ("Open it", "打开"),
     "memories.was_renamed": ("This memory was renamed to “{name}” meanwhile.", "此记忆在此期间已重命名为“{name}”。"),
+    "memories.was_changed": ("Changed by {who} {when}. Nothing was lost.", "{when}由{who}修改，没有丢失任何内容。"),
+    "memories.see_history": ("The history of “{name}” has every version.", "“{name}”的历史保留着每个版本。"),
+    "memories.who_page": ("you on the page", "您在页面上"),
+    "memories.who_command": ("the command line", "命令行"),
+    "memories.who_user": ("you", "您"),
+    "memories.who_agent": ("an agent", "代理"),
+    "memories.who_extraction": ("extraction", "提取"),
+    "memories.who_dream": ("a dream", "整理"),
+    "memories.who_outside": ("an editor", "编辑器"),
+    "memories.was_removed_by": (
+        "This memory was removed meanwhile, by {who} {when}.",
+        "此记忆在此期间已被移除（{who}，{when}）。",
+    ),
     "memories.was_removed": ("This memory was removed meanwhile.", "此记忆在此期间已被移除。"),
 }
