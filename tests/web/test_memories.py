@@ -307,7 +307,7 @@ def test_a_hostile_memory_is_shown_as_text(served: Served, home: Path) -> None:
     assert "<bdi><b>&lt;script&gt;" in page
     long = get(served, "/memories/" + place(home) + "/long.md")
     assert len(long.text) < 100_000
-    assert "Show the other" in long.text
+    assert "Show 1.0 MB of the other 10.0 MB" in long.text
 
 
 def test_the_keyboard_alone_searches_opens_edits_and_undoes(served: Served, home: Path, watched: Watched) -> None:

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -194,3 +195,37 @@ def test_my_version_of_a_memory_removed_meanwhile_keeps_what_the_form_does_not_s
     assert post(served, "/changes/memories/keep", **fields | hidden).status_code == 409
     undo(served, done)
     assert not raw(home)
+
+
+def test_a_file_that_is_only_read_says_why_and_offers_no_change_that_would_fail(served: Served, home: Path) -> None:
+    head = "---\nname: Huge\ndescription: d\ntype: project\n---\n"
+    (directory(home) / "huge.md").write_text(head + "A line of text.\n" * 340_000, "utf-8")
+    (directory(home) / "binary.md").write_bytes(head.replace("Huge", "Binary").encode() + b"\xff\xfe")
+    for file, why in (
+        ("huge.md", "This file has 5.4 MB, so Lamina reads only its first 1.0 MB and does not change it."),
+        ("binary.md", "This file is not UTF-8 text, so Lamina does not change it."),
+    ):
+        for view in ("", "?edit=1", "?whole=1"):
+            shown = get(served, address(home, file) + view).text
+            assert why in shown, (file, view)
+            assert 'data-hotkey="e"' not in shown
+            assert 'action="/changes/memories/' not in shown
+        for change in ("edit", "remove"):
+            fields = form(served, home, file)
+            assert post(served, f"/changes/memories/{change}", **fields).status_code == 400
+    assert "Show 1.0 MB of the other 5.4 MB" in get(served, address(home, "huge.md")).text
+    assert "Show" not in get(served, address(home, "huge.md") + "?whole=1").text.partition('class="text"')[2].partition("<dl")[0]
+
+
+def test_a_file_with_an_odd_name_is_changed_removed_and_restored(served: Served, home: Path) -> None:
+    file = "odd # name?.md"
+    (directory(home) / file).write_text("---\nname: Odd\ndescription: d\n---\nOdd.\n", "utf-8")
+    before, url = raw(home, file), quote(file)
+    fields = form(served, home, url) | {"file": file}
+    edited = post(served, "/changes/memories/edit", **fields | {"body": "Changed."})
+    assert undo(served, edited).json()["message"] == "Restored “Odd”."
+    assert raw(home, file) == before
+    removed = post(served, "/changes/memories/remove", **form(served, home, url) | {"file": file})
+    assert not raw(home, file)
+    assert undo(served, removed).json()["message"] == "Restored “Odd”."
+    assert raw(home, file) == before

@@ -99,6 +99,15 @@ WORDS: dict[str, tuple[str, str]] = {
     "memories.session_gone": ("the session is no longer on disk", "会话已不在磁盘上"),
     "memories.to_list": ("Close", "关闭"),
     "memories.show_rest": ("Show the other {size}", "显示其余 {size}"),
+    "memories.show_part": ("Show {size} of the other {of}", "显示其余 {of} 中的 {size}"),
+    "memories.only_read_large": (
+        "This file has {size}, so Lamina reads only its first {part} and does not change it. Shorten it, or remove it by hand.",
+        "此文件有 {size}，因此 Lamina 只读取前 {part}，也不会修改它。请缩短它，或手动删除。",
+    ),
+    "memories.only_read_not_text": (
+        "This file is not UTF-8 text, so Lamina does not change it. Convert it, or remove it by hand.",
+        "此文件不是 UTF-8 文本，因此 Lamina 不会修改它。请转换编码，或手动删除。",
+    ),
     "memories.foreign": (
         "{agent} keeps this memory. Lamina only reads it; change it with {agent}.",
         "此记忆由 {agent} 保管。Lamina 只读取；请用 {agent} 修改。",
