@@ -11,9 +11,11 @@ from lamina.web import memory_index, memory_places, session_index
 from lamina.web.search_view import SearchedFiles
 from lamina.web.site import Site
 
-from .made_home import window_session
+from . import patient
+from .made_home import make_home, window_session
+from .made_memories import make_memories
 from .patient import PATIENCE
-from .serving import environ_of
+from .serving import Served, environ_of, serving
 
 
 def write_memory(root: Path, project: str, name: str) -> None:
@@ -67,3 +69,23 @@ def test_a_look_in_the_background_prepares_what_comes_next_although_one_part_fai
     found, total = site.memories.search("blue lamp", site.places.all(), 10)
     assert ([one.card.header.name for one in found], total) == (["lamp"], 1)
     site.close()
+
+
+def test_a_search_of_memories_without_a_match_tells_how_many_sessions_match(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session_index, "FRESH", 1e9)  # while they are listed again, they are not counted
+    make_home(tmp_path, others=3)
+    make_memories(tmp_path)
+
+    def told(served: Served, words: str) -> str:
+        shown = patient.get(f"{served.base}/memories?q={words}", cookies=served.cookies()).text
+        return shown.partition('class="empty"><p>')[2].partition("</p>")[0]
+
+    with serving(tmp_path) as served:
+        patient.wait_for(lambda: "do." in told(served, "rounded"))
+        assert told(served, "rounded+zzz").endswith('<a href="/search?q=rounded+zzz">4 sessions do.</a>')
+        assert told(served, "zzz") == "No memory matches “zzz”. "
+        assert told(served, "*").startswith("No memory matches")
+    with serving(tmp_path, read_only=True) as served:
+        assert "Search the sessions, too." in told(served, "rounded")

@@ -33,6 +33,8 @@ def edit(page: Page) -> None:
     page.click('.top nav a[href="/memories"]')
     page.locator(".card", has_text="Terraform state").click()
     page.click("#edit")
+    expect(page.locator("form.editor input[name=description]")).to_be_focused()
+    expect(page.locator("form.editor input[name=description]")).to_be_in_viewport()
     page.fill("textarea[name=body]", TYPED)
 
 
@@ -207,3 +209,17 @@ def test_going_back_and_staying_keeps_the_way_forward(page: Page) -> None:
     page.evaluate("setTimeout(() => history.go(2))")
     page.wait_for_url("**/settings")
     expect(page.locator("h1")).to_have_text("Settings")
+
+
+def test_an_undo_that_comes_too_late_shows_the_memory_with_its_history(page: Page, tmp_path: Path, watched: Watched) -> None:
+    edit(page)
+    page.click("form.editor button.main")
+    expect(page.locator("#undo")).to_be_visible()
+    page.click('.top nav a[href="/dreams"]')
+    page.wait_for_url("**/dreams")
+    with open_memory(tmp_path, "infra") as memory:
+        memory.save("Terraform state", type="project", description="State.", body="Changed by somebody else.\n")
+    undo(page, "Changed by the command line just now. Nothing was lost. The history of “Terraform state” has every version.")
+    expect(page.locator("#memory .text")).to_contain_text("Changed by somebody else.")
+    expect(page.locator("#memory .hist li")).to_have_count(3)
+    watched.problems.clear()  # a browser logs a 409

@@ -58,11 +58,12 @@ class LoadedIndex(NamedTuple):
 
 
 class Merged(NamedTuple):
-    """The result of a merge. `unfinished` is why the index may lack the new line."""
+    """The result of a merge. `unfinished` is why the index may lack the new line; `redacted` lists the kinds of removed secrets."""
 
     topic: Topic
     act: str
     unfinished: str = ""
+    redacted: tuple[str, ...] = ()
 
 
 class Memory:
@@ -308,7 +309,7 @@ class Memory:
         evidence = evidence_of(kept) if kept is not None else ()
         draft = Draft(kept.name if kept is not None else own, type, description, body, evidence)
         done = self.store(scope).merge(draft, other, why=why, base=base)
-        return Merged(with_prefix(done.topic, scope), why.act, done.unfinished)
+        return Merged(with_prefix(done.topic, scope), why.act, done.unfinished, done.redacted)
 
     def changes_of_act(self, act: str) -> list[TurnChange]:
         """Return the changes of one act, for `take_back`."""

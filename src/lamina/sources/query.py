@@ -279,9 +279,25 @@ def _candidates(database: sqlite3.Connection, words: list[str], places: dict[int
         " FROM words JOIN texts ON texts.id = words.rowid JOIN files ON files.id = texts.file"
         f" WHERE words MATCH ?{inside} ORDER BY score DESC, texts.time DESC, path, best LIMIT ?"
         ") AS ranked JOIN texts ON texts.id = best ORDER BY score DESC, ranked.time DESC, path, best",
-        (*WEIGHTS, MEMORY_BONUS, " OR ".join(f'"{word}"' for word in words), DEPTH * k + LEAST),
+        (*WEIGHTS, MEMORY_BONUS, _any_of(words), DEPTH * k + LEAST),
     )
     return [_Candidate(*row) for row in found]
+
+
+def count_sessions(catalogue: Catalogue, query: str, most: int) -> int:
+    """Return how many sessions have a message with one of the query's words. Counting ends at `most`."""
+    if not (words := query_words(query)):
+        return 0
+    row = catalogue.database.execute(
+        "SELECT count(*) FROM (SELECT DISTINCT texts.file FROM words JOIN texts ON texts.id = words.rowid"
+        " JOIN files ON files.id = texts.file WHERE words MATCH ? AND kind = 'session' LIMIT ?)",
+        (_any_of(words), most),
+    ).fetchone()
+    return int(row[0])
+
+
+def _any_of(words: list[str]) -> str:
+    return " OR ".join(f'"{word}"' for word in words)
 
 
 def _score(found: _Candidate, stems: set[str]) -> float:

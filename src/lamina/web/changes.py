@@ -43,12 +43,16 @@ class Done(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Conflict(Exception):
-    """The file changed since the form was made. `body` shows both versions, with forms to keep one of them."""
+    """The file changed since the form was made. `body` shows both versions, with forms to keep one of them, in place of the form.
 
-    def __init__(self, message: str, body: Html) -> None:
+    An undo has no form: `location` is the view where the user finds the versions.
+    """
+
+    def __init__(self, message: str, body: Html, location: str = "") -> None:
         super().__init__(message)
         self.message = message
         self.body = body
+        self.location = location
 
 
 Run: TypeAlias = Callable[[Request, Fields], Done]
@@ -74,7 +78,8 @@ def change_route(site: Site, path: str, run: Run, *, writes: bool = True) -> Rou
         try:
             return json_response(await to_thread.run_sync(run, request, fields))
         except Conflict as conflict:
-            return json_response({"message": conflict.message, "html": conflict.body}, 409)
+            told = {"message": conflict.message, "html": conflict.body, "location": conflict.location}
+            return json_response(told, 409)
         except (LaminaError, Refused) as error:
             return json_response({"message": words.error(error)}, 400)
         finally:

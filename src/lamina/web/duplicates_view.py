@@ -20,7 +20,8 @@ from .changes import Done, Fields, Undo, change_route
 from .duplicates_data import Pair, PairSearch
 from .html import Html, bdi, cut, join, tag
 from .markdown import markdown
-from .memory_changes import DUPLICATES, REMOVE, bound, look_again, place_of
+from .memory_changes import DUPLICATES, REMOVE, bound, place_of, with_notices
+from .memory_conflicts import look_again
 from .memory_forms import button, change_form, memory_page
 from .memory_list import address, author_name, place_name
 from .memory_places import Place
@@ -168,7 +169,7 @@ def _merge(site: Site, words: Words, fields: Fields) -> Done:
             left.file, right.file, body=joined.body, description=joined.description, type=left.type, base=now, why=why
         )
     undo = Undo(TAKE_BACK, {"place": place.id, "act": done.act})
-    return Done(words("duplicates.merged", name=done.topic.name), undo, DUPLICATES)
+    return Done(with_notices(words, words("duplicates.merged", name=done.topic.name), done), undo, DUPLICATES)
 
 
 def _take_back(site: Site, words: Words, fields: Fields) -> Done:

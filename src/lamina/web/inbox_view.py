@@ -24,8 +24,9 @@ from ..memory.store.topic import read_topic
 from .changes import Done, Fields, Undo, change_route, digest
 from .diff import diff_unified, whole_text
 from .html import Child, Html, bdi, cut, join, tag
-from .memory_changes import bound, kind_of, look_again, plain
-from .memory_forms import button, change_form, editor_fields
+from .memory_changes import bound, kind_of, with_notices
+from .memory_conflicts import find_conflict, look_again
+from .memory_forms import button, change_form, editor_fields, plain
 from .memory_list import author_name, place_name
 from .memory_places import Place
 from .numbers import ago
@@ -100,7 +101,8 @@ def _edit(site: Site, words: Words, fields: Fields) -> Done:
         assert isinstance(done, Saved)  # a user's own memory never waits
         memory.reject(proposal.id)
         _keep(site, memory, proposal, done.topic.file.removeprefix("team/"), edited=True)
-    return _done(words, "inbox.accepted", [proposal], "/memories")
+    answer = _done(words, "inbox.accepted", [proposal], "/memories")
+    return msgspec.structs.replace(answer, message=with_notices(words, answer.message, done))
 
 
 def _refuse(site: Site, words: Words, fields: Fields) -> Done:
@@ -146,14 +148,16 @@ def wait_again(site: Site, words: Words, ids: list[str]) -> list[Decision]:
     for one in reversed(ids):
         if one not in kept:
             raise InputError("undo", words("inbox.too_late"))
-        _take_back(site, *kept[one])
+        _take_back(site, words, *kept[one])
     return [kept[one][1] for one in ids]
 
 
-def _take_back(site: Site, place: Place, decision: Decision) -> None:
+def _take_back(site: Site, words: Words, place: Place, decision: Decision) -> None:
     proposal, file = decision.proposal, decision.file
     why = ChangeReason("user", "undid a decision on the page")
     with site.places.open(place) as memory:
+        if decision.accepted and memory.digest(file) != decision.after:
+            raise find_conflict(site, words, place, memory, {"file": file})
         if decision.accepted and proposal.base:
             memory.restore(file, _version(memory, file, proposal.base), why=why, base=decision.after)
         elif decision.accepted:
@@ -212,7 +216,7 @@ def _row(site: Site, words: Words, request: Request, place: Place, proposal: Pro
         inner = change_form(
             EDIT,
             {"ids": token(proposal)},
-            editor_fields(words, proposal.type or "", proposal.description, proposal.body),
+            editor_fields(words, proposal.type or "", proposal.description, proposal.body, focus=True),
             tag(
                 "div",
                 {"class": "btns"},
@@ -265,7 +269,8 @@ def _buttons(words: Words, request: Request, proposal: Proposal, verb: str) -> H
     accept: dict[str, Any] = {"class": "btn sm main", "data-hotkey": "a", "aria-label": words("inbox.accept_named", name=name)}
     refuse: dict[str, Any] = {"class": "btn sm", "data-hotkey": "x", "aria-label": words("inbox.refuse_named", name=name)}
     href = f"/memories{query(request, proposal=proposal.id)}#proposal-{proposal.id}"
-    edit: dict[str, Any] = {"class": "btn sm", "href": href, "aria-label": words("inbox.edit_named", name=name)}
+    label = words("inbox.edit_named", name=name)
+    edit: dict[str, Any] = {"class": "btn sm", "href": href, "data-hotkey": "e", "aria-label": label}
     return tag(
         "div",
         {"class": "btns"},

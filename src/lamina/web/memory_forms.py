@@ -49,8 +49,13 @@ def button(label: str, attributes: dict[str, Attribute]) -> Html:
     return tag("button", {"type": "submit", **attributes}, label)
 
 
-def editor_fields(words: Words, kind: str, description: str, body: str) -> Html:
-    """Return the fields that an edit, a new memory and a proposal share."""
+def plain(text: str) -> str:
+    """Browsers send a form's line breaks as CR LF."""
+    return text.replace("\r\n", "\n")
+
+
+def editor_fields(words: Words, kind: str, description: str, body: str, *, focus: bool = False) -> Html:
+    """Return the fields that an edit, a new memory and a proposal share. With `focus`, the first one for a text gets the focus."""
     kinds = (*(() if kind else ("",)), *KINDS)
     options = [tag("option", {"value": one, "selected": one == kind}, words(f"memories.type_{one or 'none'}")) for one in kinds]
     return join(
@@ -60,7 +65,7 @@ def editor_fields(words: Words, kind: str, description: str, body: str) -> Html:
                 "label",
                 None,
                 words("memories.description"),
-                tag("input", {"name": "description", "value": description, "dir": "auto"}),
+                tag("input", {"name": "description", "value": description, "dir": "auto", "autofocus": focus}),
             ),
             tag(
                 "label",

@@ -22,6 +22,8 @@ from .memory_places import MemoryPlaces, Place, scan
 from .memory_stores import MemoryStores, mtime
 
 T = TypeVar("T")
+# The changes that write a content, with those first that tell who wrote it: a file that was put back outside was not written there.
+_OF_WRITING = {"save": 2, "outside": 1}
 
 
 class PlaceFacts(NamedTuple):
@@ -53,7 +55,7 @@ class MemoryHistories(MemoryStores):
             with self.guarded(place), self.stores(place) as stores:
                 authors, uses = dict[str, MemoryVersion](), dict[str, int]()
                 for prefix, store in stores:
-                    authors |= {prefix + file: version for file, version in _authors(store.log()).items()}
+                    authors |= {prefix + file: version for file, version in find_writers(store.log()).items()}
                     uses |= {prefix + file: count for file, count in read_uses(store.root).items()}
                 facts = PlaceFacts(authors, uses)
             self._facts[place.id] = (state, facts)
@@ -120,13 +122,20 @@ def author_of(facts: PlaceFacts, place: Place, file: str) -> str:
     return "outside" if version is None or version.why is None else version.why.who
 
 
-def _authors(log: list[MemoryVersion]) -> dict[str, MemoryVersion]:
-    """Return for each file the change that wrote its memory: the newest save, even if the memory was restored or renamed since."""
-    files, written = dict[str, str](), dict[str, MemoryVersion]()
+def find_writers(log: list[MemoryVersion]) -> dict[str, MemoryVersion]:
+    """Return for each file the change that wrote its memory, given all changes, newest first.
+
+    That is the newest save of the content that the memory has now: a restore, an undo or a rename writes nothing new.
+    Without a save, a change made outside counts; without that, the oldest change since which the journal knows the content.
+    """
+    files, contents, written = dict[str, str](), dict[str, str](), dict[str, MemoryVersion]()
     for version in log:
-        files.setdefault(version.file, version.memory)
-        if version.action in ("save", "outside"):
-            written.setdefault(version.memory, version)
+        memory, digest = version.memory, version.digest
+        files.setdefault(version.file, memory)
+        if digest and digest == contents.setdefault(memory, digest):
+            known = written.setdefault(memory, version)
+            if _OF_WRITING.get(version.action, 0) > _OF_WRITING.get(known.action, 0) or known.action not in _OF_WRITING:
+                written[memory] = version
     return {file: written[memory] for file, memory in files.items() if memory in written}
 
 

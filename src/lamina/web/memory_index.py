@@ -13,13 +13,14 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
 from ..core.errors import LaminaError
 from ..memory.recall.library import MemoryLibrary, Recalled, scope_modes
 from ..memory.recall.rank import Ranked
+from ..memory.store.contract import MOST_READ
 from ..memory.store.directory import DirectoryStore
 from ..memory.store.evidence import Evidence, Freshness, check_each, check_evidence, read_evidence
 from ..memory.store.history import HISTORY_DIRECTORY
@@ -27,13 +28,13 @@ from ..memory.store.journal import digest_of
 from ..memory.store.modes import INBOX
 from ..memory.store.scopes import TEAM
 from ..memory.store.topic import Topic, evidence_of, read_topic
-from ..memory.store.topic_files import HEAD_BYTES, TopicHeader
+from ..memory.store.topic_files import HEAD_BYTES, TopicHeader, decode_text
 from ..sources.memories import MOST_BYTES
 from ..sources.recalls import Recalls
 from .codex_memories import CodexMemories
 from .memory_history import MemoryHistories, author_of
 from .memory_places import MemoryPlaces, Place
-from .memory_stores import TEAM_PREFIX, mtime
+from .memory_stores import TEAM_PREFIX, mtime, size_of
 from .views_made import Stopped, ViewsMade, Work
 
 # Seconds after which a view has files looked at for changes in place, and until that look: the view comes first.
@@ -77,12 +78,17 @@ class _Looked(NamedTuple):
 
 
 class OneMemory(NamedTuple):
-    """A memory with the state of its evidence, and the digest of its file, which forms carry."""
+    """A memory with the state of its evidence, and the digest of its file, which forms carry.
+
+    `only_read` is why the store refuses to change the file: it is too large, so that only its beginning is read, or it is not text.
+    """
 
     topic: Topic
     evidence: Freshness | None
     digest: str
     path: str
+    size: int = 0  # of the file, in bytes
+    only_read: Literal["", "large", "not_text"] = ""
 
 
 class MemoryIndex(MemoryHistories):
@@ -285,10 +291,9 @@ class MemoryIndex(MemoryHistories):
                     data = store.root.read_bytes(name, MOST_BYTES)
                     topic = store.topic_files.topic(name)
                     if topic is not None and data is not None:
-                        evidence = self._evidence(place, topic)
-                        return OneMemory(
-                            msgspec.structs.replace(topic, file=file), evidence, digest_of(data), str(store.root.path / name)
-                        )
+                        evidence, path = self._evidence(place, topic), store.root.path / name
+                        named = msgspec.structs.replace(topic, file=file)
+                        return OneMemory(named, evidence, digest_of(data), str(path), size_of(path), _only_read(data))
         return None
 
     def renamed(self, place: Place, file: str) -> str:
@@ -339,6 +344,13 @@ class MemoryIndex(MemoryHistories):
     def _state(self, *names: str) -> Any:
         times = [[place.id, *(mtime(place.path / name) for name in names)] for place in self.places.all()]
         return [self._found_in_place, *times]
+
+
+def _only_read(data: bytes) -> Literal["", "large", "not_text"]:
+    """Return why a file can't be changed, as `TopicFiles.whole` decides it."""
+    if len(data) >= MOST_READ:
+        return "large"
+    return "" if decode_text(data).encode() == data else "not_text"
 
 
 def _head_evidence(store: DirectoryStore, file: str) -> Evidence | None:

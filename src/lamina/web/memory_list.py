@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from starlette.requests import Request
 
@@ -24,6 +24,8 @@ from .memory_index import Card, FoundCard, MemoryIndex
 from .memory_places import Place
 from .numbers import ago
 from .page import icon, number_of, query, search_box
+from .session_index import MOST_COUNTED
+from .site import Site
 from .words import Words
 
 PAGE = 30
@@ -69,10 +71,9 @@ def place_name(place: Place) -> str:
     return place.name if place.origin in ("lamina", "codex") else f"{place.name} · {NAMES[place.origin]}"
 
 
-def card_list(
-    words: Words, index: MemoryIndex, request: Request, listed: Listed, now: float, open_: tuple[str, str] | None
-) -> Html:
+def card_list(words: Words, site: Site, request: Request, listed: Listed, now: float, open_: tuple[str, str] | None) -> Html:
     """Return search box, what was found, and the cards of one page."""
+    index = site.memories
     number = page_number(request, listed, open_)
     shown = listed.cards[(number - 1) * PAGE : number * PAGE]
     read = index.read(shown)
@@ -103,7 +104,7 @@ def card_list(
         hidden,
     )
     status = tag("p", {"class": "soft small", "role": "status", "id": "memory-status"}, _status(words, request, listed))
-    body = tag("ul", {"class": "cards"}, cards) if cards else _nothing(words, index, request, listed)
+    body = tag("ul", {"class": "cards"}, cards) if cards else _nothing(words, site, request, listed)
     return tag(
         "div",
         {"id": "memory-cards"},
@@ -124,14 +125,24 @@ def _status(words: Words, request: Request, listed: Listed) -> str:
     return f"{told} {words('memories.would_recall', n=clear)}" if clear else told
 
 
-def _nothing(words: Words, index: MemoryIndex, request: Request, listed: Listed) -> Html:
+def _nothing(words: Words, site: Site, request: Request, listed: Listed) -> Html:
     if wanted := request.query_params.get("q", "").strip():
-        return tag("div", {"class": "empty"}, tag("p", None, words("memories.no_match", q=cut(wanted, 80))))
+        told = words("memories.no_match", q=cut(wanted, 80))
+        return tag("div", {"class": "empty"}, tag("p", None, told, " ", _sessions_that_match(words, site, wanted)))
     if listed.every:
         link = tag("a", {"class": "btn", "href": "/memories"}, words("memories.show_all"))
         return tag("div", {"class": "empty"}, tag("p", None, words("memories.none_here")), tag("p", None, link))
     new = tag("p", None, tag("a", {"class": "btn", "href": "/memories/new"}, words("memories.new_title")))
-    return tag("div", {"class": "empty"}, tag("p", None, words("memories.none")), None if index.places.read_only else new)
+    return tag("div", {"class": "empty"}, tag("p", None, words("memories.none")), None if site.read_only else new)
+
+
+def _sessions_that_match(words: Words, site: Site, wanted: str) -> Html | None:
+    """Return a link to the search over everything, with how many sessions match if that is known; None if none does."""
+    count = site.index.count_matching(wanted)
+    if count == 0:
+        return None
+    key = "search" if count is None else "many" if count >= MOST_COUNTED else "count"
+    return tag("a", {"href": f"/search?{urlencode({'q': wanted})}"}, words(f"memories.sessions_{key}", n=count))
 
 
 def _card(

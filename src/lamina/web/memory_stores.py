@@ -77,6 +77,13 @@ class MemoryStores:
             yield GatedStore(stores[0][1], self.places.settings_of(place).memory_mode["private"])
 
 
+def size_of(path: Path) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
+
+
 def mtime(path: Path) -> int:
     try:
         return os.stat(path).st_mtime_ns

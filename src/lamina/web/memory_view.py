@@ -9,9 +9,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ..memory.store.contract import MemoryVersion
+from ..memory.store.contract import MOST_READ, READ_IN_PART, MemoryVersion
 from ..memory.store.evidence import read_anchor
-from ..memory.store.topic import Topic, evidence_of, origin_of
+from ..memory.store.topic import evidence_of, origin_of
 from ..sources.places import NAMES
 from .diff import diff_texts
 from .html import Attribute, Child, Html, bdi, cut, join, tag
@@ -75,7 +75,7 @@ def _memories(site: Site, request: Request, opened: tuple[Place, OneMemory] | No
     words, index, now = words_for(request), site.memories, site.clock()
     listed = list_memories(index, request)
     if request.headers.get("x-lamina-part"):  # while the user types
-        return fragment(card_list(words, index, request, listed, now, None))
+        return fragment(card_list(words, site, request, listed, now, None))
     key = (opened[0].id, opened[1].topic.file) if opened is not None else None
     pane = _pane(site, words, request, *opened) if opened is not None else None
     body = join(
@@ -90,7 +90,7 @@ def _memories(site: Site, request: Request, opened: tuple[Place, OneMemory] | No
                     "data-live": "own" if "edit" in request.query_params else None,
                 },
                 filters(words, index, request, listed),
-                card_list(words, index, request, listed, now, key),
+                card_list(words, site, request, listed, now, key),
                 pane,
             ),
         )
@@ -171,10 +171,10 @@ def _gone(site: Site, request: Request, words: Words, place: Place | None, file:
 
 
 def _pane(site: Site, words: Words, request: Request, place: Place, found: OneMemory) -> Html:
-    editable = place.own and not site.read_only
+    editable = _may_change(site, place, found)
     editing = editable and "edit" in request.query_params
     topic = found.topic
-    inner = _editor(words, request, place, found) if editing else _text(words, request, topic)
+    inner = _editor(words, request, place, found) if editing else _text(words, request, found)
     buttons: Child = None
     if editable and not editing:
         href = address(place, topic.file) + query(request, edit="1")
@@ -203,6 +203,7 @@ def _pane(site: Site, words: Words, request: Request, place: Place, found: OneMe
             "div",
             {"class": "body"},
             tag("p", {"class": "notice"}, words("memories.foreign", agent=NAMES[place.origin])) if not place.own else None,
+            tag("p", {"class": "notice"}, _why_only_read(words, found)) if found.only_read else None,
             inner,
             None if editing else _facts(site, words, request, place, found),
             None if editing else _history(site, words, request, place, found),
@@ -210,17 +211,29 @@ def _pane(site: Site, words: Words, request: Request, place: Place, found: OneMe
     )
 
 
-def _text(words: Words, request: Request, topic: Topic) -> Html:
+def _may_change(site: Site, place: Place, found: OneMemory) -> bool:
+    return place.own and not site.read_only and not found.only_read
+
+
+def _why_only_read(words: Words, found: OneMemory) -> str:
+    return words(f"memories.only_read_{found.only_read}", size=size(found.size), part=size(MOST_READ))
+
+
+def _text(words: Words, request: Request, found: OneMemory) -> Html:
+    topic = found.topic
     text = topic.body.strip() or topic.description
     whole = "whole" in request.query_params
     rest = None
     if len(text) > TEXT_CHARS and not whole:
         left = size(len(text[TEXT_CHARS:].encode("utf-8", "replace")))
         text = text[:TEXT_CHARS]
-        rest = tag(
-            "p", None, tag("a", {"class": "btn sm", "href": query(request, whole="1")}, words("memories.show_rest", size=left))
-        )
-    problems = tag("p", {"class": "notice"}, bdi("; ".join(topic.problems))) if topic.problems else None
+        told = words("memories.show_rest", size=left)
+        if found.only_read == "large":
+            of = size(found.size - len(text.encode("utf-8", "replace")))
+            told = words("memories.show_part", size=left, of=of)
+        rest = tag("p", None, tag("a", {"class": "btn sm", "href": query(request, whole="1")}, told))
+    faults = [fault for fault in topic.problems if fault != READ_IN_PART]  # the notice above tells that
+    problems = tag("p", {"class": "notice"}, bdi("; ".join(faults))) if faults else None
     lead = (
         tag("p", {"class": "soft"}, highlighted(topic.description, set())) if topic.description and topic.body.strip() else None
     )
@@ -252,7 +265,7 @@ def _evidence(site: Site, words: Words, request: Request, place: Place, found: O
     load = f"{address(place, found.topic.file)}/changed-evidence"
     show = tag("details", {"data-load": load, "id": "evidence"}, changed) if stale else None
     check = None
-    if stale and place.own and not site.read_only:
+    if stale and _may_change(site, place, found):
         check = change_form(
             "/changes/memories/check",
             _form_fields(request, place, found),
@@ -291,7 +304,7 @@ def _history(site: Site, words: Words, request: Request, place: Place, found: On
         diff = diff_texts(before, text) if before is not None and text is not None else None
         fields = {**_form_fields(request, place, found), "version": version.id}
         restore = None
-        if place.own and not site.read_only and text is not None and at and version.digest != found.digest:
+        if _may_change(site, place, found) and text is not None and at and version.digest != found.digest:
             told = words("memories.restore_of", when=absolute(words, version.time))
             label: dict[str, Attribute] = {"class": "btn sm quiet", "aria-label": told}
             restore = change_form("/changes/memories/restore", fields, button(words("memories.restore"), label))
@@ -330,7 +343,7 @@ def _editor(words: Words, request: Request, place: Place, found: OneMemory) -> H
     return change_form(
         "/changes/memories/edit",
         fields,
-        editor_fields(words, topic.type or "", topic.description, topic.body),
+        editor_fields(words, topic.type or "", topic.description, topic.body, focus=True),
         tag("div", {"class": "btns"}, button(words("memories.save"), {"class": "btn main", "id": "edit"}), cancel),
         attributes={"class": "editor", "id": "editor"},
     )

@@ -134,6 +134,12 @@ def ago(words: Words, value: str | float, now: float) -> Html:
     return tag("time", {"datetime": at.isoformat(), "title": absolute(words, value)}, _relative(words, now - at.timestamp(), at))
 
 
+def ago_text(words: Words, value: str | float, now: float) -> str:
+    """Return a relative time for a sentence."""
+    at = moment(value)
+    return words("time.unknown") if at is None else _relative(words, now - at.timestamp(), at)
+
+
 def clock(words: Words, value: str | float, *, seconds: bool = False) -> Html:
     """Return the time of day, with the full time on hover."""
     at = moment(value)

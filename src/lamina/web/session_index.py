@@ -22,6 +22,7 @@ from ..core.settings import Settings
 from ..sources.catalogue import Catalogue, IndexedFile, with_catalogue
 from ..sources.money import DayMoney, PaidSession, sum_money, without_copies
 from ..sources.places import SourceFile, session_files
+from ..sources.query import count_sessions
 from ..sources.scan import Costs
 from ..sources.sessions import SourceSession, fold_subagents, homes_of, read_session
 from .views_made import ViewsMade, Work
@@ -37,6 +38,8 @@ FRESH = 1.0
 # Seconds until the first look at a list that is still being made, and between two later ones.
 FIRST_PUBLISH = 0.2
 PUBLISH = 1.0
+# Sessions that match a search of memories are counted up to this number: a common word is in thousands of messages.
+MOST_COUNTED = 100
 
 
 class Listing(NamedTuple):
@@ -154,6 +157,13 @@ class SessionIndex:
     def peek(self, work: Callable[[Catalogue], T]) -> T | None:
         """Return what `work` reads in the index, in this thread; None while files are being indexed, and for an index in memory."""
         return None if self._in_memory or self._running else with_catalogue(self._home, work)
+
+    def count_matching(self, query: str) -> int | None:
+        """Return how many sessions have a word of the query, at most MOST_COUNTED; None while that is not known at once."""
+        if not self._complete.is_set():
+            self.current(wait=0)
+            return None
+        return self.peek(lambda catalogue: count_sessions(catalogue, query, MOST_COUNTED))
 
     def later(self, work: Callable[[Catalogue], None]) -> None:
         """Let `work` write to the index when its thread has time. An index in memory is not worth it."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lamina.core.errors import InputError
+from lamina.core.errors import InputError, PathRefused
 from lamina.disk import crash_points as crash
 from lamina.memory.store import history
 from lamina.memory.store.contract import ChangeReason
@@ -299,3 +299,15 @@ def test_lines_that_are_torn_or_foreign_are_passed_over(store: DirectoryStore, m
         assert [version.action for version in again.log("a")] == ["save", "save"]
         save(again, "three")
         assert [version.action for version in store.log("a")] == ["save", "save", "save"]
+
+
+@pytest.mark.parametrize("file", ["../out.md", "/out.md", "a/../../out.md", ".history/out.md", "logs/out.md", "out.txt"])
+def test_a_journal_line_restores_nothing_that_is_not_a_memory(store: DirectoryStore, memory: Path, file: str) -> None:
+    save(store, "one")
+    store.remove("a", why=ME)
+    journal = next((memory / ".history").glob("journal-*.jsonl"))
+    journal.write_text(journal.read_text("utf-8").replace('"a.md"', json.dumps(file)), "utf-8")
+    before = sorted(path for path in memory.parent.rglob("*"))
+    with pytest.raises((PathRefused, InputError)):
+        store.restore(file, why=ME)
+    assert sorted(path for path in memory.parent.rglob("*")) == before

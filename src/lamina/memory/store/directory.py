@@ -22,7 +22,7 @@ from typing import NamedTuple, Self
 
 import msgspec
 
-from ...core.errors import DiskError, InputError
+from ...core.errors import DiskError, InputError, PathRefused
 from ...core.front_matter import read_front_matter
 from ...core.settings import Scope
 from ...core.wording import counted, plural
@@ -371,7 +371,8 @@ class DirectoryStore:
             file = self._place_of(name, versions)
             if file is None:
                 raise InputError(name, "no such memory is known", "run `lamina memory log` to list all changes")
-            check_child(self.root.path, file)
+            if not is_topic(file):  # a user may name files as they like, but the journal of another program may name anything
+                raise PathRefused(file, "is not the file of a memory", "restore it by hand")
             old = self.topic_files.whole(file)
             if base is not None and digest_of(old) != base:
                 raise changed_meanwhile(file)

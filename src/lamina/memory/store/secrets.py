@@ -225,7 +225,7 @@ _CHINESE_KINDS = {
 }
 
 
-def _chinese_kind(kind: str) -> str:
+def chinese_kind(kind: str) -> str:
     company, _, what = kind.rpartition(" ")
     return _CHINESE_KINDS.get(kind) or (f"{company} {_CHINESE_ENDS[what]}" if company and what in _CHINESE_ENDS else kind)
 
@@ -234,7 +234,7 @@ def _marker(kind: str, text: str) -> str:
     """Return what stands in place of a secret, in the language of the text."""
     from ...core.language import language_of  # a secret is rare, and the import takes milliseconds
 
-    return f"[已去掉密钥（{_chinese_kind(kind)}）]" if language_of(text) == "zh" else f"[secret removed: {kind}]"
+    return f"[已去掉密钥（{chinese_kind(kind)}）]" if language_of(text) == "zh" else f"[secret removed: {kind}]"
 
 
 _REMOVED = re.compile(r"\[secret removed: [^\]\n]*\]|\[已去掉密钥（[^\]\n]*）\]")

@@ -1,7 +1,7 @@
 /* Ways between views, fetched parts, the event stream, changes, keys. page.py explains attributes and events. */
 const body = document.body, root = document.documentElement, byId = id => document.getElementById(id), active = () => document.activeElement, words = JSON.parse(body.dataset.words);
 const word = (key, values = {}) => words[key].replace(/\{(\w+)\}/g, (_, name) => values[name]);
-const status = byId('status'), main = byId('main'), view = byId('view'), frameOf = page => ['.top nav', '.search input', 'meta[name=lamina-secret]'].map(one => page.querySelector(one));
+const [status, main, view] = ['status', 'main', 'view'].map(byId), frameOf = page => ['.top nav', '.search input', 'meta[name=lamina-secret]'].map(one => page.querySelector(one));
 const [nav, search, { content: secret }] = frameOf(document);
 const stop = event => event.preventDefault(), on = (name, does, how) => document.addEventListener(name, does, how), fire = (name, detail) => document.dispatchEvent(new CustomEvent('lamina:' + name, { detail }));
 
@@ -38,13 +38,13 @@ function restore() {
   if (one.selectionStart != null) one.selectionStart = one.selectionEnd = spot.caret ?? 1e9;
 }
 
-/* Fields that are not as they came, and those with text that is not saved. */
+/* Changed fields, and those with unsaved text. */
 const touched = one => one.defaultSelected && !one.selected || one.checked !== one.defaultChecked || (one.defaultValue ?? one.value) !== one.value || one.form.dataset.unsaved;
 const fields = test => [...main.querySelectorAll('form :is(input,textarea,option)')].filter(one => !one.form.ariaBusy && test(one));
 const unsaved = () => fields(one => touched(one) && one.selectionStart != null && one.closest('[data-change]'));
 window.onbeforeunload = event => { if (unsaved()[0]) stop(event); };
 
-/* Puts the content of a page in place of what is shown, but for what is kept. */
+/* Shows the content of a page, with what is kept. */
 const isOurs = page => frameOf(page)[2]?.content === secret, isSpoken = page => page.documentElement.lang === root.lang;
 function put(page, kept) {
   clearTimeout(due); remember();
@@ -75,7 +75,7 @@ async function refresh(live) {
 
 /* Shows another view; `back` returns to the place that was left. Another language or server, or no page, is loaded.
    `sure` does not ask about unsaved text; it may hold options of fetch.
-   A control that is in both views keeps its focus and its place. */
+   A form's first field gets the focus; else a control in both views keeps it, and its place. */
 let visits = 0, address, entry;
 const settle = url => { address = url; entry = window.navigation?.currentEntry.key; };
 settle(location.href);
@@ -106,9 +106,9 @@ async function visit(url, back, sure) {
 }
 const seek = () => main.querySelector('[data-here]')?.scrollIntoView({ block: 'center' });
 function arrive(y, left) {
-  const same = left?.same && main.querySelector(left.same), place = () => same.getBoundingClientRect().y;
-  scrollTo(0, y ?? (same && innerWidth > 900 ? scrollY + place() - spot.y : 0));
-  if (active() !== search) (main.querySelector('[autofocus]') || same && place() < innerHeight && same || main).focus({ preventScroll: true });
+  const first = main.querySelector('[autofocus]'), same = left?.same && main.querySelector(left.same), place = () => same.getBoundingClientRect().y;
+  scrollTo(0, y ?? (first ? scrollY : same && innerWidth > 900 ? scrollY + place() - spot.y : 0));
+  if (active() !== search) (first || same && place() < innerHeight && same || main).focus({ preventScroll: !first });
   if (y == null) seek();
 }
 /* What is left, for the way back. */
@@ -138,7 +138,7 @@ async function change(url, fields, form = {}) {
     const text = await answer.text();
     let said;
     try { said = JSON.parse(text); } catch { said = { message: text }; }
-    if (answer.ok) await (said.location && !unsaved()[0] ? visit(new URL(said.location, location.href).href) : refresh());
+    if (answer.ok || !form.action) await (said.location && !unsaved()[0] ? visit(new URL(said.location, location.href).href) : refresh());
     else if (said.html && form.isConnected) {
       const place = form.closest('[data-conflict]') || form;
       place.replaceChildren(...partsOf(parse(said.html))); controls(place)[0]?.focus();
@@ -188,7 +188,7 @@ on('click', event => {
   if (link) { stop(event); fetchPage(link.dataset.load, true).then(page => link.parentElement.replaceChildren(...partsOf(page)), failed); }
 });
 
-/* The second click of a double click decides nothing, and nothing in the view that the first one opened. */
+/* The second click of a double click decides nothing, nor in a view that the first one opened. */
 let clicked;
 addEventListener('click', event => {
   if (event.detail < 2) clicked = pathOf(address);
@@ -215,7 +215,7 @@ function listen() {
 on('visibilitychange', listen);
 history.scrollRestoration = 'manual';
 window.onpagehide = () => { stream?.close(); history.scrollRestoration = 'auto'; };
-/* A view is shown again when it has changed, but not under the hands of the user. */
+/* A changed view is shown again, but not under the user's hands. */
 let due, shown = 0;
 const isHeld = () => changing || root.matches(':active') || active().matches('textarea,input:not([type=range]),:is(select:open)') || !getSelection().isCollapsed;
 function follow() {

@@ -19,6 +19,9 @@ WORDS: dict[str, tuple[str, str]] = {
     "memories.none_here": ("No memory fits these filters.", "没有符合筛选条件的记忆。"),
     "memories.show_all": ("Show all memories", "显示全部记忆"),
     "memories.no_match": ("No memory matches “{q}”.", "没有与“{q}”匹配的记忆。"),
+    "memories.sessions_count": ("{n} session does.|{n} sessions do.", "有 {n} 个会话匹配。"),
+    "memories.sessions_many": ("{n} sessions or more do.", "有 {n} 个或更多会话匹配。"),
+    "memories.sessions_search": ("Search the sessions, too.", "也搜索会话。"),
     "memories.search": ("Search these memories", "搜索这些记忆"),
     "memories.filters": ("Filters", "筛选"),
     "memories.project": ("Project", "项目"),
@@ -96,6 +99,15 @@ WORDS: dict[str, tuple[str, str]] = {
     "memories.session_gone": ("the session is no longer on disk", "会话已不在磁盘上"),
     "memories.to_list": ("Close", "关闭"),
     "memories.show_rest": ("Show the other {size}", "显示其余 {size}"),
+    "memories.show_part": ("Show {size} of the other {of}", "显示其余 {of} 中的 {size}"),
+    "memories.only_read_large": (
+        "This file has {size}, so Lamina reads only its first {part} and does not change it. Shorten it, or remove it by hand.",
+        "此文件有 {size}，因此 Lamina 只读取前 {part}，也不会修改它。请缩短它，或手动删除。",
+    ),
+    "memories.only_read_not_text": (
+        "This file is not UTF-8 text, so Lamina does not change it. Convert it, or remove it by hand.",
+        "此文件不是 UTF-8 文本，因此 Lamina 不会修改它。请转换编码，或手动删除。",
+    ),
     "memories.foreign": (
         "{agent} keeps this memory. Lamina only reads it; change it with {agent}.",
         "此记忆由 {agent} 保管。Lamina 只读取；请用 {agent} 修改。",
@@ -159,6 +171,7 @@ WORDS: dict[str, tuple[str, str]] = {
     ),
     # Answers to changes
     "memories.saved": ("Saved “{name}”.", "已保存“{name}”。"),
+    "memories.secret_removed": ("A secret was removed from the text ({kind}).", "已从正文中去掉密钥（{kind}）。"),
     "memories.removed": ("Moved “{name}” to the trash.", "已将“{name}”移到回收站。"),
     "memories.restored": ("Restored “{name}”.", "已恢复“{name}”。"),
     "memories.checked": ("Evidence of “{name}” is checked as of now.", "“{name}”的依据已按当前状态核对。"),
@@ -176,5 +189,18 @@ WORDS: dict[str, tuple[str, str]] = {
     "memories.look_again": ("Look again", "重新查看"),
     "memories.open_it": ("Open it", "打开"),
     "memories.was_renamed": ("This memory was renamed to “{name}” meanwhile.", "此记忆在此期间已重命名为“{name}”。"),
+    "memories.was_changed": ("Changed by {who} {when}. Nothing was lost.", "{when}由{who}修改，没有丢失任何内容。"),
+    "memories.see_history": ("The history of “{name}” has every version.", "“{name}”的历史保留着每个版本。"),
+    "memories.who_page": ("you on the page", "您在页面上"),
+    "memories.who_command": ("the command line", "命令行"),
+    "memories.who_user": ("you", "您"),
+    "memories.who_agent": ("an agent", "代理"),
+    "memories.who_extraction": ("extraction", "提取"),
+    "memories.who_dream": ("a dream", "整理"),
+    "memories.who_outside": ("an editor", "编辑器"),
+    "memories.was_removed_by": (
+        "This memory was removed meanwhile, by {who} {when}.",
+        "此记忆在此期间已被移除（{who}，{when}）。",
+    ),
     "memories.was_removed": ("This memory was removed meanwhile.", "此记忆在此期间已被移除。"),
 }
