@@ -107,14 +107,17 @@ class MadeOnce:
     """A home that is made once, and put back as it was before each test that changes it: making it costs more than most tests."""
 
     def __init__(self, root: Path, *make: Callable[[Path], None]) -> None:
-        self.root, self._saved = root, root.with_name(f"{root.name}-saved")
+        self.root, self._saved, self._times = root, root.with_name(f"{root.name}-saved"), 0
         for one in make:
             one(root)
         shutil.copytree(root, self._saved, symlinks=True)
 
     def put_back(self) -> Path:
-        shutil.rmtree(self.root, ignore_errors=True)
-        shutil.copytree(self._saved, self.root, symlinks=True)
+        # Moved away first: the git of an earlier test may still write there.
+        self._times += 1
+        old = self.root.rename(self.root.with_name(f"{self.root.name}-old-{self._times}"))
+        shutil.copytree(self._saved, self.root, symlinks=True, dirs_exist_ok=True)
+        shutil.rmtree(old, ignore_errors=True)
         return self.root
 
 
