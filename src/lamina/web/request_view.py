@@ -17,7 +17,7 @@ from ..session.request_blocks import RequestBlock, RequestBlocks
 from ..session.window_series import KINDS, Balance, Decision, RequestPoint, Series
 from .block_rows import block_label, block_rows
 from .html import Attribute, Html, bdi, cut, join, tag
-from .numbers import NO_COUNTS, amount, clock, share, signed, tokens
+from .numbers import NO_COUNTS, amount, clock, share, signed, time_of_day, tokens
 from .page import fragment, number_of
 from .session_data import OpenSession
 from .session_list import address
@@ -87,7 +87,7 @@ def _sentence(words: Words, point: RequestPoint, count: int) -> str:
     return words(
         "request.sentence",
         title=words("request.title", number=f"{point.number:,}", count=f"{count:,}"),
-        time=clock(words, point.time, seconds=True),
+        time=time_of_day(point.time),
         tokens=tokens(point.tokens),
         cache=_cached(words, point),
         usd=request_amount(words, point),
