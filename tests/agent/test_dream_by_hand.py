@@ -13,8 +13,11 @@ import pytest
 
 from lamina.agent.agent import Agent
 from lamina.agent.manual_dream import run_by_hand
+from lamina.core.budget import spent_in
 from lamina.core.settings import Settings
+from lamina.disk.home.ledger import list_ledger_days, read_ledger_day
 from lamina.disk.locks.dream_lock import DreamLock, NotWon
+from lamina.disk.settings_files import lamina_home
 from lamina.disk.trees.rootdir import RootDir
 from lamina.layers.l6_dream.record import DreamRecord
 from lamina.memory.memory import Memory
@@ -46,11 +49,31 @@ def test_it_is_the_same_dream_with_a_provider(
     outcome = run_by_hand(provider, cwd=project, settings=CALM, heard=heard.append)
     assert outcome.record is not None
     assert (outcome.record.status, outcome.record.by, outcome.record.merged) == ("completed", "hand", ("importer.md",))
-    assert (heard[0].status, heard[0].phase) == ("running", "starting")
+    assert (heard[0].status, heard[0].phase, heard[0].turns) == ("running", "starting", ()), "before the first answer"
     assert [record.phase for record in heard if record.status == "running"][-1] == "updating"
     assert heard[-1].status == "completed"
     assert len(forks(messages_server)) == 3
     assert kept(memory) == [outcome.record]
+
+
+@pytest.mark.spec("B9", "D5")
+def test_its_calls_are_in_the_ledger_and_the_budget_does_not_stop_it(
+    messages_server: MessagesServer, provider: AnthropicProvider, project: Path
+) -> None:
+    remembered(project, hours=1, sessions=0)
+    Script(messages_server, ORIENT, MERGE)
+    outcome = run_by_hand(provider, cwd=project, settings=Settings(history_git=False, budget_calls=1))
+    assert outcome.record is not None
+    assert (outcome.record.status, outcome.record.why) == ("completed", ""), "whoever starts one by hand has decided"
+    home = lamina_home(os.environ)
+    assert home is not None
+    lines = [line for day in list_ledger_days(home) for line in read_ledger_day(home, day)]
+    assert [(line.purpose, line.project) for line in lines] == [("dream", str(project))] * 3
+    spent = spent_in(lines)
+    assert spent.usage.total == outcome.record.tokens
+    assert spent.usd == pytest.approx(outcome.record.cost)
+    run_by_hand(cwd=project, settings=CALM)
+    assert len([line for day in list_ledger_days(home) for line in read_ledger_day(home, day)]) == 3, "rules cost nothing"
 
 
 @pytest.mark.spec("U6", "D4")

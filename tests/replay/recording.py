@@ -84,6 +84,10 @@ class Recording:
         self._sent, self._cached = OVERHEAD, OVERHEAD
         self.say(summary, isCompactSummary=True)
 
+    def clear(self, *calls: str) -> None:
+        meta = {"trigger": "auto", "preTokens": self._sent, "tokensSaved": 0, "compactedToolIds": list(calls)}
+        self._line("system", subtype="microcompact_boundary", microcompactMetadata=meta)
+
     def write(self, path: Path) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("".join(json.dumps(line) + "\n" for line in self.lines), encoding="utf-8")

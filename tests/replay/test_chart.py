@@ -72,3 +72,9 @@ def test_a_line_is_a_staircase() -> None:
     (line,) = drawn(ChartPoint(START, 0), ChartPoint(START + 60, 10)).iter("polyline")
     before, corner, after = (point.split(",") for point in line.attrib["points"].split())
     assert (corner[0], corner[1]) == (after[0], before[1]), "nothing lies between two requests"
+
+
+def test_a_session_with_one_call_is_a_level_line() -> None:
+    (line,) = drawn(ChartPoint(START, 10)).iter("polyline")
+    left, right = (point.split(",") for point in line.attrib["points"].split())
+    assert (left[1], left[0] != right[0]) == (right[1], True)

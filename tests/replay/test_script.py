@@ -8,6 +8,7 @@ import pytest
 
 from lamina.core.blocks import Text, ToolResult
 from lamina.core.errors import InputError
+from lamina.replay.recorded_row import replay_recorded
 from lamina.replay.script import RecordedAnswer, RecordedInput, read_script
 from lamina.replay.token_scale import TokenCounter, learn_scale
 
@@ -52,6 +53,17 @@ def test_what_the_recorded_program_took_out_is_in_the_script_and_its_summary_is_
     assert (script.recorded.compactions, script.recorded.auto) == (1, 1)
     assert set(script.recorded.gone.values()) == {3}, "gone before the fourth step"
     assert [since for since, _ in script.recorded.summaries] == [3]
+
+
+def test_the_recorded_row_counts_the_clearings_of_the_recorded_program(tmp_path: Path) -> None:
+    made = Recording()
+    made.say("Read them.")
+    made.clear(made.read("/a", page(1)), made.read("/b", page(2)))
+    made.clear(made.read("/c", page(3)))
+    made.answer(text("Done."))
+    script = read_script(made.write(tmp_path / "s.jsonl"))
+    assert script.recorded.clearings == 2
+    assert replay_recorded(script, {}, 200_000, TokenCounter(1.0)).figures.clearings == 2
 
 
 def test_a_subagents_own_transcript_is_a_conversation(tmp_path: Path) -> None:

@@ -93,6 +93,12 @@ def test_a_block_knows_since_when_it_is_there_and_what_carrying_it_cost() -> Non
     assert made.blocks[0].entered_at == 1
 
 
+def test_a_call_names_its_file_and_is_no_copy_of_it() -> None:
+    made = blocks(reading("/a.py", "/a.py").records, 3)
+    calls = [(block.file, block.about, block.older_copy) for block in made.blocks if block.kind == "call"]
+    assert calls == [("/a.py", "/a.py", False)] * 2
+
+
 def test_the_older_copy_of_a_file_is_marked() -> None:
     made = blocks(reading("/a.py", "/b.py", "/a.py").records, 4)
     copies = [(block.file, block.older_copy) for block in made.blocks if block.kind == "files"]

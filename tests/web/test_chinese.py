@@ -5,14 +5,18 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from lamina.layers.l6_dream.record import DreamRecord, new_id, write_record
 from lamina.web.words import Words
 
 from . import patient
 from .made_home import WINDOW_SESSION, make_home
+from .made_memories import make_memories, open_memory
 from .serving import Served, serving
+from .test_memories import place
 
 # Each drives a browser; the frame, a session, memories and the inbox are in the README's run.
 pytestmark = pytest.mark.exhaustive
@@ -93,6 +97,9 @@ TOLD = (
         "3 failures in a row",
     ),
     *("{X} has changed", "{X} no longer exists", "{X} is no longer in {X}", "dreaming is off", "there are no memories yet"),
+    *("stopped on request", "its process ended early", "the limit of 30 answers was reached", "edited on the page"),
+    *("tidied; you wrote it", "merged into {X}; depends on a change that needs approval", "undid the change of {X} by dream {1}"),
+    "the dream would remove or empty 4 of 9 memories (dreams of the last day removed 2); the limit without approval is 3",
     "12 tokens of the previous request were not read from the cache. No record says why.",
     "12 tokens of the previous request were not read from the cache. The entry lives 5 minutes, and the pause was 2 hours.",
 )
@@ -116,6 +123,34 @@ def test_a_sentence_of_a_lower_package_has_a_chinese_form() -> None:
             assert (part in sentence) == (part in found), found
         assert Words("en").told(sentence) == sentence
     assert Words("zh").told("Nobody wrote this sentence.") == "Nobody wrote this sentence."
+
+
+def test_reasons_and_errors_of_a_chinese_page_are_told_in_chinese(tmp_path: Path) -> None:
+    make_memories(tmp_path)
+    with serving(tmp_path) as page:
+
+        def change(path: str, **fields: str) -> str:
+            headers = {"X-Lamina-Secret": page.keys.secret, "Accept-Language": "zh"}
+            fields = {"place": place(tmp_path), **fields}
+            answer = patient.post(f"{page.base}/changes/{path}", json=fields, headers=headers, cookies=page.cookies())
+            return str(answer.json()["message"])
+
+        def view(path: str) -> str:
+            return patient.get(f"{page.base}{path}?lang=zh", cookies=page.cookies()).text
+
+        assert change("memories/new", name="") == "名称：记忆需要名称；请用几个词命名，例如 testing-db。"
+        assert change("memories/new", name="Package manager", body="x") == "Package manager：已经存在；请打开并编辑它。"
+        gone = "整理 20200101T0000-0000：找不到（保留最近 5 次整理）；运行 `lamina dream --status` 可查看保留的整理。"
+        assert change("dreams/undo", dream="20200101T0000-0000") == gone
+        with open_memory(tmp_path) as memory:
+            digest = memory.digest("package-manager.md")
+            root = memory.store("private").store.root
+            record = DreamRecord(new_id(1.0), 1.0, 1, "hand", status="killed", ended=2.0, why="stopped on request")
+            write_record(root, record)
+        change("memories/edit", file="package-manager.md", digest=digest, type="project", description="pnpm", body="pnpm 9")
+        assert "在页面上编辑" in view(f"/memories/{place(tmp_path)}/package-manager.md")
+        for path in ("/dreams", f"/dreams/{place(tmp_path)}/{record.id}"):
+            assert "按要求停止" in view(path)
 
 
 def test_blocks_and_decisions_of_a_chinese_page_are_told_in_chinese(served: Served) -> None:

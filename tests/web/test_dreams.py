@@ -19,7 +19,7 @@ from . import patient
 from .conftest import Watched
 from .made_memories import make_memories, open_memory
 from .serving import Served, serving
-from .test_memories import data, get, place, post, raw
+from .test_memories import data, get, place, post, raw, undo
 
 # Each drives a browser; the frame, a session, memories and the inbox are in the README's run.
 pytestmark = pytest.mark.exhaustive
@@ -72,6 +72,11 @@ def test_a_dream_is_started_shown_as_before_and_after_and_undone_in_part_or_whol
     assert one.status_code == 200, one.text
     assert {file: raw(home, file) for file in before} == before
     assert {change["state"] for change in data(served, dream["url"])["changes"] if change["file"] in merged} == {"undone"}
+    dreamt = {file: raw(home, file) for file in (*merged, INDEX)}
+    assert undo(served, one).json()["message"] == "Done again: 1 memory changed."
+    assert {change["state"] for change in data(served, dream["url"])["changes"] if change["file"] in merged} == {"applied"}
+    assert {file: raw(home, file) for file in (*merged, INDEX)} != dreamt
+    assert post(served, "/changes/dreams/undo-one", **fields, files="\n".join(merged)).status_code == 200
     assert "undo-dream" not in get(served, dream["url"]).text, "nothing is left to undo"
     whole = post(served, "/changes/dreams/undo", **fields)
     assert whole.status_code == 200, whole.text
@@ -90,12 +95,45 @@ def test_a_dream_that_only_proposes_is_told_as_a_proposal_and_withdrawn(served: 
         assert words in shown, words
     done = post(served, "/changes/dreams/undo", place=place(home), dream=dream["id"])
     assert done.json()["message"] == "1 proposal withdrawn."
+    assert [one["accepted"] for one in data(served, "/memories/trash")["decided"]] == [False]
+    assert undo(served, done).json()["message"] == "The proposal waits again."
+    assert "waits for your approval" in get(served, dream["url"]).text
+    done = post(served, "/changes/dreams/undo-one", place=place(home), dream=dream["id"], files=LEFT)
+    assert done.json()["message"] == "1 proposal withdrawn."
+    [decided] = data(served, "/memories/trash")["decided"]
+    again = post(served, "/changes/inbox/back", ids=decided["id"])
+    assert undo(served, again).json()["message"].startswith("Refused ")
+    assert undo(served, again).status_code == 400, "it is decided"
+    assert post(served, "/changes/dreams/undo", place=place(home), dream=dream["id"]).status_code == 200
     shown = get(served, dream["url"]).text
     for words in ("became one", "undo-dream", "Withdraw", "<dd>1 <small>"):
         assert words not in shown, words
     assert "not applied" in shown
     assert "1 proposal decided" in get(served, "/dreams").text
     assert {file: raw(home, file) for file in before} == before
+
+
+def test_a_whole_dream_that_was_undone_by_mistake_is_put_in_force_again(served: Served, home: Path) -> None:
+    def memories() -> dict[str, str]:
+        directory = home / ".lamina" / "projects" / place(home) / "memory"
+        return {path.name: path.read_text("utf-8") for path in directory.glob("*.md")}
+
+    before = memories()
+    assert post(served, "/changes/dreams/start", place=place(home)).status_code == 200
+    dream, dreamt = ended(served), memories()
+    assert dreamt != before
+    fields = {"place": place(home), "dream": dream["id"]}
+    done = post(served, "/changes/dreams/undo", **fields)
+    assert memories() == before
+    assert undo(served, done).status_code == 200
+    assert (ended(served)["status"], memories()) == ("completed", dreamt)
+    done = post(served, "/changes/dreams/undo", **fields)
+    assert memories() == before
+    with open_memory(home) as memory:
+        memory.save("Uses pnpm, not npm", type="project", description="It is npm now.", body="It is npm now.\n")
+    mine = memories()
+    assert "is not as it was before the dream" in undo(served, done).json()["message"]
+    assert memories() == mine, "what was changed since then stays"
 
 
 def test_an_empty_home_leads_to_a_first_memory_before_a_first_dream(tmp_path: Path) -> None:
@@ -140,7 +178,7 @@ def test_an_interrupted_or_unknown_dream_is_told_and_a_read_only_page_starts_non
     assert post(served, "/changes/dreams/undo-one", **fields, files=INDEX).status_code == 400
     with serving(home, read_only=True) as page:
         assert "data-change" not in get(page, "/dreams").text
-        for change in ("start", "stop", "undo", "undo-one"):
+        for change in ("start", "stop", "undo", "undo-one", "redo"):
             assert post(page, f"/changes/dreams/{change}", **fields).status_code == 403
 
 

@@ -53,7 +53,7 @@ def test_a_proposal_shows_its_reason_the_quoted_message_and_the_difference(tmp_p
     assert "you corrected the region" in shown
     assert "“Orders over 1,000 are rounded twice." in shown
     assert f"{url}/messages/{message}" in shown
-    assert to_turn.headers["location"] == f"{url}#t1"
+    assert to_turn.headers["location"] == f"{url}?turn=1&show={message}"
     assert "<mark>us-east-1</mark>" in shown
     assert 'aria-label="3 waiting"' in shown
 

@@ -53,16 +53,16 @@ def test_a_long_turn_shows_its_beginning_and_end_and_its_parts_hold_every_call_o
     with serving(tmp_path) as served:
         status, text = fetch(served, f"{ADDRESS}/turns/1")
         shown = calls_in(text)
-        later = re.findall(r'data-load="([^"]*)"><summary', text)
+        later = re.findall(r'data-load="([^"]*)" class="script"><summary', text)
         assert status == 200
         assert (shown[0], shown[-1]) == (0, CALLS - 1)
-        assert 3 <= len(later) < CALLS * 2 // PART
+        assert len(later) == -(-(CALLS * 2 + 2) // PART) - 3
         assert "I have read them all." in text
         for url in later:
             shown += calls_in(fetch(served, url)[1])
         assert sorted(shown) == [*range(CALLS)]
         labels = re.findall(r'btn sm">Requests (\d+) to (\d+), \d+ records', text)
-        assert [int(start) for start, _ in labels[1:2]] == [int(labels[0][1]) + 1], "each label goes on where the one before ends"
+        assert [int(start) for start, _ in labels[1:]] == [int(end) + 1 for _, end in labels[:-1]], "each goes on where one ends"
         assert len(json.loads(fetch(served, f"{ADDRESS}/turns/1?format=json")[1])) == CALLS * 2 + 2, "programs get all"
         for wrong in ("from=99999", "from=x", "from=-1", "from=²"):
             assert fetch(served, f"{ADDRESS}/turns/1?{wrong}")[0] == 200
@@ -81,6 +81,90 @@ def test_the_part_that_a_filter_found_is_shown_with_its_turn(tmp_path: Path) -> 
     with serving(tmp_path) as served:
         assert 100 not in calls_in(fetch(served, f"{ADDRESS}/turns/1")[1])
         assert 100 in calls_in(fetch(served, f"{ADDRESS}/turns/1?find=FILE_100.py")[1])
+
+
+def test_a_result_whose_call_is_in_another_turn_is_shown_with_its_own(tmp_path: Path) -> None:
+    session = long_turn(tmp_path, calls=1)
+    call, result = next(row for row in session.rows if "tool_use" in json.dumps(row)), session.rows[2]
+    session.rows.remove(result)
+    session.user("Never mind, go on.")
+    session.rows.append(result | {"parentUuid": session.parent})
+    session.write()
+    with serving(tmp_path) as served:
+        assert "no result in this turn" in fetch(served, f"{ADDRESS}/turns/1")[1]
+        text = fetch(served, f"{ADDRESS}/turns/2")[1]
+        assert "result of a call in another turn" in text
+        assert call["uuid"] not in text
+        assert result["message"]["content"][0]["content"][:20] in text
+
+
+def test_records_of_unknown_kinds_are_counted_and_shown_as_they_are(tmp_path: Path) -> None:
+    session = long_turn(tmp_path, calls=1)
+    others = [{"type": "mystery", "number": number, "payload": "<b>"} for number in range(60)]
+    with open(session.path, "a", encoding="utf-8") as file:
+        file.write("".join(json.dumps(row) + "\n" for row in others))
+    with serving(tmp_path) as served:
+        assert "Other records: mystery 60" in fetch(served, f"{ADDRESS}/turns/1")[1]
+        _, first = fetch(served, f"{ADDRESS}/turns/1/others")
+        assert first.count("<pre") == 50
+        assert "&lt;b&gt;" in first
+        (more,) = re.findall(r'data-load="([^"]*)"', first)
+        assert fetch(served, more)[1].count("<pre") == 10
+        assert json.loads(fetch(served, f"{ADDRESS}/turns/1/others?format=json")[1]) == others
+        plain = json.loads(fetch(served, f"{ADDRESS}/turns/1?format=json")[1])
+        assert [row["record"] for row in plain if row["kind"] == "foreign"] == others
+        assert fetch(served, f"{ADDRESS}/turns/99/others?format=json")[1] == "[]"
+
+
+@pytest.mark.spec("V2")
+def test_a_link_to_a_message_opens_its_turn_and_its_part_wherever_they_are(tmp_path: Path, watched: Watched) -> None:
+    made = ClaudeSession(make_home(tmp_path, others=0), str(tmp_path / "work" / "shop-api"))
+    for number in range(70):
+        made.user(f"Step {number}")
+        made.answer({"type": "text", "text": "Done."})
+    made.user("Look at every file.")
+    for number in range(CALLS):
+        made.call("Read", {"file_path": f"src/file_{number}.py"}, 20)
+    made.answer({"type": "text", "text": "I have read them all."})
+    made.write()
+    with serving(tmp_path) as served:
+        page = opened(served, watched, f"{ADDRESS}?r={70 + CALLS}")
+        page.click("text=Open the whole request")
+        page.click("#all-50 > summary")
+        page.click("#all-200 > summary")
+        block = page.locator("ol.rows > li", has_text="file_100.py").first
+        block.locator("summary").first.click()
+        block.locator("dl a").click()
+        call = page.locator("#d71 .call", has_text="file_100.py")
+        expect(call).to_be_in_viewport()
+        page.goto(f"{served.base}/search?q=file_97.py&exact=1")
+        page.locator("a.result").first.click()
+        expect(page.locator("#d71 .call", has_text="file_97.py")).to_be_in_viewport()
+        page.reload()
+        expect(page.locator("#d71 .call", has_text="file_97.py")).to_be_in_viewport()
+        record = next(row["uuid"] for row in made.rows if "file_55.py" in json.dumps(row))
+        page.goto(f"{served.base}{ADDRESS}/messages/{record}")
+        expect(page.locator("#d71 .call", has_text="file_55.py")).to_be_in_viewport()
+
+
+@pytest.mark.spec("V5")
+def test_what_is_read_stays_while_its_turn_grows_into_another_part(tmp_path: Path, watched: Watched) -> None:
+    session = long_turn(tmp_path)
+    with serving(tmp_path) as served:
+        page = opened(served, watched)
+        page.click("#d1 > summary")
+        last = page.locator("#d1 .call", has_text=f"file_{CALLS - 20}.py")
+        last.click()
+        shown = page.locator("#d1 details[open] pre", has_text=f"file_{CALLS - 20}.py")
+        expect(shown).to_be_visible()
+        expect(page.locator("html")).to_have_attribute("data-live", "1")
+        known = len(session.rows)
+        for number in range(2 * PART):
+            session.call("Read", {"file_path": f"src/new_{number}.py"}, 20)
+        with open(session.path, "a", encoding="utf-8") as file:
+            file.write("".join(json.dumps(row) + "\n" for row in session.rows[known:]))
+        expect(page.locator("#d1 .call", has_text=f"new_{2 * PART - 1}.py")).to_be_visible()
+        expect(shown).to_be_visible()
 
 
 @pytest.mark.spec("V5")
@@ -127,6 +211,8 @@ def test_a_request_with_many_blocks_shows_the_others_when_they_are_unfolded(tmp_
         total = int(re.sub(r"\D", "", page.locator("#tot b").inner_text()))
         sizes = [int(one.replace(",", "")) for one in page.locator("ol.rows summary .num").all_inner_texts()]
         assert sum(sizes) == total
+        assert len(json.loads(fetch(served, f"{ADDRESS}/requests/150/rows/all?format=json")[1])) == len(sizes)
+        assert "Request 999 does not exist." in fetch(served, f"{ADDRESS}/requests/150?against=999")[1]
         assert fetch(served, f"{ADDRESS}/requests/150/rows/none")[0] == 404
         assert fetch(served, f"{ADDRESS}/requests/9999/rows/all")[0] == 404
 

@@ -23,6 +23,7 @@ from ..core.reply import Reply
 from ..core.settings.resolution import Settings
 from ..disk.paths.project import slug
 from ..disk.settings_files import lamina_home, user_home
+from ..fork.background import LOCAL, Meter
 from ..fork.handover import Handover
 from ..fork.model_call import ask_until
 from ..hooks.run import HookRunner
@@ -47,7 +48,7 @@ def run_by_hand(
     abort: Event | None = None,
     heard: Heard = lambda _: None,
 ) -> DreamOutcome:
-    """Tidy up the memory of the project at `cwd` now. `heard` gets the record after every answer, in this thread."""
+    """Tidy up the memory of the project at `cwd` now. `heard` gets the record at the start and after every answer, in this thread."""
     where, chosen = Path(cwd).resolve(), settings if settings is not None else Settings()
     own = Path(home).expanduser().absolute() if home is not None else lamina_home(os.environ)
     if own is None:
@@ -67,6 +68,8 @@ def run_by_hand(
     def ask(asked: Ask, ended: Event) -> Reply:
         return ask_until(ended, side, asked)
 
+    # Its calls are in the ledger and use up the day's budget. The budget does not stop it: the user asked for it.
+    counted = ask if side.model == LOCAL else Meter(ask, home=own, project=str(where), session="").counted
     order = DreamOrder(
         handover=_handover(answers, place, where, chosen),
         place=place,
@@ -78,7 +81,7 @@ def run_by_hand(
         by="hand",
         transcripts=searchable_places(place.path, own / "projects" / slug(where), own) if chosen.past_search else (),
     )
-    outcome = run_dream(order, dream_tool_runner(tool_runner, ask, where), abort or Event(), heard)
+    outcome = run_dream(order, dream_tool_runner(tool_runner, counted, where), abort or Event(), heard)
     return outcome._replace(notices=tuple(dict.fromkeys(notices)))
 
 

@@ -10,7 +10,8 @@ does. A process made by os.fork has no threads and starts with nothing running.
 budget is checked only when a job is to start, in the conversation's own thread, so no call of the conversation reads the ledger. Calls
 are counted in the job's thread as they end, so dropped or stopped work is counted too. Work that is running when the budget ends
 continues to its end, so all sessions together exceed the budget by that at most. Not counted: what the conversation itself waits for (a
-summary that is needed now), what was requested in it (agents), and answers of local functions in place of a model.
+summary that is needed now), what was requested in it (agents), and answers of local functions in place of a model. A dream that the user
+starts by hand is counted, but not refused.
 """
 
 from __future__ import annotations
@@ -225,8 +226,10 @@ class Meter:
         return self._ledger
 
     def __call__(self, ask: Ask, abort: Event) -> Reply:
-        if current_job() is None:
-            return self._ask(ask, abort)
+        return self._ask(ask, abort) if current_job() is None else self.counted(ask, abort)
+
+    def counted(self, ask: Ask, abort: Event) -> Reply:
+        """Answer a side call and count it, whoever asked for it."""
         try:
             reply = self._ask(ask, abort)
         except (ProviderError, Aborted):  # it was sent, and may be billed

@@ -151,6 +151,8 @@ def _line(line: ChartLine, axis: TimeAxis, top: float) -> Html:
         shown += [f"{x},{level}"] if level and level != y else []
         shown.append(f"{x},{y}")
         level = y
+    if len(shown) == 1:  # one call: a point alone would not be seen
+        shown.append(f"{_x(axis.length, axis):.1f},{level}")
     return tag("polyline", {"class": f"line {line.colour}", "points": " ".join(shown)}, tag("title", None, line.name))
 
 

@@ -31,7 +31,9 @@ from .token_scale import TokenCounter
 
 def replay_recorded(script: ReplayScript, probes: Mapping[int, Probe], window: int, count: TokenCounter) -> Played:
     """Answers without reported usage count as calls with no tokens."""
-    total, points, reads = ReplayFigures(compactions=script.recorded.compactions), list[RequestPoint](), ReadTracker()
+    made = script.recorded
+    total = ReplayFigures(compactions=made.compactions, clearings=made.clearings)
+    points, reads = list[RequestPoint](), ReadTracker()
     before, asked = _Before(), ""
     removals = {*script.recorded.gone.values(), *script.recorded.results_gone.values()}
     for at, step in enumerate(script.steps):

@@ -98,6 +98,7 @@ class RecordedView(NamedTuple):
 
     compactions: int
     auto: int  # automatic ones among them
+    clearings: int
     gone: dict[str, int]  # record → the first step that no longer saw it
     results_gone: dict[str, int]  # tool_use id of a cleared result → the first step that no longer saw it
     summaries: tuple[tuple[int, Item], ...]  # each with the first step that saw it
@@ -283,17 +284,13 @@ class _ScriptBuilder:
             for item in everything:
                 if item.uuid not in kept and self._order.get(item.uuid, 0) < place:
                     gone.setdefault(item.uuid, since)
-        cleared = {
-            call: self._first_step_after(self._order[record.uuid])
-            for record in self._records
-            if isinstance(record, Clear)
-            for call in record.markers
-        }
+        clears = [record for record in self._records if isinstance(record, Clear) and record.markers]
+        cleared = {call: self._first_step_after(self._order[record.uuid]) for record in clears for call in record.markers}
         # The recorded model saw only their previews.
         cleared |= {call: at for at, item in self.items for call in _results(item) if call in self._spilled}
         summaries = tuple((self._first_step_after(self._order.get(item.uuid, 0)), item) for item in self._summaries)
         auto = sum(one.trigger == "auto" for one in boundaries)
-        return RecordedView(len(boundaries), auto, gone, cleared, summaries, tuple(_beside(self._records)))
+        return RecordedView(len(boundaries), auto, len(clears), gone, cleared, summaries, tuple(_beside(self._records)))
 
     def _first_step_after(self, place: int) -> int:
         return bisect_right(self._began, place)

@@ -11,14 +11,15 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from ..core.records import Record
+from ..core.records import Foreign, Newer, Record
 from ..core.settings import Settings
-from ..disk.transcripts.jsonl import Health
+from ..disk.transcripts.jsonl import MAX_LINE, Health, decode_object
 from ..sources.places import Origin
-from ..sources.positions import START, LinePosition, complete_end, read_placed
+from ..sources.positions import START, LinePosition, Placed, complete_end, read_placed
 from ..sources.sessions import format_of
 from .window_series import Series, WindowFold, in_force
 
@@ -109,10 +110,22 @@ class FollowedSession:
 
     def each(self, number: int) -> Iterator[Record]:
         """Yield the records of a turn, each decoded when it is asked for."""
-        if 1 <= number <= max(1, len(self._starts)):
-            start, end = self._bounds(number)
-            self._format = self._format or format_of(self.path)
-            yield from (found.record for found in read_placed(self.path, start, end, format=self._format))
+        return (found.record for found in self._placed(number))
+
+    def others(self, number: int) -> Iterator[Any]:
+        """Yield the records of a turn that are of unknown kinds or newer, as they are in the file; None for one that is gone."""
+        with open(self.path, "rb") as file:
+            for place, record in self._placed(number):
+                if isinstance(record, Foreign | Newer):
+                    file.seek(place.offset)
+                    yield decode_object(file.readline(MAX_LINE))
+
+    def _placed(self, number: int) -> Iterator[Placed]:
+        if not 1 <= number <= max(1, len(self._starts)):
+            return iter(())
+        start, end = self._bounds(number)
+        self._format = self._format or format_of(self.path)
+        return read_placed(self.path, start, end, format=self._format)
 
     def turns_with(self, words: Sequence[bytes]) -> Iterator[int]:
         """Yield the numbers of the turns that may contain all these words, in lower case. Reads the file without decoding it."""

@@ -27,6 +27,7 @@ from ..core.wording import counted
 from ..providers.amounts import unit_parts
 from ..sources.places import Origin
 from ..sources.scan import is_injected
+from .call_argument import CallArgument, argument_of
 from .window_decisions import RequestPoint, token_price, units_of_write
 from .window_kinds import AT, SUMMARY_KINDS, group_of, kind_of_attachment
 from .window_series import Series, window_series
@@ -34,6 +35,8 @@ from .window_series import Series, window_series
 # States of a session that are kept for requests near them, and the fewest requests between two of them.
 MOST_STATES = 8
 LEAST_STEP = 64
+
+NOTHING_TOLD = CallArgument("")
 
 _PLAIN = {
     "tool": "tools",
@@ -61,7 +64,8 @@ class RequestBlock(msgspec.Struct, frozen=True):
     entered_at: int  # the first request that had its record
     carried_usd: float | None  # what sending it has cost so far; None: a price is unknown
     carried_units: float  # the same in units
-    file: str = ""  # the file that it shows
+    file: str = ""  # the file that it shows, or that a call names
+    about: str = ""  # what a call is about: the most telling of its arguments
     older_copy: bool = False  # a later block of this request shows the same file
 
 
@@ -141,10 +145,12 @@ class SessionRequests:
         )
 
     def _blocks(self, explained: Explained) -> tuple[RequestBlock, ...]:
-        shown = [self._files.get(_call_of(explained.request, piece.path), "") for piece in explained.pieces]
+        wires = [_wire_at(explained.request, piece.path) for piece in explained.pieces]
+        shown = [self._files.get(str(wire.get("tool_use_id") or ""), "") for wire in wires]
         last = {file: at for at, file in enumerate(shown) if file}
         found = []
-        for at, piece in enumerate(explained.pieces):
+        for at, (piece, wire) in enumerate(zip(explained.pieces, wires, strict=True)):
+            about = argument_of(wire.get("input")) if wire.get("type") == "tool_use" else NOTHING_TOLD
             start = min(self._entered.get(piece.record or "", 1), explained.turn)
             price = self._prices.between(start, explained.turn)
             found.append(
@@ -161,7 +167,8 @@ class SessionRequests:
                     entered_at=start,
                     carried_usd=piece.tokens * price if price is not None else None,
                     carried_units=piece.tokens * (self._units.between(start, explained.turn) or 0.0),
-                    file=shown[at],
+                    file=shown[at] or (about.text if about.is_path else ""),
+                    about=about.text,
                     older_copy=bool(shown[at]) and last[shown[at]] != at,
                 )
             )
@@ -209,13 +216,13 @@ def _read_path(wire: Wire) -> str:
     return next((given[key] for key in PATH_KEYS if isinstance(given.get(key), str)), "")
 
 
-def _call_of(request: Wire, path: str) -> str:
-    """Return the id of the call that a block of the request answers."""
+def _wire_at(request: Wire, path: str) -> Wire:
+    """Return a block of the messages of a request by its path; empty for what stands before them."""
     if not path.startswith("messages["):
-        return ""
+        return {}
     message, content = (int(part.split("]")[0]) for part in path.split("[")[1:])
     block: Any = request["messages"][message]["content"][content]
-    return str(block.get("tool_use_id") or "")
+    return block if isinstance(block, dict) else {}
 
 
 class CarriedPrices:

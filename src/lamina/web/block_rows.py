@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from urllib.parse import quote
 
 from ..session.request_blocks import RequestBlock, RequestBlocks
+from .conversation import turn_address
 from .html import Html, bdi, cut, file_name, tag
 from .numbers import price, tokens
 from .session_data import OpenSession
@@ -25,9 +26,8 @@ def block_rows(
 
 
 def _row(words: Words, opened: OpenSession, found: RequestBlocks, block: RequestBlock, sign: str, most: int) -> Html:
-    named = (
-        file_name(block.file, opened.session.project) if block.file else tag("span", {"class": "soft"}, bdi(cut(block.words, 90)))
-    )
+    text = tag("span", {"class": "soft"}, bdi(cut(block.about or block.words, 90)))
+    named = file_name(block.file, opened.session.project) if block.file else text
     mark = tag("span", {"class": "bad" if sign == "−" else "good"}, f"{sign} ") if sign else None
     width = max(1.5, min(100.0, 100 * block.tokens / most))
     picture = tag(
@@ -75,7 +75,11 @@ def _more(words: Words, opened: OpenSession, found: RequestBlocks, block: Reques
         facts.append(
             (
                 words("request.comes_from"),
-                tag("a", {"href": f"{base}?r={found.number}#t{turn}", "data-turn": turn}, words("request.turn_link", turn=turn)),
+                tag(
+                    "a",
+                    {"href": turn_address(base, turn, show=block.record, r=found.number)},
+                    words("request.turn_link", turn=turn),
+                ),
             )
         )
     listed = [(tag("dt", None, name), tag("dd", None, value)) for name, value in facts]

@@ -76,7 +76,7 @@ def change_route(site: Site, path: str, run: Run, *, writes: bool = True) -> Rou
         except Conflict as conflict:
             return json_response({"message": conflict.message, "html": conflict.body}, 409)
         except (LaminaError, Refused) as error:
-            return json_response({"message": str(error)}, 400)
+            return json_response({"message": words.error(error)}, 400)
         finally:
             site.count_again()
 

@@ -9,11 +9,12 @@ from starlette.requests import Request
 from ..core.usage import Usage
 from ..providers.amounts import Amount
 from ..session.window_series import TurnRow
-from .html import Html, bdi, cut, tag
+from .html import Attribute, Html, bdi, cut, tag
 from .numbers import amount, clock
 from .page import number_of, search_box
 from .session_data import OpenSession, matching_turns
 from .session_list import address
+from .turn_view import read_turn, turn_events
 from .words import Words
 
 # Turns on one page.
@@ -57,18 +58,27 @@ def panel(words: Words, request: Request, opened: OpenSession) -> Html:
         tag("span", {"class": "sp"}),
         form,
     )
-    base = address(opened.session)
     empty = tag("p", {"class": "body soft"}, words("conversation.none")) if not shown else None
-    rows = tag("ol", {"class": "turns", "id": "turns"}, [_row(words, base, opened, turn, wanted) for turn in shown])
+    here = number_of(request, "turn")
+    rows = [_row(words, opened, turn, wanted, asked.get("show", "") if turn.number == here else None) for turn in shown]
+    listed = tag("ol", {"class": "turns", "id": "turns"}, rows)
     return tag(
         "section",
         {"class": "panel conv", "aria-labelledby": "hc", "id": "conv"},
         header,
-        tag("div", {"id": "conv-turns"}, empty, rows, _pages(words, request, number, len(found))),
+        tag("div", {"id": "conv-turns"}, empty, listed, _pages(words, request, number, len(found))),
     )
 
 
-def _row(words: Words, base: str, opened: OpenSession, turn: TurnRow, wanted: str) -> Html:
+def turn_address(session: str, turn: int, *, show: str = "", **query: int) -> str:
+    """Return where a turn opens, by the address of its session. `show` is the id, or words, of a record in it."""
+    page = (max(1, turn) - 1) // PAGE + 1
+    asked = {**query, **({"turns": page} if page > 1 else {}), "turn": turn, **({"show": show} if show else {})}
+    return f"{session}?{urlencode(asked)}"
+
+
+def _row(words: Words, opened: OpenSession, turn: TurnRow, wanted: str, show: str | None) -> Html:
+    """Return the row of a turn. If `show` is given, the turn is open."""
     requests = turn.last_request - turn.first_request + 1 if turn.first_request else 0
     tools = ", ".join(f"{count} {name}" for name, count in sorted(turn.tools.items(), key=lambda pair: -pair[1])[:4])
     failed = tag("span", {"class": "bad"}, words("conversation.failed", n=turn.errors)) if turn.errors else None
@@ -91,12 +101,13 @@ def _row(words: Words, base: str, opened: OpenSession, turn: TurnRow, wanted: st
             amount(words, Amount(_usage(words, opened, turn), turn.usd)) if requests and not opened.series.estimated else None,
         ),
     )
-    find = f"?{urlencode({'find': wanted})}" if wanted else ""
-    noscript = tag(
-        "noscript", None, tag("p", {"class": "ev"}, tag("a", {"href": f"{base}/turns/{turn.number}"}, words("conversation.open")))
-    )
-    details = tag("details", {"id": f"d{turn.number}", "data-load": f"{base}/turns/{turn.number}{find}"}, summary, noscript)
-    return tag("li", {"id": f"t{turn.number}", "data-first": turn.first_request, "data-last": turn.last_request}, details)
+    url = f"{address(opened.session)}/turns/{turn.number}"
+    load: dict[str, Attribute] = {"id": f"d{turn.number}", "data-load": f"{url}?{urlencode({'find': wanted})}" if wanted else url}
+    content = tag("noscript", None, tag("p", {"class": "ev"}, tag("a", {"href": url}, words("conversation.open"))))
+    if show is not None and (read := read_turn(words, opened, turn.number)) is not None:
+        load, content = load | {"open": True, "data-loaded": "1"}, turn_events(read, find=wanted, show=show)
+    facts: dict[str, Attribute] = {"data-first": turn.first_request, "data-last": turn.last_request, "data-here": show == ""}
+    return tag("li", {"id": f"t{turn.number}"} | facts, tag("details", load, summary, content))
 
 
 def _usage(words: Words, opened: OpenSession, turn: TurnRow) -> Usage:

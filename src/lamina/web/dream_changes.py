@@ -5,30 +5,43 @@ A dream that was started here runs in a thread of the server and stops with it, 
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from threading import Event
 
 from starlette.routing import Route
 
 from ..core.errors import InputError, LaminaError
 from ..disk.locks.dream_lock import DreamLock
 from ..layers.l6_dream.record import request_kill
+from ..layers.l6_dream.redo import can_redo, redo_changes
 from ..layers.l6_dream.undo import UndoneDream, recover_memory, undo, undo_change
+from ..providers import Provider
 from ..session.provider import open_chosen_provider
-from .changes import Done, Fields, change_route
+from .changes import Done, Fields, Undo, change_route
 from .dream_data import DreamDetail, dreams_of, read_dream
 from .dream_list import START, STOP, address
 from .dream_view import UNDO, UNDO_ONE
+from .inbox_view import wait_again
 from .memory_changes import bound, place_of
+from .memory_places import Place
 from .site import Site
 from .words import Words
 
-# Seconds that a start waits for the first record, or for the reason why there is none.
+REDO = "/changes/dreams/redo"
+# Most seconds that a start waits for the dream's record, or for the reason why there is none.
 STARTING = 5.0
 
 
 def routes(site: Site) -> list[Route]:
-    runs: dict[str, Callable[[Site, Words, Fields], Done]] = {START: _start, STOP: _stop, UNDO: _undo, UNDO_ONE: _undo_one}
+    runs: dict[str, Callable[[Site, Words, Fields], Done]] = {
+        START: _start,
+        STOP: _stop,
+        UNDO: _undo,
+        UNDO_ONE: _undo_one,
+        REDO: _redo,
+    }
     return [change_route(site, path, bound(site, run)) for path, run in runs.items()]
 
 
@@ -36,35 +49,31 @@ def _start(site: Site, words: Words, fields: Fields) -> Done:
     place = place_of(site, words, fields)
     if place.project is None or place.agent is not None:
         raise InputError(place.name, words("dreams.no_project"))
-    settings = site.places.settings_of(place)
-    provider = open_chosen_provider(None, settings)
-    begun, told = threading.Event(), list[str]()
-
-    def run() -> None:
-        from ..agent.manual_dream import run_by_hand  # with all it needs; few look at dreams to start one
-
-        try:
-            outcome = run_by_hand(
-                provider,
-                cwd=place.project or place.path,
-                home=site.home,
-                settings=settings,
-                environ=site.environ,
-                abort=site.closing,
-                heard=lambda _: begun.set(),
-            )
-            if outcome.record is None:
-                told.append(outcome.stop.why if outcome.stop is not None else words("dreams.not_started"))
-        except LaminaError as error:
-            told.append(str(error))
-        finally:
-            begun.set()
-
-    threading.Thread(target=run, name="lamina-dream", daemon=True).start()
-    begun.wait(STARTING)
-    if told:
-        raise InputError("dream", words.told(told[0].rstrip(".")))
+    provider = open_chosen_provider(None, site.places.settings_of(place))
+    told = SimpleQueue[LaminaError | None]()  # why there is no dream; None once it has begun
+    site.dreams.start(lambda abort: _run(site, place, provider, abort, told.put))
+    with suppress(Empty):
+        if (error := told.get(timeout=STARTING)) is not None:
+            raise error
     return Done(words("dreams.started", name=place.name), None, "/dreams")
+
+
+def _run(site: Site, place: Place, provider: Provider, abort: Event, tell: Callable[[LaminaError | None], None]) -> None:
+    from ..agent.manual_dream import run_by_hand  # with all it needs; few look at dreams to start one
+
+    try:
+        outcome = run_by_hand(
+            provider,
+            cwd=place.project or place.path,
+            home=site.home,
+            settings=site.places.settings_of(place),
+            environ=site.environ,
+            abort=abort,
+            heard=lambda _: tell(None),
+        )
+        tell(InputError("dream", outcome.stop.why.rstrip(".")) if outcome.stop is not None else None)
+    except LaminaError as error:
+        tell(error)
 
 
 def _stop(site: Site, words: Words, fields: Fields) -> Done:
@@ -79,26 +88,61 @@ def _stop(site: Site, words: Words, fields: Fields) -> Done:
     if found is None or found.running is None:
         raise InputError("dream", words("dreams.none_runs"))
     said = recover_memory(place.project or place.path, site.home, site.places.settings_of(place))
-    return Done(" ".join(said) or words("dreams.stopping"))
+    return Done(" ".join(map(words.told, said)) or words("dreams.stopping"))
 
 
 def _undo(site: Site, words: Words, fields: Fields) -> Done:
     place, dream = place_of(site, words, fields), fields.get("dream", "")
-    found = read_dream(site.memories, place, dream)
+    found, waited = read_dream(site.memories, place, dream), _pending(site, place, dream)
     with site.places.open(place) as memory:
-        done = undo(memory.store("private"), dream, now=site.clock())
-    return Done(_told(words, found, [done]), None, address(place, done.record))
+        done = [undo(memory.store("private"), dream, now=site.clock())]
+    withdrawn = waited - _pending(site, place, dream)
+    return Done(_told(words, found, done), _redo_of(place, found, done, withdrawn, whole=True), address(place, done[0].record))
 
 
 def _undo_one(site: Site, words: Words, fields: Fields) -> Done:
     """Undo the changes of one group: a merge is several files."""
     place, dream = place_of(site, words, fields), fields.get("dream", "")
-    found, files = read_dream(site.memories, place, dream), fields.get("files", "").splitlines()
+    found, waited = read_dream(site.memories, place, dream), _pending(site, place, dream)
+    files = fields.get("files", "").splitlines()
     if not files:
         raise InputError("dream", words("dreams.nothing"))
     with site.places.open(place) as memory:
         done = [undo_change(memory.store("private"), dream, file, now=site.clock()) for file in files]
-    return Done(_told(words, found, done))
+    return Done(_told(words, found, done), _redo_of(place, found, done, waited - _pending(site, place, dream), whole=False))
+
+
+def _pending(site: Site, place: Place, dream: str) -> set[str]:
+    """Return the ids of the proposals of a dream that wait."""
+    return {one.id for _, one in site.memories.waiting([place]) if one.why.dream == dream}
+
+
+def _redo_of(
+    place: Place, found: DreamDetail | None, done: list[UndoneDream], withdrawn: set[str], *, whole: bool
+) -> Undo | None:
+    """Return the form that takes an undo back; None if not all of it can be."""
+    was = {one.file for one in found.active if one.state == "applied"} if found is not None else set[str]()
+    files = [file for one in done for file in one.back if file in was]
+    if found is None or not (files or withdrawn) or not can_redo(found.record, files, whole=whole):
+        return None
+    fields = {"place": place.id, "dream": found.record.id, "files": "\n".join(files), "ids": " ".join(sorted(withdrawn))}
+    return Undo(REDO, fields)
+
+
+def _redo(site: Site, words: Words, fields: Fields) -> Done:
+    """Put the changes in force again that an undo took back, and let its proposals wait again."""
+    place, dream = place_of(site, words, fields), fields.get("dream", "")
+    files, ids = fields.get("files", "").splitlines(), fields.get("ids", "").split()
+    with site.places.open(place) as memory:
+        done = redo_changes(memory.store("private"), dream, files)
+    wait_again(site, words, ids)
+    told = [words("dreams.redone", n=len(done.back))] if done.back else []
+    told += [words("inbox.waits_again", n=len(ids))] if ids else []
+    return Done(" ".join([*told, *_left(words, [done])]), None, address(place, done.record))
+
+
+def _left(words: Words, done: list[UndoneDream]) -> list[str]:
+    return [words("dreams.left", file=one.file, why=words.told(one.why)) for each in done for one in each.left][:3]
 
 
 def _told(words: Words, found: DreamDetail | None, done: list[UndoneDream]) -> str:
@@ -108,5 +152,4 @@ def _told(words: Words, found: DreamDetail | None, done: list[UndoneDream]) -> s
     restored, withdrawn = states.count("applied"), states.count("waiting")
     told = [words("dreams.undone", n=restored)] if restored or not withdrawn else []
     told += [words("dreams.withdrawn", n=withdrawn)] if withdrawn else []
-    left = [f"{one.file} {one.why}." for each in done for one in each.left]
-    return " ".join([*(sentence for one in done for sentence in one.said), *told, *left[:3]])
+    return " ".join([*(words.told(sentence) for one in done for sentence in one.said), *told, *_left(words, done)])

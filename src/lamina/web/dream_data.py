@@ -17,9 +17,8 @@ from ..disk.locks.dream_lock import DreamLock
 from ..layers.l6_dream.changes import DreamedFile, DreamFact, list_dream_facts, list_dreamed_files
 from ..layers.l6_dream.facts import folded_words
 from ..layers.l6_dream.gates import DreamStop
-from ..layers.l6_dream.record import DIRECTORY, DreamRecord, dream_home, is_real, read_record, read_records
-from ..layers.l6_dream.stage import FOUND, MADE, read_topics
-from ..memory.store.index import MOST_INDEX, read_entries
+from ..layers.l6_dream.record import DIRECTORY, DreamRecord, is_real, read_record, read_records
+from ..layers.l6_dream.stage import read_topics
 from ..memory.store.topic import read_topic
 from .memory_index import MemoryIndex
 from .memory_places import Place
@@ -55,8 +54,6 @@ class ChangeGroup(NamedTuple):
 class DreamDetail(NamedTuple):
     record: DreamRecord
     groups: tuple[ChangeGroup, ...]
-    index_before: int | None
-    index_after: int | None
 
     @property
     def facts(self) -> tuple[DreamFact, ...]:
@@ -115,15 +112,10 @@ def read_dream(index: MemoryIndex, place: Place, id: str) -> DreamDetail | None:
                 return None
             files = list_dreamed_files(gated, record)
             others = read_topics(gated)
-            lines = [_index_lines(gated.store.root.read_bytes(f"{dream_home(id)}/{name}", MOST_INDEX)) for name in (FOUND, MADE)]
     except LaminaError:
         return None
     facts = list_dream_facts(files, others)
-    return DreamDetail(record, tuple(_groups(files, facts, others)), lines[0], lines[1])
-
-
-def _index_lines(data: bytes | None) -> int | None:
-    return None if data is None else len(read_entries(data.decode("utf-8", "replace")))
+    return DreamDetail(record, tuple(_groups(files, facts, others)))
 
 
 def _groups(files: Sequence[DreamedFile], facts: Sequence[DreamFact], others: Mapping[str, str]) -> list[ChangeGroup]:

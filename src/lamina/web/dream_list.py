@@ -15,7 +15,7 @@ from ..disk.home.ledger import day_of, read_ledger_day
 from ..layers.l6_dream.record import DreamRecord, DreamTurn
 from ..providers.amounts import Amount
 from .dream_data import PlaceDreams, dream_state, find_next, list_dreams
-from .html import Child, Html, bdi, cut, join, tag
+from .html import Attribute, Child, Html, bdi, cut, join, tag
 from .memory_forms import button, change_form
 from .memory_list import place_name
 from .memory_places import Place
@@ -50,8 +50,10 @@ def _dreams(site: Site, request: Request) -> Response:
     lines = read_ledger_day(site.home, day_of(site.clock())) if site.home is not None else []
     body = join(
         (
-            view_head(words("dreams.title"), tag("p", {"class": "meta"}, words("dreams.about")), right=_start_form(site, words)),
-            [running_panel(site, words, one) for one in found if one.running is not None],
+            view_head(
+                words("dreams.title"), tag("p", {"class": "meta"}, words("dreams.about")), right=_start_form(site, words, found)
+            ),
+            [running_panel(site, words, one, linked=True) for one in found if one.running is not None],
             _background(site, words, lines),
             _listed(site, words, found),
             _next(site, words),
@@ -73,8 +75,9 @@ def _startable(site: Site) -> list[Place]:
     return [place for place in own if place.path.is_dir()]
 
 
-def _start_form(site: Site, words: Words) -> Html | None:
-    places = _startable(site)
+def _start_form(site: Site, words: Words, found: list[PlaceDreams]) -> Html | None:
+    busy = {one.place.id for one in found if one.running is not None and one.alive}
+    places = [place for place in _startable(site) if place.id not in busy]
     if site.read_only or not places:
         return None
     here = site.places.here()
@@ -89,33 +92,37 @@ def _start_form(site: Site, words: Words) -> Html | None:
     )
 
 
-def running_panel(site: Site, words: Words, one: PlaceDreams) -> Html:
-    """Return a dream that runs: phase, answers and cost so far, and how to stop it."""
+def running_panel(site: Site, words: Words, one: PlaceDreams, *, linked: bool = False) -> Html:
+    """Return a dream that runs, or whose process has died: phase, answers and cost so far, and how to stop it."""
     record = one.running
     assert record is not None
-    stop = None
-    if not site.read_only:
-        fields = {"place": one.place.id, "dream": record.id}
-        stop = change_form(STOP, fields, button(words("dreams.stop"), {"class": "btn sm", "data-hotkey": "x", "id": "stop"}))
-    turns = [answer(words, turn, 240) for turn in record.turns[-MOST_TURNS_SHOWN:]]
-    state = words(f"dreams.phase_{record.phase}") if one.alive else words("dreams.died")
+    name, turns = bdi(place_name(one.place)), [answer(words, turn, 240) for turn in record.turns[-MOST_TURNS_SHOWN:]]
+    live = tag("span", {"class": "live"}, words("dreams.running"))
+    state = words(f"dreams.phase_{record.phase}" if one.alive else "dreams.died")
     return tag(
         "section",
         {"class": "panel ba", "aria-live": "polite"},
         tag(
             "header",
             None,
-            tag("span", {"class": "live"}, words("dreams.running")),
-            tag("h2", None, bdi(place_name(one.place))),
+            live if one.alive else tag("span", {"class": "bad"}, words("dreams.status_running")),
+            tag("h2", None, tag("a", {"href": address(one.place, record)}, name) if linked else name),
             tag("span", {"class": "soft small"}, state, " · ", ago(words, record.started, site.clock())),
             tag(
                 "span", {"class": "soft small"}, words("dreams.answers", n=len(record.turns)), " · ", dream_amount(words, record)
             ),
             tag("span", {"class": "sp"}),
-            stop,
+            None if site.read_only else _stop_form(words, one, record),
         ),
         tag("ol", {"class": "turnlist"}, turns) if turns else None,
     )
+
+
+def _stop_form(words: Words, one: PlaceDreams, record: DreamRecord) -> Html:
+    """Return the form that stops a dream, or cleans up after a dead one. Its id is the dream's own: the focus returns to it."""
+    label: dict[str, Attribute] = {"class": "btn sm", "data-hotkey": "x", "id": f"stop-{one.place.id}-{record.id}"}
+    fields = {"place": one.place.id, "dream": record.id}
+    return change_form(STOP, fields, button(words("dreams.stop" if one.alive else "dreams.clean_up"), label))
 
 
 def dream_amount(words: Words, record: DreamRecord) -> str:
@@ -198,11 +205,11 @@ def figure(label: str, value: str, more: Child = "") -> Html:
     return tag("div", None, tag("dt", None, bdi(label)), tag("dd", None, value, unit))
 
 
-def _listed(site: Site, words: Words, found: list[PlaceDreams]) -> Html:
+def _listed(site: Site, words: Words, found: list[PlaceDreams]) -> Html | None:
     rows = [(one.place, record) for one in found for record in one.records if record is not one.running]
     rows.sort(key=lambda row: -row[1].started)
     if not rows:
-        return _none(site, words)
+        return None if any(one.running is not None for one in found) else _none(site, words)
     waiting = {proposal.id for _, proposal in site.memories.waiting([one.place for one in found])}
     items = [tag("li", None, _row(site, words, place, record, waiting)) for place, record in rows]
     return tag("div", {"class": "panel"}, tag("ul", {"class": "list"}, items))
@@ -250,7 +257,7 @@ def _changes(words: Words, record: DreamRecord, waiting: set[str]) -> str:
         ("decided", len(record.waiting) - pending),
     )
     told = [words(f"dreams.{name}", n=count) for name, count in counts if count]
-    return ", ".join(told) or cut(record.why, 120) or words("dreams.nothing")
+    return ", ".join(told) or cut(words.told(record.why), 120) or words("dreams.nothing")
 
 
 def dream_json(place: Place, record: DreamRecord) -> dict[str, Any]:

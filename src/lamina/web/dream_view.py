@@ -48,7 +48,7 @@ def _dream(site: Site, request: Request) -> Response:
     running = listed is not None and listed.running is not None and listed.running.id == record.id
     body = join(
         (
-            _head(site, words, place, found, title),
+            _head(site, words, place, found, title, running=running),
             running_panel(site, words, listed) if running and listed is not None else _figures(site, words, place, found),
             [_group(site, words, place, record, group, found.facts) for group in found.groups],
             _skipped(words, record),
@@ -59,12 +59,13 @@ def _dream(site: Site, request: Request) -> Response:
     return page(site, request, title=title, active="dreams", body=body, data=data, watch=watch)
 
 
-def _head(site: Site, words: Words, place: Place, found: DreamDetail, title: str) -> Html:
+def _head(site: Site, words: Words, place: Place, found: DreamDetail, title: str, *, running: bool) -> Html:
     record = found.record
-    facts = [words(f"dreams.by_{record.by}"), words(f"dreams.status_{record.status}")]
+    facts = [words(f"dreams.by_{record.by}")]
+    facts += [] if running else [words(f"dreams.status_{record.status}")]  # the panel below tells the state
     if record.ended is not None and record.status != "undone":  # an undo writes its own time
         facts.append(length(words, record.ended - record.started))
-    facts += [record.why] if record.why else []
+    facts += [words.told(record.why)] if record.why else []
     undo = None
     if not site.read_only and found.can_undo:
         fields = {"place": place.id, "dream": record.id}
@@ -89,9 +90,7 @@ def _figures(site: Site, words: Words, place: Place, found: DreamDetail) -> Html
     undone = words("dreams.state_undone") if sides and not found.active else ""
     facts = [fact for group in done for fact in group.facts]
     kept = sum(bool(fact.now_in) for fact in facts)
-    index = (
-        f"{found.index_before} → {found.index_after}" if found.index_before is not None and found.index_after is not None else "–"
-    )
+    index = "–" if record.index_lines is None else "{} → {}".format(*record.index_lines)
     limits = limits_of(site.places.settings_of(place))
     more = words("dreams.of_day", usd=money(limits.dollars)) if words.billing == "list" else tokens_apart(words, record.usage)
     return tag(
@@ -199,7 +198,7 @@ def _slip(file: str, text: str | None, facts: tuple[DreamFact, ...], own: str | 
 def _skipped(words: Words, record: DreamRecord) -> Html | None:
     if not record.skipped:
         return None
-    lines = [tag("li", None, bdi(f"{one.file}: {one.why}")) for one in record.skipped[:50]]
+    lines = [tag("li", None, bdi(words("dreams.of_file", file=one.file, why=words.told(one.why)))) for one in record.skipped[:50]]
     return tag("div", {"class": "notice"}, words("dreams.skipped"), tag("ul", None, lines))
 
 

@@ -49,7 +49,7 @@ def _forget(site: Site, request: Request) -> Response:
                 return opening(site, request, title=title, active="memories", head=head, sentence=said)
             planned = found.result()
     except LaminaError as error:
-        why = str(error)
+        why = words.error(error)
     places = [place for place in site.places.all() if place.own and place.agent is None and place.project is not None]
     options = [tag("option", {"value": "", "selected": not project}, words("memories.all_projects"))]
     options += [tag("option", {"value": place.id, "selected": place.id == project}, place_name(place)) for place in places]

@@ -76,7 +76,7 @@ def _accept(site: Site, words: Words, fields: Fields) -> Done:
                     done = memory.accept(proposal.id)
                 except InputError as error:
                     if decided:
-                        raise InputError(words("inbox.accepted_some", n=len(decided)), str(error)) from None
+                        raise InputError(words("inbox.accepted_some", n=len(decided)), words.error(error).rstrip(".。")) from None
                     raise
                 _keep(site, memory, proposal, done.topic.file if isinstance(done, Saved) else proposal.file)
                 decided.append(proposal)
@@ -99,7 +99,7 @@ def _edit(site: Site, words: Words, fields: Fields) -> Done:
         )
         assert isinstance(done, Saved)  # a user's own memory never waits
         memory.reject(proposal.id)
-        _keep(site, memory, proposal, done.topic.file.removeprefix("team/"))
+        _keep(site, memory, proposal, done.topic.file.removeprefix("team/"), edited=True)
     return _done(words, "inbox.accepted", [proposal], "/memories")
 
 
@@ -118,11 +118,11 @@ def _scope(proposal: Proposal) -> ScopeName:
     return "team" if proposal.scope == "team" else "private"
 
 
-def _keep(site: Site, memory: Memory, proposal: Proposal, file: str | None) -> None:
+def _keep(site: Site, memory: Memory, proposal: Proposal, file: str | None, *, edited: bool = False) -> None:
     """Keep a decision for its undo. `file` is the memory that was changed, None for a refusal."""
     where = f"team/{file}" if file is not None and proposal.scope == "team" else file or ""
     after = memory.digest(where) if file is not None else ""
-    decision = Decision(proposal, file is not None, where, after, site.clock())
+    decision = Decision(proposal, file is not None, where, after, site.clock(), edited)
     keep_decision(memory.store(_scope(proposal)).store.root, decision)
 
 
@@ -133,13 +133,21 @@ def _done(words: Words, key: str, decided: list[Proposal], location: str = "") -
 
 def _back(site: Site, words: Words, fields: Fields) -> Done:
     """Restore the memories as they were before the decisions, and let the proposals wait again."""
-    ids = fields.get("ids", "").split()
+    decided = wait_again(site, words, fields.get("ids", "").split())
+    kinds = {None if one.edited else ACCEPT if one.accepted else REFUSE for one in decided}  # another text is not proposed again
+    url = kinds.pop() if len(kinds) == 1 else None
+    undo = Undo(url, {"ids": " ".join(token(one.proposal) for one in decided)}) if url is not None else None
+    return Done(words("inbox.waits_again", n=len(decided)), undo)
+
+
+def wait_again(site: Site, words: Words, ids: list[str]) -> list[Decision]:
+    """Take decisions back, the newest first, and return them."""
     kept = {decision.proposal.id: (place, decision) for place, decision in site.memories.decided()}
     for one in reversed(ids):
         if one not in kept:
             raise InputError("undo", words("inbox.too_late"))
         _take_back(site, *kept[one])
-    return Done(words("inbox.waits_again", n=len(ids)))
+    return [kept[one][1] for one in ids]
 
 
 def _take_back(site: Site, place: Place, decision: Decision) -> None:

@@ -274,7 +274,7 @@ def _written(site: Site, words: Words, place: Place, version: MemoryVersion | No
     if version is None or version.why is None:
         return join((author_name(words, "outside"),))
     why = version.why
-    reason = join((": ", bdi(cut(why.why, 160)))) if why.why else None
+    reason = join((": ", bdi(cut(words.told(why.why), 160)))) if why.why else None
     link = message_link(site, words, why.session, why.message)
     dream = tag("a", {"href": f"/dreams/{place.id}/{why.dream}"}, words("memories.the_dream")) if why.dream else None
     return join((author_name(words, why.who), (" · ", link) if link else None, (" · ", dream) if dream else None, reason))
@@ -295,7 +295,7 @@ def _history(site: Site, words: Words, request: Request, place: Place, found: On
             told = words("memories.restore_of", when=absolute(words, version.time))
             label: dict[str, Attribute] = {"class": "btn sm quiet", "aria-label": told}
             restore = change_form("/changes/memories/restore", fields, button(words("memories.restore"), label))
-        why = version.why.why if version.why is not None else ""
+        why = words.told(version.why.why) if version.why is not None else ""
         line = tag(
             "div",
             None,

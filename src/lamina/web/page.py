@@ -159,10 +159,12 @@ def number_of(request: Request, name: str) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) < NUMBER_CHARS else None
 
 
-def later_part(id: str, url: str, label: str) -> Html:
-    """Return a part of a view that is read when it is unfolded; without scripts a link to it."""
-    details = tag("details", {"class": "script", "id": id, "data-load": url}, tag("summary", {"class": "btn sm"}, label))
-    return join((details, tag("noscript", None, tag("a", {"href": url}, label))))
+def later_part(id: str, url: str, label: str, content: Html | None = None) -> Html:
+    """Return a part of a view that is read when it is unfolded, or is unfolded already; without scripts a link to it."""
+    loaded: dict[str, Attribute] = {"open": True, "data-loaded": "1"} if content is not None else {"class": "script"}
+    summary = tag("summary", {"class": "btn sm"}, label)
+    details = tag("details", {"id": id, "data-load": url} | loaded, summary, content)
+    return join((details, tag("noscript", None, tag("a", {"href": url}, label)) if content is None else None))
 
 
 def fragment(body: Html, status: int = 200) -> Response:

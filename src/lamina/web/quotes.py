@@ -17,7 +17,7 @@ from ..core.decoding import UNDECODABLE
 from ..core.records import Message
 from ..sources.places import NAMES
 from ..sources.sessions import SourceSession
-from .conversation import PAGE as TURNS_PAGE
+from .conversation import turn_address
 from .html import Html, bdi, cut, tag
 from .page import problem
 from .session_data import Gone, OpenSessions
@@ -49,9 +49,8 @@ def _to_turn(site: Site, sessions: OpenSessions, request: Request) -> Response:
     order = {record.uuid: at for at, record in enumerate(opened.records) if isinstance(record, Message)}
     at = order.get(request.path_params["message"], -1)
     turn = max((row.number for row in opened.series.turns if order.get(row.record, len(order) + at + 1) <= at), default=0)
-    number = (max(1, turn) - 1) // TURNS_PAGE + 1
-    anchor = f"{f'?turns={number}' if number > 1 else ''}#t{turn}" if turn else ""
-    return RedirectResponse(f"{address(opened.session)}{anchor}", 303)
+    base = address(opened.session)
+    return RedirectResponse(turn_address(base, turn, show=request.path_params["message"]) if turn else base, 303)
 
 
 def find_session(site: Site, id: str | None) -> SourceSession | None:

@@ -14,12 +14,12 @@ from starlette.responses import Response
 from ..session.request_blocks import RequestBlock, RequestBlocks
 from .block_rows import block_rows
 from .html import Html, bdi, cut, join, tag
-from .page import fragment, later_part, number_of, page, problem
+from .page import fragment, json_response, later_part, number_of, page, problem, wants_json
 from .request_view import block_strip, blocks_of, cache_key, change_head, decision_panel, largest_first, total_line
 from .session_data import OpenSession
 from .session_list import TITLE_CHARS, address, title_of
 from .site import Site
-from .turn_view import part_or_page
+from .turn_events import part_or_page
 from .words import Words, words_for
 
 # Blocks of each list that are shown at once, and with each part that is unfolded.
@@ -62,9 +62,12 @@ def whole(site: Site, request: Request, opened: OpenSession) -> Response:
     about = tag("div", None, crumb, tag("h1", None, title), total_line(words, point))
     head = tag("div", {"class": "head"}, about, _steps(words, base, number, len(series.requests), found.against))
     changes = (change_head(words, found), *(_part(words, opened, found, name) for name in ("went", "came")))
+    asked = number_of(request, "against")
+    missing = words("request.missing", number=asked) if asked is not None and not 1 <= asked <= len(series.requests) else None
     difference = tag(
         "div",
         {"class": "body"},
+        tag("p", {"class": "notice"}, missing) if missing else None,
         block_strip(words, series, found),
         cache_key(words, series, point),
         [decision_panel(words, one) for one in series.decisions if one.request == number],
@@ -80,6 +83,8 @@ def rows(site: Site, request: Request, opened: OpenSession) -> Response:
     found = blocks_of(request, opened)
     if found is None or name not in LISTS:
         return fragment(tag("p", None, words("request.missing", number=request.path_params["number"])), 404)
+    if wants_json(request):
+        return json_response(LISTS[name].blocks(found))
     return part_or_page(site, request, opened, _part(words, opened, found, name, number_of(request, "from") or 0))
 
 

@@ -28,8 +28,8 @@ from ..sources.query import (
     search,
     search_index,
 )
-from .conversation import PAGE as TURNS_PAGE
-from .html import Child, Html, bdi, join, tag
+from .conversation import turn_address
+from .html import Child, Html, bdi, cut, join, tag
 from .memory_list import address_of
 from .numbers import ago
 from .page import opening, page, patience, search_box, view_head, wants_json
@@ -39,6 +39,8 @@ from .words import Words, words_for
 
 RESULTS = 30
 SHOWN_CHARS, BEFORE_CHARS = 320, 120
+# Characters of the words that tell which message of a turn was found.
+SHOW_CHARS = 80
 # Characters of a query; a longer one is a document, and the address would not hold it.
 MOST_QUERY = 2_000
 # Who wrote a text. A transcript may name any other role or type.
@@ -113,7 +115,7 @@ def _search(site: Site, request: Request, files: SearchedFiles) -> Response:
             _results(site, words, query, results, exact=exact) if query and not reading else None,
         )
     )
-    rows = [_row(site, one) for one in results] if wants_json(request) else []
+    rows = [_row(site, one, query, exact=exact) for one in results] if wants_json(request) else []
     data = {"query": query, "results": rows, "unread": unread, "reading": reading}
     return page(site, request, title=words("search.title"), active="search", body=body, data=data, watch=watch)
 
@@ -135,17 +137,18 @@ def _found(site: Site, files: SearchedFiles, query: str, *, exact: bool, here: b
     return site.index.use(found), unread
 
 
-def _row(site: Site, found: SearchResult) -> dict[str, Any]:
-    return {name: getattr(found, name) for name in found.__struct_fields__} | {"url": address(site, found)}
+def _row(site: Site, found: SearchResult, query: str, *, exact: bool) -> dict[str, Any]:
+    return {name: getattr(found, name) for name in found.__struct_fields__} | {"url": _address(site, found, query, exact=exact)}
 
 
-def address(site: Site, found: SearchResult) -> str:
+def _address(site: Site, found: SearchResult, query: str, *, exact: bool) -> str:
     """Return where a result opens: a message at its turn, a memory on its page, a section of a larger file in the list."""
     if found.kind == "memory":
         return address_of(site.memories, found.path) or f"/memories?{urlencode({'q': found.title})}"
     start = f"/sessions/{found.origin}/{quote(site.index.listing.renamed.get(found.path, found.session_id), safe='')}"
-    number = (max(1, found.turn) - 1) // TURNS_PAGE + 1
-    return f"{start}{f'?turns={number}' if number > 1 else ''}#t{found.turn}"
+    text = _body(found)
+    shared = dict.fromkeys(text[start:end] for start, end in matches(text, query, exact=exact))
+    return turn_address(start, found.turn, show=cut(" ".join(shared) or text, SHOW_CHARS))
 
 
 def highlighted(text: str, query: str, *, exact: bool, most: int = SHOWN_CHARS) -> Html:
@@ -199,7 +202,7 @@ def _result(site: Site, words: Words, found: SearchResult, query: str, *, exact:
         None,
         tag(
             "a",
-            {"class": "result", "href": address(site, found), "data-row": True},
+            {"class": "result", "href": _address(site, found, query, exact=exact), "data-row": True},
             tag(
                 "span",
                 {"class": "meta"},

@@ -60,7 +60,13 @@ LATER = (
     "replay_view",
 )
 # What replays, comparisons and dreams need beyond the views, so that the first of them starts as fast as the next.
-AHEAD = ("replay.run", "layers.l6_dream.contradictions", "layers.l6_dream.tidy", "layers.l6_dream.directive", "agent.manual_dream")
+AHEAD = (
+    "replay.run",
+    "layers.l6_dream.contradictions",
+    "layers.l6_dream.tidy",
+    "layers.l6_dream.directive",
+    "agent.manual_dream",
+)
 
 
 def application(site: Site, keys: Keys) -> ASGIApp:
@@ -74,7 +80,7 @@ def application(site: Site, keys: Keys) -> ASGIApp:
 
     def failed(request: Request, error: Exception) -> Response:
         words = words_for(request)
-        sentence = words("frame.failed", reason=str(error) or type(error).__name__)
+        sentence = words("frame.failed", reason=words.error(error) or type(error).__name__)
         return problem(site, request, words("frame.failed_title"), sentence, status=500, back=list_of(request.url.path))
 
     @contextlib.asynccontextmanager

@@ -87,6 +87,11 @@ class OpenSession:
         with self._lock:
             return self._followed.turn(number)
 
+    def others(self, number: int) -> list[Any]:
+        """Return the records of a turn that are of unknown kinds, as they are in the file."""
+        with self._lock:
+            return list(self._followed.others(number))
+
     def missing_in(self, number: int, words: set[str]) -> set[str]:
         """Return the words that no message, call or result of a turn contains. Reads no further than the last of them."""
         with self._lock:

@@ -14,7 +14,7 @@ from starlette.routing import Route
 from ..session.window_series import KINDS, Series
 from ..sources.places import NAMES
 from ..sources.sessions import SourceSession
-from . import conversation, request_page, request_view, turn_view
+from . import conversation, request_page, request_view, turn_events, turn_view
 from .html import Attribute, Html, bdi, cut, tag
 from .numbers import size, tokens
 from .page import can_wait, icon, number_of, opening, page, problem, view_head
@@ -56,9 +56,10 @@ def routes(site: Site) -> list[Route]:
         f"{base}/series": _series,
         f"{base}/table": table,
         f"{base}/turns/{{number:int}}": turn_view.turn,
-        f"{base}/texts/{{record}}/{{index:int}}": turn_view.text,
-        f"{base}/records/{{record}}": turn_view.record,
-        f"{base}/pictures/{{record}}/{{index:int}}/{{number:int}}": turn_view.picture,
+        f"{base}/turns/{{number:int}}/others": turn_view.others,
+        f"{base}/texts/{{record}}/{{index:int}}": turn_events.text,
+        f"{base}/records/{{record}}": turn_events.record,
+        f"{base}/pictures/{{record}}/{{index:int}}/{{number:int}}": turn_events.picture,
         f"{base}/requests/{{number:int}}": request_page.whole,
         f"{base}/requests/{{number:int}}/rows/{{name}}": request_page.rows,
         f"{base}/requests/{{number:int}}/panel": request_view.panel,

@@ -22,6 +22,7 @@ from ..disk.settings_files import lamina_home
 from ..sources.places import Origin
 from ..sources.recalls import Recalls, sum_recalls
 from ..sources.sessions import SourceSession, homes_of
+from .dream_jobs import DreamJobs
 from .kept_windows import KeptWindows
 from .memory_index import MemoryIndex
 from .memory_places import MemoryPlaces
@@ -86,10 +87,11 @@ class Site:
             read_only=read_only,
         )
         self.memories = MemoryIndex(self.places, self._recall_counts, self.views)
+        self.dreams = DreamJobs()
         self._projects: tuple[Listing, dict[str, str]] = (Listing(), {})
         self._recalls: Mapping[str, Recalls] = {}
         self._recalled_at = float("-inf")
-        # Set when the server stops: work that a view started ends then.
+        # Set when the server stops, and by nothing else: work that a view started ends then.
         self.closing = threading.Event()
         # View → function that counts what waits for the user there.
         self.counters: dict[str, Callable[[], int]] = {"memories": self.memories.count_waiting}
@@ -201,6 +203,7 @@ class Site:
 
     def close(self) -> None:
         self.closing.set()
+        self.dreams.close()
         self.index.close()
         self.replays.close()
         self.places.close()

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from lamina.core.errors import DiskError, DiskFull, Fenced, SettingError
+from lamina.core.settings.collection_kinds import Mode
 from lamina.disk import crash_points as crash
 from lamina.disk.locks.dream_lock import DreamLock, HeldDreamLock
 from lamina.layers.l6_dream.apply import apply_dream, plan_changes
@@ -48,6 +49,32 @@ def test_a_merge_is_made_with_the_dream_as_its_author(tmp_path: Path) -> None:
             assert why is not None
             assert (why.who, why.dream) == ("dream", record.id)
         assert not (tmp_path / "m" / ".dreams" / record.id / "work").exists()
+
+
+@pytest.mark.spec("B4")
+@pytest.mark.parametrize("mode", ["auto", "confirm"])
+def test_a_rewrite_that_leaves_a_memory_as_it_is_counts_as_no_change(tmp_path: Path, mode: Mode) -> None:
+    with memory(tmp_path / "m", mode) as gated:
+        some(gated, 5)
+        save(gated, "both", f"{FACT.format(0)} {FACT.format(1)}")
+        before = snapshot(tmp_path / "m")
+
+        def change(one: Dream) -> None:
+            one.write("both.md", topic("both", f"{FACT.format(0)} {FACT.format(1)}").replace("---\n\n", "---\n"))
+            one.remove("t001.md")
+
+        record = dreamt(gated, change)
+        assert [one.file for one in record.changes] == ["t001.md"]
+        assert (record.merged, len(record.waiting)) == ((("t001.md",), 0) if mode == "auto" else ((), 1))
+        assert snapshot(tmp_path / "m")["both.md"] == before["both.md"]
+
+
+@pytest.mark.spec("B4")
+def test_the_record_has_the_lines_of_the_index_before_and_after(tmp_path: Path) -> None:
+    with memory(tmp_path / "m") as gated:
+        some(gated, 5)
+        assert dreamt(gated, merge).index_lines == (5, 4)
+        assert dreamt(gated, lambda _: None).index_lines == (4, 4)
 
 
 @pytest.mark.spec("B4", "Z9")

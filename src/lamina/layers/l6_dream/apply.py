@@ -21,7 +21,7 @@ from ...memory.store.contract import MOST_READ, ChangeReason, Proposed
 from ...memory.store.daily_logs import is_found, list_logs, read_log
 from ...memory.store.distinct import are_distinct, read_distinct
 from ...memory.store.draft import read_draft
-from ...memory.store.index import MOST_INDEX, rewrite_index
+from ...memory.store.index import MOST_INDEX, read_entries, rewrite_index
 from ...memory.store.journal import digest_of
 from ...memory.store.modes import GatedStore, plan_write
 from ...memory.store.topic import INDEX, PERSONAL, fold_name, read_topic
@@ -64,7 +64,8 @@ def plan_changes(
     # Many small dreams in a row count as one large one.
     day = [one for one in read_records(gated.store.root) if one.status == "completed" and abs(now - one.started) < DAY_SECONDS]
     lately = sum(len(one.removed) for one in day)
-    judged = plan_dream(stage.base, real, work.texts, authors=authors, ignored=work.ignored, new=new, lately=lately)
+    texts = {file: _keep_unchanged(gated, file, text, real.get(file)) for file, text in work.texts.items()}
+    judged = plan_dream(stage.base, real, texts, authors=authors, ignored=work.ignored, new=new, lately=lately)
     judged = _hold_back_new(judged, KnownWords([*real.values(), *_read_logs(gated)]))
     judged = _hold_back_distinct(gated, judged)
     listing = work.listing if work.listing is not None and work.listing.encode() != stage.listing else None
@@ -72,6 +73,16 @@ def plan_changes(
         judged = _ask_about_contradictions(gated, judged)
     skipped = (*judged.skipped, *(SkippedChange(file, why) for file, why in work.ignored.items()))
     return _drop_invalid(gated, judged._replace(listing=listing, skipped=skipped))
+
+
+def _keep_unchanged(gated: GatedStore, file: str, text: str, real: str | None) -> str:
+    """Return a text of the copy, or the real one if the memory would say the same: the store would not write it."""
+    if real is None or text == real or not text.strip():
+        return text
+    try:
+        return text if gated.store.plan_text(file, text).differs else real
+    except (InputError, DiskError):
+        return text  # refused later, with the reason
 
 
 def _ask_about_contradictions(gated: GatedStore, plan: DreamPlan) -> DreamPlan:
@@ -289,10 +300,14 @@ class _Application:
             waiting=tuple(self._waiting),
             skipped=_truncate(self._skipped),
             changes=tuple(self._with_after(changed) for changed in self._record.changes),
+            index_lines=(self._count_entries(kept_copy(self._record, INDEX)), self._count_entries(INDEX)),
         )
         with self._hold.fence():
             write_record(self._root, record)
         return record
+
+    def _count_entries(self, path: str) -> int:
+        return len(read_entries(index_text(self._root.read_bytes(path, MOST_INDEX))))
 
     def _with_after(self, changed: ChangedFile) -> ChangedFile:
         if changed.file not in self._done:

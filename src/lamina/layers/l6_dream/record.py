@@ -83,6 +83,9 @@ class DreamRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     skipped: tuple[SkippedChange, ...] = ()
     changes: tuple[ChangedFile, ...] = ()
     index: str = ""  # the index's digest before the dream; empty: there was no index
+    index_lines: tuple[int, int] | None = (
+        None  # its entries before and after; None until applied, and in records of older versions
+    )
     asked: tuple[str, ...] = ()  # contradictions that the user was asked about, now or before
     why: str = ""
     tokens: int = 0

@@ -216,6 +216,7 @@ class _Dream:
         try:
             with watch:
                 stage = stage_copy(self._gated, self._progress.record)
+                self._progress.heard(self._progress.record)
                 fork = self._run_fork(stage, perform_with, abort)
             if not fork.done and not self._cut:
                 why = "the answer was cut off or declined"

@@ -3,7 +3,7 @@
 Owns what is restored, based on the dream's record and the copies in its `before/`. A file is restored byte for byte, with its timestamp,
 if it is still as the dream left it. That is the digest in the record, or in a journal line with the dream's id; the latter covers dreams
 that were stopped and changes approved later. A file changed since then is left alone and named. Changes of this dream that still need
-approval are withdrawn, because they depend on what is undone.
+approval are withdrawn, because they depend on what is undone; the user can let them wait again.
 
 `undo` first recovers what a dead dream left, then undoes the newest dream before the ones it depends on. It holds the dream lock, so that
 no dream begins on files that are being restored. It needs no lock against a dream that works on its copy: that dream will find the
@@ -18,7 +18,7 @@ finishes the work.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import NamedTuple
@@ -31,10 +31,11 @@ from ...core.wording import counted, plural
 from ...disk.locks.dream_lock import DreamLock, HeldDreamLock, NotWon
 from ...memory.memory import Memory
 from ...memory.store.contract import MOST_READ, ChangeReason
+from ...memory.store.decided import Decision, keep_decision
 from ...memory.store.directory import DirectoryStore
 from ...memory.store.index import MOST_INDEX, IndexEntry, put_entry, read_entries
 from ...memory.store.journal import digest_of
-from ...memory.store.modes import GatedStore
+from ...memory.store.modes import GatedStore, Proposal
 from ...memory.store.recovery import FileToRestore, restore_files
 from ...memory.store.topic import INDEX, fold_name
 from .index_merge import IndexRewrite, index_text, restore_index
@@ -72,6 +73,8 @@ class UndoneDream(NamedTuple):
 def take_back(gated: GatedStore, record: DreamRecord, *, now: float, why: str) -> UndoneDream:
     """Undo what a dream has applied so far, and mark its record as failed."""
     done = _restore(gated.store, record, why=ChangeReason("dream", f"reverted dream {record.id}: {why}", dream=record.id))
+    for proposal in _pending(gated, record.id):
+        gated.inbox.reject(proposal.id)
     ended = _mark_undone(gated, record, now=now)
     ended = msgspec.structs.replace(ended, status="failed", why=why, files=(), removed=(), merged=(), waiting=(), changes=())
     write_record(gated.store.root, ended)
@@ -80,17 +83,25 @@ def take_back(gated: GatedStore, record: DreamRecord, *, now: float, why: str) -
 
 def _undo_dream(gated: GatedStore, record: DreamRecord, now: float) -> UndoneDream:
     done = _restore(gated.store, record, why=ChangeReason("user", f"undid dream {record.id}", dream=record.id))
+    _withdraw(gated, _pending(gated, record.id), now)
     return done._replace(record=_mark_undone(gated, record, now=now))
 
 
 def _mark_undone(gated: GatedStore, record: DreamRecord, *, now: float) -> DreamRecord:
-    """Withdraw the dream's pending changes and mark its record as undone."""
-    for proposal in gated.inbox.waiting():
-        if proposal.why.dream == record.id:
-            gated.inbox.reject(proposal.id)
     record = msgspec.structs.replace(record, status="undone", phase="applied", ended=now)
     write_record(gated.store.root, record)
     return record
+
+
+def _pending(gated: GatedStore, dream: str) -> list[Proposal]:
+    return [proposal for proposal in gated.inbox.waiting() if proposal.why.dream == dream]
+
+
+def _withdraw(gated: GatedStore, proposals: Iterable[Proposal], now: float) -> None:
+    """Withdraw pending changes. They are kept as decided, so the user can let them wait again."""
+    for proposal in proposals:
+        keep_decision(gated.store.root, Decision(proposal, accepted=False, file="", after="", time=now))
+        gated.inbox.reject(proposal.id)
 
 
 def undo_change(gated: GatedStore, dream: str, file: str, *, now: float) -> UndoneDream:
@@ -112,9 +123,7 @@ def undo_change(gated: GatedStore, dream: str, file: str, *, now: float) -> Undo
     why = ChangeReason("user", f"undid the change of {file} by dream {dream}", dream=dream)
     with hold if isinstance(hold, HeldDreamLock) else nullcontext():
         done = _restore(gated.store, record, why=why, only=file)
-    for proposal in gated.inbox.waiting():
-        if proposal.why.dream == dream and proposal.file == file:
-            gated.inbox.reject(proposal.id)
+    _withdraw(gated, (proposal for proposal in _pending(gated, dream) if proposal.file == file), now)
     return done
 
 

@@ -24,13 +24,15 @@ _BYTES = 8 * MOST_BYTES + 4_096
 
 
 class Decision(msgspec.Struct, frozen=True):
-    """A decided proposal. `file` is the memory it changed, `after` the digest that it left there. `accepted` is false if it was refused."""
+    """A decided proposal. `file` is the memory it changed, `after` the digest that it left there. `accepted` is false if it was refused
+    or withdrawn, `edited` true if the user accepted another text."""
 
     proposal: Proposal
     accepted: bool
     file: str
     after: str
     time: float
+    edited: bool = False
 
 
 def keep_decision(root: RootDir, decision: Decision) -> None:

@@ -63,6 +63,14 @@ class PlannedSave(NamedTuple):
     before: bytes | None
     after: bytes
 
+    @property
+    def differs(self) -> bool:
+        """Whether the memory would say something new. A new timestamp alone is not a change."""
+        if self.before is None:
+            return True
+        old = read_topic(self.topic.file, decode_text(self.before), 0)
+        return not says_the_same(without_stamp(old), without_stamp(self.topic))
+
 
 class RawTopic(NamedTuple):
     file: str
@@ -256,8 +264,7 @@ class DirectoryStore:
     def _carry_out(self, planned: PlannedSave, why: ChangeReason) -> Saved:
         topic = planned.topic
         old = None if planned.before is None else read_topic(topic.file, decode_text(planned.before), 0)
-        # A new timestamp alone is not a change.
-        if old is None or not says_the_same(without_stamp(old), without_stamp(topic)):
+        if planned.differs:
             self._write(MemoryChange(topic.file, topic.name, "save", planned.before, planned.after, why))
         # A dream names the files it changed in its record.
         file = topic.file if old is None or why.who == "dream" else self._renamed(old.name, topic, planned.after, why)

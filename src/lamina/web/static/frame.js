@@ -104,10 +104,12 @@ async function visit(url, back, sure) {
     arrive(back ? history.state?.y || 0 : hash ? scrollY : undefined, back ? history.state : spot); if (!within) fire('view'); fire('content');
   } catch { if (mine === visits) failed(); } finally { if (mine === visits) body.ariaBusy = null; }
 }
+const seek = () => main.querySelector('[data-here]')?.scrollIntoView({ block: 'center' });
 function arrive(y, left) {
   const same = left?.same && main.querySelector(left.same), place = () => same.getBoundingClientRect().y;
   scrollTo(0, y ?? (same && innerWidth > 900 ? scrollY + place() - spot.y : 0));
   if (active() !== search) (main.querySelector('[autofocus]') || same && place() < innerHeight && same || main).focus({ preventScroll: true });
+  if (y == null) seek();
 }
 /* What is left, for the way back. */
 const opened = () => [...main.querySelectorAll('details[open][id]')];
@@ -258,6 +260,7 @@ const here = new URL(location.href);
 if (here.searchParams.has('lang')) { here.searchParams.delete('lang'); moveTo(here); }
 /* The card of the open memory, if the list is beside it. */
 if (innerWidth > 900) document.querySelector('.card[aria-current]')?.scrollIntoView({ block: 'nearest' });
+seek();
 /* What was being read is there when it is asked for again. */
 const opening = () => { if (byId('opening')) visit(address, false, { headers: { Prefer: 'wait' } }); };
 on('lamina:view', opening); opening();

@@ -56,11 +56,6 @@ function show(shell, signal, ahead) {
 		for (const one of all('.rq')) one.classList.toggle('on', +one.dataset.r === chosen);
 		showPanels(); settle();
 	}
-	function openTurn(turn, quiet) {
-		const one = byId('d' + turn);
-		if (one) { one.open = true; if (!quiet) { one.scrollIntoView(); one.firstElementChild.focus({ preventScroll: true }); } }
-		return one;
-	}
 
 	async function load(asked) {
 		const answer = await (asked || fetch(byId('chart').dataset.series));
@@ -92,7 +87,7 @@ function show(shell, signal, ahead) {
 				await load();
 				if (replaced) {
 					for (const one of all('#session [data-keep]')) delete one.dataset.keep;
-					keep({ r: count(), from: 0, to: 0, turns: 0 }); chart?.close(); chart = floor = null; chosen = pointed = news = 0;
+					keep({ r: count(), from: 0, to: 0, turns: 0, turn: 0 }); chart?.close(); chart = floor = null; chosen = pointed = news = 0;
 				} else if (chart) {
 					if (following && !req().querySelector(':focus,details[open]')) chosen = count();
 					keep({ r: chosen });
@@ -121,19 +116,22 @@ function show(shell, signal, ahead) {
 		const r = asked('r'); if (r > 0 && r !== chosen) chart.select(r - 1); else mark();
 	});
 	when('click', event => {
-		const at = selector => event.target.closest(selector), kind = at('#kinds button'), axis = at('[data-axis]'), request = at('[data-select]'), turn = at('[data-turn]'), page = at('.pages a');
+		const at = selector => event.target.closest(selector), kind = at('#kinds button'), axis = at('[data-axis]'), request = at('[data-select]'), page = at('.pages a');
 		if (!chart || event.ctrlKey || event.metaKey || event.shiftKey) return;
 		if (kind) { floor = floor === kind.dataset.kind ? null : kind.dataset.kind; chart.floor(floor); point(chart.at); }
 		if (axis) { for (const one of all('[data-axis]')) one.ariaPressed = one === axis; chart.axis(axis.dataset.axis); }
 		if (request) { event.preventDefault(); chart.select(request.dataset.select - 1); }
-		if (turn && openTurn(turn.dataset.turn)) event.preventDefault();
 		if (page) page.href = put({ r: chosen }, page.href);
 		if (at('#new-below')) { if (isBehind()) chart.select(count() - 1); wait(0); scrollTo(0, 1e9); }
 	});
 	when('pointerover', event => { const kind = event.target.closest?.('#kinds button')?.dataset.kind; chart?.highlight(data.kinds[kind] ? kind : null); });
 	when('scrollend', settle);
 	signal.addEventListener('abort', () => chart?.close());
-	load(ahead).then(() => { start(); if (chart) openTurn(location.hash.slice(2), isBack); }).catch(failed);
+	load(ahead).then(() => {
+		start();
+		const turn = chart && byId('d' + location.hash.slice(2));  /* of #t5 */
+		if (turn) { turn.open = true; if (!isBack) { turn.scrollIntoView(); turn.firstElementChild.focus({ preventScroll: true }); } }
+	}).catch(failed);
 }
 /* The data of the chart is asked for together with the view. */
 let closing, ahead;

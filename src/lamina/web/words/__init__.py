@@ -13,7 +13,7 @@ from starlette.requests import Request
 
 from ...core.settings import Billing
 from . import dream, frame, inbox, memory, overview, replay, search, session, settings, subscription
-from .told import in_chinese
+from .told import error_in_chinese, in_chinese
 
 Language: TypeAlias = Literal["en", "zh"]
 LANGUAGES: tuple[Language, ...] = ("en", "zh")
@@ -62,6 +62,10 @@ class Words:
     def told(self, sentence: str) -> str:
         """Return a sentence of a lower package in the language of the page."""
         return in_chinese(sentence) if self.lang == "zh" else sentence
+
+    def error(self, error: Exception) -> str:
+        """Return the sentence of an error in the language of the page."""
+        return error_in_chinese(error) if self.lang == "zh" else str(error)
 
     def for_scripts(self) -> dict[str, str]:
         """Return the texts that the scripts of the page show."""

@@ -120,7 +120,7 @@ WORDS: dict[str, tuple[str, str]] = {
         "Comparing {n} memories. The pairs appear here once they are found.",
         "正在比较 {n} 条记忆。找到的成对记忆会显示在这里。",
     ),
-    "duplicates.none": ("No two memories look alike.", "没有相似的记忆。"),
+    "duplicates.none": ("No two private memories of a project look alike.", "项目的个人记忆中没有相似的。"),
     "duplicates.merge": ("Merge, keep every fact", "合并，保留所有事实"),
     "duplicates.keep_left": ("Keep left", "保留左边"),
     "duplicates.keep_right": ("Keep right", "保留右边"),

@@ -1,5 +1,5 @@
-"""The Chinese form of sentences that lower packages write in English: why a block is in a request, what a decision did, and the
-rows and remarks of a replay.
+"""The Chinese form of sentences that lower packages write in English: why a block is in a request, what a decision did, the rows and
+remarks of a replay, and, from reasons.py, why something was done or failed.
 
 Each pattern matches a whole sentence. Numbers, names and paths in it are kept; the part in braces has its own Chinese form.
 """
@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import re
 
+from ...core.errors import DiskError, InputError, SettingError
+from . import reasons
+
 # A row of a replay, such as `lean without notes`.
 _ROW = r"(\w+(?: without \w+)?)"
 _ENDS = r"(\d[\d,]*) (minute|hour)s?"
@@ -15,6 +18,7 @@ _ENDS = r"(\d[\d,]*) (minute|hour)s?"
 PATTERNS = tuple(
     (re.compile(english), chinese)
     for english, chinese in (
+        *reasons.PATTERNS,
         # Labels of blocks
         (r"call of (.+)", r"调用 \1"),
         (r"result of (?!a call)(.+)", r"\1 的结果"),
@@ -156,7 +160,7 @@ PATTERNS = tuple(
     )
 )
 
-WHOLE = {
+WHOLE = reasons.WHOLE | {
     "message": "消息",
     "answer": "回答",
     "thinking": "思考",
@@ -238,3 +242,23 @@ def in_chinese(sentence: str) -> str:
         if (found := english.fullmatch(sentence)) is not None:
             return re.sub(r"\{([^{}]+)\}", lambda part: PARTS.get(part[1]) or in_chinese(part[1]), found.expand(chinese))
     return sentence
+
+
+def error_in_chinese(error: Exception) -> str:
+    """Return the Chinese form of an error: what it is about, the problem and the remedy, each as far as it has a form."""
+    match error:
+        case InputError():
+            about = _place_in_chinese(error.where)
+        case DiskError():
+            about = _place_in_chinese(error.path)
+        case SettingError():
+            about = f"设置 {error.key}（{in_chinese(error.source)}）"
+        case _:
+            return in_chinese(str(error))
+    parts = (in_chinese(part.rstrip(".")) for part in (error.problem, error.remedy) if part)
+    return f"{about}：{'；'.join(parts).rstrip('。')}。"
+
+
+def _place_in_chinese(place: str) -> str:
+    head, space, id = place.partition(" ")
+    return f"{reasons.PLACES[head]}{space}{id}" if head in reasons.PLACES and " " not in id else place

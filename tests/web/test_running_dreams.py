@@ -1,0 +1,189 @@
+"""Dreams that run in the server of the page: each starts, is shown and stops by itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from lamina.disk.locks.dream_lock import DreamLock, HeldDreamLock
+from lamina.layers.l6_dream.record import DreamRecord, new_id, read_records, write_record
+from lamina.testing import MessagesServer, Received
+from lamina.web import dream_changes
+
+from . import patient
+from .made_memories import make_memories, open_memory, project_of
+from .serving import Served, environ_of, serving
+from .test_memories import data, get, place, post
+
+
+class SlowModel:
+    """A model that answers a dream when the test lets it. `asked` counts the requests that wait for an answer."""
+
+    def __init__(self, server: MessagesServer) -> None:
+        self.asked = threading.Semaphore(0)
+        self.go = threading.Event()
+        server.answer_with(self._answer)
+
+    def _answer(self, received: Received) -> str:
+        self.asked.release()
+        assert self.go.wait(patient.PATIENCE)
+        return "Memory is in order."
+
+    def wait(self, dreams: int = 1) -> None:
+        for _ in range(dreams):
+            assert self.asked.acquire(timeout=patient.PATIENCE)
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[SlowModel]:
+    with MessagesServer() as server:
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "none")
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+        slow = SlowModel(server)
+        yield slow
+        slow.go.set()
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    make_memories(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def served(home: Path, model: SlowModel) -> Iterator[Served]:
+    with serving(home) as page:
+        yield page
+
+
+def start(served: Served, home: Path, name: str = "shop-api") -> dict[str, Any]:
+    """Start a dream of a project and return it."""
+    answer = post(served, "/changes/dreams/start", place=place(home, name))
+    assert answer.status_code == 200, answer.text
+    return newest(served, home, name)
+
+
+def newest(served: Served, home: Path, name: str = "shop-api") -> dict[str, Any]:
+    return next(dict(one) for one in data(served, "/dreams")["dreams"] if one["project"] == place(home, name))
+
+
+def stop(served: Served, dream: dict[str, Any]) -> None:
+    assert post(served, "/changes/dreams/stop", place=dream["project"], dream=dream["id"]).status_code == 200
+
+
+def wait_until_idle(served: Served, project: str) -> None:
+    patient.wait_for(lambda: project not in data(served, "/dreams")["running"])
+
+
+@pytest.mark.spec("D5")
+def test_stopping_a_dream_leaves_the_others_and_the_server_as_they_are(served: Served, home: Path, model: SlowModel) -> None:
+    shop, infra = start(served, home), start(served, home, "infra")
+    model.wait(2)
+    stop(served, shop)
+    wait_until_idle(served, place(home))
+    assert (ended := newest(served, home))["status"] == "killed"
+    assert ended["why"] == "stopped on request"
+    assert data(served, "/dreams")["running"] == [place(home, "infra")]
+    assert not served.site.closing.is_set()
+    again = start(served, home)
+    model.wait()
+    assert set(data(served, "/dreams")["running"]) == {place(home), place(home, "infra")}
+    model.go.set()
+    for project in (place(home), place(home, "infra")):
+        wait_until_idle(served, project)
+    found = {one["id"]: one["status"] for one in data(served, "/dreams")["dreams"]}
+    assert found == {shop["id"]: "killed", again["id"]: "completed", infra["id"]: "completed"}
+
+
+def test_a_start_answers_while_the_model_works_and_tells_why_there_is_no_second_dream(
+    served: Served, home: Path, model: SlowModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dream_changes, "STARTING", 2 * patient.PATIENCE)  # more than a request of this test waits
+    dream = start(served, home)
+    assert dream["status"] == "running"
+    model.wait()
+    again = post(served, "/changes/dreams/start", place=place(home))
+    assert again.status_code == 400
+    assert "is already running a dream on this memory" in again.json()["message"]
+
+
+def test_each_running_dream_has_its_own_controls_and_a_link_to_its_page(served: Served, home: Path, model: SlowModel) -> None:
+    dreams = [start(served, home), start(served, home, "infra")]
+    model.wait(2)
+    shown = get(served, "/dreams").text
+    ids = re.findall(r' id="([^"]+)"', shown)
+    assert len(ids) == len(set(ids)), "the focus returns to the control that had it"
+    assert all(f'href="{dream["url"]}"' in shown for dream in dreams)
+    assert "No dream yet." not in shown
+    assert 'id="start-form"' not in shown, "all projects with memories have a dream that runs"
+    stop(served, dreams[1])
+    wait_until_idle(served, place(home, "infra"))
+    form = get(served, "/dreams").text.partition('id="start-form"')[2].partition("</form>")[0]
+    assert f'value="{place(home, "infra")}"' in form
+    assert f'value="{place(home)}"' not in form
+
+
+def test_a_dream_is_told_as_running_only_while_it_runs(served: Served, home: Path, model: SlowModel) -> None:
+    dream = start(served, home)
+    model.wait()
+    shown = get(served, dream["url"]).text
+    assert "interrupted" not in shown
+    assert 'class="live"' in shown
+
+
+def test_a_dream_whose_process_died_is_not_told_as_running(served: Served, home: Path) -> None:
+    with open_memory(home) as memory:
+        root = memory.store("private").store.root
+        hold = DreamLock(root).acquire(None)
+        assert isinstance(hold, HeldDreamLock)
+        record = DreamRecord(new_id(1.0), 1.0, 2**22 + 1, "hand", phase="updating")
+        write_record(root, record)
+        hold.leave()
+    for path in ("/dreams", f"/dreams/{place(home)}/{record.id}"):
+        shown = get(served, path).text
+        assert "its process has died" in shown
+        assert 'class="live"' not in shown
+
+
+@pytest.mark.spec("B9")
+def test_the_figures_of_a_dream_and_of_the_day_agree(served: Served, home: Path, model: SlowModel) -> None:
+    dream = start(served, home)
+    model.go.set()
+    wait_until_idle(served, place(home))
+    listed = data(served, "/dreams")
+    [line] = listed["background"]
+    assert (line["purpose"], line["usd"]) == ("dream", listed["dreams"][0]["cost_usd"])
+    assert "<dd>6 → 6 <small>lines</small></dd>" in get(served, dream["url"]).text
+
+
+@pytest.mark.spec("D5")
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are sent")
+def test_a_dream_of_a_server_that_is_told_to_end_is_recorded_as_stopped(home: Path, model: SlowModel) -> None:
+    command = [sys.executable, "-m", "lamina", "ui", "--json"]  # another port if its own is taken
+    environ = {**os.environ, **environ_of(home)}
+    process = subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True, cwd=project_of(home))
+    assert process.stdout is not None
+    link = json.loads(process.stdout.readline())["url"]
+    with httpx2.Client(timeout=patient.PATIENCE, follow_redirects=True) as client, process:
+        shown = client.get(link.replace("/?", "/dreams?")).text
+        found = re.search(r'name="lamina-secret" content="([^"]+)"', shown)
+        assert found is not None
+        base, headers = link.partition("/?")[0], {"X-Lamina-Secret": found[1]}
+        answer = client.post(f"{base}/changes/dreams/start", json={"place": place(home)}, headers=headers)
+        assert answer.status_code == 200, answer.text
+        model.wait()
+        process.send_signal(signal.SIGTERM)
+    with open_memory(home) as memory:
+        [record] = read_records(memory.store("private").store.root)
+    assert (record.status, record.why) == ("killed", "stopped on request")
