@@ -47,9 +47,7 @@ function show(shell, signal, ahead) {
 		return url;
 	}
 	const keep = values => moveTo(put(values, location.href));
-	function choose(i) {
-		chosen = i + 1; pointed = 0; following = chosen === count(); keep({ r: chosen }); mark();
-	}
+	function choose(i) { chosen = i + 1; pointed = 0; following = chosen === count(); keep({ r: chosen }); mark(); }
 	function mark() {
 		byId('filter').elements.r.value = chosen;
 		for (const { classList, dataset: { first, last } } of all('.turns > li')) classList.toggle('cur', first > 0 && first <= chosen && chosen <= last);
@@ -57,14 +55,14 @@ function show(shell, signal, ahead) {
 		showPanels(); settle();
 	}
 
-	async function load(asked) {
-		const answer = await (asked || fetch(byId('chart').dataset.series));
+	async function load(begun) {
+		const answer = await (begun || fetch(byId('chart').dataset.series));
 		if (!answer.ok) throw new Error(answer.statusText);
 		data = await answer.json();
 	}
 	function start() {
 		shell = byId('session');
-		if (signal.aborted || !count()) return;
+		if (signal.aborted || !count() || !req()) return;
 		chosen = +req().dataset.number; following = chosen === count();
 		chart = laminaChart(byId('chart'), data, {
 			start: chosen - 1, range: askedRange(), word, onHover: point, onSelect: choose, onZoom: (from, to) => keep(range = { from: from && from + 1, to: to < count() ? to : 0 })
@@ -76,7 +74,7 @@ function show(shell, signal, ahead) {
 	let latest, followed = JSON.parse(shell.dataset.state), growing = false, news = 0;
 	const isBehind = () => following && chosen < count(), end = () => document.documentElement.scrollHeight - 60, isAbove = (bottom = end()) => innerHeight + scrollY < bottom;
 	function wait(n) { const button = byId('new-below'); news = n; button.textContent = word('new_below', { n }); button.hidden = !n; }
-	function settle() { if (chart && !isBehind() && !isAbove()) wait(0); }
+	function settle() { if (news && !isBehind() && !isAbove()) wait(0); }
 	async function grow() {
 		if (growing) return;
 		growing = true;
