@@ -374,3 +374,19 @@ def test_another_page_of_turns_keeps_the_marks_the_selection_the_range_and_the_u
     assert range_of(page) == [11, 90]
     page.evaluate("scrollTo(0, 0)")
     assert [one.bounding_box() for one in page.locator(".mark:visible").all()] == marks
+
+
+@pytest.mark.spec("V5")
+def test_a_turn_that_a_link_opened_stays_closed_once_it_is_closed(session: ClaudeSession, opened: Callable[[str], Page]) -> None:
+    page = opened("?r=30&turn=3")
+    count = count_of(page)
+    expect(page.locator("#d3 .ev")).to_be_visible()
+    grow(session, 1)
+    expect(page.locator("#hr")).to_have_text(f"Request 30 of {count + 1}")
+    expect(page.locator("#d3 .ev")).to_be_visible()
+    assert "turn=3" in page.url
+    page.click("#d3 > summary")
+    grow(session, 1)
+    expect(page.locator("#hr")).to_have_text(f"Request 30 of {count + 2}")
+    assert page.locator("#d3").get_attribute("open") is None
+    assert "turn=" not in page.url

@@ -33,7 +33,7 @@ function show(shell, signal, ahead) {
 		if (mine.ariaBusy) waiting = setTimeout(async () => {
 			const part = await fetchPage(mine.dataset.blocks, true).catch(failed);
 			if (!part || !mine.isConnected) return;
-			const strip = part.querySelector('.strip'); if (strip) find('#req .strip').replaceWith(strip);
+			find('#req .strip').replaceWith(part.querySelector('.strip'));
 			mine.replaceChildren(...part.body.childNodes); mine.ariaBusy = null;
 		}, 40);
 	}
@@ -73,7 +73,7 @@ function show(shell, signal, ahead) {
 	/* A running session: a view of the end stays there, unless its panel is in use; else what is new waits. Another file is shown anew. */
 	let latest, followed = JSON.parse(shell.dataset.state), growing = false, news = 0;
 	const isBehind = () => following && chosen < count(), end = () => document.documentElement.scrollHeight - 60, isAbove = (bottom = end()) => innerHeight + scrollY < bottom;
-	function wait(n) { const button = byId('new-below'); news = n; button.textContent = word('new_below', { n }); button.hidden = !n; }
+	function wait(n) { news = n; Object.assign(byId('new-below'), { textContent: word('new_below', { n }), hidden: !n }); }
 	function settle() { if (news && !isBehind() && !isAbove()) wait(0); }
 	async function grow() {
 		if (growing) return;
@@ -88,7 +88,7 @@ function show(shell, signal, ahead) {
 					keep({ r: count(), from: 0, to: 0, turns: 0, turn: 0 }); chart?.close(); chart = floor = null; chosen = pointed = news = 0;
 				} else if (chart) {
 					if (following && !req().querySelector(':focus,details[open]')) chosen = count();
-					keep({ r: chosen });
+					keep({ r: chosen, turn: byId('d' + asked('turn'))?.open && asked('turn') });
 				}
 				await refresh();
 				if (signal.aborted) return;
