@@ -50,7 +50,7 @@ def test_texts_and_drawings_have_the_contrast_that_the_guidelines_ask_for(theme:
     found = {pair: contrast(of_page[pair[0]], of_page[pair[1]]) for pair in pairs}
     assert {pair: round(found[pair], 2) for pair, least in pairs.items() if found[pair] < least} == {}
     in_file = colours(FILE_STYLE, theme)
-    lines = {int(at): both[theme] for at, *both in re.findall(r"\.p(\d) \{ --p:\s*light-dark\((#\w{6}),\s*(#\w{6})\)", style())}
+    lines = {int(at): both[theme] for at, *both in re.findall(r"\.p(\d)\{--p:\s*light-dark\((#\w{6}),\s*(#\w{6})\)", style())}
     assert len(lines) == 8
     for ground in (of_page["panel"], in_file["panel"], in_file["paper"]):
         assert {

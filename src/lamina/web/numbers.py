@@ -150,6 +150,12 @@ def clock(words: Words, value: str | float, *, seconds: bool = False) -> Html:
     )
 
 
+def time_of_day(value: str | float) -> str:
+    """Return the time of day as plain text, with seconds."""
+    at = moment(value)
+    return "–" if at is None else f"{at:%H:%M:%S}"
+
+
 def _relative(words: Words, seconds: float, at: datetime) -> str:
     if seconds < MINUTE:
         return words("time.now")

@@ -17,7 +17,7 @@ from ..session.request_blocks import RequestBlock, RequestBlocks
 from ..session.window_series import KINDS, Balance, Decision, RequestPoint, Series
 from .block_rows import block_label, block_rows
 from .html import Attribute, Html, bdi, cut, join, tag
-from .numbers import NO_COUNTS, amount, clock, share, signed, tokens
+from .numbers import NO_COUNTS, amount, clock, share, signed, time_of_day, tokens
 from .page import fragment, number_of
 from .session_data import OpenSession
 from .session_list import address
@@ -49,6 +49,10 @@ def panel_of(words: Words, opened: OpenSession, number: int) -> Html:
         to = max(1, min(count, to))
         return tag("a", {"class": "btn sm", "href": f"{base}?r={to}", "data-select": to, "aria-label": words(key)}, sign)
 
+    def kept(name: str, part: Html) -> Html:
+        """Return a part that stays while the session grows: it is that of this request, with the blocks that were unfolded."""
+        return tag("div", {"id": f"{name}-{number}", "data-keep": True}, part)
+
     header = tag(
         "header",
         None,
@@ -62,22 +66,22 @@ def panel_of(words: Words, opened: OpenSession, number: int) -> Html:
         tag("span", {"class": "sp"}),
         tag("div", {"class": "pos"}, step(number - 1, "‹", "request.previous"), step(number + 1, "›", "request.next")),
     )
+    reading = tag("p", {"class": "soft small script"}, words("request.reading"))
     body = tag(
         "div",
         {"class": "body"},
         total_line(words, point),
-        _strip(words, series, point),
+        kept("strip", _strip(words, series, point)),
         cache_key(words, series, point),
         [decision_panel(words, one) for one in series.decisions if one.request == number],
         _legend(words, series, point),
-        tag(
-            "div",
-            {"id": "blocks", "data-blocks": f"{base}/requests/{number}/blocks", "aria-busy": "true"},
-            tag("p", {"class": "soft small script"}, words("request.reading")),
+        kept(
+            "blocks",
+            tag("div", {"id": "blocks", "data-blocks": f"{base}/requests/{number}/blocks", "aria-busy": "true"}, reading),
         ),
         tag("p", None, tag("a", {"class": "btn sm", "href": f"{base}/requests/{number}"}, words("request.whole"))),
     )
-    facts: dict[str, Attribute] = {"data-number": number, "data-sentence": _sentence(words, point, count), "data-keep": True}
+    facts: dict[str, Attribute] = {"data-number": number, "data-sentence": _sentence(words, point, count)}
     return tag("section", {"class": "panel req", "aria-labelledby": "hr", "id": "req"} | facts, header, body)
 
 
@@ -87,7 +91,7 @@ def _sentence(words: Words, point: RequestPoint, count: int) -> str:
     return words(
         "request.sentence",
         title=words("request.title", number=f"{point.number:,}", count=f"{count:,}"),
-        time=clock(words, point.time, seconds=True),
+        time=time_of_day(point.time),
         tokens=tokens(point.tokens),
         cache=_cached(words, point),
         usd=request_amount(words, point),

@@ -23,7 +23,7 @@ from .session_figures import figures, fullest_of
 from .session_head import crumb, gone_notice, session_head, subagents_of, warnings
 from .session_list import MARKS, TITLE_CHARS, address, cost_of, session_row, title_of
 from .session_table import table, table_below
-from .site import Site
+from .site import Site, stamp_of_state
 from .words import Words, words_for
 
 # How much work the data of the chart is compressed with.
@@ -33,7 +33,6 @@ NEW_BELOW: dict[str, Attribute] = {
     "type": "button",
     "class": "btn main new-below",
     "id": "new-below",
-    "data-count": 0,
     "data-keep": True,
     "hidden": True,
 }
@@ -74,7 +73,9 @@ def _opened(
 ) -> Callable[[Request], Response]:
     def answer(request: Request) -> Response:
         source, id = request.path_params["source"], request.path_params["id"]
-        request.state.watch = site.look(f"session:{source}/{id}")
+        watched = f"session:{source}/{id}"
+        state = site.state(watched)
+        request.state.watch, request.state.file = {watched: stamp_of_state(state)}, state
         try:
             begun = sessions.begin(request) if view is _session and not can_wait(request) else None
             if begun is not None:
@@ -106,7 +107,12 @@ def _session(site: Site, request: Request, opened: OpenSession) -> Response:
     chosen = _chosen(request, words, series)
     body = tag(
         "div",
-        {"data-live": "own", "data-session": address(session), "id": "session"},
+        {
+            "data-live": "own",
+            "data-session": address(session),
+            "data-state": msgspec.json.encode(request.state.file).decode(),
+            "id": "session",
+        },
         gone_notice(words),
         session_head(words, site, opened),
         opened.once("figures", words, lambda series: figures(words, series)),

@@ -219,12 +219,11 @@ WORDS: dict[str, tuple[str, str]] = {
     "conversation.more": ("Show {part} more of {size}", "再显示 {part}，剩余 {size}"),
     "conversation.raw": ("Show the record as JSON", "以 JSON 显示记录"),
     # Texts that scripts show
-    "js.request_of": ("Request {n} of {count}", "请求 {n}，共 {count} 个"),
     "js.scrub": ("Request", "请求"),
     "js.range_start": ("First request shown", "显示的第一个请求"),
     "js.range_end": ("Last request shown", "显示的最后一个请求"),
     "js.pause": ("{n} min pause", "停顿 {n} 分钟"),
     "js.request_one": ("request {n}", "请求 {n}"),
     "js.replaced": ("This session was replaced on disk. Showing the new one.", "此会话在磁盘上被替换，现显示新的会话。"),
-    "js.new_below": ("{n} new", "{n} 条新内容"),
+    "js.new_below": ("{n} new", "{n} 个新请求"),
 }
