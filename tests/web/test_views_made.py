@@ -35,6 +35,26 @@ def test_work_in_the_background_waits_while_a_view_is_made() -> None:
     assert done == [*range(200)]
 
 
+def test_what_waits_for_quiet_waits_for_views_and_for_their_data_and_ends_with_the_server() -> None:
+    views, done = ViewsMade(), threading.Event()
+
+    def work() -> None:
+        views.wait_for_quiet(0.01)
+        done.set()
+
+    for kind in (Work.VIEW, Work.DATA):
+        done.clear()
+        views.change(1, kind)
+        waiting = threading.Thread(target=work)
+        waiting.start()
+        assert not done.wait(0.1)
+        views.change(-1, kind)
+        assert done.wait(PATIENCE)
+    views.stopping = lambda: True
+    with pytest.raises(Stopped):
+        views.wait_for_quiet(PATIENCE)
+
+
 @pytest.mark.parametrize("waited_for", [Work.INDEX, Work.DATA])
 def test_while_a_view_waits_its_work_goes_on_and_later_work_waits(waited_for: Work) -> None:
     views, done, go = ViewsMade(), set[Work](), threading.Event()

@@ -59,7 +59,9 @@ LATER = (
     "settings_view",
     "replay_view",
 )
-# What replays, comparisons and dreams need beyond the views, so that the first of them starts as fast as the next.
+# What replays, comparisons and dreams need beyond the views, so that the first of them starts as fast as the next. It is loaded when nobody
+# has clicked for PAUSE seconds, one module at a time.
+PAUSE = 1.0
 AHEAD = (
     "replay.run",
     "layers.l6_dream.contradictions",
@@ -132,7 +134,8 @@ class LaterViews:
         """Load the views, and later what they start. A stopping server ends it."""
         with contextlib.suppress(Stopped):
             self.load()
-            for name in self._site.views.after(AHEAD, Work.LATER, 1):
+            for name in AHEAD:
+                self._site.views.wait_for_quiet(PAUSE)
                 import_module(f"{__package__.rpartition('.')[0]}.{name}")
 
     def load(self) -> Router:

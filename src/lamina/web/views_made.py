@@ -78,6 +78,15 @@ class ViewsMade:
             while self._is_late(work) and (left := end - time.monotonic()) > 0:
                 self._changed.wait(min(left, QUIET))
 
+    def wait_for_quiet(self, seconds: float) -> None:
+        """Wait until no view has been made for so many seconds, from now on. Raises Stopped when the server stops."""
+        began = time.monotonic()
+        while (left := seconds if any(self._counts[: Work.LATER]) else max(began, self._shown) + seconds - time.monotonic()) > 0:
+            with self._changed:
+                self._changed.wait(min(left, QUIET))
+            if self.stopping():
+                raise Stopped
+
     def _is_late(self, work: Work) -> bool:
         """Whether something else comes first."""
         return any(self._counts[:work]) or (work is Work.LATER and time.monotonic() - self._shown < QUIET)
