@@ -42,6 +42,8 @@ BUSY = f"/sessions/claude-code/{BUSY_ID}"
 CALLS = 600
 RUNNING = "20000000-0000-4000-8000-000000000002"
 IDLE_SECONDS = 10
+# Files that changed in the last two seconds are looked at by every view. Nobody's memories were all written just now.
+SETTLE_SECONDS = 3
 # Of the server, each with its own first seconds; in the last one each click is measured several times.
 STARTS = ("no index, then memories", "no index", "an index, then memories", "an index, then sessions", "an index")
 PRICES = "The cache of prices expires after {hours} hours, and the job that fills it runs in the minutes before that.\n"
@@ -183,6 +185,7 @@ def main() -> None:
     try:
         if not (person / ".claude").exists():
             fill(person, arguments)
+            time.sleep(SETTLE_SECONDS)
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
             for name in STARTS:

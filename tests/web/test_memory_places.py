@@ -9,9 +9,10 @@ import pytest
 
 from lamina.disk.git import run_git
 from lamina.memory.store.contract import ChangeReason
-from lamina.web import memory_places
+from lamina.web import memory_index, memory_places
 from lamina.web.site import Site
 
+from . import patient
 from .serving import environ_of
 
 
@@ -45,3 +46,56 @@ def test_every_change_is_mirrored_to_git_when_the_page_has_stopped(tmp_path: Pat
     log = run_git("git", ("log", "--format=%s", "memory"), git_dir=directory / ".history/git", environ=os.environ, seconds=60)
     assert log is not None
     assert [line.split(":")[0] for line in reversed(log.decode().splitlines())] == [f"save {name}" for name in names]
+
+
+def test_the_newest_memories_do_not_wait_for_a_project_that_has_just_appeared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory_places, "PLACES_FRESH", -1.0)
+    monkeypatch.setattr(memory_index, "LOOK_AFTER", 0.0)
+
+    def write(project: str) -> None:
+        directory = tmp_path / f".lamina/projects/-work-{project}/memory"
+        directory.mkdir(parents=True)
+        (directory / "port.md").write_text(f"---\nname: Port of {project}\ntype: project\n---\nIt is a port.\n", "utf-8")
+
+    def newest() -> set[str] | None:
+        found = site.memories.newest(5)
+        return {card.header.name for card in found} if found is not None else None
+
+    write("shop")
+    site = Site(cwd=tmp_path, environ=environ_of(tmp_path))
+    assert newest() is None, "nothing was looked at yet"
+    assert site.memories.is_read(patient.PATIENCE)
+    write("infra")
+    assert newest() == {"Port of shop"}
+    assert patient.wait_for(lambda: newest() == {"Port of shop", "Port of infra"})
+    site.close()
+
+
+def test_a_view_looks_again_at_new_files_but_not_for_a_new_directory_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory_index, "LOOK_AFTER", patient.PATIENCE)
+    directory = tmp_path / ".lamina/projects/-work-shop/memory"
+    directory.mkdir(parents=True)
+    file = directory / "port.md"
+    text = "---\nname: Port\ndescription: It is {}.\ntype: project\n---\nIt is a port.\n"
+    site = Site(cwd=tmp_path, environ=environ_of(tmp_path))
+    place = next(one for one in site.places.all() if one.path == directory)
+
+    def described() -> str:
+        (header,) = site.memories.headers(place)
+        return header.description
+
+    file.write_text(text.format("80"), "utf-8")
+    assert described() == "It is 80."
+    file.write_text(text.format("81"), "utf-8")
+    assert described() == "It is 81.", "a new file is looked at by every view"
+    os.utime(file, (1_790_000_000, 1_790_000_000))
+    assert described() == "It is 81."
+    file.write_text(text.format("82"), "utf-8")
+    assert described() == "It is 81.", "that is found in the background"
+    site.count_again()
+    assert described() == "It is 82.", "but a change on the page is shown at once"
+    site.close()

@@ -40,7 +40,8 @@ from .views_made import Stopped, ViewsMade, Work
 # Seconds after which a view has files looked at for changes in place, and until that look: the view comes first.
 LOOK_AGAIN = 2.0
 LOOK_AFTER = 1.0
-# A directory that changed less than this before a look may change again unnoticed: file systems count time in ticks.
+# What changed less than this before a look may change again unnoticed: file systems count time in ticks. A view looks again at files that
+# are so new. A directory alone is looked at again in the background: the first look writes a cache there.
 SETTLED_NS = 2_000_000_000
 # Seconds that the state of evidence is kept: filters and their counts ask for it, and it reads the files that memories rely on.
 EVIDENCE_FRESH = 5.0
@@ -69,12 +70,14 @@ class PlaceCounts(NamedTuple):
 
 
 class _Looked(NamedTuple):
-    """The memories of a place as of a look at its files. `times` are those of its directories; None if they are too new to rely on."""
+    """The memories of a place as of a look at its files. `times` are those of its directories; None if a file is too new to rely on them.
+    `settled` says that the directories are not new either."""
 
     at: float
     times: Any
     headers: list[TopicHeader]
     folders: frozenset[str] = frozenset()
+    settled: bool = True
 
 
 class OneMemory(NamedTuple):
@@ -137,9 +140,12 @@ class MemoryIndex(MemoryHistories):
         return cards
 
     def newest(self, count: int) -> list[Card] | None:
-        """Return the newest memories; None until all places have been looked at."""
+        """Return the newest memories; None until all places have been looked at once. A place that is new since then is looked at soon."""
         places = self.places.all()
-        return self.cards(places)[:count] if all(place.id in self._looked for place in places) else None
+        known = [place for place in places if place.id in self._looked]
+        if len(known) < len(places) and self._read.is_set():
+            self.look_later()
+        return self.cards(known)[:count] if self._read.is_set() else None
 
     def headers(self, place: Place) -> list[TopicHeader]:
         """Return the memories of a place, newest first: the same list as the last time if nothing changed."""
@@ -148,7 +154,7 @@ class MemoryIndex(MemoryHistories):
         looked = self._looked.get(place.id)
         if looked is None or looked.times is None or looked.times != self._times(place, looked.folders):
             return self._look(place)
-        if time.monotonic() - looked.at > LOOK_AGAIN:
+        if not looked.settled or time.monotonic() - looked.at > LOOK_AGAIN:
             self.look_later()
         return looked.headers
 
@@ -172,13 +178,20 @@ class MemoryIndex(MemoryHistories):
             with self.guarded(place), self._reading(place, unchanged=False) as library:
                 found += library.headers()
             folders = frozenset({"", *(header.file.rpartition("/")[0] for header in found)})
-            newest = max((*(header.mtime_ns for header in found), *times[1].values()), default=0)
-            if newest > began - SETTLED_NS or folders - known:
+            settled = began - SETTLED_NS
+            if folders - known or any(header.mtime_ns > settled for header in found):
                 times = None
             if before is not None and before.headers == found:
                 found = before.headers  # views know by the list whether something changed
-            self._looked[place.id] = _Looked(time.monotonic(), times, found, folders)
+            is_settled = times is not None and max(times[1].values(), default=0) <= settled
+            self._looked[place.id] = _Looked(time.monotonic(), times, found, folders, is_settled)
             return found
+
+    def distrust(self) -> None:
+        """Look at places anew whose directories may have changed without another time. The next view shows what was changed here."""
+        for id, looked in [*self._looked.items()]:
+            if not looked.settled:
+                self._looked[id] = looked._replace(times=None)
 
     def is_read(self, wait: float) -> bool:
         """Whether all places have been looked at. If not, that begins now, and is waited for so many seconds."""

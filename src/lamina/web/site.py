@@ -129,7 +129,8 @@ class Site:
         return counted
 
     def count_again(self) -> None:
-        """Count anew for the next view: a change was made."""
+        """Count and look anew for the next view: a change was made."""
+        self.memories.distrust()
         self._counted = (float("-inf"), {})
 
     def kept(self, name: str, path: str, make: Callable[[], T]) -> T:
