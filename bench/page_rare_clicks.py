@@ -41,7 +41,7 @@ def rare_clicks(long: str, busy: str, small: str, memory: str, project: str) -> 
     whole = f"{busy}/requests/{FULL}"
     return [
         Click("overview: one project", "/?days=90", lambda page: page.locator("#pick-project").select_option(index=1), VIEW),
-        Click("overview: show as table", "/", press("#as-table summary"), "#as-table[open] table"),
+        Click("overview: show as table", "/?days=90", press("#as-table summary"), "#as-table[open] table"),
         Click("session: by time", chosen, press("[data-axis=time]"), NEW_CHART, BLOCKS),
         Click("session: a mark", chosen, press(".btn.mark"), '#req:not([data-number="4000"])', BLOCKS),
         Click("session: open a block", chosen, press("#blocks summary"), "#blocks details[open]", BLOCKS),
