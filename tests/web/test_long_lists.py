@@ -116,6 +116,7 @@ def test_records_of_unknown_kinds_are_counted_and_shown_as_they_are(tmp_path: Pa
         assert fetch(served, f"{ADDRESS}/turns/99/others?format=json")[1] == "[]"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.spec("V2")
 def test_a_link_to_a_message_opens_its_turn_and_its_part_wherever_they_are(tmp_path: Path, watched: Watched) -> None:
     made = ClaudeSession(make_home(tmp_path, others=0), str(tmp_path / "work" / "shop-api"))
@@ -147,6 +148,7 @@ def test_a_link_to_a_message_opens_its_turn_and_its_part_wherever_they_are(tmp_p
         expect(page.locator("#d71 .call", has_text="file_55.py")).to_be_in_viewport()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.spec("V5")
 def test_what_is_read_stays_while_its_turn_grows_into_another_part(tmp_path: Path, watched: Watched) -> None:
     session = long_turn(tmp_path)
@@ -167,6 +169,7 @@ def test_what_is_read_stays_while_its_turn_grows_into_another_part(tmp_path: Pat
         expect(shown).to_be_visible()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.spec("V5")
 def test_a_part_that_was_unfolded_stays_while_its_turn_grows_and_comes_back(tmp_path: Path, watched: Watched) -> None:
     session = long_turn(tmp_path)
@@ -190,6 +193,7 @@ def test_a_part_that_was_unfolded_stays_while_its_turn_grows_and_comes_back(tmp_
         expect(page.locator(f"#d1-{PART} .call").first).to_be_visible()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.spec("V2")
 def test_a_request_with_many_blocks_shows_the_others_when_they_are_unfolded(tmp_path: Path, watched: Watched) -> None:
     long_turn(tmp_path, calls=150)
@@ -217,6 +221,7 @@ def test_a_request_with_many_blocks_shows_the_others_when_they_are_unfolded(tmp_
         assert fetch(served, f"{ADDRESS}/requests/9999/rows/all")[0] == 404
 
 
+@pytest.mark.exhaustive
 def test_without_scripts_each_part_is_a_link(tmp_path: Path, browser: Browser) -> None:
     long_turn(tmp_path)
     with serving(tmp_path) as served:

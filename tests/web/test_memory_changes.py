@@ -197,6 +197,7 @@ def test_my_version_of_a_memory_removed_meanwhile_keeps_what_the_form_does_not_s
     assert not raw(home)
 
 
+@pytest.mark.exhaustive
 def test_a_file_that_is_only_read_says_why_and_offers_no_change_that_would_fail(served: Served, home: Path) -> None:
     head = "---\nname: Huge\ndescription: d\ntype: project\n---\n"
     (directory(home) / "huge.md").write_text(head + "A line of text.\n" * 340_000, "utf-8")

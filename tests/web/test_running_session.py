@@ -14,6 +14,8 @@ from .conftest import Watched
 from .made_home import WINDOW_SESSION, ClaudeSession, make_home, window_session
 from .serving import Served, serving
 
+pytestmark = pytest.mark.exhaustive
+
 ADDRESS = f"/sessions/claude-code/{WINDOW_SESSION}"
 REPLACED = "This session was replaced on disk. Showing the new one."
 # Whether the end of the page is in view.
