@@ -109,7 +109,8 @@ def _place_of(shown: ShownTurn, wanted: str) -> int:
         calls = [one.id for one in record.blocks if isinstance(one, ToolUse)] if isinstance(record, Message) else []
         if record.uuid == wanted if result is None or result.tool_use_id not in shown.calls else result.tool_use_id in calls:
             return at
-        if (count := sum(term in _seen(shown, record) for term in terms)) > best:
+        text = _seen(shown, record)
+        if (count := sum(term in text for term in terms)) > best:
             best, place = count, at
     return place
 
@@ -118,8 +119,11 @@ def _found(shown: ShownTurn, terms: list[str]) -> list[int]:
     """Return the first parts that show one of these words."""
     found = list[int]()
     for at, record in enumerate(shown.records if terms else ()):
-        if len(found) < MOST_FOUND and at // PART not in found and any(term in _seen(shown, record) for term in terms):
-            found.append(at // PART)
+        if at // PART not in found:
+            text = _seen(shown, record)
+            found += [at // PART] if any(term in text for term in terms) else []
+        if len(found) == MOST_FOUND:
+            break
     return found
 
 
