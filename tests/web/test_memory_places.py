@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -65,8 +66,11 @@ def test_the_newest_memories_do_not_wait_for_a_project_that_has_just_appeared(
 
     write("shop")
     site = Site(cwd=tmp_path, environ=environ_of(tmp_path))
+    looked = threading.Event()
+    site.memories.after_looks.append(looked.set)
     assert newest() is None, "nothing was looked at yet"
     assert site.memories.is_read(patient.PATIENCE)
+    assert looked.wait(patient.PATIENCE), "what follows the first look would find the new project too"
     write("infra")
     assert newest() == {"Port of shop"}
     assert patient.wait_for(lambda: newest() == {"Port of shop", "Port of infra"})
