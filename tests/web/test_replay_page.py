@@ -122,6 +122,7 @@ def test_the_same_choice_is_played_once_and_a_layer_that_is_off_is_a_row_of_its_
     first = post(served, "/replay/start", *names, "policy:lean").json()["location"]
     run = finished(served, first)
     assert (run["state"], run["report"]["sessions"]) == ("done", 2)
+    assert run["report"]["origins"] == {"claude-code": 2}
     assert list(run["report"]["policies"]) == ["recorded", "append", "lamina", "lean"]
     assert post(served, "/replay/start", *reversed(names), "policy:lean").json()["location"].split("?")[0] == first.split("?")[0]
     assert "Session 1" in get(served, f"{first}&lang=zh").text

@@ -51,7 +51,8 @@ class ReplayReport(msgspec.Struct):
     def copied(self) -> ReplayReport:
         """Return a report that can grow without changing this one."""
         lists = {name: list(getattr(self, name)) for name in ("played", "skipped", "damaged")}
-        return msgspec.structs.replace(self, figures=dict(self.figures), disagreements=dict(self.disagreements), **lists)
+        tables = {name: dict(getattr(self, name)) for name in ("origins", "figures", "disagreements")}
+        return msgspec.structs.replace(self, **lists, **tables)
 
     def include(self, other: ReplayReport) -> None:
         """Add the sessions of another report, played with the same rows."""
@@ -60,6 +61,8 @@ class ReplayReport(msgspec.Struct):
             self.calls + other.calls,
             self.silent + other.silent,
         )
+        for origin, count in other.origins.items():
+            self.origins[origin] = self.origins.get(origin, 0) + count
         for row, figures in other.figures.items():
             self.figures[row] = self.figures.get(row, ReplayFigures()) + figures
         self.skipped += other.skipped
