@@ -12,8 +12,9 @@ from lamina.core.errors import Overloaded
 from lamina.core.settings import Settings
 from lamina.providers.offline import Local
 from lamina.replay.comparison import BREAKER, ComparisonModel
+from lamina.replay.options import ReplayOptions
 from lamina.replay.report import ReplayReport
-from lamina.replay.run import ReplayOptions, replay
+from lamina.replay.run import replay
 from lamina.replay.script import read_script
 from lamina.replay.table import remarks
 from lamina.replay.variants import variants

@@ -11,8 +11,9 @@ import pytest
 from lamina.core.settings import Settings
 from lamina.replay.figures import ReplayFigures
 from lamina.replay.html import IN_ENGLISH, page, recorded_bill
+from lamina.replay.options import ReplayOptions
 from lamina.replay.report import ReplayReport
-from lamina.replay.run import ReplayOptions, replay
+from lamina.replay.run import replay
 from lamina.replay.variants import variants
 
 from .recording import long_work

@@ -15,9 +15,10 @@ from lamina.core.settings import Settings
 from lamina.core.usage import Usage
 from lamina.replay.agreement import disagreement
 from lamina.replay.figures import ReplayFigures, RequestPoint
+from lamina.replay.options import ReplayOptions
 from lamina.replay.play import Played
 from lamina.replay.report import ReplayReport
-from lamina.replay.run import ReplayOptions, replay, transcripts
+from lamina.replay.run import replay, transcripts
 from lamina.replay.table import headlines, odd_remarks, remarks
 from lamina.replay.variants import ALWAYS, Variant, variants
 from lamina.session.session import Session

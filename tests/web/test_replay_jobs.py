@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from lamina.replay.kept_replays import KeptReplay, keep_replay
+from lamina.replay.options import options_in
 from lamina.replay.report import ReplayReport
-from lamina.replay.run import options_in
-from lamina.web.replay_jobs import ReplayJobs, _settings_key
-from lamina.web.views_made import Stopped
+from lamina.replay.variants import ALWAYS
+from lamina.web.replay_jobs import ReplayJob, ReplayJobs, _settings_key
+from lamina.web.words import Words
 
 from . import patient
-from .made_home import make_home
+from .made_home import long_session
 from .serving import environ_of
 
 
@@ -40,22 +46,61 @@ def test_a_choice_that_was_replayed_several_times_is_listed_once_with_its_newest
 
 def test_the_same_settings_have_the_same_key_in_every_process(tmp_path: Path) -> None:
     wanted = options_in(tmp_path, tmp_path / ".lamina", environ=environ_of(tmp_path))
-    _, policy = json.loads(_settings_key(wanted))
+    _, policy = json.loads(_settings_key(wanted.settings(ALWAYS)))
     tools = policy["micro"]["clearable"]
     assert len(tools) > 2
     assert tools == sorted(tools), "the order of a set differs between processes"
 
 
-def test_a_replay_lets_views_pass_before_each_call_and_ends_with_the_server(tmp_path: Path) -> None:
-    path, calls = make_home(tmp_path, others=0), list[int]()
-
-    def pause() -> None:
-        calls.append(1)
-        if len(calls) == 5:
-            raise Stopped
-
-    jobs = ReplayJobs(tmp_path, tmp_path / ".lamina", environ_of(tmp_path), time.time, lambda: False, pause)
+@pytest.fixture
+def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[ReplayJobs, ReplayJob]]:
+    """A replay that is at its calls, with a temporary home in `tmp_path`."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    (tmp_path / "tmp").mkdir()
+    path = tmp_path / ".claude/projects/-work-shop/c0000000-0000-4000-8000-000000000001.jsonl"
+    long_session(path, "/work/shop", 500).write()
+    jobs = ReplayJobs(tmp_path, tmp_path / ".lamina", environ_of(tmp_path), time.time, lambda: False)
     job = jobs.start([str(path)], ["lean"])
-    patient.wait_for(lambda: not job.running)
+    patient.wait_for(lambda: job.progress.call)
+    patient.wait_for(lambda: [*(tmp_path / "tmp").iterdir()])
+    yield jobs, job
     jobs.close()
-    assert (job.outcome, len(calls)) == ("stopped", 5)
+
+
+def process_of(job: ReplayJob) -> int:
+    assert job._worker is not None
+    return job._worker._process.pid
+
+
+def test_a_replay_that_is_stopped_removes_its_temporary_home(calls: tuple[ReplayJobs, ReplayJob], tmp_path: Path) -> None:
+    _, job = calls
+    job.stop()
+    patient.wait_for(lambda: not job.running)
+    assert (job.outcome, job.stopping, job.problem) == ("stopped", True, "")
+    assert not [*(tmp_path / "tmp").iterdir()]
+
+
+def test_a_replay_ends_with_the_page(calls: tuple[ReplayJobs, ReplayJob], tmp_path: Path) -> None:
+    jobs, job = calls
+    jobs.close()
+    assert job.outcome == "stopped"
+    assert not [*(tmp_path / "tmp").iterdir()]
+
+
+def test_a_replay_whose_process_is_killed_fails_with_a_sentence(calls: tuple[ReplayJobs, ReplayJob]) -> None:
+    jobs, job = calls
+    os.kill(process_of(job), signal.SIGKILL)
+    patient.wait_for(lambda: not job.running)
+    assert (job.outcome, job.problem) == ("failed", "its process ended unexpectedly")
+    assert Words("zh").told(job.problem) == "其进程意外结束"
+    again = jobs.start(job.files, ["lean"])
+    assert again is not job, "it can be started again"
+
+
+def test_a_replay_that_is_stopped_while_it_waits_never_starts(calls: tuple[ReplayJobs, ReplayJob]) -> None:
+    jobs, job = calls
+    waiting = jobs.start(job.files, ["classic"])
+    waiting.stop()
+    job.stop()
+    patient.wait_for(lambda: not waiting.running)
+    assert (waiting.outcome, waiting._worker) == ("stopped", None)

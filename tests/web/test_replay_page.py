@@ -178,7 +178,7 @@ def test_one_replay_runs_at_a_time_others_wait_and_each_can_be_stopped(served: S
     busy = post(served, "/replay/start", f"session:claude-code/{SMALL[2]}", "without:clearing")
     assert (busy.status_code, busy.json()["message"]) == (400, "Too many replays wait. Stop one or wait for its end.")
     assert "Waits for another replay to end." in get(served, waiting[-1]).text
-    assert post(served, f"{started.split('?')[0]}/stop").json()["message"] == "The replay stops after the current call."
+    assert post(served, f"{started.split('?')[0]}/stop").json()["message"] == "The replay stops."
     assert finished(served, started)["state"] == "stopped"
     assert "Stopped. The table shows what was finished." in get(served, started).text
     assert [finished(served, one)["state"] for one in waiting] == ["done"] * 3

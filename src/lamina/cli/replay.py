@@ -88,8 +88,9 @@ def replay_command(
     Sessions are transcripts of Lamina, Claude Code, Codex or pi, given by file, directory or id. They are not changed, and without
     --ask no model is called.
     """
+    from ..replay.options import options_in
     from ..replay.request_table import requests_json
-    from ..replay.run import options_in, replay, transcripts
+    from ..replay.run import replay, transcripts
     from ..replay.variants import variants
 
     recordings = [path if path.exists() else _by_id(path, cwd) for path in recordings]

@@ -12,27 +12,20 @@ import re
 import secrets
 import string
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from ..core.errors import DiskError, InputError, LaminaError
 from ..core.settings import Settings
 from ..disk.dirfd import private_dir
-from ..disk.files import read
-from ..disk.home.loading import settings_in_force
-from ..disk.settings_files import user_home
 from ..disk.trees.rewrite import remove_tree
-from ..memory.store.index import INDEX, load_index
-from ..memory.store.scopes import locate_memory
-from ..prompt.reminder import IndexText, first_reminder
 from ..session.provider import limits_for
 from ..sources.catalogue import scan_whole
 from ..sources.copies import contained_files
 from ..sources.scan import Scan
 from ..sources.sessions import format_of, name_of
-from .comparison import ComparisonModel
+from .options import ReplayOptions
 from .play import Played, ReplayStage, play
 from .recorded_provider import RecordedProvider
 from .recorded_row import replay_recorded
@@ -47,40 +40,6 @@ NO_PLACES = frozenset({".history", ".inbox", ".dreams"})
 NAME_LETTERS = 16
 # No system prompt with tools is this long: such a file continues another one and has only the end of the conversation.
 MOST_OVERHEAD = 100_000
-# An index is cut to 25,000 bytes before it is sent, so a megabyte is more than enough.
-MOST_INDEX_BYTES = 1 << 20
-
-
-class ReplayOptions(NamedTuple):
-    variants: Sequence[Variant]
-    settings: Callable[[Mapping[str, Any]], Settings]  # the settings in force, with these arguments on top
-    window: int | None = None
-    reminder: Callable[[Settings], str | None] = lambda _: None  # the first reminder of a session with memory
-    comparison_model: ComparisonModel | None = None
-    on_call: Callable[[str, int, int], None] = lambda policy, call, calls: None
-    on_row: Callable[[Mapping[str, Played], int], None] = lambda rows, calls: None  # the rows of a session so far
-
-
-def options_in(
-    cwd: Path,
-    home: Path | None,
-    *,
-    environ: Mapping[str, str] | None = None,
-    memory: Path | None = None,
-    window: int | None = None,
-) -> ReplayOptions:
-    """Return options without variants: the settings in force in `cwd`, with this project's memory or the one that is named."""
-    in_force = settings_in_force(cwd, environ=environ)
-    place = memory.resolve() if memory is not None else memory_directory(in_force, cwd=cwd, home=home, environ=environ)
-    given = {"memory_directory": str(place)} if place is not None else {}
-
-    def settings(arguments: Mapping[str, Any]) -> Settings:
-        return settings_in_force(cwd, environ=environ, arguments={**given, **arguments})
-
-    def index(held: Settings) -> str | None:
-        return index_reminder(place, held) if place is not None else None
-
-    return ReplayOptions((), settings, window, index)
 
 
 def transcripts(paths: Sequence[Path]) -> list[Path]:
@@ -195,25 +154,3 @@ def _home() -> Iterator[Path]:
 def _sentence(path: Path, error: LaminaError | OSError) -> str:
     problem = str(error) if isinstance(error, LaminaError) else os.strerror(error.errno or 0).lower()
     return f"{path} skipped: {problem.removeprefix(f'{path}: ')}"
-
-
-# The memory of a replay: the current index, as a session would receive it. Read-only.
-
-
-def memory_directory(
-    settings: Settings, *, cwd: Path, home: Path | None, environ: Mapping[str, str] | None = None
-) -> Path | None:
-    """Return the directory of this project's memory, if it exists."""
-    if home is None or not settings.memory or settings.memory_mode["private"] == "off":
-        return None
-    found = locate_memory(
-        cwd=cwd, home=home, settings=settings, user_home=user_home(os.environ if environ is None else environ) or home
-    ).path
-    return found if found.is_dir() else None
-
-
-def index_reminder(path: Path, settings: Settings) -> str | None:
-    """Return the first reminder with that index; None if no index is sent."""
-    data = read(path / INDEX, MOST_INDEX_BYTES) if settings.index_in_prompt and not settings.assistant else None
-    shown = load_index(data.decode("utf-8", "replace")) if data is not None else ""
-    return first_reminder(memory_index=[IndexText(str(path / INDEX), shown)]) if shown else None

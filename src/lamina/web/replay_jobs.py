@@ -1,8 +1,8 @@
-"""Replays in the background: one thread, one session after the other, so that a view can show the table as it grows.
+"""Replays in the background: one at a time, one session after the other, so that a view can show the table as it grows.
 
-A replay reads transcripts and writes only into a temporary home, which it removes. Its result is kept in the home's cache, so that a
-link works after a restart; a read-only page keeps it in memory alone. Invariants: a job stops before its next call, and a job that a
-user composed ends after MOST_SECONDS; the report of a job is replaced and never changed, so that a view may read it at any time; the
+A replay runs in a process of its own; it reads transcripts and writes only into a temporary home, which it removes. Its result is kept in
+the home's cache, so that a link works after a restart; a read-only page keeps it in memory alone. Invariants: a job stops at once, and one
+that a user composed ends after MOST_SECONDS; the report of a job is replaced and never changed, so that a view may read it at any time; the
 same files under the same rows and settings are played once. Nothing runs that the user did not start.
 """
 
@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 import msgspec
 
@@ -24,14 +23,14 @@ from .. import __version__
 from ..core.errors import LaminaError
 from ..core.settings import Settings
 from ..replay.kept_replays import KeptReplay, keep_replay, kept_ids, kept_replay
+from ..replay.options import options_in
 from ..replay.report import ReplayReport
 from ..replay.variants import ALWAYS, LAMINA, RECORDED, Variant, variants
+from ..replay.worker import ReplayNews, ReplayOrder, ReplayProgress, ReplayWorker, WorkerEnded
 from .views_made import Stopped
 
-if TYPE_CHECKING:  # loaded by the first replay: the first view of the page does not wait for it
+if TYPE_CHECKING:
     from ..replay.figures import ReplayedSession
-    from ..replay.play import Played
-    from ..replay.run import ReplayOptions
 
 Outcome: TypeAlias = Literal["running", "done", "stopped", "limited", "failed"]
 # Jobs and results that are kept, and jobs that may wait for the one that runs.
@@ -40,19 +39,11 @@ MOST_KEPT = 5_000
 MOST_WAITING = 3
 # Seconds of a job that a user composed.
 MOST_SECONDS = 600.0
-# Seconds between two steps of the progress: more would make the page draw all the time.
-PROGRESS = 0.4
 SAVING = "saving"
 
 
 class Busy(Exception):
     """Too many replays wait."""
-
-
-class Progress(NamedTuple):
-    policy: str = ""
-    call: int = 0
-    calls: int = 0
 
 
 class ReplayJob:
@@ -67,12 +58,14 @@ class ReplayJob:
         self.begun = False  # no other replay is waited for
         self.done = 0
         self.outcome: Outcome = "running"
-        self.stopping = False
         self.problem = ""
         self.days, self.project = 0, ""  # of the overview's job: the period and the project it was started for
         self.report = ReplayReport()
         self.first = ReplayReport()  # the rows of the first session so far
-        self.progress = Progress()
+        self.progress = ReplayProgress()
+        self._lock = threading.Lock()
+        self._worker: ReplayWorker | None = None  # stays after its end
+        self._asked: Literal["", "stopped", "limited"] = ""  # how it was told to end
         self.stamps: dict[str, str] = {}  # of the overview's job: see KeptReplay
 
     @classmethod
@@ -96,6 +89,39 @@ class ReplayJob:
         return self.outcome == "running"
 
     @property
+    def stopping(self) -> bool:
+        return bool(self._asked)
+
+    def stop(self, outcome: Literal["stopped", "limited"] = "stopped") -> None:
+        """End the job at once; it becomes this outcome. The sessions that were finished stay."""
+        with self._lock:
+            self._asked = self._asked or outcome
+            if self._worker is not None:
+                self._worker.end()
+
+    def work_with(self, worker: ReplayWorker) -> None:
+        """Name the process of the job, which ends with it."""
+        with self._lock:
+            self._worker = worker
+        self.check()
+
+    def end(self, outcome: Outcome, problem: str = "") -> None:
+        """Become this outcome, or the one it was told while it ran."""
+        if self._asked and outcome != "done":
+            outcome, problem = self._asked, ""
+        self.outcome, self.problem = outcome, problem
+
+    def check(self) -> None:
+        """Raise Stopped if the job was asked to end."""
+        if self.stopping:
+            raise Stopped
+
+    def hear(self, news: ReplayNews) -> None:
+        """Keep what the process tells about the session that it plays."""
+        self.progress = news.progress or self.progress
+        self.first = news.first or self.first
+
+    @property
     def shown(self) -> ReplayReport:
         """The finished sessions, or the finished rows of the first one."""
         return self.report if self.report.sessions or self.report.skipped else self.first
@@ -114,13 +140,12 @@ class ReplayJobs:
         environ: Mapping[str, str],
         clock: Callable[[], float],
         stopping: Callable[[], bool],
-        pause: Callable[[], None] = lambda: None,
         *,
         read_only: bool = False,
     ) -> None:
         self._cwd, self._home, self._environ = cwd, home, environ
         self._read_only = read_only
-        self._clock, self._stopping, self._pause = clock, stopping, pause
+        self._clock, self._stopping = clock, stopping
         self._lock = threading.Lock()
         self._worker = ThreadPoolExecutor(1, "lamina-replay")
         self._jobs: OrderedDict[str, ReplayJob] = OrderedDict()
@@ -154,7 +179,7 @@ class ReplayJobs:
         The same choice of unchanged files gets the job that played it. Raises Busy, and OSError for a missing file.
         """
         stamps = [_stamp(path) for path in files]
-        chosen = (sorted(stamps), sorted(policies), sorted(without), _settings_key(self._options()), __version__)
+        chosen = (sorted(stamps), sorted(policies), sorted(without), _settings_key(self._settings()), __version__)
         id = _digest(chosen)
         known = self.get(id)
         if known is not None and known.outcome in ("running", "done"):
@@ -168,14 +193,14 @@ class ReplayJobs:
         before = self.get(SAVING)
         if before is not None and before.running:
             return before
-        job = ReplayJob(SAVING, files, [self._options().settings(ALWAYS).policy_name], (), started=self._clock())
+        job = ReplayJob(SAVING, files, [self._settings().policy_name], (), started=self._clock())
         job.days, job.project = days, project
         return self._submit(job)
 
     def close(self) -> None:
         """Stop what runs, and wait until its temporary home is removed."""
         for job in [*self._jobs.values()]:
-            job.stopping = True
+            job.stop()
         self._worker.shutdown(cancel_futures=True)
 
     def _submit(self, job: ReplayJob) -> ReplayJob:
@@ -187,69 +212,53 @@ class ReplayJobs:
         self._worker.submit(self._run, job)
         return job
 
-    def _options(self) -> ReplayOptions:
-        from ..replay.run import options_in
-
-        return options_in(self._cwd, self._home, environ=self._environ)
+    def _settings(self) -> Settings:
+        return options_in(self._cwd, self._home, environ=self._environ).settings(ALWAYS)
 
     def _run(self, job: ReplayJob) -> None:
-        from ..replay.run import explain_copies
-
-        until = time.monotonic() + MOST_SECONDS if job.id != SAVING else float("inf")
+        limit = threading.Timer(MOST_SECONDS, job.stop, ["limited"])
+        limit.daemon = True
+        if job.id != SAVING:
+            limit.start()
         job.begun = True
         try:
-            wanted = self._followed(job, self._options(), until)
-            copies = explain_copies([Path(path) for path in job.files])
-            for path in job.files:
-                self._check(job, until)
-                copy = copies.get(Path(path))
-                played = ReplayReport(skipped=[copy]) if copy is not None else self._played(job, path, wanted)
-                grown = job.report.copied()
-                grown.include(played)
-                job.report, job.done, job.progress = grown, job.done + 1, Progress()
-            job.outcome = "done"
+            job.check()
+            self._replay(job)
+            job.end("done")
         except Stopped:
-            job.outcome = "stopped" if time.monotonic() < until else "limited"
-        except (LaminaError, OSError) as error:
-            job.outcome, job.problem = "failed", str(error)
+            job.end("stopped")
+        except (LaminaError, OSError, WorkerEnded) as error:
+            job.end("failed", str(error))
+        limit.cancel()
         if self._home is not None and not self._read_only and job.report.sessions:
             keep_replay(self._home, job.ended())
 
-    def _check(self, job: ReplayJob, until: float) -> None:
-        if job.stopping or self._stopping() or time.monotonic() >= until:
-            raise Stopped
+    def _replay(self, job: ReplayJob) -> None:
+        """Raises Stopped, and WorkerEnded if the process ended by itself or was stopped."""
+        settings = _settings_key(self._settings())
+        place = str(self._cwd), str(self._home) if self._home is not None else None, dict(self._environ)
+        with ReplayWorker(ReplayOrder(job.files, job.rows, *place), job.hear) as worker:
+            job.work_with(worker)
+            copies = worker.find_copies()
+            for path in job.files:
+                job.check()
+                if self._stopping():
+                    raise Stopped
+                copy = copies.get(path)
+                played = ReplayReport(skipped=[copy]) if copy is not None else self._played(job, path, settings, worker)
+                grown = job.report.copied()
+                grown.include(played)
+                job.report, job.done, job.progress = grown, job.done + 1, ReplayProgress()
 
-    def _followed(self, job: ReplayJob, wanted: ReplayOptions, until: float) -> ReplayOptions:
-        """Return the options with callbacks that keep the progress and stop the job."""
-        told = 0.0
-
-        def on_call(policy: str, call: int, calls: int) -> None:
-            nonlocal told
-            self._check(job, until)
-            self._pause()
-            if time.monotonic() - told > PROGRESS:
-                told = time.monotonic()
-                job.progress = Progress(policy, call, calls)
-
-        def on_row(rows: Mapping[str, Played], calls: int) -> None:
-            if not job.done:
-                first = ReplayReport()
-                first.take(job.files[0], dict(rows), calls)
-                job.first = first
-
-        return wanted._replace(variants=job.rows, on_call=on_call, on_row=on_row)
-
-    def _played(self, job: ReplayJob, path: str, wanted: ReplayOptions) -> ReplayReport:
-        from ..replay.run import replay
-
+    def _played(self, job: ReplayJob, path: str, settings: str, worker: ReplayWorker) -> ReplayReport:
         if job.id != SAVING:
-            return replay([Path(path)], wanted)
+            return worker.play(path)
         try:
-            key = _digest((_stamp(path), _settings_key(wanted), __version__))
+            key = _digest((_stamp(path), settings, __version__))
         except OSError as error:
             return ReplayReport(skipped=[f"{path} skipped: {error.strerror}"])
         if (played := self._kept.get(key)) is None:
-            played = replay([Path(path)], wanted)
+            played = worker.play(path)
             played.played = [msgspec.structs.replace(one, points={}) for one in played.played]
             self._kept[key] = played
             while len(self._kept) > MOST_KEPT:
@@ -275,8 +284,7 @@ def _stamp(path: str) -> tuple[str, int, int]:
     return path, found.st_size, found.st_mtime_ns
 
 
-def _settings_key(wanted: ReplayOptions) -> str:
-    settings = wanted.settings(ALWAYS)
+def _settings_key(settings: Settings) -> str:
     # How amounts are shown changes nothing that is played.
     values = [(row.key, held.value) for row, held in settings if row is not Settings.billing]
     # Sets have another order in each process.

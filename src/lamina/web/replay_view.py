@@ -58,7 +58,7 @@ def routes(site: Site) -> list[Route]:
         words, job = words_for(request), site.replays.get(request.path_params["id"])
         if job is None:
             raise Refused(words("replay.gone"))
-        job.stopping = True
+        job.stop()
         return Done(words("replay.stopping"))
 
     return [
@@ -269,7 +269,7 @@ def _state(words: Words, job: ReplayJob) -> str:
         case "limited":
             return words("replay.state_limited", n=round(MOST_SECONDS / 60))
         case "failed":
-            return words("replay.state_failed", reason=job.problem)
+            return words("replay.state_failed", reason=words.told(job.problem))
         case outcome:
             return words(f"replay.state_{outcome}")
 

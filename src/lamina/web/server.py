@@ -59,11 +59,10 @@ LATER = (
     "settings_view",
     "replay_view",
 )
-# What replays, comparisons and dreams need beyond the views, so that the first of them starts as fast as the next. It is loaded when nobody
+# What dreams need beyond the views, so that the first of them starts as fast as the next. It is loaded when nobody
 # has clicked for PAUSE seconds, one module at a time.
 PAUSE = 1.0
 AHEAD = (
-    "replay.run",
     "layers.l6_dream.contradictions",
     "layers.l6_dream.tidy",
     "layers.l6_dream.directive",

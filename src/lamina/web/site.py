@@ -74,9 +74,7 @@ class Site:
         self.slow = SlowWork(self.views)
         self.index = SessionIndex(self.home, lambda: self.settings, self.environ, self.views, in_memory=read_only)
         self.windows = KeptWindows(self.index)
-        self.replays = ReplayJobs(
-            cwd, self.home, self.environ, clock, lambda: self.stopping(), self.views.wait, read_only=read_only
-        )
+        self.replays = ReplayJobs(cwd, self.home, self.environ, clock, lambda: self.stopping(), read_only=read_only)
         self.places = MemoryPlaces(
             cwd=cwd,
             home=self.home,

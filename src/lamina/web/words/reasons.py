@@ -90,6 +90,7 @@ PATTERNS = (
 )
 
 WHOLE = {
+    "its process ended unexpectedly": "其进程意外结束",
     "edited on the page": "在页面上编辑",
     "written on the page": "在页面上写入",
     "removed on the page": "在页面上移除",

@@ -104,7 +104,7 @@ WORDS: dict[str, tuple[str, str]] = {
     ),
     "replay.no_sessions": ("No session matches. Change the filter.", "没有匹配的会话。请更改筛选条件。"),
     "replay.started": ("Replaying {n} session.|Replaying {n} sessions.", "正在重放 {n} 个会话。"),
-    "replay.stopping": ("The replay stops after the current call.", "重放将在当前调用后停止。"),
+    "replay.stopping": ("The replay stops.", "重放正在停止。"),
     "replay.choose_one": ("Choose at least one session.", "请至少选择一个会话。"),
     "replay.too_many": ("Choose at most {n} sessions at a time.", "一次最多选择 {n} 个会话。"),
     "replay.unknown": ("Unknown policy or layer: {name}.", "未知的策略或层：{name}。"),

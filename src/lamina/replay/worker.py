@@ -1,0 +1,120 @@
+"""A replay in a process of its own, with the report of one session at a time.
+
+A replay computes for minutes and needs the memory of whole sessions. In the process of a server each of its calls would hold up an answer,
+and the memory would never come back. The process (worker_process.py) gets a ReplayOrder and then the path of a session a line, all as JSON,
+and answers with lines of ReplayNews, of which one with a report ends a session. Invariants: `end` may be called by any thread at any time,
+and the process then removes its temporary home; it also ends when the one that started it does.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import IO, Any, NamedTuple
+
+import msgspec
+
+from .report import ReplayReport
+from .variants import Variant
+
+MODULE = f"{__package__}.worker_process"
+# Seconds that a process may take to remove its temporary home. A home of thousands of results takes a second.
+END_SECONDS = 20.0
+ENDED = "its process ended unexpectedly"
+
+
+class ReplayOrder(msgspec.Struct, frozen=True):
+    """What is replayed, with the settings of which place."""
+
+    files: list[str]
+    rows: list[Variant]
+    cwd: str
+    home: str | None
+    environ: dict[str, str]
+
+
+class ReplayProgress(NamedTuple):
+    policy: str = ""
+    call: int = 0
+    calls: int = 0
+
+
+class ReplayNews(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One of these is set."""
+
+    copies: dict[str, str] | None = None  # files that another one contains, with a sentence; comes first
+    progress: ReplayProgress | None = None
+    first: ReplayReport | None = None  # the rows of the first session so far
+    report: ReplayReport | None = None  # of the session that was asked for
+    problem: str | None = None  # the replay cannot go on
+
+
+class WorkerEnded(Exception):
+    """The process has ended before it had an answer."""
+
+
+class ReplayWorker:
+    """The process. As a context manager it is ended at the end."""
+
+    def __init__(self, order: ReplayOrder, told: Callable[[ReplayNews], None]) -> None:
+        self._told = told
+        self._decoder = msgspec.json.Decoder(ReplayNews)
+        command = [sys.executable, "-P", "-m", MODULE]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._killing = threading.Timer(END_SECONDS, self._process.kill)
+        self._killing.daemon = True
+        self._ending = threading.Lock()
+        self._send(order)
+
+    def __enter__(self) -> ReplayWorker:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.end()
+        self._process.wait()
+        self._killing.cancel()
+        for pipe in (self._process.stdin, self._process.stdout):
+            with suppress(OSError):  # it did not read all that was sent
+                _open(pipe).close()
+
+    def find_copies(self) -> dict[str, str]:
+        """Return the files that another one contains, with a sentence. It is asked for once, before all else. Raises WorkerEnded."""
+        copies: dict[str, str] = self._next(lambda news: news.copies)
+        return copies
+
+    def play(self, path: str) -> ReplayReport:
+        """Return the report of one session. Raises WorkerEnded."""
+        self._send(path)
+        report: ReplayReport = self._next(lambda news: news.report)
+        return report
+
+    def end(self) -> None:
+        """End the process, by force if it does not remove its home soon."""
+        if self._ending.acquire(blocking=False):
+            self._process.terminate()
+            self._killing.start()
+
+    def _send(self, value: object) -> None:
+        with suppress(OSError):  # it has ended: the next answer tells
+            stdin = _open(self._process.stdin)
+            stdin.write(msgspec.json.encode(value) + b"\n")
+            stdin.flush()
+
+    def _next(self, wanted: Callable[[ReplayNews], Any]) -> Any:
+        """Return the first news that is wanted, and tell the others."""
+        for line in _open(self._process.stdout):
+            news = self._decoder.decode(line)
+            if news.problem is not None:
+                raise WorkerEnded(news.problem)
+            if (found := wanted(news)) is not None:
+                return found
+            self._told(news)
+        raise WorkerEnded(ENDED)
+
+
+def _open(pipe: IO[bytes] | None) -> IO[bytes]:
+    assert pipe is not None
+    return pipe

@@ -1,0 +1,96 @@
+"""A replay in a process of its own: the same report, and no process or home is left when the one that asked is gone."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+from tests.web import patient
+from tests.web.made_home import START, long_session, small_session
+
+from lamina.replay.options import options_in
+from lamina.replay.run import replay
+from lamina.replay.variants import variants
+from lamina.replay.worker import ENDED, ReplayNews, ReplayOrder, ReplayWorker, WorkerEnded
+
+# Starts a replay and never ends it.
+FORSAKEN = """
+import sys, msgspec
+from lamina.replay.worker import ReplayOrder, ReplayWorker
+worker = ReplayWorker(msgspec.json.decode(sys.argv[1], type=ReplayOrder), lambda news: print(worker._process.pid, flush=True))
+worker.find_copies()
+worker.play(sys.argv[2])
+"""
+
+
+@pytest.fixture
+def order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ReplayOrder:
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    (tmp_path / "tmp").mkdir()
+    files = [str(tmp_path / f"c0000000-0000-4000-8000-00000000000{at}.jsonl") for at in range(2)]
+    for at, file in enumerate(files):
+        small_session(Path(file), "/work/shop", f"Session {at}", START, seed=at).write()
+    environ = {"HOME": str(tmp_path), "LAMINA_HOME": str(tmp_path / ".lamina")}
+    return ReplayOrder(files, variants(["lean"]), str(tmp_path), str(tmp_path / ".lamina"), environ)
+
+
+def test_a_worker_finds_what_the_replay_finds(order: ReplayOrder) -> None:
+    told = list[ReplayNews]()
+    with ReplayWorker(order, told.append) as worker:
+        assert worker.find_copies() == {}
+        found = [worker.play(file) for file in order.files]
+    wanted = options_in(Path(order.cwd), Path(order.home or ""), environ=order.environ)._replace(variants=order.rows)
+    assert found == [replay([Path(file)], wanted) for file in order.files]
+    firsts = [news.first for news in told if news.first is not None]
+    assert [len(first.figures) for first in firsts] == [2, 3, 4], "the rows of the first session as they come"
+    assert {first.played[0].name for first in firsts} == {order.files[0]}
+
+
+def test_a_copy_is_named_and_a_missing_file_skipped(order: ReplayOrder, tmp_path: Path) -> None:
+    copy, missing = str(tmp_path / "d0000000-0000-4000-8000-000000000001.jsonl"), str(tmp_path / "missing.jsonl")
+    Path(copy).write_bytes(Path(order.files[0]).read_bytes())
+    with ReplayWorker(msgspec.structs.replace(order, files=[*order.files, copy, missing]), lambda news: None) as worker:
+        assert len(worker.find_copies()) == 1
+        assert worker.play(missing).skipped == [f"{missing} skipped: no such file or directory."]
+        assert worker.play(order.files[0]).sessions == 1, "it goes on"
+
+
+def test_what_cannot_be_replayed_is_told_in_one_sentence(order: ReplayOrder) -> None:
+    wrong = msgspec.structs.replace(order, environ={**order.environ, "LAMINA_HOME": "relative"})
+    with ReplayWorker(wrong, lambda news: None) as worker, pytest.raises(WorkerEnded, match="LAMINA_HOME"):
+        worker.find_copies()
+
+
+def test_a_worker_that_has_ended_says_so(order: ReplayOrder) -> None:
+    with ReplayWorker(order, lambda news: None) as worker:
+        worker.find_copies()
+        worker.end()
+        with pytest.raises(WorkerEnded, match=ENDED):
+            worker.play(order.files[0])
+
+
+def test_a_worker_ends_and_removes_its_home_when_its_page_is_killed(order: ReplayOrder, tmp_path: Path) -> None:
+    path = tmp_path / "e0000000-0000-4000-8000-000000000001.jsonl"
+    long_session(path, "/work/shop", 500).write()
+    ordered = msgspec.json.encode(msgspec.structs.replace(order, files=[str(path)])).decode()
+    page = subprocess.Popen([sys.executable, "-c", FORSAKEN, ordered, str(path)], stdout=subprocess.PIPE, text=True)
+    assert page.stdout is not None
+    worker = int(page.stdout.readline())
+    patient.wait_for(lambda: [*(tmp_path / "tmp").iterdir()])
+    page.send_signal(signal.SIGKILL)
+    page.communicate()
+
+    def gone() -> bool:
+        try:
+            os.kill(worker, 0)
+        except ProcessLookupError:
+            return True
+        return Path(f"/proc/{worker}/stat").read_text().split(") ")[-1].startswith("Z")
+
+    patient.wait_for(gone)
+    assert not [*(tmp_path / "tmp").iterdir()]
