@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
-import sys
 import threading
 from collections.abc import AsyncIterator, Callable
 from importlib import import_module
@@ -30,13 +28,10 @@ from ..replay.html import style
 from .page import REPORT, STATIC, list_of, problem
 from .safety import Guard, Keys
 from .site import Site
+from .tuning import tune_process
 from .views_made import CountedViews, Stopped, Work
 from .words import words_for
 
-# New objects between two collections. A session that is shown holds many records without cycles, and each full collection walks over them.
-COLLECT_AFTER = 20_000
-# Seconds until a thread that works lets another one run. A view waits that long whenever it has read a file beside such a thread.
-SWITCH = 0.001
 # Each has `routes(site)`. The first view of the page loads only the modules of FIRST. The order decides which route answers an address
 # that two of them match.
 FIRST = ("overview", "session_list")
@@ -150,8 +145,7 @@ def serve(
     *, cwd: Path, port: int, read_only: bool, tell: Callable[[str], None], opened: Callable[[str], None] = lambda link: None
 ) -> None:
     """Serve until interrupted. `opened` gets the first link, `tell` each one that replaces a used link."""
-    gc.set_threshold(COLLECT_AFTER)
-    sys.setswitchinterval(SWITCH)
+    tune_process()
     listener = loopback.listen(port)
     keys = Keys(listener.getsockname()[1], tell)
     site = Site(cwd=cwd, read_only=read_only, secret=keys.secret)
