@@ -79,7 +79,7 @@ STYLES = (REPORT, "lamina.css")
 # Every page has those of all views: the way from view to view loads none.
 SCRIPTS = ("frame.js", "chart.js", "session.js", "overview.js")
 # Seconds that a view waits for what may take long: a click's, and the script's after it (`opening`).
-AT_ONCE = 0.07
+AT_ONCE = 0.05
 PATIENCE = 30.0
 # Longer numbers in an address are none.
 NUMBER_CHARS = 12
