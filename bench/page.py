@@ -219,7 +219,7 @@ def main() -> None:
                         found = measure(
                             meter, base, [*clicks(LONG, small, memory, dream), *rare], arguments.times, arguments.only
                         )
-                        print("slowest:", ", ".join(f"{name} {cost.wall:.0f} ms" for name, cost in slowest(found)))
+                        print("slowest medians:", ", ".join(f"{name} {cost.wall:.0f} ms" for name, cost in slowest(found)))
                         live(page, base, person)
                         page.goto("about:blank")
                         time.sleep(2)
@@ -232,6 +232,7 @@ def main() -> None:
                         measure(meter, base, [SAVING], 1, arguments.only)
                         page.wait_for_timeout(1_000 * IDLE_SECONDS)
                         show("... after ten seconds of a replay", memory_mb(server.pid), "MB", 250)
+                    print(f"{meter.late} of {meter.made} clicks took longer than they may", flush=True)
                 finally:
                     server.terminate()
                     server.wait()

@@ -182,7 +182,7 @@ def arrow_left(page: Page) -> None:
 
 
 def measure(meter: Meter, base: str, all_clicks: list[Click], times: int, only: str = "") -> list[tuple[str, Cost]]:
-    """Make each click several times, and show its median cost."""
+    """Make each click several times, and show its median cost and the slowest."""
     page, found = meter.page, list[tuple[str, Cost]]()
     for one in all_clicks:
         if only not in one.name:

@@ -44,6 +44,7 @@ class Meter:
     def __init__(self, server: int, page: Page) -> None:
         self.page = page
         self.costs: list[Cost] = []
+        self.made = self.late = 0  # all that were shown, and those over their limit
         self._server = server
         assert page.context.browser is not None
         self._browser: CDPSession = page.context.browser.new_browser_cdp_session()
@@ -86,9 +87,13 @@ class Meter:
         )
 
     def show(self, name: str, most: float | None = MOST) -> Cost:
-        cost = Cost(*(median(column) for column in zip(*self.costs, strict=True)))
+        """Print the median cost, and the slowest of several."""
+        cost, slowest = Cost(*(median(column) for column in zip(*self.costs, strict=True))), max(one.wall for one in self.costs)
+        self.made += len(self.costs)
+        self.late += sum(most is not None and one.wall > most for one in self.costs)
+        worst = f"   slowest {slowest:.0f} ms" if len(self.costs) > 1 else ""
         self.costs.clear()
-        print(f"{name:44}{cost}{'   over ' + format(most, 'g') if most and cost.wall > most else ''}", flush=True)
+        print(f"{name:44}{cost}{worst}{'   over ' + format(most, 'g') if most and slowest > most else ''}", flush=True)
         return cost
 
 
