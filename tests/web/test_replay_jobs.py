@@ -68,8 +68,8 @@ def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Rep
 
 
 def process_of(job: ReplayJob) -> int:
-    assert job._worker is not None
-    return job._worker._process.pid
+    assert job._process is not None
+    return job._process.pid
 
 
 def test_a_replay_that_is_stopped_removes_its_temporary_home(calls: tuple[ReplayJobs, ReplayJob], tmp_path: Path) -> None:
@@ -103,4 +103,4 @@ def test_a_replay_that_is_stopped_while_it_waits_never_starts(calls: tuple[Repla
     waiting.stop()
     job.stop()
     patient.wait_for(lambda: not waiting.running)
-    assert (waiting.outcome, waiting._worker) == ("stopped", None)
+    assert (waiting.outcome, waiting._process) == ("stopped", None)

@@ -24,9 +24,9 @@ from ..core.errors import LaminaError
 from ..core.settings import Settings
 from ..replay.kept_replays import KeptReplay, keep_replay, kept_ids, kept_replay
 from ..replay.options import options_in
+from ..replay.process import ReplayEnded, ReplayNews, ReplayOrder, ReplayProcess, ReplayProgress
 from ..replay.report import ReplayReport
 from ..replay.variants import ALWAYS, LAMINA, RECORDED, Variant, variants
-from ..replay.worker import ReplayNews, ReplayOrder, ReplayProgress, ReplayWorker, WorkerEnded
 from .views_made import Stopped
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class ReplayJob:
         self.first = ReplayReport()  # the rows of the first session so far
         self.progress = ReplayProgress()
         self._lock = threading.Lock()
-        self._worker: ReplayWorker | None = None  # stays after its end
+        self._process: ReplayProcess | None = None  # stays after its end
         self._asked: Literal["", "stopped", "limited"] = ""  # how it was told to end
         self.stamps: dict[str, str] = {}  # of the overview's job: see KeptReplay
 
@@ -96,13 +96,13 @@ class ReplayJob:
         """End the job at once; it becomes this outcome. The sessions that were finished stay."""
         with self._lock:
             self._asked = self._asked or outcome
-            if self._worker is not None:
-                self._worker.end()
+            if self._process is not None:
+                self._process.end()
 
-    def work_with(self, worker: ReplayWorker) -> None:
+    def work_with(self, process: ReplayProcess) -> None:
         """Name the process of the job, which ends with it."""
         with self._lock:
-            self._worker = worker
+            self._process = process
         self.check()
 
     def end(self, outcome: Outcome, problem: str = "") -> None:
@@ -147,7 +147,7 @@ class ReplayJobs:
         self._read_only = read_only
         self._clock, self._stopping = clock, stopping
         self._lock = threading.Lock()
-        self._worker = ThreadPoolExecutor(1, "lamina-replay")
+        self._thread = ThreadPoolExecutor(1, "lamina-replay")
         self._jobs: OrderedDict[str, ReplayJob] = OrderedDict()
         self._kept: OrderedDict[str, ReplayReport] = OrderedDict()
 
@@ -201,7 +201,7 @@ class ReplayJobs:
         """Stop what runs, and wait until its temporary home is removed."""
         for job in [*self._jobs.values()]:
             job.stop()
-        self._worker.shutdown(cancel_futures=True)
+        self._thread.shutdown(cancel_futures=True)
 
     def _submit(self, job: ReplayJob) -> ReplayJob:
         with self._lock:
@@ -209,7 +209,7 @@ class ReplayJobs:
             self._jobs.move_to_end(job.id)
             for id in [id for id, one in self._jobs.items() if not one.running][: max(0, len(self._jobs) - MOST_JOBS)]:
                 del self._jobs[id]
-        self._worker.submit(self._run, job)
+        self._thread.submit(self._run, job)
         return job
 
     def _settings(self) -> Settings:
@@ -227,38 +227,38 @@ class ReplayJobs:
             job.end("done")
         except Stopped:
             job.end("stopped")
-        except (LaminaError, OSError, WorkerEnded) as error:
+        except (LaminaError, OSError, ReplayEnded) as error:
             job.end("failed", str(error))
         limit.cancel()
         if self._home is not None and not self._read_only and job.report.sessions:
             keep_replay(self._home, job.ended())
 
     def _replay(self, job: ReplayJob) -> None:
-        """Raises Stopped, and WorkerEnded if the process ended by itself or was stopped."""
+        """Raises Stopped, and ReplayEnded if the process ended by itself or was stopped."""
         settings = _settings_key(self._settings())
         place = str(self._cwd), str(self._home) if self._home is not None else None, dict(self._environ)
-        with ReplayWorker(ReplayOrder(job.files, job.rows, *place), job.hear) as worker:
-            job.work_with(worker)
-            copies = worker.find_copies()
+        with ReplayProcess(ReplayOrder(job.files, job.rows, *place), job.hear) as process:
+            job.work_with(process)
+            copies = process.find_copies()
             for path in job.files:
                 job.check()
                 if self._stopping():
                     raise Stopped
                 copy = copies.get(path)
-                played = ReplayReport(skipped=[copy]) if copy is not None else self._played(job, path, settings, worker)
+                played = ReplayReport(skipped=[copy]) if copy is not None else self._played(job, path, settings, process)
                 grown = job.report.copied()
                 grown.include(played)
                 job.report, job.done, job.progress = grown, job.done + 1, ReplayProgress()
 
-    def _played(self, job: ReplayJob, path: str, settings: str, worker: ReplayWorker) -> ReplayReport:
+    def _played(self, job: ReplayJob, path: str, settings: str, process: ReplayProcess) -> ReplayReport:
         if job.id != SAVING:
-            return worker.play(path)
+            return process.play(path)
         try:
             key = _digest((_stamp(path), settings, __version__))
         except OSError as error:
             return ReplayReport(skipped=[f"{path} skipped: {error.strerror}"])
         if (played := self._kept.get(key)) is None:
-            played = worker.play(path)
+            played = process.play(path)
             played.played = [msgspec.structs.replace(one, points={}) for one in played.played]
             self._kept[key] = played
             while len(self._kept) > MOST_KEPT:

@@ -14,17 +14,17 @@ from tests.web import patient
 from tests.web.made_home import START, long_session, small_session
 
 from lamina.replay.options import options_in
+from lamina.replay.process import ENDED, ReplayEnded, ReplayNews, ReplayOrder, ReplayProcess
 from lamina.replay.run import replay
 from lamina.replay.variants import variants
-from lamina.replay.worker import ENDED, ReplayNews, ReplayOrder, ReplayWorker, WorkerEnded
 
 # Starts a replay and never ends it.
 FORSAKEN = """
 import sys, msgspec
-from lamina.replay.worker import ReplayOrder, ReplayWorker
-worker = ReplayWorker(msgspec.json.decode(sys.argv[1], type=ReplayOrder), lambda news: print(worker._process.pid, flush=True))
-worker.find_copies()
-worker.play(sys.argv[2])
+from lamina.replay.process import ReplayOrder, ReplayProcess
+process = ReplayProcess(msgspec.json.decode(sys.argv[1], type=ReplayOrder), lambda news: print(process.pid, flush=True))
+process.find_copies()
+process.play(sys.argv[2])
 """
 
 
@@ -39,11 +39,11 @@ def order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ReplayOrder:
     return ReplayOrder(files, variants(["lean"]), str(tmp_path), str(tmp_path / ".lamina"), environ)
 
 
-def test_a_worker_finds_what_the_replay_finds(order: ReplayOrder) -> None:
+def test_a_process_finds_what_the_replay_finds(order: ReplayOrder) -> None:
     told = list[ReplayNews]()
-    with ReplayWorker(order, told.append) as worker:
-        assert worker.find_copies() == {}
-        found = [worker.play(file) for file in order.files]
+    with ReplayProcess(order, told.append) as process:
+        assert process.find_copies() == {}
+        found = [process.play(file) for file in order.files]
     wanted = options_in(Path(order.cwd), Path(order.home or ""), environ=order.environ)._replace(variants=order.rows)
     assert found == [replay([Path(file)], wanted) for file in order.files]
     firsts = [news.first for news in told if news.first is not None]
@@ -54,43 +54,43 @@ def test_a_worker_finds_what_the_replay_finds(order: ReplayOrder) -> None:
 def test_a_copy_is_named_and_a_missing_file_skipped(order: ReplayOrder, tmp_path: Path) -> None:
     copy, missing = str(tmp_path / "d0000000-0000-4000-8000-000000000001.jsonl"), str(tmp_path / "missing.jsonl")
     Path(copy).write_bytes(Path(order.files[0]).read_bytes())
-    with ReplayWorker(msgspec.structs.replace(order, files=[*order.files, copy, missing]), lambda news: None) as worker:
-        assert len(worker.find_copies()) == 1
-        assert worker.play(missing).skipped == [f"{missing} skipped: no such file or directory."]
-        assert worker.play(order.files[0]).sessions == 1, "it goes on"
+    with ReplayProcess(msgspec.structs.replace(order, files=[*order.files, copy, missing]), lambda news: None) as process:
+        assert len(process.find_copies()) == 1
+        assert process.play(missing).skipped == [f"{missing} skipped: no such file or directory."]
+        assert process.play(order.files[0]).sessions == 1, "it goes on"
 
 
 def test_what_cannot_be_replayed_is_told_in_one_sentence(order: ReplayOrder) -> None:
     wrong = msgspec.structs.replace(order, environ={**order.environ, "LAMINA_HOME": "relative"})
-    with ReplayWorker(wrong, lambda news: None) as worker, pytest.raises(WorkerEnded, match="LAMINA_HOME"):
-        worker.find_copies()
+    with ReplayProcess(wrong, lambda news: None) as process, pytest.raises(ReplayEnded, match="LAMINA_HOME"):
+        process.find_copies()
 
 
-def test_a_worker_that_has_ended_says_so(order: ReplayOrder) -> None:
-    with ReplayWorker(order, lambda news: None) as worker:
-        worker.find_copies()
-        worker.end()
-        with pytest.raises(WorkerEnded, match=ENDED):
-            worker.play(order.files[0])
+def test_a_process_that_has_ended_says_so(order: ReplayOrder) -> None:
+    with ReplayProcess(order, lambda news: None) as process:
+        process.find_copies()
+        process.end()
+        with pytest.raises(ReplayEnded, match=ENDED):
+            process.play(order.files[0])
 
 
-def test_a_worker_ends_and_removes_its_home_when_its_page_is_killed(order: ReplayOrder, tmp_path: Path) -> None:
+def test_a_process_ends_and_removes_its_home_when_its_page_is_killed(order: ReplayOrder, tmp_path: Path) -> None:
     path = tmp_path / "e0000000-0000-4000-8000-000000000001.jsonl"
     long_session(path, "/work/shop", 500).write()
     ordered = msgspec.json.encode(msgspec.structs.replace(order, files=[str(path)])).decode()
     page = subprocess.Popen([sys.executable, "-c", FORSAKEN, ordered, str(path)], stdout=subprocess.PIPE, text=True)
     assert page.stdout is not None
-    worker = int(page.stdout.readline())
+    process = int(page.stdout.readline())
     patient.wait_for(lambda: [*(tmp_path / "tmp").iterdir()])
     page.send_signal(signal.SIGKILL)
     page.communicate()
 
     def gone() -> bool:
         try:
-            os.kill(worker, 0)
+            os.kill(process, 0)
         except ProcessLookupError:
             return True
-        return Path(f"/proc/{worker}/stat").read_text().split(") ")[-1].startswith("Z")
+        return Path(f"/proc/{process}/stat").read_text().split(") ")[-1].startswith("Z")
 
     patient.wait_for(gone)
     assert not [*(tmp_path / "tmp").iterdir()]

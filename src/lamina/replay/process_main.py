@@ -1,4 +1,4 @@
-"""The process that replays for the page; see worker.py for what it is told and what it answers.
+"""The process that replays for the page; see process.py for what it is told and what it answers.
 
 It yields to all other programs, and ends when it is asked to or when nobody reads its answers any more; both remove its temporary home.
 """
@@ -19,9 +19,9 @@ import msgspec
 from ..core.errors import LaminaError
 from .options import options_in
 from .play import Played
+from .process import ReplayNews, ReplayOrder, ReplayProgress
 from .report import ReplayReport
 from .run import explain_copies, replay
-from .worker import ReplayNews, ReplayOrder, ReplayProgress
 
 # Seconds between two steps of the progress: more would make the page draw all the time.
 PROGRESS = 0.4

@@ -1,7 +1,7 @@
 """A replay in a process of its own, with the report of one session at a time.
 
 A replay computes for minutes and needs the memory of whole sessions. In the process of a server each of its calls would hold up an answer,
-and the memory would never come back. The process (worker_process.py) gets a ReplayOrder and then the path of a session a line, all as JSON,
+and the memory would never come back. The process (process_main.py) gets a ReplayOrder and then the path of a session a line, all as JSON,
 and answers with lines of ReplayNews, of which one with a report ends a session. Invariants: `end` may be called by any thread at any time,
 and the process then removes its temporary home; it also ends when the one that started it does.
 """
@@ -20,7 +20,7 @@ import msgspec
 from .report import ReplayReport
 from .variants import Variant
 
-MODULE = f"{__package__}.worker_process"
+MODULE = f"{__package__}.process_main"
 # Seconds that a process may take to remove its temporary home. A home of thousands of results takes a second.
 END_SECONDS = 20.0
 ENDED = "its process ended unexpectedly"
@@ -52,41 +52,45 @@ class ReplayNews(msgspec.Struct, frozen=True, omit_defaults=True):
     problem: str | None = None  # the replay cannot go on
 
 
-class WorkerEnded(Exception):
+class ReplayEnded(Exception):
     """The process has ended before it had an answer."""
 
 
-class ReplayWorker:
+class ReplayProcess:
     """The process. As a context manager it is ended at the end."""
 
     def __init__(self, order: ReplayOrder, told: Callable[[ReplayNews], None]) -> None:
         self._told = told
         self._decoder = msgspec.json.Decoder(ReplayNews)
         command = [sys.executable, "-P", "-m", MODULE]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self._killing = threading.Timer(END_SECONDS, self._process.kill)
+        self._popen = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._killing = threading.Timer(END_SECONDS, self._popen.kill)
         self._killing.daemon = True
         self._ending = threading.Lock()
         self._send(order)
 
-    def __enter__(self) -> ReplayWorker:
+    def __enter__(self) -> ReplayProcess:
         return self
 
     def __exit__(self, *raised: object) -> None:
         self.end()
-        self._process.wait()
+        self._popen.wait()
         self._killing.cancel()
-        for pipe in (self._process.stdin, self._process.stdout):
+        for pipe in (self._popen.stdin, self._popen.stdout):
             with suppress(OSError):  # it did not read all that was sent
                 _open(pipe).close()
 
+    @property
+    def pid(self) -> int:
+        return self._popen.pid
+
     def find_copies(self) -> dict[str, str]:
-        """Return the files that another one contains, with a sentence. It is asked for once, before all else. Raises WorkerEnded."""
+        """Return the files that another one contains, with a sentence. It is asked for once, before all else. Raises ReplayEnded."""
         copies: dict[str, str] = self._next(lambda news: news.copies)
         return copies
 
     def play(self, path: str) -> ReplayReport:
-        """Return the report of one session. Raises WorkerEnded."""
+        """Return the report of one session. Raises ReplayEnded."""
         self._send(path)
         report: ReplayReport = self._next(lambda news: news.report)
         return report
@@ -94,25 +98,28 @@ class ReplayWorker:
     def end(self) -> None:
         """End the process, by force if it does not remove its home soon."""
         if self._ending.acquire(blocking=False):
-            self._process.terminate()
+            self._popen.terminate()
             self._killing.start()
 
     def _send(self, value: object) -> None:
         with suppress(OSError):  # it has ended: the next answer tells
-            stdin = _open(self._process.stdin)
+            stdin = _open(self._popen.stdin)
             stdin.write(msgspec.json.encode(value) + b"\n")
             stdin.flush()
 
     def _next(self, wanted: Callable[[ReplayNews], Any]) -> Any:
         """Return the first news that is wanted, and tell the others."""
-        for line in _open(self._process.stdout):
-            news = self._decoder.decode(line)
+        for line in _open(self._popen.stdout):
+            try:
+                news = self._decoder.decode(line)
+            except msgspec.DecodeError:  # it was killed while it wrote
+                break
             if news.problem is not None:
-                raise WorkerEnded(news.problem)
+                raise ReplayEnded(news.problem)
             if (found := wanted(news)) is not None:
                 return found
             self._told(news)
-        raise WorkerEnded(ENDED)
+        raise ReplayEnded(ENDED)
 
 
 def _open(pipe: IO[bytes] | None) -> IO[bytes]:
