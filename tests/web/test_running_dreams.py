@@ -127,11 +127,14 @@ def test_each_running_dream_has_its_own_controls_and_a_link_to_its_page(served: 
     assert all(f'href="{dream["url"]}"' in shown for dream in dreams)
     assert "No dream yet." not in shown
     assert 'id="start-form"' not in shown, "all projects with memories have a dream that runs"
+    assert "The next dream" not in shown, "nor is one of them due"
     stop(served, dreams[1])
     wait_until_idle(served, place(home, "infra"))
     form = get(served, "/dreams").text.partition('id="start-form"')[2].partition("</form>")[0]
     assert f'value="{place(home, "infra")}"' in form
     assert f'value="{place(home)}"' not in form
+    due = get(served, "/dreams").text.partition("The next dream")[2]
+    assert ("infra" in due, "shop-api" in due) == (True, False)
 
 
 def test_a_dream_is_told_as_running_only_while_it_runs(served: Served, home: Path, model: SlowModel) -> None:

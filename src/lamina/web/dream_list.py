@@ -56,7 +56,7 @@ def _dreams(site: Site, request: Request) -> Response:
             [running_panel(site, words, one, linked=True) for one in found if one.running is not None],
             _background(site, words, lines),
             _listed(site, words, found),
-            _next(site, words),
+            _next(site, words, found),
             _calls(words, lines),
         )
     )
@@ -69,15 +69,15 @@ def _dreams(site: Site, request: Request) -> Response:
     return page(site, request, title=title, active="dreams", body=body, data=data, watch=watch)
 
 
-def _startable(site: Site) -> list[Place]:
-    """Return the projects that have a memory and are known, so that a dream can run."""
+def _startable(site: Site, found: list[PlaceDreams]) -> list[Place]:
+    """Return the projects in which a dream can run: they have a memory, are known, and no dream runs there."""
+    busy = {one.place.id for one in found if one.running is not None and one.alive}
     own = (place for place in site.places.all() if place.own and place.agent is None and place.project is not None)
-    return [place for place in own if place.path.is_dir()]
+    return [place for place in own if place.id not in busy and place.path.is_dir()]
 
 
 def _start_form(site: Site, words: Words, found: list[PlaceDreams]) -> Html | None:
-    busy = {one.place.id for one in found if one.running is not None and one.alive}
-    places = [place for place in _startable(site) if place.id not in busy]
+    places = _startable(site, found)
     if site.read_only or not places:
         return None
     here = site.places.here()
@@ -209,24 +209,24 @@ def _listed(site: Site, words: Words, found: list[PlaceDreams]) -> Html | None:
     rows = [(one.place, record) for one in found for record in one.records if record is not one.running]
     rows.sort(key=lambda row: -row[1].started)
     if not rows:
-        return None if any(one.running is not None for one in found) else _none(site, words)
+        return None if any(one.running is not None for one in found) else _none(site, words, found)
     waiting = {proposal.id for _, proposal in site.memories.waiting([one.place for one in found])}
     items = [tag("li", None, _row(site, words, place, record, waiting)) for place, record in rows]
     return tag("div", {"class": "panel"}, tag("ul", {"class": "list"}, items))
 
 
-def _none(site: Site, words: Words) -> Html:
+def _none(site: Site, words: Words, found: list[PlaceDreams]) -> Html:
     """Return what leads to a first dream: it needs memories, and then it is started above."""
     new = tag("p", None, tag("a", {"class": "btn main", "href": "/memories/new"}, words("memories.new")))
-    if _startable(site):
+    if _startable(site, found):
         return tag("div", {"class": "empty"}, tag("p", None, words("dreams.none")))
     return tag("div", {"class": "empty"}, tag("p", None, words("dreams.none_to_tidy")), None if site.read_only else new)
 
 
-def _next(site: Site, words: Words) -> Html | None:
+def _next(site: Site, words: Words, found: list[PlaceDreams]) -> Html | None:
     """Return when the next dream of each project is due, or why it is not."""
     rows = []
-    for place in _startable(site):
+    for place in _startable(site, found):
         stop = find_next(site.memories, place, site.home)
         told = words("dreams.due") if stop is None else words("dreams.not_due", why=words.told(stop.why))
         rows.append(tag("li", None, tag("b", None, bdi(place_name(place))), ": ", bdi(told)))
