@@ -16,7 +16,7 @@ import pytest
 from lamina import Settings
 from lamina.web import session_index, views_made
 from lamina.web.session_index import Listing, SessionIndex
-from lamina.web.views_made import ViewsMade
+from lamina.web.views_made import ViewsMade, Work
 
 from . import patient
 from .made_home import ASKED, small_session
@@ -24,6 +24,15 @@ from .patient import PATIENCE
 from .serving import environ_of, serving
 
 HEAVY = ("lamina.turn", "lamina.replay.play", "lamina.agent.agent", "lamina.maintenance.forget", "sse_starlette")
+
+
+def test_work_in_the_background_that_reads_the_index_lets_views_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    views, waits = ViewsMade(), list[Work]()
+    index = SessionIndex(tmp_path / ".lamina", Settings, environ_of(tmp_path), views, in_memory=False)
+    monkeypatch.setattr(views, "wait", waits.append)
+    index.peek(lambda catalogue: catalogue.pause())
+    index.close()
+    assert waits == [Work.INDEX]
 
 
 def test_work_that_waits_when_the_server_stops_ends_as_later_work_does(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def test_what_waits_for_quiet_waits_for_views_and_for_their_data_and_ends_with_t
     views, done = ViewsMade(), threading.Event()
 
     def work() -> None:
-        views.wait_for_quiet(0.01)
+        views.wait_for_quiet(0.01, PATIENCE)
         done.set()
 
     for kind in (Work.VIEW, Work.DATA):
@@ -52,7 +52,13 @@ def test_what_waits_for_quiet_waits_for_views_and_for_their_data_and_ends_with_t
         assert done.wait(PATIENCE)
     views.stopping = lambda: True
     with pytest.raises(Stopped):
-        views.wait_for_quiet(PATIENCE)
+        views.wait_for_quiet(PATIENCE, PATIENCE)
+
+
+def test_somebody_who_never_stops_clicking_is_not_waited_for_without_end() -> None:
+    views = ViewsMade()
+    views.change(1)
+    views.wait_for_quiet(PATIENCE, 0.01)
 
 
 @pytest.mark.parametrize("waited_for", [Work.INDEX, Work.DATA])

@@ -54,9 +54,10 @@ LATER = (
     "settings_view",
     "replay_view",
 )
-# What dreams need beyond the views, so that the first of them starts as fast as the next. It is loaded when nobody
-# has clicked for PAUSE seconds, one module at a time.
+# What dreams need beyond the views, so that the first of them starts as fast as the next. It is loaded when nobody has clicked for PAUSE
+# seconds, one module at a time, each after MOST seconds at the latest: it takes up to 40 ms.
 PAUSE = 1.0
+MOST = 4.0
 AHEAD = (
     "layers.l6_dream.contradictions",
     "layers.l6_dream.tidy",
@@ -129,7 +130,7 @@ class LaterViews:
         with contextlib.suppress(Stopped):
             self.load()
             for name in AHEAD:
-                self._site.views.wait_for_quiet(PAUSE)
+                self._site.views.wait_for_quiet(PAUSE, MOST)
                 import_module(f"{__package__.rpartition('.')[0]}.{name}")
 
     def load(self) -> Router:

@@ -156,7 +156,9 @@ class SessionIndex:
 
     def peek(self, work: Callable[[Catalogue], T]) -> T | None:
         """Return what `work` reads in the index, in this thread; None while files are being indexed, and for an index in memory."""
-        return None if self._in_memory or self._running else with_catalogue(self._home, work)
+        if self._in_memory or self._running:
+            return None
+        return with_catalogue(self._home, lambda catalogue: self._paused(catalogue, work))
 
     def count_matching(self, query: str) -> int | None:
         """Return how many sessions have a word of the query, at most MOST_COUNTED; None while that is not known at once."""

@@ -78,12 +78,15 @@ class ViewsMade:
             while self._is_late(work) and (left := end - time.monotonic()) > 0:
                 self._changed.wait(min(left, QUIET))
 
-    def wait_for_quiet(self, seconds: float) -> None:
-        """Wait until no view has been made for so many seconds, from now on. Raises Stopped when the server stops."""
+    def wait_for_quiet(self, seconds: float, most: float) -> None:
+        """Wait until no view was made for so many seconds, from now on, or for `most` seconds. Raises Stopped when the server stops."""
         began = time.monotonic()
-        while (left := seconds if any(self._counts[: Work.LATER]) else max(began, self._shown) + seconds - time.monotonic()) > 0:
+        while (left := began + most - time.monotonic()) > 0:
+            quiet = seconds if any(self._counts[: Work.LATER]) else max(began, self._shown) + seconds - time.monotonic()
+            if quiet <= 0:
+                return
             with self._changed:
-                self._changed.wait(min(left, QUIET))
+                self._changed.wait(min(left, quiet, QUIET))
             if self.stopping():
                 raise Stopped
 
