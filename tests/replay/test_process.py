@@ -51,6 +51,17 @@ def test_a_process_finds_what_the_replay_finds(order: ReplayOrder) -> None:
     assert {first.played[0].name for first in firsts} == {order.files[0]}
 
 
+def test_names_that_are_not_text_reach_the_process_and_come_back(order: ReplayOrder, tmp_path: Path) -> None:
+    place = tmp_path / os.fsdecode(b"caf\xe9")
+    place.mkdir()
+    path = str(place / Path(order.files[0]).name)
+    Path(order.files[0]).rename(path)
+    odd = msgspec.structs.replace(order, files=[path], environ={**order.environ, "WHERE": os.fsdecode(b"\xff")})
+    with ReplayProcess(odd, lambda news: None) as process:
+        process.find_copies()
+        assert process.play(path).played[0].name == path
+
+
 def test_a_copy_is_named_and_a_missing_file_skipped(order: ReplayOrder, tmp_path: Path) -> None:
     copy, missing = str(tmp_path / "d0000000-0000-4000-8000-000000000001.jsonl"), str(tmp_path / "missing.jsonl")
     Path(copy).write_bytes(Path(order.files[0]).read_bytes())

@@ -104,3 +104,14 @@ def test_a_replay_that_is_stopped_while_it_waits_never_starts(calls: tuple[Repla
     job.stop()
     patient.wait_for(lambda: not waiting.running)
     assert (waiting.outcome, waiting._process) == ("stopped", None)
+
+
+def test_a_replay_never_runs_for_ever_whatever_goes_wrong(
+    calls: tuple[ReplayJobs, ReplayJob], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs, job = calls
+    job.stop()
+    monkeypatch.setattr(ReplayJobs, "_replay", lambda *_: 1 / 0)
+    broken = jobs.start(job.files, ["classic"])
+    patient.wait_for(lambda: not broken.running)
+    assert (broken.outcome, broken.problem) == ("failed", "its process ended unexpectedly")

@@ -8,12 +8,13 @@ and the process then removes its temporary home; it also ends when the one that 
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -52,6 +53,22 @@ class ReplayNews(msgspec.Struct, frozen=True, omit_defaults=True):
     problem: str | None = None  # the replay cannot go on
 
 
+T = TypeVar("T")
+
+
+def encoded(value: object) -> bytes:
+    """Return a value as a line. Names of files and variables may have bytes that are no text; msgspec's own JSON refuses them."""
+    return json.dumps(msgspec.to_builtins(value)).encode() + b"\n"
+
+
+def decoded(line: bytes, type: type[T]) -> T:
+    """Return the value of a line. Raises ValueError if it is none."""
+    try:
+        return msgspec.convert(json.loads(line), type)
+    except msgspec.ValidationError as error:
+        raise ValueError(str(error)) from error
+
+
 class ReplayEnded(Exception):
     """The process has ended before it had an answer."""
 
@@ -61,7 +78,6 @@ class ReplayProcess:
 
     def __init__(self, order: ReplayOrder, told: Callable[[ReplayNews], None]) -> None:
         self._told = told
-        self._decoder = msgspec.json.Decoder(ReplayNews)
         command = [sys.executable, "-P", "-m", MODULE]
         self._popen = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self._killing = threading.Timer(END_SECONDS, self._popen.kill)
@@ -104,15 +120,15 @@ class ReplayProcess:
     def _send(self, value: object) -> None:
         with suppress(OSError):  # it has ended: the next answer tells
             stdin = _open(self._popen.stdin)
-            stdin.write(msgspec.json.encode(value) + b"\n")
+            stdin.write(encoded(value))
             stdin.flush()
 
     def _next(self, wanted: Callable[[ReplayNews], Any]) -> Any:
         """Return the first news that is wanted, and tell the others."""
         for line in _open(self._popen.stdout):
             try:
-                news = self._decoder.decode(line)
-            except msgspec.DecodeError:  # it was killed while it wrote
+                news = decoded(line, ReplayNews)
+            except ValueError:  # it was killed while it wrote
                 break
             if news.problem is not None:
                 raise ReplayEnded(news.problem)

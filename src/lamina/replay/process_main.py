@@ -14,12 +14,10 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-import msgspec
-
 from ..core.errors import LaminaError
 from .options import options_in
 from .play import Played
-from .process import ReplayNews, ReplayOrder, ReplayProgress
+from .process import ReplayNews, ReplayOrder, ReplayProgress, decoded, encoded
 from .report import ReplayReport
 from .run import explain_copies, replay
 
@@ -38,7 +36,7 @@ def main() -> None:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # nothing else is taken for an answer
 
     def tell(news: ReplayNews) -> None:
-        left = memoryview(msgspec.json.encode(news) + b"\n")
+        left = memoryview(encoded(news))
         try:
             while left:
                 left = left[os.write(answers, left) :]
@@ -52,7 +50,7 @@ def main() -> None:
 
 
 def _replay(ordered: bytes, tell: Callable[[ReplayNews], None]) -> None:
-    order = msgspec.json.decode(ordered, type=ReplayOrder)
+    order = decoded(ordered, ReplayOrder)
     path, told = "", 0.0
 
     def on_call(policy: str, call: int, calls: int) -> None:
@@ -72,7 +70,7 @@ def _replay(ordered: bytes, tell: Callable[[ReplayNews], None]) -> None:
     copies = explain_copies([Path(file) for file in order.files])
     tell(ReplayNews(copies={str(file): sentence for file, sentence in copies.items()}))
     for line in sys.stdin.buffer:
-        path = msgspec.json.decode(line, type=str)
+        path = decoded(line, str)
         tell(ReplayNews(report=replay([Path(path)], wanted)))
 
 

@@ -24,7 +24,7 @@ from ..core.errors import LaminaError
 from ..core.settings import Settings
 from ..replay.kept_replays import KeptReplay, keep_replay, kept_ids, kept_replay
 from ..replay.options import options_in
-from ..replay.process import ReplayEnded, ReplayNews, ReplayOrder, ReplayProcess, ReplayProgress
+from ..replay.process import ENDED, ReplayEnded, ReplayNews, ReplayOrder, ReplayProcess, ReplayProgress
 from ..replay.report import ReplayReport
 from ..replay.variants import ALWAYS, LAMINA, RECORDED, Variant, variants
 from .views_made import Stopped
@@ -229,7 +229,10 @@ class ReplayJobs:
             job.end("stopped")
         except (LaminaError, OSError, ReplayEnded) as error:
             job.end("failed", str(error))
-        limit.cancel()
+        finally:
+            limit.cancel()
+            if job.running:
+                job.end("failed", ENDED)
         if self._home is not None and not self._read_only and job.report.sessions:
             keep_replay(self._home, job.ended())
 
