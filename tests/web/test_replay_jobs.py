@@ -15,7 +15,8 @@ from lamina.replay.kept_replays import KeptReplay, keep_replay
 from lamina.replay.options import options_in
 from lamina.replay.report import ReplayReport
 from lamina.replay.variants import ALWAYS
-from lamina.web.replay_jobs import ReplayJob, ReplayJobs, _settings_key
+from lamina.web.replay_jobs import Outcome, ReplayJob, ReplayJobs, _settings_key
+from lamina.web.replay_view import _nothing
 from lamina.web.words import Words
 
 from . import patient
@@ -115,3 +116,21 @@ def test_a_replay_never_runs_for_ever_whatever_goes_wrong(
     broken = jobs.start(job.files, ["classic"])
     patient.wait_for(lambda: not broken.running)
     assert (broken.outcome, broken.problem) == ("failed", "its process ended unexpectedly")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "report", "told"),
+    [
+        ("done", ReplayReport(sessions=2, silent=2), "The sessions report no usage"),
+        ("done", ReplayReport(), "None of the chosen sessions could be replayed."),
+        ("stopped", ReplayReport(), ""),  # none was tried
+        ("stopped", ReplayReport(sessions=1), ""),  # before the rows that are compared
+        ("running", ReplayReport(sessions=1, silent=1), ""),
+    ],
+)
+def test_what_is_told_in_place_of_a_difference_is_true(outcome: Outcome, report: ReplayReport, told: str) -> None:
+    job = ReplayJob("a1", ["/one"], [], [], started=0.0)
+    job.outcome, job.report = outcome, report
+    shown = _nothing(Words("en"), job)
+    assert told in str(shown or "")
+    assert (shown is None) == (not told)

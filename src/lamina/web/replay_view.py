@@ -369,6 +369,8 @@ def _share_done(job: ReplayJob) -> float:
 
 
 def _nothing(words: Words, job: ReplayJob) -> Html | None:
-    if job.running:
+    """Return why there is no difference to tell; None if the replay was stopped before there could be one."""
+    shown = job.shown
+    if job.running or shown.silent < shown.sessions or (job.outcome != "done" and not shown.sessions):
         return None
-    return tag("p", {"class": "empty"}, words("replay.no_usage" if job.shown.sessions else "replay.nothing"))
+    return tag("p", {"class": "empty"}, words("replay.no_usage" if shown.sessions else "replay.nothing"))
