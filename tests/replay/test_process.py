@@ -1,4 +1,4 @@
-"""A replay in a process of its own: the same report, and no process or home is left when the one that asked is gone."""
+"""A replay in a separate process: the same report, and no process or home is left when the one that asked is gone."""
 
 from __future__ import annotations
 

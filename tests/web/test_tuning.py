@@ -35,7 +35,7 @@ def reserved(kind: str) -> int:
     return int(subprocess.run([sys.executable, "-c", RESERVED, kind], capture_output=True, check=True, text=True).stdout)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only glibc has arenas")
+@pytest.mark.skipif(sys.platform != "linux", reason="it reads /proc, and only glibc has arenas")
 def test_all_threads_of_the_page_share_one_arena() -> None:
     plain = reserved("plain")
     if plain < 100:

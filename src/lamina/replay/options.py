@@ -1,4 +1,4 @@
-"""What a replay is played with: the settings in force, and the index of the memory as a session would receive it. Reads only."""
+"""The options of a replay: the settings in force, and the index of the memory as a session would receive it. Reads only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A replay in a process of its own, with the report of one session at a time.
+"""A replay in a separate process, which gives the report of one session at a time.
 
 A replay computes for minutes and needs the memory of whole sessions. In the process of a server each of its calls would hold up an answer,
 and the memory would never come back. The process (process_main.py) gets a ReplayOrder and then the path of a session a line, all as JSON,
@@ -21,6 +21,7 @@ import msgspec
 from .report import ReplayReport
 from .variants import Variant
 
+T = TypeVar("T")
 MODULE = f"{__package__}.process_main"
 # Seconds that a process may take to remove its temporary home. A home of thousands of results takes a second.
 END_SECONDS = 20.0
@@ -28,7 +29,7 @@ ENDED = "its process ended unexpectedly"
 
 
 class ReplayOrder(msgspec.Struct, frozen=True):
-    """What is replayed, with the settings of which place."""
+    """The sessions and rows to replay, and the place whose settings count."""
 
     files: list[str]
     rows: list[Variant]
@@ -53,16 +54,13 @@ class ReplayNews(msgspec.Struct, frozen=True, omit_defaults=True):
     problem: str | None = None  # the replay cannot go on
 
 
-T = TypeVar("T")
-
-
 def encoded(value: object) -> bytes:
-    """Return a value as a line. Names of files and variables may have bytes that are no text; msgspec's own JSON refuses them."""
+    """Return a value as a line. A name of a file or a variable may contain bytes that are not UTF-8, which msgspec refuses to encode."""
     return json.dumps(msgspec.to_builtins(value)).encode() + b"\n"
 
 
 def decoded(line: bytes, type: type[T]) -> T:
-    """Return the value of a line. Raises ValueError if it is none."""
+    """Return the value of a line. Raises ValueError for anything else."""
     try:
         return msgspec.convert(json.loads(line), type)
     except msgspec.ValidationError as error:

@@ -1,6 +1,6 @@
 """Replays in the background: one at a time, one session after the other, so that a view can show the table as it grows.
 
-A replay runs in a process of its own; it reads transcripts and writes only into a temporary home, which it removes. Its result is kept in
+A replay runs in a separate process; it reads transcripts and writes only into a temporary home, which it removes. Its result is kept in
 the home's cache, so that a link works after a restart; a read-only page keeps it in memory alone. Invariants: a job stops at once, and one
 that a user composed ends after MOST_SECONDS; the report of a job is replaced and never changed, so that a view may read it at any time; the
 same files under the same rows and settings are played once. Nothing runs that the user did not start.

@@ -369,7 +369,7 @@ def _share_done(job: ReplayJob) -> float:
 
 
 def _nothing(words: Words, job: ReplayJob) -> Html | None:
-    """Return why there is no difference to tell; None if the replay was stopped before there could be one."""
+    """Return why the sessions cannot be compared with the recording; None if the replay runs or was stopped too early to say."""
     shown = job.shown
     if job.running or shown.silent < shown.sessions or (job.outcome != "done" and not shown.sessions):
         return None
