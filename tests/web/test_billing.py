@@ -151,7 +151,7 @@ def test_a_browser_draws_no_dollar_under_a_subscription(watched: Watched, served
         page.wait_for_selector(ready, state="attached")
         if address == SESSION:
             page.keyboard.press("Home")
-            page.wait_for_function("() => document.querySelector('.scrub').getAttribute('aria-valuetext').includes(' units')")
+            page.wait_for_selector('.scrub[aria-valuetext*=" units"]', state="attached")
         told = page.locator("body").inner_text() + page.evaluate("() => document.documentElement.outerHTML")
         assert re.findall(r".{0,40}\$.{0,10}", told) == [], address
         assert page.evaluate("() => document.documentElement.scrollWidth") <= 1_400, address
