@@ -223,6 +223,31 @@ def test_nothing_is_lost_when_the_index_is_deleted_while_two_processes_work(memo
     assert {f"{who} {number}" for who in ("left", "right") for number in range(12)} <= {each.name for each in memory.headers()}
 
 
+@pytest.mark.parametrize("where", ["", "new"])
+def test_a_memory_that_comes_right_after_the_files_were_listed_is_found(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    """Another process that has no index yet does not enter what it saves."""
+    memory.recall("tests")
+    listed, second = topic_files.TopicFiles.headers, memory.path / where / "second.md"
+
+    def write(path: Path) -> None:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"---\nname: {path.stem}\ndescription: A marsupial\n---\n", "utf-8")
+
+    def late(files: topic_files.TopicFiles) -> list[topic_files.TopicHeader]:
+        found = listed(files)
+        write(second)
+        return found
+
+    write(second.with_name("first.md"))
+    with monkeypatch.context() as racing:
+        racing.setattr(topic_files.TopicFiles, "headers", late)
+        memory.recall("tests")
+    assert second.exists()
+    assert {each.topic.name for each in memory.recall("marsupial")} == {"first", "second"}
+
+
 def test_where_no_index_can_be_stored_the_texts_are_searched(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     before = found(memory, "flaky tests")
     (memory.path / INDEX_FILE).unlink()

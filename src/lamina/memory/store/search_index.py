@@ -34,6 +34,9 @@ SHARE_OF_TIME = 100
 LESS_FOR_NAMES = 100
 # Postings read for a question: the rarest words' first. Commoner words then only order what was found.
 MOST_POSTINGS = 20_000
+# File systems count the times of directories in ticks of up to 10 ms. UNKNOWN is the time of no directory.
+TICK_NS = 20_000_000
+UNKNOWN = -1
 # Texts read at once while the index is made.
 BATCH = 500
 _VERSION = 3
@@ -151,12 +154,17 @@ class SearchIndex:
         """Bring the index up to date with all files, and return their headers."""
         began = time.perf_counter()
         with self._changing():
-            there = headers()
-            times = self._times({"", *(os.path.dirname(header.file) for header in there)})
-            seconds = time.perf_counter() - began
             known = {
                 file: (number, header) for number, file, header in self._database.execute("SELECT id, file, header FROM topics")
             }
+            # Before the files are listed: one that comes later changes the time. What changed just now may change again within the same
+            # tick of the file system, and a new directory had no time before: both are compared once more.
+            settled = time.time_ns() - TICK_NS
+            times = self._times({"", *map(os.path.dirname, known)})
+            there = headers()
+            found = ("", *(os.path.dirname(header.file) for header in there))
+            times = {name: at if (at := times.get(name, UNKNOWN)) < settled else UNKNOWN for name in found}
+            seconds = time.perf_counter() - began
             current = {header.file: msgspec.msgpack.encode(header) for header in there if is_text(header.file)}
             changed = [
                 header
