@@ -24,7 +24,7 @@ from lamina.core.records import Message, Spill
 from lamina.core.session_stats import session_stats
 from lamina.disk.paths.project import slug
 from lamina.sources import codex
-from lamina.sources.catalogue import Catalogue, scan_any
+from lamina.sources.catalogue import Catalogue, index_path, scan_any, with_catalogue
 from lamina.sources.places import SourceFile
 from lamina.sources.scan import Scan, ScannedTurn
 from lamina.sources.sessions import fold_subagents
@@ -348,6 +348,22 @@ def test_an_index_removed_while_it_is_open_loses_nothing(agents: Agents) -> None
         catalogue.follow("session", [SourceFile("pi", str(agents.pi), seen.st_size, seen.st_mtime_ns, seen.st_ino)])
     catalogue.close()
     assert len(sources.sessions(Settings())) == 5
+
+
+@pytest.mark.parametrize(("removals", "kept"), [(0, True), (1, True), (2, False)])
+def test_what_was_read_in_an_index_that_was_removed_meanwhile_is_read_again(tmp_path: Path, removals: int, kept: bool) -> None:
+    """Another process may make one in its place, and SQLite may take the journal of the one for the other's."""
+    calls = list[bool]()
+
+    def work(catalogue: Catalogue) -> int:
+        calls.append(catalogue.on_disk)
+        if len(calls) <= removals:
+            index_path(tmp_path).unlink()
+        return len(calls)
+
+    assert with_catalogue(tmp_path, work) == removals + 1
+    assert calls == [*[True] * removals, kept]
+    assert index_path(tmp_path).exists() == kept
 
 
 def test_without_a_writable_home_the_index_lives_in_memory(agents: Agents) -> None:

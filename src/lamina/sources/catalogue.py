@@ -112,6 +112,10 @@ class Catalogue:
         # Called before each file, after PAUSE_BYTES, PAUSE_TEXTS and PAUSE_ROWS: a process with other work does it there.
         self.pause: Callable[[], None] = lambda: None
 
+    @property
+    def on_disk(self) -> bool:
+        return bool(self.database.execute("PRAGMA database_list").fetchone()[2])
+
     def close(self) -> None:
         self.database.close()
 
@@ -236,11 +240,17 @@ class Catalogue:
 
 
 def with_catalogue(home: Path | None, work: Callable[[Catalogue], T]) -> T:
-    """Return what `work` makes of the index. An index that fails is made anew, and then held in memory."""
+    """Return what `work` makes of the index. An index that fails, or was removed meanwhile, is made anew, and then held in memory.
+
+    SQLite names a journal after its database: that of a removed one may be applied to the one that another process makes in its place.
+    """
     for where in (home, home):
         catalogue = Catalogue(where)
         try:
-            return work(catalogue)
+            before = _inode_of(where)
+            made = work(catalogue)
+            if not catalogue.on_disk or before == _inode_of(where) != 0:
+                return made
         except DAMAGE as error:
             waited = getattr(error, "sqlite_errorcode", None) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
             if where is not None and not waited:
@@ -253,6 +263,14 @@ def with_catalogue(home: Path | None, work: Callable[[Catalogue], T]) -> T:
         return work(catalogue)
     finally:
         catalogue.close()
+
+
+def _inode_of(home: Path | None) -> int:
+    """Return what tells the file of the index from one that took its place; 0 without a file."""
+    try:
+        return os.stat(index_path(home)).st_ino if home is not None else 0
+    except OSError:
+        return 0
 
 
 class _Transaction:
