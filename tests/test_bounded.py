@@ -47,7 +47,6 @@ QUEUES = {
     "fork/model_call.py:ask_until": "whoever puts an event waits until it is heard",
     "layers/l7_agents/messages.py:open": "MOST_WAITING: what is more is refused",
     "fork/background.py:_begin": "jobs and results together never exceed MOST",
-    "web/dream_changes.py:_start": "one entry for each report of a dream, which gives at most ROUNDS answers",
 }
 # Caches that forget nothing: of functions without arguments, or of few possible ones.
 CACHES = {

@@ -71,6 +71,7 @@ def start(served: Served, home: Path, name: str = "shop-api") -> dict[str, Any]:
     """Start a dream of a project and return it."""
     answer = post(served, "/changes/dreams/start", place=place(home, name))
     assert answer.status_code == 200, answer.text
+    patient.wait_for(lambda: place(home, name) not in data(served, "/dreams")["starting"])
     return newest(served, home, name)
 
 
@@ -109,13 +110,89 @@ def test_stopping_a_dream_leaves_the_others_and_the_server_as_they_are(served: S
 def test_a_start_answers_while_the_model_works_and_tells_why_there_is_no_second_dream(
     served: Served, home: Path, model: SlowModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dream_changes, "STARTING", 2 * patient.PATIENCE)  # more than a request of this test waits
     dream = start(served, home)
     assert dream["status"] == "running"
     model.wait()
+    monkeypatch.setattr(dream_changes, "STARTING", patient.PATIENCE)
     again = post(served, "/changes/dreams/start", place=place(home))
     assert again.status_code == 400
     assert "is already running a dream on this memory" in again.json()["message"]
+    assert not data(served, "/dreams")["not_started"], "it is told once"
+
+
+class SlowModules:
+    """Holds back what dreams need, as at the start of the server, until the test lets it be loaded."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.go = threading.Event()
+        self.loads = 0
+        monkeypatch.setattr(dream_changes, "load_needed", self._load)
+
+    def _load(self, pause: object) -> None:
+        self.loads += 1
+        assert self.go.wait(patient.PATIENCE)
+
+
+@pytest.fixture
+def modules(monkeypatch: pytest.MonkeyPatch) -> Iterator[SlowModules]:
+    slow = SlowModules(monkeypatch)
+    yield slow
+    slow.go.set()
+
+
+def test_a_start_does_not_wait_for_what_dreams_need(served: Served, home: Path, model: SlowModel, modules: SlowModules) -> None:
+    assert data(served, "/dreams")["starting"] == []
+    before = served.site.state("dreams:")
+    answers = [post(served, "/changes/dreams/start", place=place(home)) for _ in range(2)]
+    assert [one.status_code for one in answers] == [200, 200], answers
+    assert answers[0].json()["message"] == "A dream of shop-api starts."
+    assert modules.loads == 1, "the second start is the first"
+    listed, shown = data(served, "/dreams"), get(served, "/dreams").text
+    assert (listed["starting"], listed["running"]) == ([place(home)], [])
+    assert ">starting</span>" in shown
+    assert "No dream yet." not in shown
+    assert f'value="{place(home)}"' not in shown.partition('id="start-form"')[2].partition("</form>")[0]
+    assert (starting := served.site.state("dreams:")) != before, "the page follows it"
+    modules.go.set()
+    model.wait()
+    patient.wait_for(lambda: data(served, "/dreams")["running"] == [place(home)])
+    assert data(served, "/dreams")["starting"] == []
+    assert ">starting</span>" not in get(served, "/dreams").text
+    assert served.site.state("dreams:") != starting
+
+
+def test_a_dream_that_cannot_begin_after_the_answer_tells_why_until_the_next_start(
+    served: Served, home: Path, model: SlowModel, modules: SlowModules
+) -> None:
+    settings = home / ".lamina" / "settings.json"
+    assert post(served, "/changes/dreams/start", place=place(home)).status_code == 200
+    starting = served.site.state("dreams:")
+    settings.write_text('{"lamina": {"memoryMode": {"private": "off"}}}', "utf-8")
+    modules.go.set()
+    told = patient.wait_for(lambda: data(served, "/dreams")["not_started"])
+    assert "memory is read-only" in told[place(home)]
+    shown = get(served, "/dreams").text
+    assert ">not started</span>" in shown
+    assert told[place(home)] in shown
+    assert served.site.state("dreams:") != starting, "the page follows it"
+    settings.unlink()
+    assert start(served, home)["status"] == "running"
+    model.wait()
+    assert not data(served, "/dreams")["not_started"]
+
+
+def test_an_error_of_the_system_is_told_as_the_reason(
+    served: Served, home: Path, model: SlowModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(pause: object) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(dream_changes, "STARTING", patient.PATIENCE)
+    monkeypatch.setattr(dream_changes, "is_loaded", lambda: True)
+    monkeypatch.setattr(dream_changes, "load_needed", fail)
+    answer = post(served, "/changes/dreams/start", place=place(home))
+    assert answer.status_code == 400
+    assert "no space left" in answer.json()["message"]
 
 
 def test_each_running_dream_has_its_own_controls_and_a_link_to_its_page(served: Served, home: Path, model: SlowModel) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from queue import Empty, SimpleQueue
 from threading import Event
 
 from starlette.routing import Route
@@ -21,17 +20,19 @@ from ..providers import Provider
 from ..session.provider import open_chosen_provider
 from .changes import Done, Fields, Undo, change_route
 from .dream_data import DreamDetail, dreams_of, read_dream
+from .dream_jobs import is_loaded, load_needed
 from .dream_list import START, STOP, address
 from .dream_view import UNDO, UNDO_ONE
 from .inbox_view import wait_again
 from .memory_changes import bound, place_of
 from .memory_places import Place
 from .site import Site
+from .views_made import Stopped, Work
 from .words import Words
 
 REDO = "/changes/dreams/redo"
-# Most seconds that a start waits for the dream's record, or for the reason why there is none.
-STARTING = 5.0
+# Seconds that a start waits until the dream has begun, or cannot. What takes longer, the list tells.
+STARTING = 0.05
 
 
 def routes(site: Site) -> list[Route]:
@@ -50,30 +51,31 @@ def _start(site: Site, words: Words, fields: Fields) -> Done:
     if place.project is None or place.agent is not None:
         raise InputError(place.name, words("dreams.no_project"))
     provider = open_chosen_provider(None, site.places.settings_of(place))
-    told = SimpleQueue[LaminaError | None]()  # why there is no dream; None once it has begun
-    site.dreams.start(lambda abort: _run(site, place, provider, abort, told.put))
-    with suppress(Empty):
-        if (error := told.get(timeout=STARTING)) is not None:
-            raise error
-    return Done(words("dreams.started", name=place.name), None, "/dreams")
+    begun = site.dreams.start(place.id, lambda abort, tell: _run(site, place, provider, abort, tell))
+    with suppress(TimeoutError, Stopped):  # the list of dreams shows that it starts, and why it could not
+        try:
+            begun.result(STARTING if is_loaded() else 0)
+        except LaminaError:
+            site.dreams.forget(place.id)
+            raise
+    return Done(words("dreams.started" if begun.done() else "dreams.starts", name=place.name), None, "/dreams")
 
 
-def _run(site: Site, place: Place, provider: Provider, abort: Event, tell: Callable[[LaminaError | None], None]) -> None:
-    from ..agent.manual_dream import run_by_hand  # with all it needs; few look at dreams to start one
+def _run(site: Site, place: Place, provider: Provider, abort: Event, tell: Callable[[], None]) -> None:
+    load_needed(site.views.pause(Work.LATER))
+    from ..agent.manual_dream import run_by_hand
 
-    try:
-        outcome = run_by_hand(
-            provider,
-            cwd=place.project or place.path,
-            home=site.home,
-            settings=site.places.settings_of(place),
-            environ=site.environ,
-            abort=abort,
-            heard=lambda _: tell(None),
-        )
-        tell(InputError("dream", outcome.stop.why.rstrip(".")) if outcome.stop is not None else None)
-    except LaminaError as error:
-        tell(error)
+    outcome = run_by_hand(
+        provider,
+        cwd=place.project or place.path,
+        home=site.home,
+        settings=site.places.settings_of(place),
+        environ=site.environ,
+        abort=abort,
+        heard=lambda _: tell(),
+    )
+    if outcome.stop is not None:
+        raise InputError("dream", outcome.stop.why.rstrip("."))
 
 
 def _stop(site: Site, words: Words, fields: Fields) -> Done:

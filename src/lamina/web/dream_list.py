@@ -15,6 +15,7 @@ from ..disk.home.ledger import day_of, read_ledger_day
 from ..layers.l6_dream.record import DreamRecord, DreamTurn
 from ..providers.amounts import Amount
 from .dream_data import PlaceDreams, dream_state, find_next, list_dreams
+from .dream_jobs import DreamStart
 from .html import Attribute, Child, Html, bdi, cut, join, tag
 from .memory_forms import button, change_form
 from .memory_list import place_name
@@ -32,7 +33,7 @@ PURPOSES = ("extraction", "dream", "notes", "select", "summary", "agent", "agent
 
 
 def routes(site: Site) -> list[Route]:
-    site.watches["dreams"] = lambda _: dream_state(site.memories)
+    site.watches["dreams"] = lambda _: [*dream_state(site.memories), *site.dreams.state()]
 
     def dreams(request: Request) -> Response:
         return _dreams(site, request)
@@ -48,11 +49,13 @@ def _dreams(site: Site, request: Request) -> Response:
     watch = site.look("dreams:", "memories:")
     words, found = words_for(request), list_dreams(site.memories)
     lines = read_ledger_day(site.home, day_of(site.clock())) if site.home is not None else []
+    starts = _starts(site, found)
     body = join(
         (
             view_head(
                 words("dreams.title"), tag("p", {"class": "meta"}, words("dreams.about")), right=_start_form(site, words, found)
             ),
+            [_start_panel(site, words, place, start) for place, start in starts],
             [running_panel(site, words, one, linked=True) for one in found if one.running is not None],
             _background(site, words, lines),
             _listed(site, words, found),
@@ -63,6 +66,8 @@ def _dreams(site: Site, request: Request) -> Response:
     data = {
         "dreams": [dream_json(one.place, record) for one in found for record in one.records],
         "running": [one.place.id for one in found if one.running is not None and one.alive],
+        "starting": [place.id for place, start in starts if not start.begun.done()],
+        "not_started": {place.id: words.error(error) for place, start in starts if (error := start.error) is not None},
         "background": [{"purpose": line.purpose, "model": line.model, "usd": line.usd, "time": line.time} for line in lines],
     }
     title = words("dreams.title")
@@ -72,6 +77,7 @@ def _dreams(site: Site, request: Request) -> Response:
 def _startable(site: Site, found: list[PlaceDreams]) -> list[Place]:
     """Return the projects in which a dream can run: they have a memory, are known, and no dream runs there."""
     busy = {one.place.id for one in found if one.running is not None and one.alive}
+    busy |= {place for place, start in site.dreams.starts.items() if not start.begun.done()}
     own = (place for place in site.places.all() if place.own and place.agent is None and place.project is not None)
     return [place for place in own if place.id not in busy and place.path.is_dir()]
 
@@ -89,6 +95,31 @@ def _start_form(site: Site, words: Words, found: list[PlaceDreams]) -> Html | No
         tag("select", {"name": "place", "class": "pick", "aria-label": words("memories.project")}, options),
         button(words("dreams.start"), {"class": "btn main", "id": "start"}),
         attributes={"class": "btns", "id": "start-form"},
+    )
+
+
+def _starts(site: Site, found: list[PlaceDreams]) -> list[tuple[Place, DreamStart]]:
+    """Return the dreams that have not begun: they start, or could not."""
+    running = {one.place.id for one in found if one.running is not None}
+    starts = ((site.places.find(id), start) for id, start in site.dreams.starts.items() if id not in running)
+    return [(place, start) for place, start in starts if place is not None]
+
+
+def _start_panel(site: Site, words: Words, place: Place, start: DreamStart) -> Html:
+    """Return a dream that starts, or why it could not."""
+    error = start.error
+    state = tag("span", {"class": "live"}, words("dreams.phase_starting"))
+    return tag(
+        "section",
+        {"class": "panel ba", "aria-live": "polite"},
+        tag(
+            "header",
+            None,
+            state if error is None else tag("span", {"class": "bad"}, words("dreams.not_started")),
+            tag("h2", None, bdi(place_name(place))),
+            tag("span", {"class": "soft small"}, ago(words, start.at, site.clock())),
+        ),
+        tag("p", {"class": "pad"}, bdi(words.error(error))) if error is not None else None,
     )
 
 
@@ -209,7 +240,7 @@ def _listed(site: Site, words: Words, found: list[PlaceDreams]) -> Html | None:
     rows = [(one.place, record) for one in found for record in one.records if record is not one.running]
     rows.sort(key=lambda row: -row[1].started)
     if not rows:
-        return None if any(one.running is not None for one in found) else _none(site, words, found)
+        return None if site.dreams.starts or any(one.running is not None for one in found) else _none(site, words, found)
     waiting = {proposal.id for _, proposal in site.memories.waiting([one.place for one in found])}
     items = [tag("li", None, _row(site, words, place, record, waiting)) for place, record in rows]
     return tag("div", {"class": "panel"}, tag("ul", {"class": "list"}, items))

@@ -25,6 +25,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ..core.errors import LaminaError
 from ..disk import loopback
 from ..replay.html import style
+from .dream_jobs import load_needed
 from .page import REPORT, STATIC, list_of, problem
 from .safety import Guard, Keys
 from .site import Site
@@ -54,16 +55,10 @@ LATER = (
     "settings_view",
     "replay_view",
 )
-# What dreams need beyond the views, so that the first of them starts as fast as the next. It is loaded when nobody has clicked for PAUSE
-# seconds, one module at a time, each after MOST seconds at the latest: it takes up to 40 ms.
+# What dreams need is loaded when nobody has clicked for PAUSE seconds, each module after MOST seconds at the latest, so that the first
+# dream starts as fast as the next.
 PAUSE = 1.0
 MOST = 4.0
-AHEAD = (
-    "layers.l6_dream.contradictions",
-    "layers.l6_dream.tidy",
-    "layers.l6_dream.directive",
-    "agent.manual_dream",
-)
 
 
 def application(site: Site, keys: Keys) -> ASGIApp:
@@ -129,9 +124,7 @@ class LaterViews:
         """Load the views, and later what they start. A stopping server ends it."""
         with contextlib.suppress(Stopped):
             self.load()
-            for name in AHEAD:
-                self._site.views.wait_for_quiet(PAUSE, MOST)
-                import_module(f"{__package__.rpartition('.')[0]}.{name}")
+            load_needed(lambda: self._site.views.wait_for_quiet(PAUSE, MOST))
 
     def load(self) -> Router:
         with self._lock:

@@ -108,6 +108,8 @@ WORDS: dict[str, tuple[str, str]] = {
     "dreams.skipped": ("Left unchanged:", "未更改："),
     "dreams.transcript": ("What it answered", "它的回答"),
     "dreams.started": ("A dream of {name} has started.", "{name} 的整理已开始。"),
+    "dreams.starts": ("A dream of {name} starts.", "{name} 的整理即将开始。"),
+    "dreams.not_started": ("not started", "未能开始"),
     "dreams.no_project": ("the directory of its project is unknown, so no dream can run", "项目目录未知，无法整理"),
     "dreams.stopping": ("The dream stops. Memory stays as it was before.", "整理正在停止。记忆保持之前的状态。"),
     "dreams.none_runs": ("no dream is running", "没有正在进行的整理"),
