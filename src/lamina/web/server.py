@@ -29,7 +29,7 @@ from .dream_jobs import load_needed
 from .page import REPORT, STATIC, list_of, problem
 from .safety import Guard, Keys
 from .site import Site
-from .tuning import tune_process
+from .tuning import Garbage, tune_process
 from .views_made import CountedViews, Stopped, Work
 from .words import words_for
 
@@ -94,7 +94,7 @@ def application(site: Site, keys: Keys) -> ASGIApp:
         middleware=[Middleware(GZipMiddleware, minimum_size=4_000, compresslevel=3)],
     )
     app.state.billing = lambda: site.settings.billing
-    return Guard(CountedViews(app, site.views), keys)
+    return Guard(CountedViews(app, site.views, Garbage(site.views).look), keys)
 
 
 def _routes(site: Site, view: str) -> list[Route]:

@@ -118,10 +118,10 @@ class ViewsMade:
 
 
 class CountedViews:
-    """Counts the views that `app` makes."""
+    """Counts the views that `app` makes, and calls `after` when one is done."""
 
-    def __init__(self, app: ASGIApp, views: ViewsMade) -> None:
-        self._app, self._views = app, views
+    def __init__(self, app: ASGIApp, views: ViewsMade, after: Callable[[], None] = lambda: None) -> None:
+        self._app, self._views, self._after = app, views, after
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -134,3 +134,4 @@ class CountedViews:
             await self._app(scope, receive, send)
         finally:
             self._views.change(-1, work)
+            self._after()
