@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -48,6 +49,32 @@ def test_any_turn_is_read_from_its_place(origin: Origin, tmp_path: Path) -> None
     whole = {found.record.uuid: found.record for found in read_placed(path)}
     again = [record for turn in series.turns for record in followed.turn(turn.number)]
     assert all(whole[record.uuid] == record for record in again if isinstance(record, Message))
+
+
+@pytest.mark.parametrize("origin", list(HOMES))
+def test_any_record_is_found_with_its_turn(origin: Origin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = HOMES[origin](tmp_path, Path("/p"))
+    followed = FollowedSession(path, Settings(), origin=origin)
+    followed.update()
+    turns = {turn.number: followed.turn(turn.number) for turn in followed.series().turns}
+    expected = {record.uuid: (number, record) for number, records in turns.items() for record in records if record.uuid}
+    assert expected
+    found = {uuid: followed.find(uuid) for uuid in expected}
+    assert {uuid: one and one[0] for uuid, one in found.items()} == {uuid: one[0] for uuid, one in expected.items()}
+    assert all(one is not None and one[1].uuid == uuid for uuid, one in found.items())
+    assert followed.find("nobody") is None
+    if origin == "claude-code":
+        number = len(turns)
+        wanted = next(record.uuid for record in turns[number] if isinstance(record, Message))
+        read, each = list[int](), followed.each
+
+        def counted(number: int) -> Iterator[Record]:
+            read.append(number)
+            return each(number)
+
+        monkeypatch.setattr(followed, "each", counted)
+        assert (one := followed.find(wanted)) is not None
+        assert (one[0], read) == (number, [number]), "the others are not decoded"
 
 
 @pytest.mark.parametrize("origin", list(HOMES))

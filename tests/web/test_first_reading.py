@@ -12,13 +12,16 @@ from playwright.sync_api import expect
 
 import lamina.web.page
 from lamina.session.followed_session import FollowedSession
+from lamina.sources.catalogue import Catalogue
+from lamina.sources.places import SourceFile
 from lamina.web import forget_view, search_view, session_data
 from lamina.web.memory_index import MemoryIndex
+from lamina.web.session_index import SessionIndex
 
 from . import patient
 from .conftest import Watched
 from .made_home import WINDOW_SESSION, make_home
-from .made_memories import make_memories
+from .made_memories import make_memories, make_proposals
 from .patient import PATIENCE
 from .serving import Served, serving
 
@@ -50,25 +53,26 @@ def get(served: Served, path: str, **headers: str) -> str:
 
 @pytest.mark.spec("V1")
 @pytest.mark.parametrize(
-    ("path", "shown"),
+    ("path", "work", "shown"),
     [
-        ("/memories?", "Reading the memories"),
-        ("/memories/-work-shop-api/payment.md?", "Reading the memories"),
-        ("/search?q=lamp", "Searching"),
-        ("/search?q=lamp&exact=1", "Searching"),
-        ("/memories/forget?subject=lamp", "Looking for it"),
+        ("/memories?", (MemoryIndex, "_look_in_background"), "Reading the memories"),
+        ("/memories/-work-shop-api/payment.md?", (MemoryIndex, "_look_in_background"), "Reading the memories"),
+        ("/memories?q=lamp", (MemoryIndex, "_make_searchable"), "Searching"),
+        ("/memories?evidence=stale", (MemoryIndex, "_named_evidence"), "Reading the memories"),
+        ("/search?q=lamp", (search_view, "_found"), "Searching"),
+        ("/search?q=lamp&exact=1", (search_view, "_found"), "Searching"),
+        ("/memories/forget?subject=lamp", (forget_view, "_plan"), "Looking for it"),
     ],
 )
 def test_what_takes_long_is_announced_and_whoever_waits_gets_the_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gate: threading.Event, path: str, shown: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gate: threading.Event, path: str, work: tuple[object, str], shown: str
 ) -> None:
     make_home(tmp_path, others=0)
     make_memories(tmp_path)
-    hold(monkeypatch, gate, MemoryIndex, "_look_in_background")
-    hold(monkeypatch, gate, search_view, "_found")
-    hold(monkeypatch, gate, forget_view, "_plan")
+    hold(monkeypatch, gate, *work)
     with serving(tmp_path) as served:
         patient.wait_for(lambda: not served.site.index.current().of)
+        patient.wait_for(lambda: served.site.memories.is_read(0) or work[1] == "_look_in_background")
         first = get(served, path)
         assert 'id="opening"' in first
         assert shown in first
@@ -109,6 +113,103 @@ def test_a_large_session_is_announced_again_while_an_earlier_view_of_it_still_wa
             expect(page.locator("#opening h1")).to_be_visible()
         gate.set()
         expect(page.locator("#session h1")).to_be_visible()
+
+
+def test_a_search_that_was_opened_while_sessions_are_read_shows_what_it_finds(
+    tmp_path: Path, watched: Watched, monkeypatch: pytest.MonkeyPatch, gate: threading.Event
+) -> None:
+    make_home(tmp_path, others=3)
+    follow, read = SessionIndex._follow, threading.Event()
+
+    def slowly(index: SessionIndex, catalogue: Catalogue, files: list[SourceFile], unread: list[str]) -> None:
+        index._publish([], unread, 0, len(files))
+        assert read.wait(PATIENCE)
+        follow(index, catalogue, files, unread)
+
+    monkeypatch.setattr(SessionIndex, "_follow", slowly)
+    hold(monkeypatch, gate, search_view, "_found")
+    with serving(tmp_path) as served:
+        served.site.index.current(wait=0)
+        patient.wait_for(lambda: served.site.index.listing.of)
+        page = watched.page()
+        page.goto(served.link.replace("/?", "/search?q=rounded&"))
+        expect(page.locator("main")).to_contain_text("The search starts when they are done.")
+        read.set()
+        expect(page.locator("#opening")).to_contain_text("Searching…")
+        gate.set()
+        expect(page.locator("a.result").first).to_be_visible()
+
+
+def test_a_search_that_is_typed_before_the_memories_are_ready_says_so_and_shows_them(
+    tmp_path: Path, watched: Watched, monkeypatch: pytest.MonkeyPatch, gate: threading.Event
+) -> None:
+    make_memories(tmp_path)
+    hold(monkeypatch, gate, MemoryIndex, "_make_searchable")
+    with serving(tmp_path) as served:
+        page = watched.page()
+        page.goto(served.link.replace("/?", "/memories?"))
+        page.fill("#memory-search input[name=q]", "pnpm")
+        expect(page.locator("#memory-found")).to_have_text("Searching…")
+        assert 'id="opening"' in get(served, "/memories?q=pnpm")
+        gate.set()
+        expect(page.locator("#memory-found .card").first).to_contain_text("pnpm")
+        expect(page.locator("#memory-search input[name=q]")).to_be_focused()
+        assert 'id="opening"' not in get(served, "/memories?q=pnpm", Prefer="wait")
+        page.fill("#memory-search input[name=q]", "staging")
+        expect(page.locator("#memory-found .card").first).to_contain_text("staging")
+
+
+@pytest.fixture
+def message(tmp_path: Path) -> str:
+    """A message that a memory and a proposal came from."""
+    session = make_home(tmp_path, others=0)
+    made = next(row.split('"uuid": "')[1][:36] for row in session.read_text("utf-8").splitlines() if '"type": "user"' in row)
+    make_memories(tmp_path)
+    make_proposals(tmp_path, WINDOW_SESSION, made)
+    return made
+
+
+@pytest.mark.spec("V1")
+def test_no_view_waits_until_the_sessions_are_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gate: threading.Event, message: str
+) -> None:
+    with monkeypatch.context() as held:
+        hold(held, gate, SessionIndex, "_follow")
+        with serving(tmp_path) as served:
+            get(served, "/memories", Prefer="wait")
+            link = f"/sessions/any/{WINDOW_SESSION}/messages/{message}"
+            assert f'href="{link}"' in get(served, "/memories"), "the message is not known yet, and can be followed"
+            for path in (SESSION, link):
+                shown = get(served, path)
+                assert 'id="opening"' in shown
+                assert "The sessions are being read for the first time" in shown
+            gate.set()
+            patient.wait_for(lambda: served.site.index.is_complete)
+            to_turn = patient.get(served.base + link, cookies=served.cookies())
+            assert to_turn.headers["location"] == f"{SESSION}?turn=1&show={message}"
+            assert f'href="{SESSION}/messages/{message}"' in get(served, "/memories")
+            gone = get(served, "/sessions/any/10000000-0000-4000-8000-00000000000f/messages/1")
+            assert "no longer on disk" in gone
+
+
+def test_a_link_to_a_message_of_a_session_that_is_being_read_leads_there_and_back(
+    tmp_path: Path, watched: Watched, monkeypatch: pytest.MonkeyPatch, gate: threading.Event, message: str
+) -> None:
+    monkeypatch.setattr(session_data, "SLOW_BYTES", 1_000)
+    hold(monkeypatch, gate, FollowedSession, "update")
+    with serving(tmp_path) as served:
+        page = watched.page()
+        page.goto(served.link)
+        patient.wait_for(lambda: served.site.index.is_complete)
+        page.click('.top nav a[href="/memories"]')
+        page.locator(f'a[href="{SESSION}/messages/{message}"]').first.click()
+        expect(page.locator("#opening h1")).to_be_visible()
+        gate.set()
+        expect(page.locator("#session h1")).to_be_visible()
+        expect(page).to_have_url(f"{served.base}{SESSION}?turn=1&show={message}")
+        page.go_back()
+        expect(page).to_have_url(f"{served.base}/memories")
+        expect(page.locator("#inbox, .prop").first).to_be_visible()
 
 
 def test_the_data_of_a_chart_and_its_view_do_not_wait_for_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -129,13 +129,27 @@ class FollowedSession:
 
     def turns_with(self, words: Sequence[bytes]) -> Iterator[int]:
         """Yield the numbers of the turns that may contain all these words, in lower case. Reads the file without decoding it."""
+        for number, text in self._texts():
+            folded = text.lower()
+            if ESCAPED in folded or all(word in folded for word in words):
+                yield number
+
+    def find(self, record: str) -> tuple[int, Record] | None:
+        """Return the turn of a record, and the record, by its id. The turns that name it are decoded first."""
+        name = f'"{record}"'.encode("utf-8", "replace")
+        named = [number for number, text in self._texts() if name in text]
+        for number in (*named, *range(1, len(self._starts) + 1)):  # in some formats records are named after their places
+            for found in self.each(number):
+                if found.uuid == record:
+                    return number, found
+        return None
+
+    def _texts(self) -> Iterator[tuple[int, bytes]]:
         with open(self.path, "rb") as file:
             for number in range(1, max(1, len(self._starts)) + 1):
                 start, end = self._bounds(number)
                 file.seek(start.offset)
-                text = file.read(max(0, end - start.offset)).lower()
-                if ESCAPED in text or all(word in text for word in words):
-                    yield number
+                yield number, file.read(max(0, end - start.offset))
 
     def _bounds(self, number: int) -> tuple[LinePosition, int]:
         start = self._starts[number - 1] if number > 1 else START

@@ -106,6 +106,7 @@ class MemoryIndex(MemoryHistories):
         self._looking = threading.Lock()  # held from when a look in the background is asked for until it ends
         self._found_in_place = 0  # changes
         self._prepared: dict[str, list[TopicHeader]] = {}
+        self._searchable: dict[str, list[TopicHeader]] = {}
         self.after_looks: list[Callable[[], object]] = []  # called after each look in the background
         self._merged: tuple[list[list[TopicHeader]], list[Card]] = ([], [])
         self._counts: dict[str, tuple[tuple[Any, ...], PlaceCounts]] = {}
@@ -236,14 +237,29 @@ class MemoryIndex(MemoryHistories):
 
     def _prepare(self, place: Place, headers: list[TopicHeader]) -> None:
         """Make what the next list, search and filter of a place need. A view tells what is wrong with it."""
+        self._make_searchable(place, headers, self.pause)
         with suppress(LaminaError, OSError):
-            self.pause()
-            with self._reading(place) as library:
-                library.prepare()
             self.pause()
             self.evidence_of(place)
             self.counts(place)
         self._prepared[place.id] = headers
+
+    def is_searchable(self) -> bool:
+        """Whether a search is fast: the first one reads every memory. Those of Codex have no files of their own to read."""
+        return all(self._searchable.get(id) is looked.headers for id, looked in [*self._looked.items()] if looked.folders)
+
+    def make_searchable(self) -> None:
+        """Make what a search of all places needs, for a view that waits for it."""
+        for place in self.places.all():
+            if place.origin != "codex" and self._searchable.get(place.id) is not (found := self.headers(place)):
+                self._make_searchable(place, found, self._views.pause(Work.INDEX))
+
+    def _make_searchable(self, place: Place, headers: list[TopicHeader], pause: Callable[[], None]) -> None:
+        with suppress(LaminaError, OSError):
+            pause()
+            with self._reading(place) as library:
+                library.prepare()
+        self._searchable[place.id] = headers
 
     def counts(self, place: Place) -> PlaceCounts:
         """Return how many memories of a place have each type and author; counted again when one of them changed."""
@@ -331,6 +347,16 @@ class MemoryIndex(MemoryHistories):
                 known = check_each(named, place.project or place.path)
                 self._states[place.id] = (time.monotonic(), known)
             return known
+
+    def is_evidence_known(self) -> bool:
+        """Whether the evidence of all memories can be checked fast: the first check reads every memory."""
+        return all(id in self._anchors for id, looked in [*self._looked.items()] if looked.folders)
+
+    def check_all_evidence(self) -> None:
+        """Check the evidence of all places, for a view that waits for it."""
+        for place in self.places.all():
+            self._views.wait(Work.INDEX)
+            self.evidence_of(place)
 
     def _named_evidence(self, place: Place) -> dict[str, Evidence]:
         """Return the evidence that memories name. A second look reads only the heads of files that changed."""

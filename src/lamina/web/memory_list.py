@@ -29,6 +29,7 @@ from .site import Site
 from .words import Words
 
 PAGE = 30
+FOUND = "memory-found"  # the id of the part that is replaced while the user types
 NAME_CHARS, DESCRIPTION_CHARS = 120, 220
 AUTHORS = ("user", "agent", "extraction", "dream", "outside")
 TYPE_ICONS = {
@@ -99,7 +100,7 @@ def card_list(words: Words, site: Site, request: Request, listed: Listed, now: f
     box = search_box(words, value=request.query_params.get("q", ""), label=words("memories.search"))
     form = tag(
         "form",
-        {"class": "bar2", "action": "/memories", "id": "memory-search", "data-find": "memory-found", "role": "search"},
+        {"class": "bar2", "action": "/memories", "id": "memory-search", "data-find": FOUND, "role": "search"},
         box,
         hidden,
     )
@@ -109,7 +110,7 @@ def card_list(words: Words, site: Site, request: Request, listed: Listed, now: f
         "div",
         {"id": "memory-cards"},
         form,
-        tag("div", {"id": "memory-found"}, status, body, pages(words, request, number, len(listed.cards))),
+        tag("div", {"id": FOUND}, status, body, pages(words, request, number, len(listed.cards))),
     )
 
 

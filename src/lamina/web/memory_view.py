@@ -21,6 +21,7 @@ from .memory_filters import filters, list_memories
 from .memory_forms import button, change_form, editor_fields, memory_page
 from .memory_index import MemoryIndex, OneMemory
 from .memory_list import (
+    FOUND,
     PAGE,
     Listed,
     address,
@@ -62,13 +63,26 @@ def routes(site: Site) -> list[Route]:
 
 
 def _reading(site: Site, request: Request) -> Response | None:
-    """Return a view that says so, while the memories are read for the first time."""
+    """Return a view that says so, while the memories are read for the first time, or made ready for a search or a filter."""
     request.state.watch = site.look("memories:")
-    if site.memories.is_read(patience(request)):
+    words, memories, asked = words_for(request), site.memories, request.query_params
+    title, typed = words("memories.heading"), bool(request.headers.get("x-lamina-part"))
+    wait = patience(request, told=not typed or site.slow.is_begun("memories"))
+    if not memories.is_read(wait):
+        sentence = words("memories.reading")
+    elif asked.get("q", "").strip() and not (
+        memories.is_searchable() or site.slow.ask("memories", memories.make_searchable, wait)
+    ):
+        sentence = words("search.searching")
+    elif asked.get("evidence") and not (
+        memories.is_evidence_known() or site.slow.ask("evidence", memories.check_all_evidence, wait)
+    ):
+        sentence = words("memories.reading")
+    else:
         return None
-    words = words_for(request)
-    title = words("memories.heading")
-    return opening(site, request, title=title, active="memories", head=view_head(title), sentence=words("memories.reading"))
+    if typed:
+        return fragment(tag("div", {"id": FOUND, "data-again": True}, tag("p", {"class": "empty", "role": "status"}, sentence)))
+    return opening(site, request, title=title, active="memories", head=view_head(title), sentence=sentence)
 
 
 def _memories(site: Site, request: Request, opened: tuple[Place, OneMemory] | None) -> Response:

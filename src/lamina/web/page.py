@@ -3,7 +3,8 @@
 Attributes that static/frame.js reads:
 
 - forms: `data-change` is sent by script, with the secret; `data-auto` (on the form or a field) when a field changes; `data-find="ids"`
-  while the user types, and the elements with these ids are replaced by those of the answer; `data-with="id"` together with another form;
+  while the user types, and the elements with these ids are replaced by those of the answer, and asked for again if one has `data-again`;
+  `data-with="id"` together with another form;
 - `details[data-load]` gets its content when it is opened, `a[data-load]` on a click in place of its parent;
 - `data-keep` (with an id) stays as it is when the view is shown again; `data-live="own"` shows its changes itself;
 - `data-conflict` is replaced when a change meets another one; a form with `data-unsaved` there has text that is not saved, and a link with
@@ -135,9 +136,9 @@ def can_wait(request: Request) -> bool:
     return wants_json(request) or asked.get("prefer") == "wait" or "x-lamina-part" in asked
 
 
-def patience(request: Request) -> float:
-    """Return the seconds that a view waits for what may take long."""
-    return PATIENCE if can_wait(request) else AT_ONCE
+def patience(request: Request, *, told: bool = True) -> float:
+    """Return the seconds that a view waits for what may take long. Who was not `told` yet that it does is told at once."""
+    return PATIENCE if told and can_wait(request) else AT_ONCE
 
 
 def opening(site: Site, request: Request, *, title: str, active: str, head: Html, sentence: str) -> Response:

@@ -9,66 +9,34 @@ from typing import Any
 from urllib.parse import quote
 
 import msgspec
-from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
-from starlette.routing import Route
 
 from ..core.decoding import UNDECODABLE
-from ..core.records import Message
-from ..sources.places import NAMES
-from ..sources.sessions import SourceSession
-from .conversation import turn_address
 from .html import Html, bdi, cut, tag
-from .page import problem
-from .session_data import Gone, OpenSessions
+from .session_index import ANY_ORIGIN
 from .session_list import address
 from .site import Site
-from .words import Words, words_for
+from .words import Words
 
 QUOTE_CHARS = 160
 # A longer line is not a message that a user typed.
 _LINE_BYTES = 1 << 20
 
 
-def routes(site: Site) -> list[Route]:
-    sessions = OpenSessions(site)
-
-    def message(request: Request) -> Response:
-        return _to_turn(site, sessions, request)
-
-    return [Route("/sessions/{source}/{id}/messages/{message}", message)]
-
-
-def _to_turn(site: Site, sessions: OpenSessions, request: Request) -> Response:
-    """Lead to the turn of a message. A message that is not found leads to the session."""
-    try:
-        opened = sessions.find(request)
-    except Gone:
-        words = words_for(request)
-        return problem(site, request, words("memories.session_gone_title"), words("memories.session_gone"), status=404)
-    order = {record.uuid: at for at, record in enumerate(opened.records) if isinstance(record, Message)}
-    at = order.get(request.path_params["message"], -1)
-    turn = max((row.number for row in opened.series.turns if order.get(row.record, len(order) + at + 1) <= at), default=0)
-    base = address(opened.session)
-    return RedirectResponse(turn_address(base, turn, show=request.path_params["message"]) if turn else base, 303)
-
-
-def find_session(site: Site, id: str | None) -> SourceSession | None:
-    """Return the session of any agent with this id."""
-    return next((one for origin in NAMES if (one := site.session(origin, id)) is not None), None) if id else None
-
-
 def message_link(site: Site, words: Words, session: str | None, message: str | None) -> Html | None:
-    """Return a link to the message that a change came from, in its words; None if the change names no session."""
+    """Return a link to the message that a change came from, in its words; None if the change names no session.
+
+    While the sessions are listed for the first time, the link to one that is not listed yet has no words of it.
+    """
     if not session:
         return None
-    known = find_session(site, session)
-    if known is None:
+    known = site.index.find(ANY_ORIGIN, session, wait=0)
+    if known is None and site.index.is_complete:
         return tag("span", None, words("memories.session_gone"))
-    said = quote_message(known.path, message) if message else ""
+    base = address(known) if known is not None else f"/sessions/{ANY_ORIGIN}/{quote(session, safe='')}"
+    said = quote_message(known.path, message) if message and known is not None else ""
     anchor = f"/messages/{quote(message, safe='')}" if message else ""
-    label = f"“{said}”" if said else cut(known.title, 60) or words("memories.the_message")
-    return tag("a", {"href": f"{address(known)}{anchor}"}, bdi(label))
+    label = f"“{said}”" if said else cut(known.title if known is not None else "", 60) or words("memories.the_message")
+    return tag("a", {"href": f"{base}{anchor}"}, bdi(label))
 
 
 def quote_message(path: str, message: str) -> str:

@@ -43,7 +43,6 @@ LATER = (
     "inbox_view",
     "duplicates_view",
     "forget_view",
-    "quotes",
     "memory_trash",
     "memory_forms",
     "evidence_view",

@@ -87,6 +87,11 @@ class OpenSession:
         with self._lock:
             return self._followed.turn(number)
 
+    def find(self, record: str) -> tuple[int, Record] | None:
+        """Return the turn of a record, and the record, by its id."""
+        with self._lock:
+            return self._followed.find(record)
+
     def others(self, number: int) -> list[Any]:
         """Return the records of a turn that are of unknown kinds, as they are in the file."""
         with self._lock:

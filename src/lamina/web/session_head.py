@@ -23,7 +23,7 @@ LINK_CHARS = 40
 
 def session_head(words: Words, site: Site, opened: OpenSession) -> Html:
     session, series = opened.session, opened.series
-    way = crumb(words, session, site.session(session.origin, session.parent) if session.parent else None)
+    way = crumb(words, session, site.index.find(session.origin, session.parent, wait=0) if session.parent else None)
     period = opened.once("period", words, lambda series: _period(words, session.started, series, session.modified))
     facts = [NAMES[session.origin], series.model, *period]
     foreign = tag("span", {"class": "ro"}, words("session.foreign")) if session.origin != "lamina" else None

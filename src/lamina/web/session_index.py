@@ -21,7 +21,7 @@ import msgspec
 from ..core.settings import Settings
 from ..sources.catalogue import Catalogue, IndexedFile, with_catalogue
 from ..sources.money import DayMoney, PaidSession, sum_money, without_copies
-from ..sources.places import SourceFile, session_files
+from ..sources.places import NAMES, SourceFile, session_files
 from ..sources.query import count_sessions
 from ..sources.scan import Costs
 from ..sources.sessions import SourceSession, fold_subagents, homes_of, read_session
@@ -33,6 +33,8 @@ WAIT = 0.5
 WAIT_AGAIN = 0.1
 # The most seconds that the view of one session waits for the first list: a link works right after a start, also with a large home.
 FIND_WAIT = 10.0
+# In the place of an origin in the address of a session: a change of memory knows the id alone.
+ANY_ORIGIN = "any"
 # Seconds a list counts as new.
 FRESH = 1.0
 # Seconds until the first look at a list that is still being made, and between two later ones.
@@ -107,16 +109,24 @@ class SessionIndex:
             self._waited |= not self._finished.wait(wait)
         return self.listing
 
-    def find(self, origin: str, id: str) -> SourceSession | None:
-        """Return a session by its address. Until all files were listed once, one that is not listed yet is waited for."""
-        until, listing = time.monotonic() + FIND_WAIT, self.listing
-        while (found := listing.by_address.get((origin, id))) is None:
-            complete = self._complete.wait(0)
-            listing = self.current()
-            if complete or time.monotonic() > until:
-                return listing.by_address.get((origin, id))
+    @property
+    def is_complete(self) -> bool:
+        """Whether all files were listed once."""
+        return self._complete.is_set()
+
+    def find(self, origin: str, id: str, wait: float = FIND_WAIT) -> SourceSession | None:
+        """Return a session by its address. Until all files were listed once, one that is not listed yet is waited for.
+
+        The origin ANY_ORIGIN finds the session of any agent with this id.
+        """
+        until, listing = time.monotonic() + wait, self.listing
+        while (found := _find(listing, origin, id)) is None:
+            complete = self.is_complete
+            listing = self.current(wait if wait < WAIT else None)
+            if complete or (left := until - time.monotonic()) <= 0:
+                return _find(listing, origin, id)
             with self._views.waiting(Work.INDEX):
-                self._complete.wait(FIRST_PUBLISH)
+                self._complete.wait(min(left, FIRST_PUBLISH))
         return found
 
     def by_number(self) -> dict[int, SourceSession]:
@@ -162,7 +172,7 @@ class SessionIndex:
 
     def count_matching(self, query: str) -> int | None:
         """Return how many sessions have a word of the query, at most MOST_COUNTED; None while that is not known at once."""
-        if not self._complete.is_set():
+        if not self.is_complete:
             self.current(wait=0)
             return None
         return self.peek(lambda catalogue: count_sessions(catalogue, query, MOST_COUNTED))
@@ -243,6 +253,11 @@ class SessionIndex:
         if before is not None and before.stamp == stamp:
             return before
         return _Known(stamp, *read_session(row))
+
+
+def _find(listing: Listing, origin: str, id: str) -> SourceSession | None:
+    origins = NAMES if origin == ANY_ORIGIN else (origin,)
+    return next((one for name in origins if (one := listing.by_address.get((name, id))) is not None), None)
 
 
 def _new_ids(found: list[SourceSession]) -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from ..session.window_series import KINDS, Series
@@ -17,7 +17,7 @@ from ..sources.sessions import SourceSession
 from . import conversation, request_page, request_view, turn_events, turn_view
 from .html import Attribute, Html, bdi, cut, tag
 from .numbers import size, tokens
-from .page import can_wait, icon, number_of, opening, page, problem, view_head
+from .page import can_wait, icon, number_of, opening, page, patience, problem, view_head
 from .session_data import Gone, OpenSession, OpenSessions, columns, watch
 from .session_figures import figures, fullest_of
 from .session_head import crumb, gone_notice, session_head, subagents_of, warnings
@@ -55,6 +55,7 @@ def routes(site: Site) -> list[Route]:
         base: _session,
         f"{base}/series": _series,
         f"{base}/table": table,
+        f"{base}/messages/{{message}}": _to_turn,
         f"{base}/turns/{{number:int}}": turn_view.turn,
         f"{base}/turns/{{number:int}}/others": turn_view.others,
         f"{base}/texts/{{record}}/{{index:int}}": turn_events.text,
@@ -73,11 +74,13 @@ def _opened(
 ) -> Callable[[Request], Response]:
     def answer(request: Request) -> Response:
         source, id = request.path_params["source"], request.path_params["id"]
+        if not can_wait(request) and not site.index.is_complete and site.index.find(source, id, patience(request)) is None:
+            return _reading(site, request)
         watched = f"session:{source}/{id}"
         state = site.state(watched)
         request.state.watch, request.state.file = {watched: stamp_of_state(state)}, state
         try:
-            begun = sessions.begin(request) if view is _session and not can_wait(request) else None
+            begun = sessions.begin(request) if view in (_session, _to_turn) and not can_wait(request) else None
             if begun is not None:
                 return _opening(site, request, begun)
             return sessions.answer(request, lambda opened: view(site, request, opened))
@@ -87,6 +90,13 @@ def _opened(
             return problem(site, request, words("frame.not_found_title"), words(key), status=404)
 
     return answer
+
+
+def _reading(site: Site, request: Request) -> Response:
+    """Return that the sessions are listed for the first time, and this one is not among them yet."""
+    words = words_for(request)
+    title = words("sessions.title")
+    return opening(site, request, title=title, active="sessions", head=view_head(title), sentence=words("session.listing"))
 
 
 def _opening(site: Site, request: Request, session: SourceSession) -> Response:
@@ -100,6 +110,13 @@ def _opening(site: Site, request: Request, session: SourceSession) -> Response:
     )
     title, sentence = cut(title_of(words, session), 80), words("session.opening", size=size(session.size))
     return opening(site, request, title=title, active="sessions", head=head, sentence=sentence)
+
+
+def _to_turn(site: Site, request: Request, opened: OpenSession) -> Response:
+    """Lead to the turn of a message. A message that is not found leads to the session."""
+    base, message = address(opened.session), request.path_params["message"]
+    found = opened.find(message)
+    return RedirectResponse(conversation.turn_address(base, found[0], show=message) if found is not None else base, 303)
 
 
 def _session(site: Site, request: Request, opened: OpenSession) -> Response:

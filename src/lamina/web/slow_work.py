@@ -30,6 +30,10 @@ class SlowWork:
         self._lock = threading.Lock()
         self._begun: OrderedDict[Hashable, Future[Any]] = OrderedDict()
 
+    def is_begun(self, key: Hashable) -> bool:
+        with self._lock:
+            return key in self._begun
+
     def ask(self, key: Hashable, make: Callable[[], T], seconds: float) -> Future[T] | None:
         """Return what `make` made, or raised; None if that takes longer than so many seconds. The next one to ask waits for the same."""
         with self._lock:

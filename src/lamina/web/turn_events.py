@@ -224,10 +224,10 @@ def text(site: Site, request: Request, opened: OpenSession) -> Response:
 
 
 def _find_block(opened: OpenSession, wanted: str, at: int) -> Block | None:
-    for record in opened.records:
-        if record.uuid == wanted and isinstance(record, Message | Attachment) and at < len(record.blocks):
-            return record.blocks[at]
-    return None
+    found = opened.find(wanted)
+    if found is None or not isinstance(found[1], Message | Attachment) or at >= len(found[1].blocks):
+        return None
+    return found[1].blocks[at]
 
 
 def _block_text(block: Block) -> str:

@@ -44,7 +44,7 @@ const fields = test => [...main.querySelectorAll('form :is(input,textarea,option
 const unsaved = () => fields(one => touched(one) && one.selectionStart != null && one.closest('[data-change]'));
 window.onbeforeunload = event => { if (unsaved()[0]) stop(event); };
 
-/* Shows the content of a page, with what is kept. */
+/* Shows a page, with what is kept. */
 const isOurs = page => frameOf(page)[2]?.content === secret, isSpoken = page => page.documentElement.lang === root.lang;
 function put(page, kept) {
   clearTimeout(due); remember();
@@ -96,7 +96,7 @@ async function visit(url, back, sure) {
     const { hash } = new URL(url), to = bare(answer.url), within = pathOf(to) === pathOf(address) && !byId('opening');
     if (!back) { remember(); note(spot?.same); }
     put(page, within ? main.querySelectorAll('[data-keep]:not(form)') : []);
-    if (!back && to !== bare(address)) history.pushState({}, '', to);
+    if (!back && to !== bare(address)) history[sure?.headers ? 'replaceState' : 'pushState']({}, '', to);
     settle(to);
     if (!back && hash) location.replace(hash);  /* CSS learns of a target by this alone */
     view.textContent = document.title;
@@ -159,6 +159,7 @@ async function find(form) {
     if (!page || !one.isConnected) continue;
     for (const id of one.dataset.find.split(' ')) byId(id)?.replaceWith(page.getElementById(id));
     moveTo(url); fire('content');
+    if (main.querySelector('[data-again]')) wanted ||= one;
   }
 }
 async function load(one) {
@@ -255,14 +256,14 @@ on('keydown', event => {
   if (!went) fire('key', event);
 });
 
-/* The language is in a cookie; a copied address leaves the reader theirs. */
+/* A copied address leaves its reader their language. */
 const here = new URL(location.href);
 if (here.searchParams.has('lang')) { here.searchParams.delete('lang'); moveTo(here); }
-/* The card of the open memory, if the list is beside it. */
+/* Where the list is beside the open memory. */
 if (innerWidth > 900) document.querySelector('.card[aria-current]')?.scrollIntoView({ block: 'nearest' });
 seek();
-/* What was being read is there when it is asked for again. */
+/* Asks again for what was being read. */
 const opening = () => { if (byId('opening')) visit(address, false, { headers: { Prefer: 'wait' } }); };
-on('lamina:view', opening); opening();
+on('lamina:content', opening); opening();
 listen();
 window.lamina = { fetchPage, refresh, tell, word, moveTo, byId, on };

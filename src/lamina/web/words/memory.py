@@ -95,7 +95,6 @@ WORDS: dict[str, tuple[str, str]] = {
     "memories.older": ("{n} older change|{n} older changes", "还有 {n} 项更早的更改"),
     "memories.the_dream": ("the dream", "此次整理"),
     "memories.the_message": ("the message", "该消息"),
-    "memories.session_gone_title": ("No such session", "没有此会话"),
     "memories.session_gone": ("the session is no longer on disk", "会话已不在磁盘上"),
     "memories.to_list": ("Close", "关闭"),
     "memories.show_rest": ("Show the other {size}", "显示其余 {size}"),

@@ -28,6 +28,7 @@ WORDS: dict[str, tuple[str, str]] = {
     # The session
     "session.gone": ("This session is no longer on disk.", "此会话已不在磁盘上。"),
     "session.opening": ("Reading {size}…", "正在读取 {size}…"),
+    "session.listing": ("The sessions are being read for the first time…", "正在首次读取会话…"),
     "session.reading": ("The sessions are still being read. Try again in a moment.", "仍在读取会话，请稍后再试。"),
     "session.foreign": ("Read-only source", "只读来源"),
     "session.copy": ("Copy link", "复制链接"),
