@@ -25,8 +25,8 @@ from lamina.disk.paths.project import slug
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
-from page_clicks import CHART, CLICKED, FIRST_PAINT, VIEW, clicks, measure  # noqa: E402
-from page_meter import MARK, Cost, Meter, cpu_seconds, wait_until_painted  # noqa: E402
+from page_clicks import CHART, VIEW, clicks, measure, press, visit  # noqa: E402
+from page_meter import MARK, MOST_LOADED, Cost, Meter, cpu_seconds  # noqa: E402
 from page_rare_clicks import SAVING, rare_clicks  # noqa: E402
 from page_start import forget_what_was_read, impatient  # noqa: E402
 from source_home import make  # noqa: E402
@@ -66,9 +66,10 @@ def fill(person: Path, arguments: argparse.Namespace) -> None:
     memories(person, arguments.memories)
     make_memories(person)
     make_dream(person)
-    make_proposals(person)
     project = person / ".claude/projects/-work-shop-api"
-    long_session(project / f"{LONG_ID}.jsonl", "/work/shop-api", arguments.requests).write()
+    made = long_session(project / f"{LONG_ID}.jsonl", "/work/shop-api", arguments.requests)
+    made.write()
+    make_proposals(person, LONG_ID, next(row["uuid"] for row in made.rows[len(made.rows) // 2 :] if row["type"] == "user"))
     window_session(project / f"{RUNNING}.jsonl", "/work/shop-api").write()
     busy_session(project / f"{BUSY_ID}.jsonl").write()
     with open_memory(person) as memory:
@@ -118,23 +119,15 @@ def first_opening(meter: Meter, base: str) -> None:
     """Open a session that nobody has opened before, and again while its blocks are still being read."""
     page = meter.page
     page.goto(f"{base}/sessions")
-    page.evaluate(CLICKED)
-    with meter.measure():
-        page.goto(f"{base}{LONG}", wait_until="commit")
-        wait_until_painted(page, "h1")
-    meter.costs[-1] = meter.costs[-1]._replace(wall=page.evaluate(FIRST_PAINT))
-    meter.show("the long session, first time, its title")
+    meter.click(visit(LONG), "h1", loads=True)
+    meter.show("the long session, first time, its title", MOST_LOADED)
     with meter.measure():
         page.locator(CHART).first.wait_for()
     meter.show("... and its chart", None)
-    with meter.measure():
-        page.goto(f"{base}{LONG}", wait_until="commit")
-        wait_until_painted(page, CHART)
-    meter.show("the long session, again at once, its chart", 250)
+    meter.click(visit(LONG), CHART)
+    meter.show("the long session, again at once, its chart", MOST_LOADED)
     page.evaluate(MARK)
-    with meter.measure():
-        page.locator('.top nav a[href="/memories"]').dispatch_event("click")
-        wait_until_painted(page, VIEW)
+    meter.click(press('.top nav a[href="/memories"]'), VIEW)
     meter.show("... and another view at once")
 
 

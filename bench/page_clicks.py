@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from page_meter import MARK, Cost, Meter, wait_until_painted
+from page_meter import MARK, MOST, MOST_LOADED, Cost, Meter
 from playwright.sync_api import Error, Page
 
 
@@ -24,6 +24,7 @@ class Click(NamedTuple):
     ready: str = ""  # that is waited for before the click
     first: Callable[[Page], object] = lambda page: None  # that is done before the click, such as typing into a form
     loads: bool = False  # a page whose first paint shows the answer
+    most: float = MOST
     once: bool = False  # what it changes is not taken back, so it is measured once
 
 
@@ -83,7 +84,7 @@ def clicks(long: str, small: str, memory: str, dream: str) -> list[Click]:
     """Return all clicks. `long` and `small` are addresses of sessions, `memory` that of a memory with a history, `dream` of a dream."""
     views = [Click(f"go to {name or 'overview'}", "/settings", press(f'.top nav a[href="/{name}"]'), VIEW) for name in NAMES]
     return [
-        Click("a page with nothing in it", "/settings", to_nothing, "h1", loads=True),
+        Click("a page with nothing in it", "/settings", to_nothing, "h1", loads=True, most=MOST_LOADED),
         *views,
         Click("overview: another period", "/", choose("select[name=days]", "30"), VIEW),
         Click("sessions: filter by words (types)", "/sessions", write(".bar2 input[name=q]", "redis"), LISTED),
@@ -94,10 +95,10 @@ def clicks(long: str, small: str, memory: str, dream: str) -> list[Click]:
         Click("sessions: open a small one", "/sessions?source=codex", press(".list > li > a"), VIEW),
         Click("sessions: open the long one, its title", "/sessions?sort=longest", press(f'a[href="{long}"]'), VIEW),
         Click("sessions: open the long one, its chart", "/sessions?sort=longest", press(f'a[href="{long}"]'), NEW_CHART),
-        Click("a small session by its address, its chart", "/sessions", lambda page: page.goto(f"{origin(page)}{small}"), CHART),
-        Click("a long session by its address, its chart", "/sessions", lambda page: page.goto(f"{origin(page)}{long}"), CHART),
+        Click("a small session by its address, its chart", "/sessions", visit(small), CHART, most=MOST_LOADED),
+        Click("a long session by its address, its chart", "/sessions", visit(long), CHART, most=MOST_LOADED),
         Click("session: select a request, its panel", f"{long}?r=4000", key("ArrowLeft"), '#req[data-number="3999"]', BLOCKS),
-        Click("session: ... and its blocks", f"{long}?r=4000", arrow_left, BLOCKS, BLOCKS),
+        Click("session: ... and its blocks", f"{long}?r=4000", key("ArrowLeft"), f'#req[data-number="3999"] {BLOCKS}', BLOCKS),
         Click(
             "session: a request far away, its blocks", f"{long}?r=4000", key("Home"), f'#req[data-number="1"] {BLOCKS}', BLOCKS
         ),
@@ -120,7 +121,7 @@ def clicks(long: str, small: str, memory: str, dream: str) -> list[Click]:
         Click("memories: one project", "/memories", press('.side a[href*="project=-work-project-3"]'), VIEW),
         Click("memories: the next page", "/memories", press("a[rel=next]"), VIEW),
         Click("memories: search (types)", "/memories", write("#memory-search input[name=q]", "port 8123"), ".whyhit"),
-        Click("memories: a search that is opened", "/memories", to_search, ".whyhit", loads=True),
+        Click("memories: a search that is opened", "/memories", to_search, ".whyhit", loads=True, most=MOST_LOADED),
         Click("memories: open one", "/memories", press(".card"), VIEW),
         Click("memories: open one from a search", "/memories?q=service+77", press(".card"), VIEW),
         Click("memories: edit one", memory, press('a[href*="edit="]'), "form.editor"),
@@ -130,6 +131,7 @@ def clicks(long: str, small: str, memory: str, dream: str) -> list[Click]:
         Click("memories: duplicates", "/memories", press('a[href^="/memories/duplicates"]'), VIEW),
         Click("memories: trash", "/memories", press('a[href^="/memories/trash"]'), VIEW),
         Click("memories: forget a subject", "/memories", press('a[href^="/memories/forget"]'), VIEW),
+        Click("inbox: the message it came from", "/memories", press('.prop a[href*="/messages/"]'), VIEW),
         Click("inbox: accept", "/memories", undone(press('[data-hotkey="a"]')), "#undo"),
         Click("inbox: refuse", "/memories", undone(press('[data-hotkey="x"]')), "#undo"),
         Click("search everything", "/sessions", submit(".search input"), VIEW, first=write(".search input", "redis cache")),
@@ -153,11 +155,8 @@ MATCHED = "#conv-count >> match"
 FLOOR = "#kinds button[aria-pressed=true]"
 
 
-# The time of a click, and of the first paint of the page that it loaded, in milliseconds.
-CLICKED = "() => { sessionStorage.clicked = performance.timeOrigin + performance.now(); }"
-FIRST_PAINT = (
-    "() => performance.timeOrigin + performance.getEntriesByName('first-contentful-paint')[0].startTime - sessionStorage.clicked"
-)
+def visit(path: str) -> Callable[[Page], object]:
+    return lambda page: page.goto(f"{origin(page)}{path}", wait_until="commit")
 
 
 def to_nothing(page: Page) -> None:
@@ -176,11 +175,6 @@ def rewrite(page: Page) -> None:
     page.locator("textarea[name=body]").fill(f"Changed at {time.time()}.", force=True)
 
 
-def arrow_left(page: Page) -> None:
-    page.keyboard.press("ArrowLeft")
-    page.locator('#req[data-number="3999"]').wait_for()
-
-
 def measure(meter: Meter, base: str, all_clicks: list[Click], times: int, only: str = "") -> list[tuple[str, Cost]]:
     """Make each click several times, and show its median cost and the slowest."""
     page, found = meter.page, list[tuple[str, Cost]]()
@@ -193,15 +187,10 @@ def measure(meter: Meter, base: str, all_clicks: list[Click], times: int, only: 
                 page.locator(one.ready or "h1").first.wait_for()
                 one.first(page)
                 page.evaluate(MARK)
-                page.evaluate(CLICKED)
-                with meter.measure():
-                    one.act(page)
-                    wait_until_painted(page, one.shows)
-                if one.loads:
-                    meter.costs[-1] = meter.costs[-1]._replace(wall=page.evaluate(FIRST_PAINT))
+                meter.click(one.act, one.shows, loads=one.loads)
                 if not one.once:
                     take_back(page)
-            found.append((one.name, meter.show(one.name)))
+            found.append((one.name, meter.show(one.name, one.most)))
         except Error as error:
             meter.costs.clear()
             print(f"{one.name:44} could not be measured: {str(error).splitlines()[0]}", flush=True)

@@ -11,17 +11,22 @@ from pathlib import Path
 from typing import NamedTuple
 
 from page_clicks import CHART, VIEW, press, submit, write
-from page_meter import MARK, Meter, wait_until_painted
+from page_meter import MARK, Meter
 from playwright.sync_api import Page
 
 # Opens a session that another view does not list.
 FOLLOW = "href => { const a = document.createElement('a'); a.href = href; document.querySelector('main').append(a); a.click(); }"
 
 
+SEARCH = "#memory-search"
+FOUND = "#memory-found:not([data-before])"
+
+
 class Step(NamedTuple):
     name: str
     act: Callable[[Page], object]
     ready: str = ""  # that is waited for before the click
+    shows: str = VIEW
 
 
 def go(view: str) -> Callable[[Page], object]:
@@ -40,6 +45,7 @@ def steps(long: str) -> list[Step]:
         Step("open a memory", press(".card"), ".card"),
         Step("open the long session", lambda page: page.evaluate(FOLLOW, long)),
         Step("memories, while it is read", go("memories")),
+        Step("search the memories (types)", write(f"{SEARCH} input[name=q]", "port 8123"), SEARCH, FOUND),
         Step("the long session again", lambda page: page.evaluate(FOLLOW, long)),
         Step("dreams, right after its chart", go("dreams"), CHART),
         Step("search everything", search),
@@ -70,7 +76,5 @@ def impatient(meter: Meter, base: str, long: str, first: int) -> None:
         if "open the long" in step.name:
             wait_until_listed(page, base, long)
         page.evaluate(MARK)
-        with meter.measure():
-            step.act(page)
-            wait_until_painted(page, VIEW)
+        meter.click(step.act, step.shows)
         meter.show(f"after {time.perf_counter() - began:4.1f} s: {step.name}")
