@@ -20,6 +20,7 @@ from lamina.web import request_view
 from lamina.web.session_data import SLOW_BYTES, Gone, OpenSession, OpenSessions
 from lamina.web.site import Site
 
+from ..sources.agents import CODEX, codex_rows, codex_usage, write
 from . import patient
 from .conftest import Watched
 from .looks import bad_contrast, small_or_unnamed
@@ -350,6 +351,13 @@ def test_a_session_says_what_its_transcript_or_its_page_leaves_out(tmp_path: Pat
     assert "<b><bdi>Done</bdi></b>" in turn
     assert '<ol start="1"><li><bdi><b>Ran</b> <code class="mono">make</code> &lt;b&gt;</bdi></li></ol>' in turn
     assert "A long report." in turn
+
+
+def test_a_session_names_its_calls_beside_the_conversation(tmp_path: Path) -> None:
+    write(tmp_path / ".codex" / "sessions" / "rollout-1.jsonl", [*codex_rows("/p"), codex_usage(80_000, 0, 0, 20)])
+    with serving(tmp_path) as page:
+        shown = patient.get(f"{page.base}/sessions/codex/{CODEX}", cookies=page.cookies()).text
+    assert "1 call beside the conversation ($0.10). It is part of the cost in the list of sessions" in shown
 
 
 def test_a_transcript_without_token_counts_has_no_cost(tmp_path: Path) -> None:

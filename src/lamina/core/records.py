@@ -46,11 +46,17 @@ class Message(Linked, frozen=True):
     synthetic: bool = False  # a placeholder result, made because the real one was missing when the request was sent
     by: str | None = None  # the decision this record belongs to; both are revoked together
     request_id: str | None = None  # the provider's id of the request; written for other readers but never read back
+    usd: float | None = None  # the cost, if another agent recorded it
 
     @property
     def from_model(self) -> bool:
-        """Whether a model wrote it, so that a request came before it. Some agents write answers themselves, as `<synthetic>`."""
-        return self.role == "assistant" and not self.silent and not (self.model or "").startswith("<")
+        """Whether a model wrote it, so that a request came before it. Some agents write answers themselves."""
+        return self.role == "assistant" and not self.silent and not is_placeholder(self.model or "")
+
+
+def is_placeholder(model: str) -> bool:
+    """Whether a name stands for no model, such as `<synthetic>`: the agent wrote the answer itself."""
+    return model.startswith("<")
 
 
 class Attachment(Linked, frozen=True):

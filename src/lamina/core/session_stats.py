@@ -21,6 +21,8 @@ BYTES_PER_TOKEN = 4
 # Fewer tokens that were not read are rounding or a block border.
 AGAIN_TOKENS = 2_000
 AGAIN_SHARE = 0.05
+# Reasons of announced cache breaks whose decision is a record of its own.
+DECIDED = ("compaction", "clearing", "spill", "snip", "collapse", "undo", "branch", "model")
 
 # The possible fates of a probe fact at a compaction.
 FATES = ("in_context", "one_call", "lost")
@@ -209,9 +211,12 @@ class _Fold:
 
 
 def written_again(before: Usage, usage: Usage) -> int:
-    """Return the tokens of a request that the one before left in the cache, or that replace those, and that were not read."""
-    held = before.cache_read + before.cache_write
-    again = min(held, usage.prompt) - usage.cache_read
+    """Return the tokens of a request that the one before left in the cache, or that replace those, and that were not read.
+
+    This is the rule for all views: it follows from the reported usage alone, without an estimate of the request's new content.
+    """
+    held = min(before.cache_read + before.cache_write, usage.prompt)  # what is no longer sent cannot be read
+    again = held - usage.cache_read
     return again if again > AGAIN_TOKENS and again > held * AGAIN_SHARE else 0
 
 

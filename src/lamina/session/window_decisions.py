@@ -18,26 +18,24 @@ from typing import Literal, NamedTuple, TypeAlias, TypeGuard
 import msgspec
 
 from ..core.records import Boundary, Break, Clear, Event, Record, Revoke, Rewind, Span, Spill
-from ..core.session_stats import BYTES_PER_TOKEN, SideCost
+from ..core.session_stats import BYTES_PER_TOKEN, DECIDED, SideCost, written_again
 from ..core.usage import Usage
 from ..core.wording import counted
-from ..prompt.break_causes import SHARE, TOKENS, TTL_SECONDS
+from ..prompt.break_causes import TTL_SECONDS
 from ..providers.amounts import units_of
 from ..providers.models import UNITS_READ, UNITS_WRITE, UNITS_WRITE_1H, cost_parts
 from ..sources.places import NAMES, Origin
-from ..sources.scan import FREE
+from ..sources.scan import FREE, is_other_model
 
 DecisionKind: TypeAlias = Literal["spill", "clear", "compact", "collapse", "undo", "model", "break", "unrecorded"]
 Recorded: TypeAlias = Boundary | Break | Clear | Event | Revoke | Rewind | Span | Spill
 
 # Fewer tokens without a record are context that agents insert all the time.
 UNRECORDED_TOKENS = 5_000
-# The decision that explains what was written again, if there are several before one request.
+# The decision that explains what was written again, if there are several before one request; the last two explain nothing.
 ORDER: tuple[DecisionKind, ...] = ("compact", "collapse", "clear", "undo", "model", "break", "unrecorded", "spill")
 # Decisions that make the window smaller and have a balance.
 SHRINKING = ("compact", "collapse", "clear", "spill")
-# Reasons of announced breaks whose decision is a record of its own.
-DECIDED = ("compaction", "clearing", "spill", "snip", "collapse", "undo", "branch", "model")
 # The purpose of the calls that write summaries.
 SUMMARY = "summary"
 
@@ -118,13 +116,11 @@ class Mark(NamedTuple):
 
 def is_mark(record: Record) -> TypeGuard[Recorded]:
     match record:
-        case Boundary(sidechain=sidechain):
-            return not sidechain
         case Break(reason=reason):
             return reason not in DECIDED
         case Event(name=name, data=data):
             return name == "compaction" or (name == "fork" and data.get("purpose") == SUMMARY)
-        case Clear() | Span() | Spill() | Revoke() | Rewind():
+        case Boundary() | Clear() | Span() | Spill() | Revoke() | Rewind():
             return True
         case _:
             return False
@@ -156,38 +152,22 @@ def _decisions_at(
     found = _recorded(records, point, origin)
     if before is None:
         return found
-    kinds = {one.kind for one in found}
-    if point.went_back and "undo" not in kinds:
-        found.append(_make(point, "undo", "Went back", "The conversation continued from an earlier message.", "You"))
-    if point.model != before.model and point.model and before.model:
+    if is_other_model(before.model, point.model):
         found.append(_make(point, "model", f"Model changed to {point.model}", f"Before: {before.model}.", ""))
-    again, lost = written_again(before, point), _lost(before, point)
-    if lost and not ({one.kind for one in found} & set(ORDER[:6])):
-        found.append(_make(point, "break", *_cause(before, point, lost), ""))
+    again = written_again(before.usage, point.usage)
+    if again and not ({one.kind for one in found} & set(ORDER[:6])):
+        found.append(_make(point, "break", *_cause(before, point, again), ""))
+    found.sort(key=lambda one: ORDER.index(one.kind))
+    if again:
+        usd = balance_of(point, again, 0, 0, None).cost_written_again_usd
+        found[0] = msgspec.structs.replace(found[0], written_again=again, written_again_usd=usd)
+    # A provider keeps the cache entries of an earlier message, so going back to it explains no cache break.
+    if point.went_back and not any(one.kind == "undo" for one in found):
+        found.append(_make(point, "undo", "Went back", "The conversation continued from an earlier message.", "You"))
     if abs(surprise) >= UNRECORDED_TOKENS and not ({one.kind for one in found} & {"compact", "undo"}):
         found.append(_unrecorded(point, surprise))
     found.sort(key=lambda one: ORDER.index(one.kind))
-    made = [msgspec.structs.replace(one, tokens_before=before.tokens) for one in found]
-    if again and made and made[0].kind != "spill" and (lost or made[0].kind in SHRINKING):
-        usd = balance_of(point, again, 0, 0, None).cost_written_again_usd
-        made[0] = msgspec.structs.replace(made[0], written_again=again, written_again_usd=usd)
-    return made
-
-
-def written_again(before: RequestPoint, point: RequestPoint) -> int:
-    """Return the tokens that the request did not read from the cache, without its new content."""
-    held = before.read + before.written
-    if not (before.reported and point.reported and held):
-        return 0  # nothing was in the cache
-    return max(0, point.tokens - point.added - point.read)
-
-
-def _lost(before: RequestPoint, point: RequestPoint) -> int:
-    """Return the tokens that should have been read from the cache and were not; 0 for a difference at a block's border."""
-    # What is no longer sent cannot be read.
-    held = min(before.read + before.written, point.tokens - point.added)
-    lost = held - point.read
-    return lost if before.reported and point.reported and lost > TOKENS and lost > held * SHARE else 0
+    return [msgspec.structs.replace(one, tokens_before=before.tokens) for one in found]
 
 
 def _cause(before: RequestPoint, point: RequestPoint, lost: int) -> tuple[str, str]:
@@ -237,8 +217,9 @@ def _recorded(records: list[Recorded], point: RequestPoint, origin: Origin) -> l
             found.append(
                 _make(point, "undo", "Went back", "The conversation continued from an earlier message.", "You", one.time)
             )
-        elif isinstance(one, Break):
-            found.append(_make(point, "break", f"Cache break: {one.reason}", "Announced before the request.", "Lamina", one.time))
+    if breaks := [one for one in records if isinstance(one, Break)]:
+        reason, time = breaks[-1].reason, breaks[-1].time
+        found.append(_make(point, "break", f"Cache break: {reason}", "Announced before the request.", "Lamina", time))
     if spills:
         found.append(_spill(spills, point, origin))
     return found

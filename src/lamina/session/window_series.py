@@ -17,12 +17,14 @@ from ..core.blocks import Block, Text, Thinking, ToolResult, ToolUse
 from ..core.log import Log
 from ..core.policy import CLASSIC
 from ..core.records import Boundary, Event, Message, Record
+from ..core.session_stats import SideCost
 from ..core.settings import Settings
 from ..core.usage import Usage
 from ..disk.transcripts.jsonl import Health
 from ..providers.models import CostParts, cost_parts, known
+from ..sources.content_kinds import input_chars
 from ..sources.places import NAMES, Origin
-from ..sources.scan import FREE, is_short_output, one_line, price_of
+from ..sources.scan import FREE, is_short_output, one_line, price_of, split_cost
 from ..sources.turns import is_users
 from .window_decisions import Balance as Balance
 from .window_decisions import Decision as Decision
@@ -60,6 +62,7 @@ class Series(msgspec.Struct, frozen=True):
     beside: int = 0  # requests of subagents in the same file, which are not among `requests`
     beside_usd: float | None = 0.0  # None: a price is unknown
     beside_usage: Usage = Usage()
+    side: SideCost = SideCost()  # calls without a message in the conversation, such as those that write summaries
     short_outputs: int = 0  # answers whose reported output is far less than their text: the agent noted only its beginning
     damaged: tuple[int, ...] = ()  # the numbers of the first lines that could not be read
     lines: int = 0  # in the file, if some could not be read
@@ -88,6 +91,7 @@ class _Request(msgspec.Struct):
     compacted: bool
     went_back: bool
     usage: Usage | None = None
+    usd: float | None = None  # as recorded
     chars: int = 0  # of the answer
 
     @property
@@ -129,6 +133,7 @@ class WindowFold:
         self._compacted = False
         self._switched = False
         self._recorded_window = 0
+        self._side = SideCost()
 
     def add(self, record: Record) -> None:
         if self._read is None:
@@ -142,18 +147,20 @@ class WindowFold:
         if answer is not None and key in self._by_key:
             request = self._by_key[key]
             # The last record of an answer has its complete usage.
-            request.usage = answer.usage or request.usage
+            request.usage, request.usd = answer.usage or request.usage, answer.usd
             if request is self._requests[-1]:  # later records of the answer are copies
                 request.chars += sum(map(_chars, answer.blocks))
         elif answer is not None and answer.usage is not None:
             self._beside[key] = (answer.model or "", answer.usage)
         if isinstance(record, Message) and not record.silent and self._log.tree.belongs(record):
             self._note_turn(record)
-        elif is_mark(record):
+        elif is_mark(record) and (not isinstance(record, Boundary) or self._log.tree.belongs(record)):
             self.marks.append(Mark(len(self._requests) + 1, record))
+            self._compacted = self._compacted or isinstance(record, Boundary)
         if isinstance(record, Event):
             self._recorded_window = record.window or self._recorded_window
-        self._compacted = self._compacted or (isinstance(record, Boundary) and not record.sidechain)
+            if record.name == "fork" and (side := SideCost.of_event(record.data)).usage.total:
+                self._side += side
 
     def _answer(self, record: Message, key: str) -> None:
         """Note the request of a new answer: the window as it was before the answer came."""
@@ -217,6 +224,7 @@ class WindowFold:
             beside=len(self._beside),
             beside_usd=_sum_costs(price_of(model, usage) for model, usage in self._beside.values()),
             beside_usage=sum((usage for _, usage in self._beside.values()), Usage()),
+            side=self._side,
             short_outputs=sum(request.short_output for request in self._requests),
             recorded_window=self._recorded_window,
         )
@@ -244,7 +252,9 @@ def in_force(series: Series, settings: Settings, origin: Origin) -> Series:
 
 def _point(number: int, request: _Request, parts: list[int], before: RequestPoint | None) -> RequestPoint:
     usage = request.usage or Usage()
-    usd = CostParts(0.0, 0.0, 0.0) if request.model == FREE else cost_parts(request.model, usage)
+    usd: CostParts | None = CostParts(0.0, 0.0, 0.0)
+    if usage.total and request.model != FREE:
+        usd = cost_parts(request.model, usage) if request.usd is None else split_cost(request.model, usage, request.usd)
     return RequestPoint(
         number=number,
         turn=request.turn,
@@ -277,7 +287,7 @@ def _chars(block: Block) -> int:
         case Text(text=text) | Thinking(thinking=text):
             return len(text)
         case ToolUse(input=given):
-            return len(str(given))
+            return input_chars(given)
         case _:
             return 0
 

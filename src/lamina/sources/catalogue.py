@@ -32,7 +32,7 @@ Tell: TypeAlias = Callable[[int, int], None]
 
 FILE_NAME = "sessions.sqlite"
 # Increase this when the tables, the scan or the prices change: the file is made anew.
-VERSION = 10
+VERSION = 11
 # Bytes of sessions per transaction: about a second of work, in which another process waits. The first ones are small, so that a view of
 # a home that is read for the first time has something to show.
 BATCH_BYTES = 64 << 20

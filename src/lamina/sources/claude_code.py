@@ -14,17 +14,19 @@ import msgspec
 
 from ..core.blocks import Block, ToolResult, scrub
 from ..core.decoding import UNDECODABLE
-from ..core.records import Message, Record, Spill
-from ..core.session_stats import SideCost
+from ..core.records import Message, Record, Spill, is_placeholder
+from ..core.session_stats import DECIDED, SideCost
 from ..core.usage import read_usage
 from ..disk.transcripts.jsonl import objects_in
-from .content_kinds import kind_of_attachment
+from .content_kinds import input_chars, kind_of_attachment
 from .scan import IMAGE_CHARS, Scan, ScannedTurn, is_injected, one_line
 
 # The texts before and after the path of a stored result.
 _STORED = "<persisted-output>\nOutput too large ("
 _SAVED_TO = "Full output saved to: "
 _HEAD = 8 << 10
+# Decisions that only Lamina records: what a list calls them.
+DECISIONS = {"span": "collapse", "revoke": "undo", "rewind": "undo"}
 # In a result with an image.
 _IMAGE = b'"base64"'
 
@@ -34,7 +36,7 @@ class _Block(msgspec.Struct, gc=False):
     text: str | None = None
     thinking: str | None = None
     signature: str | None = None
-    input: msgspec.Raw = msgspec.Raw()
+    input: Any = None
     content: msgspec.Raw = msgspec.Raw()
     id: str | None = None
     name: str | None = None
@@ -43,7 +45,7 @@ class _Block(msgspec.Struct, gc=False):
     @property
     def chars(self) -> int:
         """The characters that the model wrote."""
-        return len(self.text or self.thinking or "") + (len(bytes(self.input)) if self.type == "tool_use" else 0)
+        return len(self.text or self.thinking or "") + (input_chars(self.input) if self.type == "tool_use" else 0)
 
     @property
     def size(self) -> int:
@@ -130,11 +132,13 @@ def _scan(scan: Scan, turns: list[ScannedTurn], line: _Line) -> None:
     if line.type == "assistant" and line.message is not None:
         message = line.message
         beside = bool(line.is_sidechain and not scan.parent)
-        chars = sum(block.chars for block in _blocks(line))
-        own, usage = f"{line.request_id} {line.timestamp}", read_usage(message.usage)
-        scan.answered(message.id or line.uuid or "", message.model or "", usage, beside=beside, chars=chars, own=own)
+        sized = [(block, block.chars) for block in _blocks(line)]
+        chars = sum(size for _, size in sized)
+        own, usage, model = f"{line.request_id} {line.timestamp}", read_usage(message.usage), message.model or ""
+        if not is_placeholder(model):
+            scan.answered(message.id or line.uuid or "", model, usage, beside=beside, chars=chars, own=own)
         if not beside:
-            _hold_answer(scan, line)
+            _hold_answer(scan, sized)
         _say(scan, turns, line, "subagent" if beside else "assistant")
         return
     if not (line.is_sidechain and not scan.parent):
@@ -142,9 +146,15 @@ def _scan(scan: Scan, turns: list[ScannedTurn], line: _Line) -> None:
     if line.type == "user" and not (line.is_meta or line.is_compact_summary or ours.synthetic):
         _say(scan, turns, line, "subagent" if line.is_sidechain and not scan.parent else "user")
     elif line.subtype == "compact_boundary":
-        scan.compacted()
+        if not (line.is_sidechain and not scan.parent):
+            scan.compacted()
     elif line.subtype == "microcompact_boundary":
-        scan.clearings += 1
+        scan.due.add("clear")
+    elif ours.kind in DECISIONS:
+        scan.due.add(DECISIONS[ours.kind])
+    elif ours.kind == "break":
+        if ours.data.get("reason") not in DECIDED:
+            scan.due.add("break")
     elif line.attachment is not None and line.attachment.type == "relevant_memories":
         for memory in line.attachment.memories or ():
             scan.recalled(memory.path, line.timestamp or "")
@@ -159,15 +169,15 @@ def _blocks(line: _Line) -> list[_Block]:
     return [_Block("text", content)] if isinstance(content, str) else content or []
 
 
-def _hold_answer(scan: Scan, line: _Line) -> None:
-    for block in _blocks(line):
+def _hold_answer(scan: Scan, sized: list[tuple[_Block, int]]) -> None:
+    for block, chars in sized:
         if block.type == "tool_use":
             scan.called(block.id or "", block.name or "")
-            scan.holds("call", block.chars)
+            scan.holds("call", chars)
         elif block.thinking is None:
-            scan.holds("assistant" if block.text else "web", block.chars or block.size)
+            scan.holds("assistant" if block.text else "web", chars or block.size)
         elif block.signature:  # other thinking is never sent
-            scan.holds("thinking", block.chars + len(block.signature))
+            scan.holds("thinking", chars + len(block.signature))
 
 
 def _hold(scan: Scan, line: _Line, ours: _Ours) -> None:

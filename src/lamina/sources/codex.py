@@ -17,7 +17,8 @@ from ..core.decoding import UNDECODABLE
 from ..core.errors import InputError
 from ..core.records import WINDOW_EVENT, Attachment, Boundary, Event, Message, Record
 from ..core.usage import Usage, count_of
-from .scan import Scan, ScannedTurn, is_injected
+from .content_kinds import input_chars
+from .scan import Scan, ScannedTurn, is_injected, price_of
 from .trail import Trail
 
 # Fields lie at most this deep inside a payload.
@@ -27,6 +28,8 @@ CALLS = ("function_call", "custom_tool_call", "local_shell_call", "tool_search_c
 STATING_WINDOW = ("token_count", "task_started")
 OUTPUTS = ("function_call_output", "custom_tool_call_output", "tool_search_output")
 NO_TRAIL = Trail()
+# The purpose of calls that have no answer in the file.
+SIDE_CALL = "other"
 
 
 def scan_row(scan: Scan, turns: list[ScannedTurn], row: Mapping[str, Any]) -> None:
@@ -42,25 +45,30 @@ def scan_row(scan: Scan, turns: list[ScannedTurn], row: Mapping[str, Any]) -> No
         case "turn_context":
             scan.model = _str(payload.get("model")) or scan.model
         case "response_item":
-            _hold(scan, payload)
             scan.follow(follow_trail(scan.trail, payload, time), answered=payload.get("role") != "user")
+            _hold(scan, payload)
             words = _words(payload, injected=False)
             if payload.get("role") == "user":
                 scan.said(turns, "user", words, time)
             elif payload.get("role") == "assistant":
                 scan.said(turns, "assistant", words, time)
         case "compacted":
+            scan.answering = ""
             scan.compacted()
             history = payload.get("replacement_history")
             items = history if isinstance(history, list) else [{"content": payload.get("message")}]
             scan.holds("summary", sum(len(_words(item)) for item in items if isinstance(item, Mapping)))
         case "token_usage_record":
             scan.model = _str(payload.get("model")) or scan.model
-            scan.answered_usage(read_tokens(payload))
+            scan.itemised = True
+            _use(scan, read_tokens(payload), alone=True)
+            scan.answering = ""
         case "event_msg" if payload.get("type") in STATING_WINDOW:
             info = payload.get("info")
             if isinstance(info, Mapping):
-                scan.ran_to(read_tokens(info.get("total_token_usage")))
+                if (total := read_tokens(info.get("total_token_usage"))) is not None:
+                    scan.ran_to(total)
+                _use(scan, read_tokens(info.get("last_token_usage")), alone=False)
             scan.window = read_window(payload) or scan.window
         case _:
             pass
@@ -78,18 +86,39 @@ def follow_trail(trail: Trail, item: Mapping[str, Any], time: str) -> Trail:
     return trail
 
 
+def _use(scan: Scan, usage: Usage | None, *, alone: bool) -> None:
+    """Count the usage of the answer that is being read; `alone` if it counts without one."""
+    if usage is not None and scan.answering:
+        scan.answered(scan.answering, scan.model, usage)
+    elif usage is not None and alone:
+        scan.paid_without_answer(usage)
+
+
+def _answer(scan: Scan, chars: int) -> None:
+    """Count a part of an answer. A part after a result belongs to a new one."""
+    if not scan.answering or scan.resulted:
+        scan.answering, scan.resulted = scan.trail.digest, False
+    scan.answered(scan.answering, scan.model, None, chars=chars)
+
+
 def _hold(scan: Scan, item: Mapping[str, Any]) -> None:
     """Count what an item adds to the window."""
     kind, role = item.get("type"), item.get("role")
+    if kind == "message" and role != "assistant":
+        scan.answering = ""
     if kind in OUTPUTS:
+        scan.resulted = True
         scan.returned(_str(item.get("call_id")), sum(len(block.text) for block in _result(item) if isinstance(block, ToolResult)))
     elif kind in CALLS:
         for block in _call(item):
             if isinstance(block, ToolUse):
+                _answer(scan, chars := input_chars(block.input))
                 scan.called(block.id, block.name)
-                scan.answers_with("call", len(str(block.input)))
+                scan.holds("call", chars)
     elif role == "assistant":
-        scan.answers_with("assistant", len(_words(item)))
+        if chars := len(_words(item)):
+            _answer(scan, chars)
+        scan.holds("assistant", chars)
     elif role == "user":
         scan.holds("user", len(_words(item, injected=False)))
         scan.holds("memory", len(_words(item, injected=True)))
@@ -135,6 +164,9 @@ class CodexReader:
         self._trail = trail
         self._answer: str | None = None  # the message id of the current answer
         self._held: list[Record] = []  # the records since it began: its usage may come after its results
+        self._noted = Usage()  # of all answers
+        self._total: Usage | None = None  # the running total
+        self._summed = not count  # whether `_noted` and `_total` are those of the whole file, and nothing else counts its calls
 
     def read(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[Record]:
         for row in rows:
@@ -152,8 +184,10 @@ class CodexReader:
             yield from self._row(row.get("type"), payload, time)
 
     def finish(self) -> Iterator[Record]:
-        """Yield the records of an answer that is still open."""
+        """Yield the records of an answer that is still open, and the calls that only the running total counts."""
         yield from self._release()
+        if self._total is not None and self._summed:
+            yield from self._side_call(self._total - self._noted, "")
 
     def _row(self, kind: object, payload: Mapping[str, Any], time: str) -> Iterator[Record]:
         match kind:
@@ -163,12 +197,17 @@ class CodexReader:
                 yield from self._item(payload, time)
             case "token_usage_record":
                 self._model = _str(payload.get("model")) or self._model
-                self._note_usage(read_tokens(payload))
+                self._summed = False
+                usage = read_tokens(payload)
+                if self._answer is None and usage is not None:
+                    yield from self._side_call(usage, time)
+                self._note_usage(usage)
                 yield from self._release()
             case "event_msg" if payload.get("type") in STATING_WINDOW:
                 yield from self._note_window(read_window(payload), time)
                 if isinstance(info := payload.get("info"), Mapping):
                     # Older versions have no other count. It may be repeated, so it replaces and is never added.
+                    self._total = read_tokens(info.get("total_token_usage")) or self._total
                     self._note_usage(read_tokens(info.get("last_token_usage")))
             case "compacted":
                 yield from self._release()
@@ -237,13 +276,25 @@ class CodexReader:
         else:
             yield stated
 
+    def _side_call(self, usage: Usage, time: str) -> Iterator[Record]:
+        """Record a call that has no answer in the file, such as one that writes a summary."""
+        if usage.total:
+            self._count += 1
+            data = {"purpose": SIDE_CALL, "usd": price_of(self._model or "", usage), "input": usage.input_tokens}
+            counts = {"cache_read": usage.cache_read, "cache_write": usage.cache_write, "output": usage.output_tokens}
+            yield Event(f"codex-call-{self._count}", self._leaf, time, "fork", {**data, **counts})
+
     def _note_usage(self, usage: Usage | None) -> None:
+        if usage is None:
+            return
         for at, one in enumerate(self._held):
             if isinstance(one, Message) and one.role == "assistant":
-                self._held[at] = msgspec.structs.replace(one, usage=usage)
+                self._held[at] = msgspec.structs.replace(one, usage=usage, model=self._model)
 
     def _release(self) -> Iterator[Record]:
         held, self._held, self._answer = self._held, [], None
+        used = (one.usage for one in held if isinstance(one, Message) and one.usage is not None)
+        self._noted += next(used, Usage())  # each record of an answer repeats its usage
         yield from held
 
     def _compacted(self, payload: Mapping[str, Any], time: str) -> Iterator[Record]:

@@ -44,3 +44,14 @@ def kind_of_attachment(kind: str) -> str:
     if kind in FILE_ATTACHMENTS:
         return "files"
     return "user" if kind == "queued_command" else "other"
+
+
+def input_chars(given: object) -> int:
+    """Return the characters of a call's arguments, about as the model wrote them."""
+    if isinstance(given, str):
+        return len(given)
+    if isinstance(given, dict):
+        return sum(len(name) + input_chars(value) for name, value in given.items())
+    if isinstance(given, list):
+        return sum(map(input_chars, given))
+    return len(str(given))

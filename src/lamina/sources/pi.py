@@ -13,6 +13,7 @@ from ..core.blocks import Block, Text, Thinking, ToolUse, read_block, text
 from ..core.errors import InputError
 from ..core.records import Boundary, Foreign, Message, Record
 from ..core.usage import Usage, count_of
+from .content_kinds import input_chars
 from .scan import Scan, ScannedTurn, is_injected, one_line
 
 
@@ -60,30 +61,34 @@ def _scan_message(scan: Scan, turns: list[ScannedTurn], message: Mapping[str, An
         case "user" if words and not is_injected(words):
             scan.said(turns, "user", words, time)
         case "assistant":
-            _hold_answer(scan, message)
-            usage = read_tokens(message.get("usage"))
-            if usage is not None:
-                model = _str(message.get("model")) or scan.model
-                scan.paid(usage, _recorded_cost(message.get("usage")), model, key)
+            _scan_answer(scan, message, key)
             scan.said(turns, "assistant", words, time)
         case _:
             pass
 
 
-def _hold_answer(scan: Scan, message: Mapping[str, Any]) -> None:
-    """Count what an answer adds to the window."""
-    scan.begin_answer()
-    for block in _blocks(message.get("content")):
+def _scan_answer(scan: Scan, message: Mapping[str, Any], key: str) -> None:
+    """Count an answer, and what it adds to the window."""
+    usage, blocks, held = read_tokens(message.get("usage")), _blocks(message.get("content")), list[tuple[str, int]]()
+    for block in blocks:
         match block:
-            case ToolUse(id=id, name=name, input=given):
-                scan.called(id, name)
-                scan.answers_with("call", len(str(given)))
+            case ToolUse(input=given):
+                held.append(("call", input_chars(given)))
             case Thinking(thinking=words):
-                scan.answers_with("thinking", len(words))
+                held.append(("thinking", len(words)))
             case Text(text=words):
-                scan.answers_with("assistant", len(words))
+                held.append(("assistant", len(words)))
             case _:
                 pass
+    if blocks or usage is not None:
+        model, usd = _str(message.get("model")) or scan.model, _recorded_cost(message.get("usage"))
+        key = key or f"answer {len(scan.counted) + len(scan.open)}"
+        scan.answered(key, model, usage, usd=usd, chars=sum(chars for _, chars in held))
+    for block in blocks:
+        if isinstance(block, ToolUse):
+            scan.called(block.id, block.name)
+    for kind, chars in held:
+        scan.holds(kind, chars)
 
 
 def read_tokens(found: object) -> Usage | None:
@@ -167,8 +172,9 @@ def _message(message: Mapping[str, Any], uuid: str, parent: str | None, time: st
         case "assistant":
             model, stop = _str(message.get("model")) or None, _str(message.get("stopReason")) or None
             usage, blocks = read_tokens(message.get("usage")), _blocks(content)
-            key = f"pi-{answer_key(uuid.removeprefix('pi-'), message, time)}"
-            return Message(uuid, parent, time, "assistant", blocks, key, usage, stop, model, silent=not blocks)
+            key, usd = f"pi-{answer_key(uuid.removeprefix('pi-'), message, time)}", _recorded_cost(message.get("usage"))
+            empty = not blocks and usage is None
+            return Message(uuid, parent, time, "assistant", blocks, key, usage, stop, model, silent=empty, usd=usd)
         case "toolResult":
             result = {"type": "tool_result", "tool_use_id": _str(message.get("toolCallId")), "content": _words(content)}
             return Message(uuid, parent, time, "user", _block({**result, "is_error": message.get("isError") is True}))

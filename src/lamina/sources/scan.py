@@ -92,7 +92,7 @@ class Open(msgspec.Struct, frozen=True, array_like=True):
     half: str
     beside: bool = False  # to a subagent whose messages are in the same file; it has its own window and cache entries
     chars: int = 0  # of its text
-    announced: bool = False  # a compaction, a clearing or another model explains what its request wrote again
+    explained: bool = False  # a decision before its request explains what the request wrote again
 
     @property
     def short_output(self) -> bool:
@@ -156,25 +156,28 @@ class Scan(msgspec.Struct):
     usd: float = 0.0
     unpriced: int = 0
     open: dict[str, Open] = {}
-    running: Usage | None = None  # a running total that replaces the sum, in files without a record per answer
-    itemised: bool = False  # whether the file has a record per answer
+    running: Usage | None = None  # a running total, which includes calls that have no answer in the file
+    itemised: bool = False  # whether the file has a record of usage per call, so that the running total tells nothing more
     trail: Trail = Trail()
+    answering: str = ""  # the key of the answer whose parts are being read, in files that do not name it
+    resulted: bool = False  # whether a result of its calls was read
     last: str = ""
     half: str = ""  # the half hour of the newest line
     paid_on: dict[str, dict[str, Paid]] = {}  # by half hour and model, without the open answers
     left: Usage = Usage()  # of the last closed answer
+    left_model: str = ""
     peak: int = 0  # tokens of the fullest request, without the open answers
     short: int = 0  # answers whose reported output is far less than their text, without the open ones
     newest: tuple[int, str] = (0, "")  # tokens of the last request, and its model
     first: str = ""  # digest of the first answer: a copy of a transcript begins with the same one
     window: int = 0  # tokens that fit into the window, as the newest line that names it states
     clearings: int = 0
-    breaks: int = 0  # cache breaks that no decision explains, without the open answers
-    decisions: int = 0  # compactions and clearings up to the last request
+    breaks: int = 0  # cache breaks that no other decision explains, without the open answers
+    due: set[str] = set()  # the kinds of decisions since the last request; those of one kind count once, as in the session's view
+    asked_key: str = ""  # the key of the answer to the last request
     held: dict[str, int] = {}  # characters in the window by kind, since the last compaction
     calls: dict[str, str] = {}  # the kinds of the results that calls still wait for, by the ids of the calls
-    asked: dict[str, int] | None = None  # `held` as of the request whose answer is being read
-    answer: int = 0  # characters of that answer
+    asked: dict[str, int] = {}  # `held` as of the request whose answer is being read
     full: tuple[int, dict[str, int]] = (0, {})  # tokens of the fullest request, and characters in it by kind
     head: int | None = None  # tokens of the first request that no record explains: the system prompt and the tools
     counted: set[str] = set()  # digests of the closed answers: some files hold the same answers twice
@@ -184,30 +187,16 @@ class Scan(msgspec.Struct):
 
     @property
     def usage(self) -> Usage:
-        found = sum((one.usage for one in self.open.values()), self.total)
-        return found if self.itemised else self.running or found
-
-    @property
-    def fullest(self) -> int:
-        """Tokens of the fullest request."""
-        return max([self.peak, *(one.usage.prompt for one in self.open.values() if not one.beside)])
-
-    @property
-    def short_outputs(self) -> int:
-        return self.short + sum(one.short_output for one in self.open.values() if not one.beside)
+        return self._closed().total
 
     @property
     def cost_usd(self) -> float | None:
         """The cost so far; None if a model's price is unknown."""
-        prices = [one.usd for one in self.open.values()]
-        if self.running is not None and not self.itemised:
-            prices.append(price_of(self.model, self.running))
-        if self.unpriced or None in prices:
-            return None
-        return self.usd + sum(price or 0.0 for price in prices)
+        rest = self._closed()
+        return None if rest.unpriced else rest.usd
 
     def figures(self) -> SessionFigures:
-        rest = self._closed()
+        rest, waiting = self._closed(), self.due if self.asked_key else ()
         return SessionFigures(
             id=self.id,
             cwd=self.cwd,
@@ -217,17 +206,17 @@ class Scan(msgspec.Struct):
             parent=self.parent,
             ours=self.ours,
             messages=self.messages,
-            compactions=self.compactions,
+            compactions=self.compactions + ("compact" in waiting),
             skipped=self.skipped,
-            usage=self.usage,
-            cost_usd=self.cost_usd,
-            fullest=self.fullest,
+            usage=rest.total,
+            cost_usd=None if rest.unpriced else rest.usd,
+            fullest=rest.peak,
             newest=self.newest,
-            short_outputs=self.short_outputs,
+            short_outputs=rest.short,
             first=self.first,
             window=self.window,
-            clearings=self.clearings,
-            breaks=rest.breaks,
+            clearings=self.clearings + ("clear" in waiting),
+            breaks=rest.breaks + ("break" in waiting),
             full=self.full[1],
             head=self.head or 0,
             costs=rest.paid_on,
@@ -243,7 +232,8 @@ class Scan(msgspec.Struct):
         for one in self.open.values():
             rest._close(one)
         if self.running is not None and not self.itemised:
-            rest._close(Open(self.running, price_of(self.model, self.running), self.model, self.half))
+            more = self.running - rest.total
+            rest._pay(Open(more, price_of(self.model, more), self.model, self.half), 0)
         return rest
 
     @property
@@ -258,37 +248,45 @@ class Scan(msgspec.Struct):
         self.cwd = self.cwd or cwd
         self.id = self.id or id
 
-    def answered(self, key: str, model: str, usage: Usage | None, *, beside: bool = False, chars: int = 0, own: str = "") -> None:
+    def answered(
+        self,
+        key: str,
+        model: str,
+        usage: Usage | None,
+        *,
+        usd: float | None = None,
+        beside: bool = False,
+        chars: int = 0,
+        own: str = "",
+    ) -> None:
         """Count an answer; another record of the same answer replaces its usage, and a later copy is not counted.
 
-        `own` tells an answer from all others in the world, as far as the record does.
+        `usd` is the recorded cost; without one the price list decides. `own` tells an answer from all others in the world, as far as the
+        record does.
         """
-        self.itemised = True
         if key not in self.open and self._is_copy(key):
             return
         self.first = self.first or short_digest(f"{key} {own} {self.prompt}")
         before = self.open.get(key)
-        newest = before is None or key == next(reversed(self.open))  # later records of an older answer are copies
-        announced = before.announced if before is not None else not beside and self._announced(model)
-        if before is None and not beside:
-            self.asked = None
-            self.begin_answer()
-        if usage is not None or before is None:
-            self.open.pop(key, None)
-            usage, said = usage or Usage(), (before.chars if before is not None else 0) + (chars if newest else 0)
-            self.open[key] = Open(usage, price_of(model, usage), model, self.half, beside, said, announced)
-            if usage.prompt and not beside:
-                self._asked(usage.prompt, model)
+        if before is None:
+            before = Open(Usage(), 0.0, model, self.half, beside, explained=not beside and self._requested(key))
+        used = usage if usage is not None else before.usage
+        price = before.usd if usage is None else usd if usd is not None else price_of(model, usage)
+        said = before.chars + (chars if key == self.asked_key else 0)  # later records of an older answer are copies
+        self.open[key] = Open(used, price, model, self.half, beside, said, before.explained)
+        if used.prompt and key == self.asked_key:
+            self._asked(used.prompt, model)
         if len(self.open) > OPEN_ANSWERS:
             first = next(iter(self.open))
             self._count(first)
             self._close(self.open.pop(first))
 
-    def answered_usage(self, usage: Usage | None) -> None:
-        """Count the usage of the answer that the current model gave."""
-        if usage is not None:
-            self.trail = self.trail.used(usage)
-            self.paid(usage, price_of(self.model, usage), self.model, self.trail.digest)
+    def paid_without_answer(self, usage: Usage) -> None:
+        """Count a call of the current model that has no answer in the file, such as one that writes a summary."""
+        self.trail = self.trail.used(usage)
+        if not self._is_copy(self.trail.digest):
+            self._count(self.trail.digest)
+            self._pay(Open(usage, price_of(self.model, usage), self.model, self.half), 0)
 
     def follow(self, trail: Trail, *, answered: bool) -> None:
         """Follow the trail. The first answer tells which sessions begin alike, also if its usage is not in the file yet."""
@@ -296,12 +294,12 @@ class Scan(msgspec.Struct):
             self.first = self.first or short_digest(f"{trail.digest} {self.prompt}")
         self.trail = trail
 
-    def ran_to(self, total: Usage | None) -> None:
+    def ran_to(self, total: Usage) -> None:
         """Note the running total. It may be repeated."""
         key = f"{self.trail.digest} in all"
-        if total is not None and short_digest(key) in self.elsewhere:
+        if short_digest(key) in self.elsewhere:
             self.ran_before = total
-        self.running = total - self.ran_before if total is not None else None
+        self.running = total - self.ran_before
         if self.trail.digest:
             self._count(key)
 
@@ -315,32 +313,17 @@ class Scan(msgspec.Struct):
         if len(self.counted) < MOST_COUNTED:
             self.counted.add(short_digest(key))
 
-    def paid(self, usage: Usage, usd: float | None, model: str, key: str) -> None:
-        """Count the answer that was read, with a recorded cost, or None. `key` tells it from all others; it may be empty."""
-        self.itemised = True
-        if self._is_copy(key):
-            self.asked = None
-            return
-        if key:
-            self._count(key)
-        self.begin_answer()
-        announced, chars = self._announced(model), self.answer
-        self._asked(usage.prompt, model)
-        self._close(Open(usage, usd, model, self.half, chars=chars, announced=announced))
-        self.asked = None
-
-    def begin_answer(self) -> None:
-        """Note what is in the window, unless a part of the answer was read already."""
-        if self.asked is None:
-            self.asked, self.answer = dict(self.held), 0
-
-    def _announced(self, model: str) -> bool:
-        """Return whether a decision since the last request explains a cache break."""
-        decisions, self.decisions = self.decisions, self.compactions + self.clearings
-        return self.decisions > decisions or (bool(self.newest[1]) and self.newest[1] != model)
+    def _requested(self, key: str) -> bool:
+        """Note a request. Return whether a decision since the one before explains a cache break."""
+        self.asked, self.asked_key = dict(self.held), key
+        due, self.due = self.due, set()
+        self.compactions += "compact" in due
+        self.clearings += "clear" in due
+        self.breaks += "break" in due
+        return bool(due)
 
     def _asked(self, prompt: int, model: str) -> None:
-        self.newest, held = (prompt, model), self.asked or {}
+        self.newest, held = (prompt, model), self.asked
         if self.head is None:
             self.head = 0 if "system" in held or "tools" in held else max(0, prompt - sum(held.values()) // CHARS_PER_TOKEN)
         if prompt > self.full[0]:
@@ -350,12 +333,6 @@ class Scan(msgspec.Struct):
         """Count content that came into the window."""
         if chars:
             self.held[kind] = self.held.get(kind, 0) + chars
-
-    def answers_with(self, kind: str, chars: int) -> None:
-        """Count a part of an answer."""
-        self.begin_answer()
-        self.answer += chars
-        self.holds(kind, chars)
 
     def called(self, id: str, tool: str) -> None:
         """Note a tool call, whose result will be of the tool's kind."""
@@ -368,7 +345,7 @@ class Scan(msgspec.Struct):
         self.holds(self.calls.pop(id, "other"), chars)
 
     def compacted(self) -> None:
-        self.compactions += 1
+        self.due.add("compact")
         self.held = {kind: self.held[kind] for kind in ("system", "tools") if kind in self.held}
 
     def paid_aside(self, usage: Usage, usd: float | None) -> None:
@@ -381,10 +358,10 @@ class Scan(msgspec.Struct):
             return
         again = written_again(self.left, one.usage)
         self.short += one.short_output
-        self.breaks += again > 0 and not one.announced
+        self.breaks += again > 0 and not (one.explained or is_other_model(self.left_model, one.model))
         self._pay(one, again)
         self.peak = max(self.peak, one.usage.prompt)
-        self.left = one.usage if one.usage.total else self.left
+        self.left, self.left_model = one.usage, one.model
 
     def _pay(self, one: Open, again: int) -> None:
         self.total += one.usage
@@ -415,6 +392,11 @@ class Scan(msgspec.Struct):
         self.last = cut_words(text, BEFORE_CHARS)
 
 
+def is_other_model(before: str, model: str) -> bool:
+    """Return whether the model changed between two requests, as far as both are known. Each model has its own cache entries."""
+    return bool(before and model) and before != model
+
+
 def price_of(model: str, usage: Usage) -> float | None:
     return 0.0 if model == FREE or not usage.total else cost(model, usage).usd
 
@@ -427,7 +409,7 @@ SHORT_TOKENS = 64
 def is_short_output(usage: Usage | None, chars: int) -> bool:
     """Return True if an answer reports far too few tokens of output for its text: its agent noted only the beginning."""
     said = chars // 4
-    return usage is not None and said >= SHORT_TOKENS and usage.output_tokens * SHORT_FACTOR < said
+    return usage is not None and usage.total > 0 and said >= SHORT_TOKENS and usage.output_tokens * SHORT_FACTOR < said
 
 
 def half_hour(time: str) -> str:

@@ -87,6 +87,9 @@ def warnings(words: Words, series: Series, subagents: list[SourceSession]) -> Ht
     if series.beside:
         usd = amount(words, Amount(series.beside_usage, series.beside_usd))
         lines.append(words("session.beside", n=series.beside, usd=usd))
+    if series.side.calls:
+        usd = amount(words, Amount(series.side.usage, series.side.usd))
+        lines.append(words("session.side", n=series.side.calls, usd=usd))
     if subagents:
         usd = amount(words, sum(map(amount_of, subagents), Amount()))
         links = [(" ", _linked(words, one)) for one in subagents[:MOST_SUBAGENTS]]

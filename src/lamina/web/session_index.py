@@ -54,7 +54,7 @@ class Listing(NamedTuple):
     by_address: Mapping[tuple[str, str], SourceSession] = {}
     top: tuple[SourceSession, ...] = ()  # those that a user started, each with its subagents
     money: tuple[DayMoney, ...] = ()
-    broken: frozenset[str] = frozenset()  # paths of the sessions whose cache broke, or that were compacted
+    broken: frozenset[str] = frozenset()  # paths of the sessions whose cache broke
     renamed: Mapping[str, str] = {}  # ids of the sessions that share the file's own one, by path
 
 
@@ -241,9 +241,7 @@ class SessionIndex:
         by_address: dict[tuple[str, str], SourceSession] = {(session.origin, session.id): session for session in found}
         money = sum_money(paid, without_copies(paid, self._copies))
         broken = frozenset(
-            one.session.path
-            for one in paid
-            if one.session.compactions or any(paid.breaks for by in one.costs.values() for paid in by.values())
+            one.session.path for one in paid if any(paid.breaks for by in one.costs.values() for paid in by.values())
         )
         top = sorted(fold_subagents(found), key=lambda session: (-session.last_active, session.path))
         self.listing = Listing(tuple(found), tuple(unread), done, of, by_address, tuple(top), tuple(money), broken, renamed)

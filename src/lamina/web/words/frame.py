@@ -114,7 +114,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "sessions.messages": ("{n} message|{n} messages", "{n} 条消息"),
     "sessions.compactions": ("compacted once|compacted {n} times", "压缩 {n} 次"),
     "sessions.clearings": ("cleared once|cleared {n} times", "清理 {n} 次"),
-    "sessions.breaks": ("{n} cache break without a record|{n} cache breaks without a record", "{n} 次无记录的缓存失效"),
+    "sessions.breaks": ("{n} cache break|{n} cache breaks", "{n} 次缓存中断"),
     "sessions.share": ("{kind} {percent}%", "{kind} {percent}%"),
     "sessions.subagents": ("{n} subagent|{n} subagents", "{n} 个子代理"),
     "sessions.running": ("running", "进行中"),

@@ -53,6 +53,11 @@ WORDS: dict[str, tuple[str, str]] = {
         "The file also holds {n} requests of subagents ({usd}). They are part of the cost in the list of sessions and are not shown here.",
         "文件中还有 {n} 个子代理请求（{usd}）。会话列表的费用包含它们，此处不显示。",
     ),
+    "session.side": (
+        "{n} call beside the conversation ({usd}). It is part of the cost in the list of sessions and is not shown here.|"
+        "{n} calls beside the conversation ({usd}). They are part of the cost in the list of sessions and are not shown here.",
+        "对话之外还有 {n} 次调用（{usd}）。会话列表的费用包含它们，此处不显示。",
+    ),
     "session.subagents": (
         "{n} subagent has a file of its own ({usd}). Its cost is part of the list of sessions and is not shown here.|"
         "{n} subagents have files of their own ({usd}). Their cost is part of the list of sessions and is not shown here.",
