@@ -360,6 +360,20 @@ def test_a_session_names_its_calls_beside_the_conversation(tmp_path: Path) -> No
     assert "1 call beside the conversation ($0.10). It is part of the cost in the list of sessions" in shown
 
 
+def test_a_copy_of_a_subagents_file_is_not_another_subagent(tmp_path: Path) -> None:
+    path = make_home(tmp_path, others=0)
+    for name in ("agent-1", "agent-2"):
+        child = ClaudeSession(path.with_suffix("") / "subagents" / f"{name}.jsonl", "/p")
+        child.user("Look around")
+        child.answer({"type": "text", "text": "Nothing."})
+        for row in child.rows:
+            row |= {"isSidechain": True, "sessionId": path.stem, "agentId": "1"}
+        child.write()
+    with serving(tmp_path) as page:
+        shown = patient.get(page.base + ADDRESS, cookies=page.cookies()).text
+    assert "1 subagent has a file of its own (" in shown
+
+
 def test_a_transcript_without_token_counts_has_no_cost(tmp_path: Path) -> None:
     path = tmp_path / ".claude" / "projects" / "-p" / "00000000-0000-4000-8000-00000000000c.jsonl"
     made = ClaudeSession(path, "/p")

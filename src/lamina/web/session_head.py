@@ -71,7 +71,8 @@ def _period(words: Words, started: str, series: Series, modified: float) -> list
 def subagents_of(site: Site, opened: OpenSession) -> list[SourceSession]:
     """Return the subagents with separate files. The list adds their costs to those of the session."""
     session = opened.session
-    return [one for one in site.index.listing.sessions if one.parent == session.id] if session.origin != "lamina" else []
+    folded = (one for one in site.index.listing.top if one.path == session.path and one.origin != "lamina")
+    return [child for one in folded for child in one.subagents]
 
 
 def warnings(words: Words, series: Series, subagents: list[SourceSession]) -> Html | None:
