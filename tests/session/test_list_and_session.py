@@ -20,6 +20,7 @@ from lamina.sources.catalogue import scan_any
 from lamina.sources.places import Origin
 from lamina.sources.scan import Scan, SessionFigures
 from lamina.sources.sessions import read
+from lamina.web.session_figures import fullest_of
 
 from ..sources.agents import codex_message, codex_row, codex_rows, codex_usage, pi_rows, said, write
 from ..web.made_home import ClaudeSession, window_session
@@ -62,7 +63,7 @@ def shown(series: Series) -> dict[str, Any]:
         "broken": sum(one.written_again > 0 for one in series.decisions),
         "written again": sum(one.written_again for one in series.decisions),
         "calls": len(reported) + series.beside + series.side.calls,
-        "fullest": max((point.tokens for point in reported), default=0),
+        "fullest": fullest_of(series).tokens if reported else 0,
         "last": reported[-1].tokens if reported else 0,
         "tokens": usage,
         "usd": None if None in costs else round(sum(one or 0.0 for one in costs), 9),
@@ -134,6 +135,13 @@ def uncounted_answer(made: ClaudeSession) -> None:
     made.answer(said("Done."))
 
 
+def fullest_is_uncounted(made: ClaudeSession) -> None:
+    made.call("Read", {"file_path": "a.py"}, 20_000)
+    made.answer(said("Done."))
+    del made.rows[-1]["message"]["usage"]
+    made.window, made.cached = made.window - 15_000, 21_400
+
+
 def answers_twice(made: ClaudeSession) -> None:
     """The file repeats an answer after the next one."""
     made.call("Read", {"file_path": "a.py"}, 20_000)
@@ -187,6 +195,7 @@ CLAUDE: list[Callable[[ClaudeSession], None]] = [
     answer_of_the_agent,
     several_clearings,
     uncounted_answer,
+    fullest_is_uncounted,
     answers_twice,
     subagents_beside,
     went_back,

@@ -120,7 +120,9 @@ def _split(parts: dict[str, float], total: float) -> list[Html]:
 
 
 def fullest_of(series: Series) -> RequestPoint:
-    return max(series.requests, key=lambda point: point.tokens)
+    """Return the fullest request, as lists show it: an estimate counts only in a session without any reported count."""
+    reported = [point for point in series.requests if point.reported]
+    return max(reported or series.requests, key=lambda point: point.tokens)
 
 
 def _told(words: Words, series: Series) -> str:
