@@ -5,7 +5,7 @@ A dream that was started here runs in a thread of the server and stops with it, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from threading import Event
 
@@ -13,24 +13,22 @@ from starlette.routing import Route
 
 from ..core.errors import InputError, LaminaError
 from ..disk.locks.dream_lock import DreamLock
-from ..layers.l6_dream.record import request_kill
-from ..layers.l6_dream.redo import can_redo, redo_changes
-from ..layers.l6_dream.undo import UndoneDream, recover_memory, undo, undo_change
+from ..layers.l6_dream.record import SkippedChange, request_kill
+from ..layers.l6_dream.redo import redo
+from ..layers.l6_dream.undo import UndoneDream, recover_memory, undo, undo_changes
 from ..providers import Provider
 from ..session.provider import open_chosen_provider
 from .changes import Done, Fields, Undo, change_route
 from .dream_data import DreamDetail, dreams_of, read_dream
 from .dream_jobs import is_loaded, load_needed
 from .dream_list import START, STOP, address
-from .dream_view import UNDO, UNDO_ONE
-from .inbox_view import wait_again
+from .dream_view import REDO, UNDO, UNDO_ONE
 from .memory_changes import bound, place_of
 from .memory_places import Place
 from .site import Site
 from .views_made import Stopped, Work
 from .words import Words
 
-REDO = "/changes/dreams/redo"
 # Seconds that a start waits until the dream has begun, or cannot. What takes longer, the list tells.
 STARTING = 0.05
 
@@ -95,63 +93,50 @@ def _stop(site: Site, words: Words, fields: Fields) -> Done:
 
 def _undo(site: Site, words: Words, fields: Fields) -> Done:
     place, dream = place_of(site, words, fields), fields.get("dream", "")
-    found, waited = read_dream(site.memories, place, dream), _pending(site, place, dream)
+    found = read_dream(site.memories, place, dream)
     with site.places.open(place) as memory:
-        done = [undo(memory.store("private"), dream, now=site.clock())]
-    withdrawn = waited - _pending(site, place, dream)
-    return Done(_told(words, found, done), _redo_of(place, found, done, withdrawn, whole=True), address(place, done[0].record))
+        done = undo(memory.store("private"), dream, now=site.clock())
+    return Done(_told(words, found, done), _redo_of(place, done), address(place, done.record))
 
 
 def _undo_one(site: Site, words: Words, fields: Fields) -> Done:
     """Undo the changes of one group: a merge is several files."""
     place, dream = place_of(site, words, fields), fields.get("dream", "")
-    found, waited = read_dream(site.memories, place, dream), _pending(site, place, dream)
+    found = read_dream(site.memories, place, dream)
     files = fields.get("files", "").splitlines()
     if not files:
         raise InputError("dream", words("dreams.nothing"))
     with site.places.open(place) as memory:
-        done = [undo_change(memory.store("private"), dream, file, now=site.clock()) for file in files]
-    return Done(_told(words, found, done), _redo_of(place, found, done, waited - _pending(site, place, dream), whole=False))
+        done = undo_changes(memory.store("private"), dream, files, now=site.clock())
+    return Done(_told(words, found, done), _redo_of(place, done))
 
 
-def _pending(site: Site, place: Place, dream: str) -> set[str]:
-    """Return the ids of the proposals of a dream that wait."""
-    return {one.id for _, one in site.memories.waiting([place]) if one.why.dream == dream}
-
-
-def _redo_of(
-    place: Place, found: DreamDetail | None, done: list[UndoneDream], withdrawn: set[str], *, whole: bool
-) -> Undo | None:
-    """Return the form that takes an undo back; None if not all of it can be."""
-    was = {one.file for one in found.active if one.state == "applied"} if found is not None else set[str]()
-    files = [file for one in done for file in one.back if file in was]
-    if found is None or not (files or withdrawn) or not can_redo(found.record, files, whole=whole):
-        return None
-    fields = {"place": place.id, "dream": found.record.id, "files": "\n".join(files), "ids": " ".join(sorted(withdrawn))}
-    return Undo(REDO, fields)
+def _redo_of(place: Place, done: UndoneDream) -> Undo | None:
+    """Return the form that takes an undo back; None if nothing was removed."""
+    return Undo(REDO, {"place": place.id, "dream": done.record.id, "undo": done.undo}) if done.undo else None
 
 
 def _redo(site: Site, words: Words, fields: Fields) -> Done:
     """Put the changes in force again that an undo took back, and let its proposals wait again."""
     place, dream = place_of(site, words, fields), fields.get("dream", "")
-    files, ids = fields.get("files", "").splitlines(), fields.get("ids", "").split()
     with site.places.open(place) as memory:
-        done = redo_changes(memory.store("private"), dream, files)
-    wait_again(site, words, ids)
-    told = [words("dreams.redone", n=len(done.back))] if done.back else []
-    told += [words("inbox.waits_again", n=len(ids))] if ids else []
-    return Done(" ".join([*told, *_left(words, [done])]), None, address(place, done.record))
+        done = redo(memory.store("private"), dream, fields.get("undo", ""))
+    told = [words("dreams.redone", n=len(done.back))] if done.back or not done.waiting else []
+    told += [words("inbox.waits_again", n=done.waiting)] if done.waiting else []
+    again = {"place": place.id, "dream": dream} | ({} if done.whole else {"files": "\n".join(done.files)})
+    undo_form = Undo(UNDO if done.whole else UNDO_ONE, again)
+    return Done(" ".join([*told, *_left(words, done.left)]), undo_form, address(place, done.record))
 
 
-def _left(words: Words, done: list[UndoneDream]) -> list[str]:
-    return [words("dreams.left", file=one.file, why=words.told(one.why)) for each in done for one in each.left][:3]
+def _left(words: Words, left: Sequence[SkippedChange]) -> list[str]:
+    return [words("dreams.left", file=one.file, why=words.told(one.why)) for one in left[:3]]
 
 
-def _told(words: Words, found: DreamDetail | None, done: list[UndoneDream]) -> str:
+def _told(words: Words, found: DreamDetail | None, done: UndoneDream) -> str:
     """Return what an undo did to the changes that were in force before it: memories restored, proposals withdrawn, files left."""
     was = {one.file: one.state for one in found.active} if found is not None else {}
-    states = [was.get(file) for one in done for file in one.back]
+    states = [was.get(file) for file in done.back]
     restored, withdrawn = states.count("applied"), states.count("waiting")
     told = [words("dreams.undone", n=restored)] if restored or not withdrawn else []
     told += [words("dreams.withdrawn", n=withdrawn)] if withdrawn else []
-    return " ".join([*(words.told(sentence) for one in done for sentence in one.said), *told, *_left(words, done)])
+    return " ".join([*map(words.told, done.said), *told, *_left(words, done.left)])

@@ -17,6 +17,7 @@ from ..disk.locks.dream_lock import DreamLock
 from ..layers.l6_dream.changes import DreamedFile, DreamFact, list_dream_facts, list_dreamed_files
 from ..layers.l6_dream.facts import folded_words
 from ..layers.l6_dream.gates import DreamStop
+from ..layers.l6_dream.kept_undo import KeptUndo, list_undos, undone_files
 from ..layers.l6_dream.record import DIRECTORY, DreamRecord, is_real, read_record, read_records
 from ..layers.l6_dream.stage import read_topics
 from ..memory.store.topic import read_topic
@@ -52,8 +53,11 @@ class ChangeGroup(NamedTuple):
 
 
 class DreamDetail(NamedTuple):
+    """A dream with its changes. `undos` are those that can be taken back, newest first."""
+
     record: DreamRecord
     groups: tuple[ChangeGroup, ...]
+    undos: tuple[KeptUndo, ...] = ()
 
     @property
     def facts(self) -> tuple[DreamFact, ...]:
@@ -72,6 +76,16 @@ class DreamDetail(NamedTuple):
     def can_undo(self) -> bool:
         """Whether there is something left to undo. A dream may have changed nothing but the index."""
         return self.record.status == "completed" and bool(self.active or (not self.groups and is_real(self.record)))
+
+    @property
+    def whole_undo(self) -> KeptUndo | None:
+        """The undo of the whole dream, if it is undone."""
+        return next((one for one in self.undos if one.whole), None) if self.record.status == "undone" else None
+
+    def undo_of(self, group: ChangeGroup) -> KeptUndo | None:
+        """Return the undo that took this group back, if it was undone alone."""
+        undone = {one.file for one in group.files if one.state in ("undone", "refused")}
+        return next((one for one in self.undos if not one.whole and undone & undone_files(one)), None)
 
 
 def list_dreams(index: MemoryIndex) -> list[PlaceDreams]:
@@ -111,11 +125,11 @@ def read_dream(index: MemoryIndex, place: Place, id: str) -> DreamDetail | None:
             if record is None:
                 return None
             files = list_dreamed_files(gated, record)
-            others = read_topics(gated)
+            others, undos = read_topics(gated), tuple(list_undos(gated.store.root, id))
     except LaminaError:
         return None
     facts = list_dream_facts(files, others)
-    return DreamDetail(record, tuple(_groups(files, facts, others)))
+    return DreamDetail(record, tuple(_groups(files, facts, others)), undos)
 
 
 def _groups(files: Sequence[DreamedFile], facts: Sequence[DreamFact], others: Mapping[str, str]) -> list[ChangeGroup]:

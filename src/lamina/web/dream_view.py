@@ -25,7 +25,7 @@ from .page import page, problem, view_head
 from .site import Site
 from .words import Words, words_for
 
-UNDO, UNDO_ONE = (f"/changes/dreams/{name}" for name in ("undo", "undo-one"))
+UNDO, UNDO_ONE, REDO = (f"/changes/dreams/{name}" for name in ("undo", "undo-one", "redo"))
 _SENTENCES = re.compile(r"(?<=[.!?;。！？；])\s+|\n+")
 
 
@@ -50,7 +50,7 @@ def _dream(site: Site, request: Request) -> Response:
         (
             _head(site, words, place, found, title, running=running),
             running_panel(site, words, listed) if running and listed is not None else _figures(site, words, place, found),
-            [_group(site, words, place, record, group, found.facts) for group in found.groups],
+            [_group(site, words, place, found, group) for group in found.groups],
             _skipped(words, record),
             _turns(words, record) if not running else None,
         )
@@ -66,10 +66,12 @@ def _head(site: Site, words: Words, place: Place, found: DreamDetail, title: str
     if record.ended is not None and record.status != "undone":  # an undo writes its own time
         facts.append(length(words, record.ended - record.started))
     facts += [words.told(record.why)] if record.why else []
-    undo = None
+    undo, fields = None, {"place": place.id, "dream": record.id}
     if not site.read_only and found.can_undo:
-        fields = {"place": place.id, "dream": record.id}
         undo = change_form(UNDO, fields, button(words("dreams.undo_whole"), {"class": "btn main", "id": "undo-dream"}))
+    elif not site.read_only and (again := found.whole_undo) is not None:
+        fields |= {"undo": again.id}
+        undo = change_form(REDO, fields, button(words("dreams.redo"), {"class": "btn main", "id": "redo-dream"}))
     crumb = join((tag("a", {"href": "/dreams"}, words("dreams.title")), " / ", bdi(place_name(place))))
     meta = tag("p", {"class": "meta"}, [tag("span", None, bdi(one)) for one in facts])
     return view_head(title, meta, crumb=crumb, right=undo)
@@ -104,16 +106,16 @@ def _figures(site: Site, words: Words, place: Place, found: DreamDetail) -> Html
     )
 
 
-def _group(site: Site, words: Words, place: Place, record: DreamRecord, group: ChangeGroup, facts: tuple[DreamFact, ...]) -> Html:
+def _group(site: Site, words: Words, place: Place, found: DreamDetail, group: ChangeGroup) -> Html:
     states = {one.state for one in group.files if one.before != one.after or one.state == "refused"}
     state = next((words(f"dreams.state_{one}") for one in ("waiting", "refused", "changed", "undone") if one in states), "")
     kept = sum(bool(fact.now_in) for fact in group.facts)
     lost = [tag("li", {"class": "warn"}, words("dreams.lost"), " ", bdi(cut(fact.text, 300))) for fact in group.lost]
-    found = tag("li", None, tag("span", {"class": "good"}, "✓ "), words("dreams.found_again", n=kept)) if kept else None
+    again = tag("li", None, tag("span", {"class": "good"}, "✓ "), words("dreams.found_again", n=kept)) if kept else None
     if "refused" in states:
         shown: Child = tag("p", {"class": "soft pad"}, words("dreams.not_applied"))
     else:
-        shown = _two(words, group, facts) if group.merged else _one(words, group.files[0], facts)
+        shown = _two(words, group, found.facts) if group.merged else _one(words, group.files[0], found.facts)
     return tag(
         "article",
         {"class": "panel ba", "id": f"change-{group.files[0].file}"},
@@ -123,22 +125,26 @@ def _group(site: Site, words: Words, place: Place, record: DreamRecord, group: C
             tag("h2", None, bdi(_group_title(words, group))),
             tag("span", {"class": "soft small"}, state),
             tag("span", {"class": "sp"}),
-            None if site.read_only or record.status != "completed" else _undo_form(words, place, record, group),
+            None if site.read_only or found.record.status != "completed" else _undo_form(words, place, found, group),
         ),
         tag("ul", {"class": "fc"}, lost) if lost else None,
         shown,
-        tag("ul", {"class": "fc"}, found) if found and "refused" not in states else None,
+        tag("ul", {"class": "fc"}, again) if again and "refused" not in states else None,
     )
 
 
-def _undo_form(words: Words, place: Place, record: DreamRecord, group: ChangeGroup) -> Html | None:
-    """Return the undo of a group; a proposal that waits is withdrawn."""
+def _undo_form(words: Words, place: Place, found: DreamDetail, group: ChangeGroup) -> Html | None:
+    """Return the undo of a group, or the way back from it; a proposal that waits is withdrawn."""
     files = [one for one in group.files if one.state in ("applied", "waiting") and one.before != one.after]
+    fields = {"place": place.id, "dream": found.record.id}
     if not files:
-        return None
+        if (again := found.undo_of(group)) is None:
+            return None
+        label = words("dreams.redo" if again.files else "inbox.again")
+        return change_form(REDO, fields | {"undo": again.id}, button(label, {"class": "btn sm"}))
     waits = all(one.state == "waiting" for one in files)
     label = words("dreams.withdraw" if waits else "dreams.put_back" if group.lost else "dreams.undo_this")
-    fields = {"place": place.id, "dream": record.id, "files": "\n".join(one.file for one in files)}
+    fields |= {"files": "\n".join(one.file for one in files)}
     return change_form(UNDO_ONE, fields, button(label, {"class": "btn sm main" if group.lost and not waits else "btn sm"}))
 
 

@@ -12,7 +12,9 @@ from tests.disk.processes import needs_fork
 from lamina.disk import crash_points as crash
 from lamina.disk.locks.dream_lock import DreamLock, HeldDreamLock
 from lamina.layers.l6_dream.apply import apply_dream
+from lamina.layers.l6_dream.kept_undo import list_undos
 from lamina.layers.l6_dream.record import DIRECTORY, DreamRecord, is_open, read_records
+from lamina.layers.l6_dream.redo import redo
 from lamina.layers.l6_dream.stage import end_dream
 from lamina.layers.l6_dream.undo import recover, undo
 from lamina.memory.store.index import read_entries
@@ -130,6 +132,34 @@ def test_an_undo_that_is_stopped_anywhere_is_finished_or_was_never_begun(tmp_pat
         if snapshot(where) == before:
             assert [record.status for record in records_at(where)] == ["undone"], run
     assert seen == {True, False}
+
+
+def prepare_undone(directory: Path) -> None:
+    prepare_dreamt(directory)
+    with memory(directory / "m") as gated:
+        undo(gated, now=NOW)
+
+
+def do_redo(directory: Path, say: Say) -> None:
+    with memory(directory / "m") as gated:
+        for record in read_records(gated.store.root):
+            for kept in list_undos(gated.store.root, record.id):
+                redo(gated, record.id, kept.id)
+        say("done")
+
+
+@pytest.mark.spec("B4", "Z5", "Z12")
+@pytest.mark.parametrize(("fault", "step"), [(Kill(), 19), (Fail(errno.EIO), 53)], ids=str)
+@pytest.mark.usefixtures("crash_points")
+def test_a_redo_that_is_stopped_anywhere_is_finished_by_the_same_call(tmp_path: Path, fault: Kill | Fail, step: int) -> None:
+    (tmp_path / "states").mkdir()
+    _, after = states(tmp_path / "states")
+    for run in every(tmp_path, prepare_undone, do_redo, fault, step=step):
+        where = run.directory / "m"
+        do_redo(run.directory, lambda _: None)
+        put_right(where)
+        assert snapshot(where) == after, run
+        assert [record.status for record in records_at(where)] == ["completed"], run
 
 
 def records_at(where: Path) -> list[DreamRecord]:

@@ -9,7 +9,9 @@ import pytest
 from tests.maintenance.doctor.patient import NOW as LOOKED_AT
 from tests.maintenance.doctor.patient import Patient
 
+from lamina.core.errors import InputError
 from lamina.layers.l6_dream.record import read_records, write_record
+from lamina.layers.l6_dream.redo import redo
 from lamina.layers.l6_dream.undo import undo
 from lamina.maintenance.forget.forget import forget
 from lamina.maintenance.forget.subject import Subject
@@ -49,6 +51,24 @@ def test_what_was_forgotten_is_in_no_dream_and_no_undo_brings_it_back(tmp_path: 
             undo(gated, record.id, now=NOW)
         assert not holds(where)
         assert b"Bob likes tea." in snapshot(where)["bob.md"]
+
+
+@pytest.mark.spec("B11", "B4")
+def test_what_was_forgotten_after_an_undo_is_not_applied_again(tmp_path: Path) -> None:
+    where = tmp_path / "m"
+    with memory(where) as gated:
+        save(gated, "anna", "Anna Lee likes coffee.")
+        save(gated, "bob", "Bob likes tea.")
+        record = dreamt(gated, about_anna)
+        undone = undo(gated, record.id, now=NOW)
+        assert any("undone" in path.parts for path in holds(where))
+        forget(places(where), Subject(NAME), do=True)
+        assert not holds(where)
+    with memory(where) as gated:
+        before = snapshot(where)
+        with pytest.raises(InputError):
+            redo(gated, record.id, undone.undo)
+        assert (snapshot(where), holds(where)) == (before, [])
 
 
 @pytest.mark.spec("B11", "D5")

@@ -11,6 +11,7 @@ from lamina.disk import crash_points as crash
 from lamina.memory.store.contract import ChangeReason
 from lamina.memory.store.directory import DirectoryStore
 from lamina.memory.store.draft import Draft
+from lamina.memory.store.history import hold_guard
 from lamina.memory.store.journal import digest_of
 from lamina.memory.store.recovery import FileToRestore, restore_files
 
@@ -30,7 +31,8 @@ def test_a_file_that_is_known_goes_back_and_another_stays(tmp_path: Path) -> Non
             FileToRestore("b.md", b"as it was", {"another"}),
             FileToRestore("gone.md", b"back again", {""}, 10**18),
         ]
-        done = restore_files(store, wanted, index=lambda now, back: f"{now}# {len(back)}\n", why=ME)
+        with hold_guard(store.root):
+            done = restore_files(store, wanted, index=lambda now, back: f"{now}# {len(back)}\n", why=ME)
         assert (done.back, done.left) == (("a.md", "gone.md", "c.md"), ("b.md",))
         assert (where / "a.md").read_bytes() == b"as it was"
         assert os.stat(where / "a.md").st_mtime_ns == 10**18
@@ -39,7 +41,8 @@ def test_a_file_that_is_known_goes_back_and_another_stays(tmp_path: Path) -> Non
         assert store.index().endswith("# 3\n")
         assert "](c.md)" not in store.index()
         assert [version.action for version in store.log("a.md")] == ["restore", "save"]
-        again = restore_files(store, wanted, index=lambda now, back: now, why=ME)
+        with hold_guard(store.root):
+            again = restore_files(store, wanted, index=lambda now, back: now, why=ME)
         assert again.back == done.back
         assert len(store.log("a.md")) == 2, "what is back already is not told again"
 
@@ -57,7 +60,7 @@ def test_a_person_who_saves_at_that_moment_wins(tmp_path: Path, file: str) -> No
             if name == "file.open":
                 (where / file).write_text("by hand")
 
-        with crash.watched(edit):
+        with hold_guard(store.root), crash.watched(edit):
             done = restore_files(
                 store,
                 [FileToRestore("a.md", b"x", known["a.md"]), FileToRestore("b.md", None, known["b.md"])],

@@ -7,7 +7,8 @@ existing memory keeps its line, unless the index exceeds the part that is loaded
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from itertools import takewhile
 from typing import NamedTuple
 
 from ...memory.store.index import MOST_LINES, IndexEntry, drop_entry, put_entry, read_entries
@@ -89,6 +90,25 @@ def restore_index(
         (_prose(own.made) - _prose(own.found), _prose(own.found) - _prose(own.made)) if own else (Counter(), Counter())
     )
     return _with_prose(text, removed=_prose(before) - _prose(now) - dropped, added=_prose(now) - _prose(before) - added)
+
+
+def restore_lines(before: str, now: str, dreamt: Mapping[str, Collection[str]]) -> str:
+    """Return the index with the lines of some files as `before` the dream, and everything else as it is now.
+
+    `dreamt` maps each file to the lines that the dream gave it. A line that is worded otherwise stays.
+    """
+    then = rows_of(before)
+    for file, lines in dreamt.items():
+        key, there = fold_name(file), rows_of(now)
+        row, old = there.get(key), then.get(key)
+        if row is not None and row.rstrip("\r") not in lines:
+            continue
+        if old is not None:
+            above = [one for one in takewhile(lambda one: one != key, then) if one in there]  # noqa: B023  # used at once
+            now = _with_row(now, key, old, above[-1] if above else "")
+        elif row is not None:
+            now = drop_entry(now, file)
+    return now
 
 
 def _prose(text: str) -> Counter[str]:

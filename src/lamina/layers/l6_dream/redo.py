@@ -1,74 +1,105 @@
 """Applies again what an undo took back from a dream, for a user who undid it by mistake.
 
-A file is put as the dream left it if it is still as it was before the dream; the text comes from the journal. Any other file is left alone
-and named. The index line of a file follows it unless the user changed that line. An index that the dream itself rewrote stays as the undo
-left it, so such a dream is not applied again as a whole. A crash at any line is finished by the same call.
+Every file becomes as it was before the undo, byte for byte and with its time, and so does the index: the texts are kept since the undo
+(kept_undo.py). Proposals that the undo withdrew wait again. If a file was changed since the undo, nothing is applied, because a memory
+that the dream merged into that file would be lost. Lines of the index that someone added or reworded since then stay.
+
+It holds the same lock and guard as the undo, and each file is journaled. A crash at any line is finished by the same call.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from contextlib import nullcontext
+from typing import NamedTuple
 
 import msgspec
 
 from ...core.errors import InputError
-from ...disk.locks.dream_lock import DreamLock, HeldDreamLock
-from ...memory.store.contract import ChangeReason
+from ...memory.store.contract import MOST_READ, ChangeReason
+from ...memory.store.decided import drop_decision, read_decisions
 from ...memory.store.directory import DirectoryStore
-from ...memory.store.index import MOST_INDEX, entry_of, put_entry
+from ...memory.store.history import hold_guard
 from ...memory.store.journal import digest_of
 from ...memory.store.modes import GatedStore
-from ...memory.store.recovery import FileToRestore, restore_files
-from ...memory.store.topic import INDEX, fold_name
-from .index_merge import index_text, rows_of
-from .record import DreamRecord, SkippedChange, kept_copy, read_record, write_record
-from .undo import UndoneDream
+from ...memory.store.recovery import FileToRestore, RestoreResult, restore_files
+from ...memory.store.topic import fold_name
+from .index_merge import IndexRewrite, index_text, restore_index, rows_of
+from .kept_undo import KeptUndo, drop_undo, read_undo, read_undone, read_undone_index, undone_files
+from .record import DreamRecord, SkippedChange, read_record, write_record
+from .undo import hold_dreams, with_lines
 
-NOT_AS_BEFORE = "is not as it was before the dream, so it was left alone"
-
-
-def can_redo(record: DreamRecord, files: Collection[str], *, whole: bool) -> bool:
-    """Whether these changes can be applied again. The record does not tell what a change was that the user approved later."""
-    known = {change.file for change in record.changes if change.after is not None}
-    return known.issuperset(files) and not (whole and INDEX in record.files)
+CHANGED = "was changed since the undo, so nothing was applied again"
+LEFT = "was changed since the undo, so it was left alone"
 
 
-def redo_changes(gated: GatedStore, dream: str, files: Collection[str]) -> UndoneDream:
-    """Apply the changes of a dream to these files again. A dream that was undone as a whole counts as completed again."""
+class RedoneDream(NamedTuple):
+    """The result: files as before the undo, files that someone changed at that moment, and the number of proposals that wait again.
+
+    `files` are all that the undo was about, `whole` whether it was about the whole dream.
+    """
+
+    record: DreamRecord
+    whole: bool
+    files: tuple[str, ...]
+    back: tuple[str, ...]
+    left: tuple[SkippedChange, ...]
+    waiting: int
+
+
+def redo(gated: GatedStore, dream: str, undo: str) -> RedoneDream:
+    """Apply again what an undo took back. A dream that was undone as a whole counts as completed again."""
     gated.check("user")
-    store, record = gated.store, read_record(gated.store.root, dream)
-    if (
-        record is None
-        or record.status not in ("completed", "undone")
-        or not can_redo(record, files, whole=record.status == "undone")
-    ):
-        raise InputError(f"dream {dream}", "cannot be applied again", "start another one")
-    why = ChangeReason("user", f"applied dream {dream} again", dream=dream)
-    lock = DreamLock(store.root)
-    hold = lock.acquire(lock.last_ns())
-    with hold if isinstance(hold, HeldDreamLock) else nullcontext():
-        wanted = [_as_dreamt(store, record, file) for file in files]
-        done = restore_files(store, wanted, index=lambda now, back: _redone_index(store, record, now, back), why=why)
-        # The undo has replaced the time of its end.
-        again = msgspec.structs.replace(record, status="completed", ended=None) if record.status == "undone" else record
-        if again is not record:
-            write_record(store.root, again)
-    return UndoneDream(again, done.back, tuple(SkippedChange(file, NOT_AS_BEFORE) for file in done.left))
+    root, what = gated.store.root, f"dream {dream}"
+    with hold_dreams(gated, what, "cannot be applied again"):
+        record, kept = read_record(root, dream), read_undo(root, dream, undo)
+        if record is None or kept is None or record.status not in ("completed", "undone") or record.phase == "undoing":
+            raise InputError(what, "has nothing to apply again", "look at the dream to see its changes")
+        if record.status == "undone" and not kept.whole:
+            raise InputError(what, "was undone as a whole since", "apply that again first")
+        with hold_guard(root):
+            done = _apply(gated.store, record, kept)
+        if record.status == "undone":
+            record = msgspec.structs.replace(record, status="completed", ended=kept.ended)
+            write_record(root, record)
+        waiting = _wait_again(gated, kept)
+        if not done.left:
+            drop_undo(root, dream, undo)
+    left = tuple(SkippedChange(file, LEFT) for file in done.left)
+    return RedoneDream(record, kept.whole, tuple(sorted(undone_files(kept))), done.back, left, waiting)
 
 
-def _as_dreamt(store: DirectoryStore, record: DreamRecord, file: str) -> FileToRestore:
-    change = next(change for change in record.changes if change.file == file)
-    text = store.history.content_of(change.after) if change.after else None
-    data = text.encode("utf-8", "surrogateescape") if text is not None else None
-    return FileToRestore(file, data, (change.before,) if digest_of(data) == change.after else ())
+def _apply(store: DirectoryStore, record: DreamRecord, kept: KeptUndo) -> RestoreResult:
+    """Put all files as they were before the undo, or none. The guard is held."""
+    store.repair()
+    texts = read_undone(store.root, record.id, kept)
+    if texts is None:
+        raise InputError(f"dream {record.id}", "cannot be applied again, because part of it is no longer kept")
+    for one in kept.files:
+        if digest_of(store.root.read_bytes(one.file, MOST_READ)) not in (one.left, one.was):
+            raise InputError(one.file, CHANGED)
+    wanted = [FileToRestore(one.file, texts[one.file], (one.left,), one.mtime_ns) for one in kept.files]
+    why = ChangeReason("user", f"applied dream {record.id} again", dream=record.id)
+    return restore_files(store, wanted, index=lambda now, back: _index(store, record, kept, now, back), why=why)
 
 
-def _redone_index(store: DirectoryStore, record: DreamRecord, now: str, back: Collection[str]) -> str:
-    """Return the index with the lines of these files, unless someone changed a line since the dream."""
-    before = rows_of(index_text(store.root.read_bytes(kept_copy(record, INDEX), MOST_INDEX)))
-    for file in back:
-        topic, row = store.get(file), rows_of(now).get(fold_name(file))
-        if topic is not None and row == before.get(fold_name(file)):
-            now = put_entry(now, entry_of(topic))
-    return now
+def _index(store: DirectoryStore, record: DreamRecord, kept: KeptUndo, now: str, back: Collection[str]) -> str:
+    """Return the index as it was before the undo, with the changes that others made since then."""
+    pair = read_undone_index(store.root, record.id, kept)
+    if pair is None:
+        return with_lines(store, now, back)
+    was, left = map(index_text, pair)
+    there, then = rows_of(now), rows_of(left)
+    new = {one.file for one in kept.files if not one.left}
+    # A line that the user reworded since the undo stays.
+    own = [file for file in back if file in new or there.get(fold_name(file)) == then.get(fold_name(file))]
+    return restore_index(was, now, own, (), IndexRewrite(was, left))
+
+
+def _wait_again(gated: GatedStore, kept: KeptUndo) -> int:
+    """Let the withdrawn proposals wait again, without those that the user has accepted since then. Return their number."""
+    accepted = {one.proposal.id for one in read_decisions(gated.store.root) if one.accepted}
+    again = [proposal for proposal in kept.withdrawn if proposal.id not in accepted]
+    for proposal in again:
+        gated.inbox.put_back(proposal)
+        drop_decision(gated.store.root, proposal.id)
+    return len(again)

@@ -1,9 +1,10 @@
-"""Undoes a dream as a whole: on request, after a crash, and when applying it fails. On request it undoes one change of it.
+"""Undoes a dream as a whole: on request, after a crash, and when applying it fails. On request it undoes some of its changes.
 
 Owns what is restored, based on the dream's record and the copies in its `before/`. A file is restored byte for byte, with its timestamp,
 if it is still as the dream left it. That is the digest in the record, or in a journal line with the dream's id; the latter covers dreams
 that were stopped and changes approved later. A file changed since then is left alone and named. Changes of this dream that still need
-approval are withdrawn, because they depend on what is undone; the user can let them wait again.
+approval are withdrawn, because they depend on what is undone; the user can let them wait again. What an undo on request removes is kept
+(kept_undo.py), so that it can be applied again; an undo that was interrupted keeps nothing.
 
 `undo` first recovers what a dead dream left, then undoes the newest dream before the ones it depends on. It holds the dream lock, so that
 no dream begins on files that are being restored. It needs no lock against a dream that works on its copy: that dream will find the
@@ -18,8 +19,8 @@ finishes the work.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable
-from contextlib import nullcontext
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,12 +34,15 @@ from ...memory.memory import Memory
 from ...memory.store.contract import MOST_READ, ChangeReason
 from ...memory.store.decided import Decision, keep_decision
 from ...memory.store.directory import DirectoryStore
-from ...memory.store.index import MOST_INDEX, IndexEntry, put_entry, read_entries
+from ...memory.store.history import hold_guard
+from ...memory.store.index import MOST_INDEX, entry_line, entry_of, put_entry, read_entries
 from ...memory.store.journal import digest_of
 from ...memory.store.modes import GatedStore, Proposal
 from ...memory.store.recovery import FileToRestore, restore_files
-from ...memory.store.topic import INDEX, fold_name
-from .index_merge import IndexRewrite, index_text, restore_index
+from ...memory.store.topic import INDEX, fold_name, read_topic
+from ...memory.store.topic_files import decode_text
+from .index_merge import IndexRewrite, index_text, restore_index, restore_lines, rows_of
+from .kept_undo import IndexPair, KeptUndo, UndoneFile, keep_undo, new_undo_id
 from .record import (
     DIRECTORY,
     DreamRecord,
@@ -62,12 +66,16 @@ _RUNS = "run `lamina dream --kill` to stop it; nothing is changed then"
 
 
 class UndoneDream(NamedTuple):
-    """The result of an undo: restored files, files not restored with the reason, and sentences about a crashed dream recovered before."""
+    """The result of an undo: restored files, files not restored with the reason, and sentences about a crashed dream recovered before.
+
+    `undo` is the id under which the removed texts are kept; empty if the undo cannot be taken back.
+    """
 
     record: DreamRecord
     back: tuple[str, ...]
     left: tuple[SkippedChange, ...]
     said: tuple[str, ...] = ()
+    undo: str = ""
 
 
 def take_back(gated: GatedStore, record: DreamRecord, *, now: float, why: str) -> UndoneDream:
@@ -81,9 +89,10 @@ def take_back(gated: GatedStore, record: DreamRecord, *, now: float, why: str) -
     return done._replace(record=ended)
 
 
-def _undo_dream(gated: GatedStore, record: DreamRecord, now: float) -> UndoneDream:
-    done = _restore(gated.store, record, why=ChangeReason("user", f"undid dream {record.id}", dream=record.id))
-    _withdraw(gated, _pending(gated, record.id), now)
+def _undo_dream(gated: GatedStore, record: DreamRecord, now: float, *, keep: bool) -> UndoneDream:
+    why, pending = ChangeReason("user", f"undid dream {record.id}", dream=record.id), _pending(gated, record.id)
+    done = _restore(gated.store, record, why=why, keep=_Keep(now, tuple(pending)) if keep else None)
+    _withdraw(gated, pending, now)
     return done._replace(record=_mark_undone(gated, record, now=now))
 
 
@@ -104,46 +113,110 @@ def _withdraw(gated: GatedStore, proposals: Iterable[Proposal], now: float) -> N
         gated.inbox.reject(proposal.id)
 
 
-def undo_change(gated: GatedStore, dream: str, file: str, *, now: float) -> UndoneDream:
-    """Undo the change that a dream made to one file. The other changes stay, and so does the dream's record.
+def undo_changes(gated: GatedStore, dream: str, files: Collection[str], *, now: float) -> UndoneDream:
+    """Undo the changes that a dream made to these files. The other changes stay, and so does the dream's record.
 
     A file that someone changed since then is left alone and named. The same call after a crash finishes the work.
     """
     gated.check("user")
-    root = gated.store.root
-    record = read_record(root, dream)
+    record = read_record(gated.store.root, dream)
     if record is None or record.status != "completed":
         raise InputError(f"dream {dream}", "has no changes to undo", _LIST)
-    if all(change.file != file for change in record.changes):
-        raise InputError(file, f"was not changed by dream {dream}", _LIST)
-    lock = DreamLock(root)
-    hold = lock.acquire(lock.last_ns())
-    if isinstance(hold, NotWon) and any(one.phase in ("applying", "undoing") for one in read_records(root) if is_open(one)):
-        raise InputError(f"dream {dream}", "cannot be undone while another dream changes memories", "try again in a moment")
-    why = ChangeReason("user", f"undid the change of {file} by dream {dream}", dream=dream)
-    with hold if isinstance(hold, HeldDreamLock) else nullcontext():
-        done = _restore(gated.store, record, why=why, only=file)
-    _withdraw(gated, (proposal for proposal in _pending(gated, dream) if proposal.file == file), now)
+    for file in files:
+        if all(change.file != file for change in record.changes):
+            raise InputError(file, f"was not changed by dream {dream}", _LIST)
+    why = ChangeReason("user", f"undid the change of {', '.join(files)} by dream {dream}", dream=dream)
+    pending = [proposal for proposal in _pending(gated, dream) if proposal.file in files]
+    with hold_dreams(gated, f"dream {dream}", "cannot be undone"):
+        done = _restore(gated.store, record, why=why, only=files, keep=_Keep(now, tuple(pending)))
+    _withdraw(gated, pending, now)
     return done
 
 
-def _restore(store: DirectoryStore, record: DreamRecord, *, why: ChangeReason, only: str | None = None) -> UndoneDream:
-    """Restore all files that are still as the dream left them, or one of them, and their lines in the index."""
+def hold_dreams(gated: GatedStore, what: str, problem: str) -> AbstractContextManager[object]:
+    """Hold the dream lock, so that no dream begins. A dream that works on its copy goes on; raises InputError if one changes memories."""
+    root = gated.store.root
+    lock = DreamLock(root)
+    hold = lock.acquire(lock.last_ns())
+    if isinstance(hold, HeldDreamLock):
+        return hold
+    if any(one.phase in ("applying", "undoing") for one in read_records(root) if is_open(one)):
+        raise InputError(what, f"{problem} while another dream changes memories", "try again in a moment")
+    return nullcontext()
+
+
+class _Keep(NamedTuple):
+    """Keep what an undo removes, with the proposals that it withdraws."""
+
+    now: float
+    withdrawn: tuple[Proposal, ...]
+
+
+class _Found(NamedTuple):
+    """A file right before the undo."""
+
+    data: bytes | None
+    mtime_ns: int
+
+
+def _restore(
+    store: DirectoryStore,
+    record: DreamRecord,
+    *,
+    why: ChangeReason,
+    only: Collection[str] | None = None,
+    keep: _Keep | None = None,
+) -> UndoneDream:
+    """Restore all files that are still as the dream left them, or those in `only`, and their lines in the index."""
     known = dream_digests(store, record)
     wanted, lacking = list[FileToRestore](), list[SkippedChange]()
-    for change in (one for one in record.changes if only in (None, one.file)):
+    for change in (one for one in record.changes if only is None or one.file in only):
         data = store.root.read_bytes(kept_copy(record, change.file), MOST_READ) if change.before else None
         if digest_of(data) == change.before:
             wanted.append(FileToRestore(change.file, data, known[change.file], change.mtime_ns))
         elif digest_of(store.root.read_bytes(change.file, MOST_READ)) != change.before:
             lacking.append(SkippedChange(change.file, FORGOTTEN))
+    with hold_guard(store.root):
+        store.repair()
+        found, was = {one.file: _find(store, one.file) for one in wanted}, store.index_file.data()
 
-    def index(now: str, back: Collection[str]) -> str | None:
-        return _restored_index(store, record, now, back) if only is None else _with_lines(store, now, back)
+        def index(now: str, back: Collection[str]) -> str | None:
+            if only is None:
+                return _restored_index(store, record, now, back)
+            return _restored_lines(store, record, now, {file: found[file].data for file in back})
 
-    done = restore_files(store, wanted, index=index, why=why)
+        done = restore_files(store, wanted, index=index, why=why)
+        undo = ""
+        if keep is not None:
+            changed = [one for one in wanted if one.file in done.back and one.data != found[one.file].data]
+            pair = IndexPair(was, store.index_file.data())
+            undo = _keep_removed(store, record, keep, [(one, found[one.file]) for one in changed], pair, whole=only is None)
     left = (*(SkippedChange(file, SINCE) for file in done.left), *lacking)
-    return UndoneDream(record, done.back, left)
+    return UndoneDream(record, done.back, left, undo=undo)
+
+
+def _find(store: DirectoryStore, file: str) -> _Found:
+    stat = store.root.stat(file)
+    return _Found(store.root.read_bytes(file, MOST_READ), stat.st_mtime_ns if stat is not None else 0)
+
+
+def _keep_removed(
+    store: DirectoryStore,
+    record: DreamRecord,
+    keep: _Keep,
+    changed: list[tuple[FileToRestore, _Found]],
+    index: IndexPair,
+    *,
+    whole: bool,
+) -> str:
+    """Keep what was removed and return its id; empty if nothing was, or if it could not be kept."""
+    if not changed and not keep.withdrawn and index.was == index.left:
+        return ""
+    files = tuple(UndoneFile(one.file, digest_of(found.data), digest_of(one.data), found.mtime_ns) for one, found in changed)
+    digests = (digest_of(index.was), digest_of(index.left))
+    kept = KeptUndo(new_undo_id(), keep.now, whole, files, digests, keep.withdrawn, record.ended)
+    texts = {one.file: found.data for one, found in changed}
+    return kept.id if keep_undo(store.root, record.id, kept, texts, index) else ""
 
 
 def dream_digests(store: DirectoryStore, record: DreamRecord) -> dict[str, set[str]]:
@@ -164,15 +237,29 @@ def _restored_index(store: DirectoryStore, record: DreamRecord, now: str, back: 
         wanted = restore_index(index_text(data), now, back, stay, own)
         return None if data is None and not wanted.strip() and not store.topic_files.files() else wanted
     # The index's copy was forgotten.
-    return _with_lines(store, now, back)
+    return with_lines(store, now, back)
 
 
-def _with_lines(store: DirectoryStore, now: str, back: Collection[str]) -> str:
+def _restored_lines(store: DirectoryStore, record: DreamRecord, now: str, texts: Mapping[str, bytes | None]) -> str:
+    """Return the index with the lines of these files as they were before the dream. `texts` are the files as the dream left them."""
+    data = store.root.read_bytes(kept_copy(record, INDEX), MOST_INDEX)
+    if digest_of(data) != record.index:
+        return with_lines(store, now, texts)
+    made = rows_of(index_text(store.root.read_bytes(f"{dream_home(record.id)}/{MADE}", MOST_INDEX)))
+    dreamt = {file: {made.get(fold_name(file), "").rstrip("\r"), _own_line(file, text)} for file, text in texts.items()}
+    return restore_lines(index_text(data), now, dreamt)
+
+
+def _own_line(file: str, data: bytes | None) -> str:
+    return entry_line(entry_of(read_topic(file, decode_text(data), 0))) if data is not None else ""
+
+
+def with_lines(store: DirectoryStore, now: str, back: Collection[str]) -> str:
     """Return the index with a line for every restored file."""
     listed = {fold_name(entry.file) for entry in read_entries(now)}
     for file in back:
         if fold_name(file) not in listed and (topic := store.get(file)) is not None:
-            now = put_entry(now, IndexEntry(topic.name, topic.file, topic.description))
+            now = put_entry(now, entry_of(topic))
     return now
 
 
@@ -223,7 +310,7 @@ def _recover_dreams(gated: GatedStore, lock: DreamLock, now: float, hold: HeldDr
 def _recover_dream(gated: GatedStore, record: DreamRecord, now: float) -> str:
     try:
         if record.phase == "undoing":
-            done = _undo_dream(gated, record, now)
+            done = _undo_dream(gated, record, now, keep=False)
             return f"The undo of dream {record.id} was interrupted and has now been finished{_describe_left(done)}."
         if record.phase == "applying":
             done = take_back(gated, record, now=now, why="it was stopped while changing memories")
@@ -259,7 +346,7 @@ def undo(gated: GatedStore, dream: str | None = None, *, now: float) -> UndoneDr
     with hold if isinstance(hold, HeldDreamLock) else nullcontext():
         write_record(root, msgspec.structs.replace(record, phase="undoing"))
         try:
-            return _undo_dream(gated, record, now)._replace(said=said)
+            return _undo_dream(gated, record, now, keep=True)._replace(said=said)
         except BaseException:
             if isinstance(hold, HeldDreamLock):
                 hold.leave()

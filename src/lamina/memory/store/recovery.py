@@ -5,7 +5,7 @@ guard. Invariants: an index line that the user removed stays out, and one that t
 that did not reach its file did not happen. Every repair is reported. A crash at any line is repaired by the next writer.
 
 Several files are restored together, byte for byte and with their times: first the memories, then removals of the files that
-replaced them, then the index. This happens under one guard, so no other process comes in between. Each file is journaled as
+replaced them, then the index. The caller holds the guard, so no other process comes in between. Each file is journaled as
 a restore or a removal. A file that is not as the caller knows it is left alone. No line points at a missing file. After a
 crash, the same call finishes the work; files that are already restored are skipped.
 """
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from ...core.errors import DiskError
 from ...core.wording import counted
 from .contract import MOST_READ, ChangeReason
-from .history import MemoryHistory, hold_guard
+from .history import MemoryHistory
 from .index import INDEX, entry_line, entry_of
 from .index_file import IndexFile
 from .journal import JournalHead, MemoryChange, digest_of
@@ -133,16 +133,15 @@ def restore_files(
     why: ChangeReason,
 ) -> RestoreResult:
     """Restore files. `index` gets the current index and the restored files and returns the new index; None if there was
-    none."""
+    none. The guard is held, so the caller knows what it replaces."""
     back, left = list[str](), list[str]()
-    with hold_guard(store.root):
-        for one in sorted(wanted, key=lambda one: one.data is None):
-            (back if _returned(store, one, why) else left).append(one.file)
-        store.repair()
-        if index(store.index(), back) is None:
-            store.root.unlink(INDEX)
-        else:
-            store.index_file.edit(lambda now: index(now, back) or "")
+    for one in sorted(wanted, key=lambda one: one.data is None):
+        (back if _returned(store, one, why) else left).append(one.file)
+    store.repair()
+    if index(store.index(), back) is None:
+        store.root.unlink(INDEX)
+    else:
+        store.index_file.edit(lambda now: index(now, back) or "")
     return RestoreResult(tuple(back), tuple(left))
 
 

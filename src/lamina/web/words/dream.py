@@ -69,6 +69,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "dreams.purpose_agent_summary": ("agent summary", "代理摘要"),
     "dreams.undo_whole": ("Undo the whole dream", "撤销整次整理"),
     "dreams.undo_this": ("Undo this", "撤销此项"),
+    "dreams.redo": ("Apply again", "重新应用"),
     "dreams.withdraw": ("Withdraw", "撤回"),
     "dreams.put_back": ("Put it back", "放回"),
     "dreams.memories": ("Changed memories", "更改的记忆"),
