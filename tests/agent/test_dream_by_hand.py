@@ -165,7 +165,8 @@ def test_stopping_it_leaves_everything_as_it_was(project: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "gate"),
     [
-        (Settings(memory=False), "mode"),
+        (Settings(memory=False), "off"),
+        (Settings(memory_mode={"private": "off", "team": "auto"}), "mode"),
         (Settings(memory_mode={"private": "read-only", "team": "auto"}), "mode"),
     ],
 )

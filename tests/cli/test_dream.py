@@ -170,6 +170,9 @@ def test_the_status_names_the_gate_that_stands_in_the_way(memory: Memory, monkey
     assert "Next: at the end of the next turn" in here("dream", "--status").stdout
     monkeypatch.setenv("LAMINA_DISABLE_MEMORY", "1")
     assert gate() == "off"
+    off = "private memory is off: LAMINA_DISABLE_MEMORY is set; unset it"
+    assert f"Next: not yet, {off}" in " ".join(here("dream", "--status").stdout.split())
+    assert f"No dream was started: {off}." in " ".join(here("dream").stderr.split())
 
 
 @pytest.mark.spec("D5", "D2")

@@ -96,6 +96,7 @@ TOLD = (
         "only 1 of 5 sessions since the last dream",
         "3 failures in a row",
     ),
+    "private memory is off: {X} is set; unset it",
     *("{X} has changed", "{X} no longer exists", "{X} is no longer in {X}", "dreaming is off", "there are no memories yet"),
     *("stopped on request", "its process ended early", "the limit of 30 answers was reached", "edited on the page"),
     *("tidied; you wrote it", "merged into {X}; depends on a change that needs approval", "undid the change of {X} by dream {1}"),

@@ -170,7 +170,7 @@ def test_a_dream_that_cannot_begin_after_the_answer_tells_why_until_the_next_sta
     settings.write_text('{"lamina": {"memoryMode": {"private": "off"}}}', "utf-8")
     modules.go.set()
     told = patient.wait_for(lambda: data(served, "/dreams")["not_started"])
-    assert "memory is read-only" in told[place(home)]
+    assert f"private memory is off: lamina.memoryMode is off ({settings}); set it to auto or confirm" in told[place(home)]
     shown = get(served, "/dreams").text
     assert ">not started</span>" in shown
     assert told[place(home)] in shown

@@ -10,14 +10,23 @@ from ..core.settings import Settings
 from ..disk.home.ledger import UsageLedger
 from ..disk.paths.project import slug
 from ..disk.trees.rootdir import RootDir
-from ..layers.l6_dream.gates import DreamStop, check_empty, check_sessions, check_time, count_newer, find_stop, transcript_places
+from ..layers.l6_dream.gates import (
+    DreamStop,
+    check_empty,
+    check_sessions,
+    check_time,
+    count_newer,
+    find_off,
+    find_stop,
+    transcript_places,
+)
 from ..memory.store.daily_logs import days_to_distil
 
 
 def find_switch(settings: Settings) -> DreamStop | None:
     """Return the setting that keeps dreams from starting, if any does."""
     mode = settings.memory_mode["private"]
-    return find_stop(on=settings.dream, remote=settings.remote, lent=settings.memory, mode=mode)
+    return find_off(settings) or find_stop(on=settings.dream, remote=settings.remote, lent=True, mode=mode)
 
 
 def find_gate(root: RootDir, *, cwd: Path, home: Path | None, settings: Settings, last_ns: int | None) -> DreamStop | None:

@@ -27,7 +27,7 @@ from ..fork.background import LOCAL, Meter
 from ..fork.handover import Handover
 from ..fork.model_call import ask_until
 from ..hooks.run import HookRunner
-from ..layers.l6_dream.gates import check_empty, find_stop, searchable_places
+from ..layers.l6_dream.gates import check_empty, find_off, find_stop, searchable_places
 from ..layers.l6_dream.own_prompt import own_handover, own_tool_runner
 from ..layers.l6_dream.run import DreamOrder, DreamOutcome, Heard, run_dream
 from ..layers.l6_dream.step import dream_tool_runner
@@ -54,8 +54,8 @@ def run_by_hand(
     if own is None:
         raise PathRefused("memory", "no home directory found", "set LAMINA_HOME or pass home=")
     place = locate_memory(cwd=where, home=own, settings=chosen, user_home=user_home(os.environ) or own)
-    mode = chosen.memory_mode["private"] if chosen.memory else "off"
-    stop = find_stop(on=True, remote=False, lent=True, mode=mode) or check_empty(place.path)
+    mode = chosen.memory_mode["private"]
+    stop = find_off(chosen) or find_stop(on=True, remote=False, lent=True, mode=mode) or check_empty(place.path)
     if stop is not None:
         return DreamOutcome(None, stop)
     answers = provider_for(provider, None)

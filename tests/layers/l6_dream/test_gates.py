@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina.layers.l6_dream.gates import HOUR_NS, MOST_FAILURES, check_sessions, check_throttle, check_time, find_stop
+from lamina import Settings
+from lamina.agent.dream_gate import find_switch
+from lamina.agent.manual_dream import run_by_hand
+from lamina.layers.l6_dream.gates import HOUR_NS, MOST_FAILURES, DreamStop, check_sessions, check_throttle, check_time, find_stop
 
 FINE: dict[str, Any] = {"on": True, "remote": False, "lent": True, "mode": "auto"}
 NOW = 1_790_000_000 * 1_000_000_000
@@ -104,3 +109,44 @@ def test_sessions_are_counted_at_most_every_so_many_minutes_and_must_be_enough()
     few = check_sessions(4, wanted=5)
     assert few is not None
     assert (few.gate, few.why) == ("sessions", "only 4 of 5 sessions since the last dream")
+
+
+@pytest.mark.spec("D1", "B5")
+@pytest.mark.parametrize(
+    ("document", "environ", "says"),
+    [
+        ({"lamina": {"memoryMode": "off"}}, {}, "lamina.memoryMode is off ({file}); set it to auto or confirm"),
+        ({}, {"LAMINA_MEMORY_MODE": "off"}, "lamina.memoryMode is off (LAMINA_MEMORY_MODE); set it to auto or confirm"),
+        ({"autoMemoryEnabled": False}, {}, "autoMemoryEnabled is false ({file}); set it to true"),
+        ({}, {"LAMINA_DISABLE_MEMORY": "1"}, "LAMINA_DISABLE_MEMORY is set; unset it"),
+        ({}, {"LAMINA_BARE": "1"}, "bare mode is on; start without it"),
+        ({"env": {"LAMINA_DISABLE_MEMORY": "1"}}, {}, "{file} env.LAMINA_DISABLE_MEMORY is set; unset it"),
+        (
+            {},
+            {"LAMINA_REMOTE": "1"},
+            "this machine is ephemeral and has no memory directory; set LAMINA_REMOTE_MEMORY_DIR",
+        ),
+    ],
+)
+def test_a_memory_that_is_off_names_the_setting_that_did_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, document: dict[str, object], environ: dict[str, str], says: str
+) -> None:
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    file = tmp_path / "settings.json"
+    file.write_text(json.dumps(document), "utf-8")
+    found = Settings.load(tmp_path, home=tmp_path)
+    told = f"private memory is off: {says.format(file=file)}"
+    stop = find_switch(found)
+    assert stop is not None
+    assert stop.why == told
+    outcome = run_by_hand("offline", cwd=tmp_path, home=tmp_path, settings=found)
+    assert outcome.stop == stop
+
+
+def test_a_memory_that_is_off_in_code_says_so() -> None:
+    assert find_switch(Settings(memory=False)) == DreamStop(
+        "off", "private memory is off: autoMemoryEnabled is false (argument); set it to true"
+    )
+    assert find_switch(Settings(memory_mode={"private": "read-only"})) == DreamStop("mode", "private memory is read-only")
+    assert find_switch(Settings()) is None

@@ -199,6 +199,17 @@ LINES: dict[str, str] = {
     "Pending memory changes: {n} (lamina inbox)": "等待批准的记忆改动：{n}（lamina inbox）",
     "dreaming is off": "整理已关闭",
     "private memory is read-only": "个人记忆是只读的",
+    "private memory is off: lamina.memoryMode is off ({last}); set it to auto or confirm": (
+        "个人记忆已关闭：lamina.memoryMode 为 off（{last}）；请设为 auto 或 confirm"
+    ),
+    "private memory is off: autoMemoryEnabled is false ({last}); set it to true": (
+        "个人记忆已关闭：autoMemoryEnabled 为 false（{last}）；请设为 true"
+    ),
+    "private memory is off: {last} is set; unset it": "个人记忆已关闭：已设置 {last}；请取消该设置",
+    "private memory is off: bare mode is on; start without it": "个人记忆已关闭：正以精简模式运行；请不用该模式启动",
+    "private memory is off: this machine is ephemeral and has no memory directory; set LAMINA_REMOTE_MEMORY_DIR": (
+        "个人记忆已关闭：这台机器是临时的，而且没有记忆目录；请设置 LAMINA_REMOTE_MEMORY_DIR"
+    ),
     "there are no memories yet": "还没有记忆",
     "the last dream was today": "今天已经整理过",
     "the last dream was {passed} ago; the next may run in {left}": "距上次整理 {passed}；{left}后可以再次整理",

@@ -44,6 +44,7 @@ from .gates import (
     check_throttle,
     check_time,
     count_newer,
+    find_off,
     find_stop,
     searchable_places,
     transcript_places,
@@ -98,7 +99,8 @@ def _find_gate(c: Conversation, lent: MemoryAccess) -> DreamStop | None:
 def _find_cheap_gate(c: Conversation) -> DreamStop | None:
     state, settings, now = c.layer_state(DreamState), c.settings, c.clock()
     mode = settings.memory_mode["private"]
-    if (stop := find_stop(on=settings.dream, remote=settings.remote, lent=True, mode=mode, failures=state.failures)) is not None:
+    stop = find_stop(on=settings.dream, remote=settings.remote, lent=True, mode=mode, failures=state.failures)
+    if (stop := find_off(settings) or stop) is not None:
         return stop
     # In assistant mode a new day has a new log to distil, however recent the last look is.
     looked = state.looked_at if not (settings.assistant and _local_day(state.looked_at) != _local_day(now)) else ""

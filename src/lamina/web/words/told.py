@@ -43,6 +43,10 @@ PATTERNS = tuple(
         (r"(\d[\d,]*) h (\d+) min", r"\1 小时 \2 分钟"),
         (r"only (\d+) of (\d+) sessions? since the last dream", r"上次整理之后只有 \1 个会话，需要 \2 个"),
         (r"(\d+) failures in a row", r"连续失败 \1 次"),
+        (r"private memory is off: (.+); (.+)", r"个人记忆已关闭：{\1}；{\2}"),
+        (r"lamina\.memoryMode is off \((.+)\)", r"lamina.memoryMode 为 off（{\1}）"),
+        (r"autoMemoryEnabled is false \((.+)\)", r"autoMemoryEnabled 为 false（{\1}）"),
+        (r"(\S+) is set", r"已设置 \1"),
         # Why a dream proposes a change
         (r"merged into (.+)", r"已合并到 \1"),
         # What became of evidence
@@ -203,6 +207,12 @@ WHOLE = reasons.WHOLE | {
     "already covered by another memory": "其他记忆已包含其内容",
     "dreaming is off": "整理已关闭",
     "private memory is read-only": "个人记忆为只读",
+    "set it to true": "请设为 true",
+    "unset it": "请取消该设置",
+    "bare mode is on": "正以精简模式运行",
+    "start without it": "请不用该模式启动",
+    "this machine is ephemeral and has no memory directory": "此机器是临时的，且没有记忆目录",
+    "set LAMINA_REMOTE_MEMORY_DIR": "请设置 LAMINA_REMOTE_MEMORY_DIR",
     "less than a minute": "1 分钟以内",
     "the last dream was today": "今天已经整理过",
     "no earlier day has a new daily log, and today's waits for midnight": "之前的日子没有新的日志，今天的要等到午夜",
