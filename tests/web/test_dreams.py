@@ -178,7 +178,7 @@ def test_an_interrupted_or_unknown_dream_is_told_and_a_read_only_page_starts_non
     assert post(served, "/changes/dreams/undo-one", **fields, files=INDEX).status_code == 400
     with serving(home, read_only=True) as page:
         assert "data-change" not in get(page, "/dreams").text
-        for change in ("start", "stop", "undo", "undo-one", "redo"):
+        for change in ("start", "stop", "dismiss", "show-again", "undo", "undo-one", "redo"):
             assert post(page, f"/changes/dreams/{change}", **fields).status_code == 403
 
 
@@ -195,3 +195,10 @@ def test_the_page_follows_a_dream_that_is_started_on_it(served: Served, home: Pa
     page.focus("#undo-dream")
     page.keyboard.press("Enter")
     expect(page.locator("#status")).to_contain_text("Undone")
+    page.focus("#redo-dream")
+    page.keyboard.press("Enter")
+    expect(page.locator("#status")).to_contain_text("Done again")
+    expect(page.locator("#undo-dream")).to_be_visible()
+    page.keyboard.press("u")
+    expect(page.locator("#status")).to_contain_text("Undone")
+    expect(page.locator("#redo-dream")).to_be_visible()

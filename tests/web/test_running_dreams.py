@@ -24,7 +24,7 @@ from lamina.web import dream_changes
 from . import patient
 from .made_memories import make_memories, open_memory, project_of
 from .serving import Served, environ_of, serving
-from .test_memories import data, get, place, post
+from .test_memories import data, get, place, post, undo
 
 
 class SlowModel:
@@ -178,6 +178,53 @@ def test_a_dream_that_cannot_begin_after_the_answer_tells_why_until_the_next_sta
     settings.unlink()
     assert start(served, home)["status"] == "running"
     model.wait()
+    assert not data(served, "/dreams")["not_started"]
+
+
+def test_a_dream_that_could_not_begin_is_dismissed_and_comes_back_with_an_undo(
+    served: Served, home: Path, model: SlowModel, modules: SlowModules
+) -> None:
+    settings = home / ".lamina" / "settings.json"
+    assert post(served, "/changes/dreams/start", place=place(home)).status_code == 200
+    early = post(served, "/changes/dreams/dismiss", place=place(home), at="0")
+    assert (early.status_code, early.json()["message"]) == (400, "shop-api: has no dream that could not begin.")
+    settings.write_text('{"lamina": {"memoryMode": {"private": "off"}}}', "utf-8")
+    modules.go.set()
+    told = patient.wait_for(lambda: data(served, "/dreams")["not_started"])
+    shown = get(served, "/dreams").text
+    at = re.search(r'action="/changes/dreams/dismiss".*?name="at" value="([^"]+)"', shown)
+    assert at is not None
+    assert f'id="dismiss-{place(home)}"' in shown
+    fields = {"place": place(home), "at": at[1]}
+    assert post(served, "/changes/dreams/dismiss", **{**fields, "at": "1"}).status_code == 400, "another start is not meant"
+    state = served.site.state("dreams:")
+    done = post(served, "/changes/dreams/dismiss", **fields)
+    assert done.json()["message"] == "Dismissed."
+    assert data(served, "/dreams")["not_started"] == {}
+    assert ">not started</span>" not in get(served, "/dreams").text
+    assert served.site.state("dreams:") != state, "the other tabs follow"
+    assert post(served, "/changes/dreams/dismiss", **fields).status_code == 400, "the second tab is told"
+    assert undo(served, done).status_code == 200
+    assert data(served, "/dreams")["not_started"] == told
+    assert undo(served, done).status_code == 400
+
+
+def test_a_dismissal_is_not_undone_once_another_dream_has_started(
+    served: Served, home: Path, model: SlowModel, modules: SlowModules
+) -> None:
+    settings = home / ".lamina" / "settings.json"
+    assert post(served, "/changes/dreams/start", place=place(home)).status_code == 200
+    settings.write_text('{"lamina": {"memoryMode": {"private": "off"}}}', "utf-8")
+    modules.go.set()
+    patient.wait_for(lambda: data(served, "/dreams")["not_started"])
+    at = re.search(r'name="at" value="([^"]+)"', get(served, "/dreams").text)
+    assert at is not None
+    done = post(served, "/changes/dreams/dismiss", place=place(home), at=at[1])
+    settings.unlink()
+    assert start(served, home)["status"] == "running"
+    model.wait()
+    late = undo(served, done)
+    assert (late.status_code, late.json()["message"]) == (400, "shop-api: has no dream that could not begin.")
     assert not data(served, "/dreams")["not_started"]
 
 

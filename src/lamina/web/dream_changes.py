@@ -21,7 +21,7 @@ from ..session.provider import open_chosen_provider
 from .changes import Done, Fields, Undo, change_route
 from .dream_data import DreamDetail, dreams_of, read_dream
 from .dream_jobs import is_loaded, load_needed
-from .dream_list import START, STOP, address
+from .dream_list import DISMISS, SHOW_AGAIN, START, STOP, address
 from .dream_view import REDO, UNDO, UNDO_ONE
 from .memory_changes import bound, place_of
 from .memory_places import Place
@@ -37,6 +37,8 @@ def routes(site: Site) -> list[Route]:
     runs: dict[str, Callable[[Site, Words, Fields], Done]] = {
         START: _start,
         STOP: _stop,
+        DISMISS: _dismiss,
+        SHOW_AGAIN: _show_again,
         UNDO: _undo,
         UNDO_ONE: _undo_one,
         REDO: _redo,
@@ -89,6 +91,21 @@ def _stop(site: Site, words: Words, fields: Fields) -> Done:
         raise InputError("dream", words("dreams.none_runs"))
     said = recover_memory(place.project or place.path, site.home, site.places.settings_of(place))
     return Done(" ".join(map(words.told, said)) or words("dreams.stopping"))
+
+
+def _dismiss(site: Site, words: Words, fields: Fields) -> Done:
+    """Show the reason why a dream could not begin no longer."""
+    place, at = place_of(site, words, fields), fields.get("at", "")
+    if not site.dreams.dismiss(place.id, at):
+        raise InputError(place.name, words("dreams.none_failed"))
+    return Done(words("dreams.dismissed"), Undo(SHOW_AGAIN, {"place": place.id, "at": at}))
+
+
+def _show_again(site: Site, words: Words, fields: Fields) -> Done:
+    place, at = place_of(site, words, fields), fields.get("at", "")
+    if not site.dreams.show_again(place.id, at):
+        raise InputError(place.name, words("dreams.none_failed"))
+    return Done(words("dreams.shown_again"), Undo(DISMISS, {"place": place.id, "at": at}), "/dreams")
 
 
 def _undo(site: Site, words: Words, fields: Fields) -> Done:

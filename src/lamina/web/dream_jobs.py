@@ -1,7 +1,7 @@
 """The dreams that the server runs, each in its own thread with its own Event. They end with the server.
 
 A start may take longer than a click: what dreams need is loaded after the views, and a large memory is copied first. Until a dream has
-begun, its place is among those that start; if it cannot begin, the reason is kept until the next start there.
+begun, its place is among those that start; if it cannot begin, the reason is kept until the next start there, or until it is dismissed.
 """
 
 from __future__ import annotations
@@ -62,6 +62,7 @@ class DreamJobs:
         self._lock = threading.Lock()
         self._running: dict[threading.Thread, threading.Event] = {}
         self._starts: dict[str, DreamStart] = {}  # by place: those that have not begun
+        self._dismissed: dict[str, DreamStart] = {}  # by place: the last that failed and is no longer shown
         self._closed = False
 
     def start(self, place: str, run: Run) -> Future[None]:
@@ -77,6 +78,7 @@ class DreamJobs:
             if self._closed:
                 abort.set()
             self._starts[place] = DreamStart(time.time(), begun)
+            self._dismissed.pop(place, None)
             thread = threading.Thread(target=self._run, args=(place, run, abort, begun), name="lamina-dream", daemon=True)
             thread.start()
             self._running[thread] = abort
@@ -114,6 +116,22 @@ class DreamJobs:
         """Forget a start that failed, once its reason was told."""
         with self._lock:
             self._starts.pop(place, None)
+
+    def dismiss(self, place: str, at: str) -> bool:
+        """Show a start that failed no longer. False if there is no such start, so that a later one is not dismissed unseen."""
+        return self._move(self._starts, self._dismissed, place, at)
+
+    def show_again(self, place: str, at: str) -> bool:
+        """Show a start again that was dismissed. False if there is none, or another one since."""
+        return self._move(self._dismissed, self._starts, place, at)
+
+    def _move(self, here: dict[str, DreamStart], there: dict[str, DreamStart], place: str, at: str) -> bool:
+        with self._lock:
+            found = here.get(place)
+            if found is None or found.error is None or str(found.at) != at:
+                return False
+            there[place] = here.pop(place)
+            return True
 
     def state(self) -> list[object]:
         return [[place, start.at, start.begun.done()] for place, start in self.starts.items()]

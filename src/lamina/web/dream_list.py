@@ -25,7 +25,7 @@ from .page import page, view_head
 from .site import Site
 from .words import Words, words_for
 
-START, STOP = (f"/changes/dreams/{name}" for name in ("start", "stop"))
+START, STOP, DISMISS, SHOW_AGAIN = (f"/changes/dreams/{name}" for name in ("start", "stop", "dismiss", "show-again"))
 MOST_TURNS_SHOWN = 30
 MOST_CALLS_SHOWN = 100
 # The purposes of background calls that have a name on the page.
@@ -118,9 +118,16 @@ def _start_panel(site: Site, words: Words, place: Place, start: DreamStart) -> H
             state if error is None else tag("span", {"class": "bad"}, words("dreams.not_started")),
             tag("h2", None, bdi(place_name(place))),
             tag("span", {"class": "soft small"}, ago(words, start.at, site.clock())),
+            tag("span", {"class": "sp"}),
+            None if site.read_only or error is None else _dismiss_form(words, place, start),
         ),
         tag("p", {"class": "pad"}, bdi(words.error(error))) if error is not None else None,
     )
+
+
+def _dismiss_form(words: Words, place: Place, start: DreamStart) -> Html:
+    label: dict[str, Attribute] = {"class": "btn sm", "data-hotkey": "x", "id": f"dismiss-{place.id}"}
+    return change_form(DISMISS, {"place": place.id, "at": str(start.at)}, button(words("dreams.dismiss"), label))
 
 
 def running_panel(site: Site, words: Words, one: PlaceDreams, *, linked: bool = False) -> Html:
