@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -165,3 +166,18 @@ def test_news_leave_the_chart_at_the_day_that_was_chosen(tmp_path: Path, watched
         expect(page.locator(".scrub")).to_be_focused()
         page.keyboard.press("ArrowRight")
         expect(page.locator("#day")).not_to_have_text(chosen)
+
+
+@pytest.mark.spec("V6")
+@pytest.mark.parametrize("width", [360, 1_400])
+def test_each_label_below_the_chart_is_a_day_of_it(watched: Watched, served: Served, width: int) -> None:
+    page = watched.page()
+    page.set_viewport_size({"width": width, "height": 800})
+    page.goto(served.link)
+    page.wait_for_selector("#days path.area")
+    days = json.loads(page.locator("#days").get_attribute("data-series") or "")["columns"]
+    labels = page.locator("#days text").all_text_contents()
+    below = labels[labels.index(days[0]) :]
+    assert len(days) == 7
+    assert len(below) > 1
+    assert set(below) <= set(days)

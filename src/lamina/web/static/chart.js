@@ -8,7 +8,7 @@ const short = value => value.toLocaleString('en', { notation: 'compact' }).repla
 const sum = parts => parts.reduce((all, one) => all + (one || 0), 0);
 const bound = (value, least, most) => Math.max(least, Math.min(value, most));
 /* A round step, so that about so many fit. */
-const round = (most, steps) => { const raw = most / steps, power = 10 ** Math.floor(Math.log10(raw)); return Math.max(1, [1, 2, 2.5, 5, 10].find(one => one * power >= raw) * power); };
+const round = (most, steps) => { const raw = most / steps, power = 10 ** Math.floor(Math.log10(raw)); return Math.ceil([1, 2, 2.5, 5, 10].find(one => one * power >= raw) * power); };
 
 window.laminaChart = (root, data, { start, word, onSelect, onHover, onZoom, range = [0, Infinity], amount = short }) => {
 	const count = () => data.tokens.length, stamp = i => (data.start + data.time[i]) * 1000;
