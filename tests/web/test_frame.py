@@ -89,6 +89,19 @@ def test_a_wrong_token_a_foreign_host_and_a_foreign_origin_are_refused(served: S
 
 
 @pytest.mark.spec("V6")
+@pytest.mark.parametrize("path", ["/static/", "/static/nowhere", "/static/nowhere?v=1", "/static/../safety.py", "/static/%00"])
+def test_without_the_cookie_only_the_files_of_the_page_are_served(served: Served, path: str) -> None:
+    """The view that says "not found" holds the secret."""
+    answer = patient.get(served.base + path)
+    assert answer.status_code == 401
+    assert served.keys.secret not in answer.text
+    assert patient.post(f"{served.base}/static/lamina.css", content=b"").status_code == 401
+    found = get(served, path)
+    assert found.status_code == 404
+    assert found.headers["cache-control"] == "no-store"
+
+
+@pytest.mark.spec("V6")
 def test_a_change_needs_the_secret_besides_the_cookie(served: Served) -> None:
     def post(secret: str, body: bytes = b"{}") -> int:
         headers = {"X-Lamina-Secret": secret}

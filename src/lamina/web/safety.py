@@ -37,8 +37,6 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 SECRET_HEADER = b"x-lamina-secret"
-# Scripts, styles and pictures are the same for everybody; the page that says "the link has expired" needs them.
-PUBLIC = "/static/"
 # The parameter with the digest of a script or style. An address with one never changes its content.
 VERSION = "v"
 FOREVER = "public, max-age=31536000, immutable"
@@ -78,16 +76,18 @@ class Keys:
 class Guard:
     """Lets a request pass if it comes for this server, from its own pages, with the cookie, and for a change with the secret."""
 
-    def __init__(self, app: ASGIApp, keys: Keys) -> None:
+    def __init__(self, app: ASGIApp, keys: Keys, public: frozenset[str]) -> None:
+        """`public` are the addresses of scripts and styles: the page that says "the link has expired" needs them."""
         self._app = app
         self._keys = keys
+        self._public = public
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         answer = self._answer(scope)
-        await (answer if answer is not None else self._app)(scope, receive, _with_headers(send, _caching(scope)))
+        await (answer if answer is not None else self._app)(scope, receive, _with_headers(send, self._caching(scope)))
 
     def _answer(self, scope: Scope) -> Response | None:
         headers: dict[bytes, bytes] = dict(scope["headers"])
@@ -96,7 +96,7 @@ class Guard:
         origin = headers.get(b"origin")
         if origin is not None and not self._keys.names_us(origin.decode("latin-1").removeprefix("http://")):
             return PlainTextResponse("Requests of other sites are refused.", 403)
-        if scope["path"].startswith(PUBLIC):
+        if self._is_public(scope):
             return None
         inside = self._has_cookie(headers.get(b"cookie", b"").decode("latin-1"))
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
@@ -116,6 +116,16 @@ class Guard:
         if used:
             answer.set_cookie(self._keys.cookie_name, self._keys.cookie, httponly=True, samesite="strict", path="/")
         return answer
+
+    def _is_public(self, scope: Scope) -> bool:
+        """Whether a file of the page is asked for. Everything else below its directory is a view, which holds the secret."""
+        return scope["path"] in self._public and scope["method"] in READING
+
+    def _caching(self, scope: Scope) -> str:
+        """Files of a release change with it; everything else is what the disk holds now."""
+        if not self._is_public(scope):
+            return "no-store"
+        return FOREVER if scope["query_string"].startswith(f"{VERSION}=".encode()) else "no-cache"
 
     def _has_cookie(self, header: str) -> bool:
         try:
@@ -146,13 +156,6 @@ def _expired(scope: Scope) -> Response:
     if scope["method"] not in READING:  # a page left open over a new start; its script shows the sentence
         return json_response({"message": words("safety.restarted")}, 401)
     return plain_page(words, words("safety.expired_title"), words("safety.expired"), status=401)
-
-
-def _caching(scope: Scope) -> str:
-    """Files of a release change with it; everything else is what the disk holds now."""
-    if not scope["path"].startswith(PUBLIC):
-        return "no-store"
-    return FOREVER if scope["query_string"].startswith(f"{VERSION}=".encode()) else "no-cache"
 
 
 def _with_headers(send: Send, caching: str) -> Send:

@@ -93,7 +93,8 @@ def application(site: Site, keys: Keys) -> ASGIApp:
         middleware=[Middleware(GZipMiddleware, minimum_size=4_000, compresslevel=3)],
     )
     app.state.billing = lambda: site.settings.billing
-    return Guard(CountedViews(app, site.views, Garbage(site.views).look), keys)
+    public = frozenset(f"/static/{name}" for name in (REPORT, *(file.name for file in STATIC.iterdir())))
+    return Guard(CountedViews(app, site.views, Garbage(site.views).look), keys, public)
 
 
 def _routes(site: Site, view: str) -> list[Route]:
