@@ -392,3 +392,27 @@ def test_a_turn_that_a_link_opened_stays_closed_once_it_is_closed(session: Claud
     expect(page.locator("#hr")).to_have_text(f"Request 30 of {count + 2}")
     assert page.locator("#d3").get_attribute("open") is None
     assert "turn=" not in page.url
+
+
+@pytest.mark.spec("V5")
+def test_selected_text_of_a_turn_stays_selected_while_the_session_grows(
+    session: ClaudeSession, opened: Callable[[str], Page]
+) -> None:
+    page = opened("?r=9999")
+    count = count_of(page)
+    turn = page.locator(".turns > li > details").last
+    turn.locator("summary").first.click()
+    text = turn.locator(".slip p, .slip pre, .call").first
+    text.evaluate("one => getSelection().selectAllChildren(one)")
+    selected = page.evaluate("getSelection().toString()")
+    assert selected.strip()
+    page.evaluate("document.addEventListener('lamina:change', () => { window.heard = true; })")
+    grow(session, 2)
+    page.wait_for_function("() => window.heard")
+    # An answer that is asked for after the page's own ones, so that theirs would be shown by now.
+    page.evaluate(f"fetch('{ADDRESS}').then(answer => answer.text()).then(() => new Promise(requestAnimationFrame))")
+    assert page.evaluate("getSelection().toString()") == selected
+    expect(page.locator(".scrub")).to_have_attribute("max", str(count))
+    page.evaluate("getSelection().empty()")
+    expect(page.locator(".scrub")).to_have_attribute("max", str(count + 2))
+    expect(turn).to_have_attribute("open", "")

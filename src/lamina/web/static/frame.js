@@ -12,7 +12,7 @@ function parse(text) {
 }
 async function fetchPage(url, part) {
   const answer = await fetch(url, { headers: part ? { 'X-Lamina-Part': '1' } : {} });
-  if (part && !answer.ok) throw new Error(answer.statusText);
+  if (part && !answer.ok) throw Error(url);
   return parse(await answer.text());
 }
 const partsOf = page => [...(page.querySelector('main') || page.body).childNodes];

@@ -57,7 +57,7 @@ function show(shell, signal, ahead) {
 
 	async function load(begun) {
 		const answer = await (begun || fetch(byId('chart').dataset.series));
-		if (!answer.ok) throw new Error(answer.statusText);
+		if (!answer.ok) throw Error();
 		data = await answer.json();
 	}
 	function start() {
@@ -70,15 +70,15 @@ function show(shell, signal, ahead) {
 		mark();
 	}
 
-	/* A running session: a view of the end stays there, unless its panel is in use; else what is new waits. Another file is shown anew. */
-	let latest, followed = JSON.parse(shell.dataset.state), growing = false, news = 0;
+	/* A running session: a view of the end stays there, unless its panel is in use; else what is new waits, and while text is selected. Another file is shown anew. */
+	let followed = JSON.parse(shell.dataset.state), latest = followed, growing = false, news = 0;
 	const isBehind = () => following && chosen < count(), end = () => document.documentElement.scrollHeight - 60, isAbove = (bottom = end()) => innerHeight + scrollY < bottom;
 	function wait(n) { news = n; Object.assign(byId('new-below'), { textContent: word('new_below', { n }), hidden: !n }); }
 	function settle() { if (news && !isBehind() && !isAbove()) wait(0); }
 	async function grow() {
 		if (growing) return;
 		growing = true;
-		while (latest !== followed && !signal.aborted) {
+		while (latest !== followed && !signal.aborted && getSelection().isCollapsed) {
 			const replaced = latest[0] < followed?.[0] || latest[2] !== followed?.[2], known = data?.tokens.length, bottom = end(), top = req()?.scrollTop;
 			followed = latest;
 			try {
@@ -98,7 +98,7 @@ function show(shell, signal, ahead) {
 				req().scrollTop = top;
 				if (!above) scrollTo(0, 1e9);
 				if (isBehind() || above && listed) wait(news + Math.max(0, count() - known));
-			} catch { /* the stream tells when the server is gone; a file that is gone says so itself */ }
+			} catch { /* the stream tells of a lost server, the view of a lost file */ }
 		}
 		growing = false;
 	}
@@ -123,7 +123,7 @@ function show(shell, signal, ahead) {
 		if (at('#new-below')) { if (isBehind()) chart.select(count() - 1); wait(0); scrollTo(0, 1e9); }
 	});
 	when('pointerover', event => { const kind = event.target.closest?.('#kinds button')?.dataset.kind; chart?.highlight(data.kinds[kind] ? kind : null); });
-	when('scrollend', settle);
+	when('scrollend', settle); when('selectionchange', grow);
 	signal.addEventListener('abort', () => chart?.close());
 	load(ahead).then(() => {
 		start();
