@@ -274,6 +274,16 @@ def test_a_range_that_follows_the_selection_keeps_its_width(opened: Callable[[st
     page.wait_for_function("() => /to=20/.test(location.search) && !/from=/.test(location.search)")
 
 
+@pytest.mark.parametrize("request_", [1, 40, 9_999])
+def test_zooming_out_shows_again_what_zooming_in_hid(opened: Callable[[str], Page], request_: int) -> None:
+    page = opened(f"?r={request_}")
+    count = count_of(page)
+    for key, width in (("+", count // 2), ("+", count // 4), ("-", count // 4 * 2), ("-", count // 4 * 4), ("-", count)):
+        page.keyboard.press(key)
+        first, last = range_of(page)
+        assert last - first + 1 == width, key
+
+
 @pytest.mark.spec("V5")
 def test_the_panel_of_an_earlier_request_follows_the_session_and_keeps_what_is_unfolded(
     session: ClaudeSession, opened: Callable[[str], Page]

@@ -125,11 +125,12 @@ window.laminaChart = (root, data, { start, word, onSelect, onHover, onZoom, rang
 	function over(i) { if (i !== hover) { hover = i; place(); onHover(i ?? at); } }
 	function select(i) {
 		at = bound(i, 0, count() - 1);
-		if (at < from || at >= to) { const wide = to - from, left = bound(at - (wide >> 1), 0, count() - wide); zoom(left, left + wide); }
+		if (at < from || at >= to) around(to - from);
 		scrub.value = at + 1; scrub.ariaValueText = null; place(); onSelect(at);
 	}
 	function zoom(a, b) { from = a < count() ? Math.max(a, 0) : 0; to = bound(b, from + 1, count()); draw(); onZoom?.(from, to); }
-	function scale(by) { const half = Math.max(4, Math.round((to - from) * by / 2)); zoom(at - half, at + half); }
+	function around(wide) { const left = bound(at - (wide >> 1), 0, count() - wide); zoom(left, left + wide); }
+	function scale(by) { around(Math.max(8, (to - from) * by | 0)); }
 	scrub.oninput = () => select(scrub.value - 1);
 	begin.oninput = () => zoom(begin.value - 1, Math.max(to, begin.value));
 	end.oninput = () => zoom(Math.min(from, end.value - 1), +end.value);
