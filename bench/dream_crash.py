@@ -1,4 +1,4 @@
-"""A dream, its undo and its recovery, stopped before each call that changes the disk: `python bench/dream_crash.py`.
+"""A dream, its undo, its redo and its recovery, stopped before each call that changes the disk: `python bench/dream_crash.py`.
 
 Ended by SIGKILL, by SIGKILL in the middle of a write, by ENOSPC and by EIO, one call after the other; after each the next session puts
 it right, and memory must be byte for byte as it was before the dream or as the dream left it. The suite tries a few of these calls
@@ -27,6 +27,7 @@ def main() -> None:
     for fault in FAULTS:
         _run(f"dream, {fault}", partial(_dream, fault))
         _run(f"undo, {fault}", partial(_undo, fault))
+        _run(f"redo, {fault}", partial(_redo, fault))
     _run("recovery, killed", lambda where: tried.test_a_recovery_that_is_stopped_is_finished_by_the_next(where, 1))
 
 
@@ -36,6 +37,10 @@ def _dream(fault: Kill | Fail, where: Path) -> None:
 
 def _undo(fault: Kill | Fail, where: Path) -> None:
     tried.test_an_undo_that_is_stopped_anywhere_is_finished_or_was_never_begun(where, fault, 1)
+
+
+def _redo(fault: Kill | Fail, where: Path) -> None:
+    tried.test_a_redo_that_is_stopped_anywhere_is_finished_by_the_same_call(where, fault, 1)
 
 
 def _run(what: str, act: Callable[[Path], None]) -> None:

@@ -18,6 +18,7 @@ from lamina.disk.files import DREAM_LOCK as LOCK
 from lamina.disk.locks.dream_lock import DreamLock, HeldDreamLock
 from lamina.layers.l6_dream.apply import apply_dream
 from lamina.layers.l6_dream.record import read_records, write_record
+from lamina.layers.l6_dream.redo import redo
 from lamina.layers.l6_dream.stage import KEPT
 from lamina.layers.l6_dream.undo import FORGOTTEN, SINCE, recover, undo
 from lamina.memory.store.index import read_entries
@@ -281,7 +282,7 @@ BODIES = st.sampled_from(
 @pytest.mark.spec("B4", "Z5")
 @settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(st.dictionaries(st.sampled_from(NAMES), st.none() | BODIES))
-def test_undo_after_any_dream_is_as_if_it_had_not_been(
+def test_undo_after_any_dream_is_as_if_it_had_not_been_and_redo_as_if_it_had_not_been_undone(
     tmp_path_factory: pytest.TempPathFactory, wanted: dict[str, str | None]
 ) -> None:
     where = tmp_path_factory.mktemp("m") / "m"
@@ -300,7 +301,12 @@ def test_undo_after_any_dream_is_as_if_it_had_not_been(
         assert {file: data for file, data in now.items() if file not in planned} == {
             file: data for file, data in before.items() if file not in planned
         }
+        dreamt_at, waiting = times(where), gated.inbox.waiting()
         if record.changes:
-            undo(gated, now=NOW)
+            undone = undo(gated, now=NOW)
             assert snapshot(where) == before
             assert times(where) == when
+            redo(gated, record.id, undone.undo)
+            assert (snapshot(where), times(where), gated.inbox.waiting()) == (now, dreamt_at, waiting)
+            undo(gated, now=NOW)
+            assert (snapshot(where), times(where)) == (before, when)

@@ -60,6 +60,8 @@ from .stage import FOUND, KEPT, MADE, WORK, prune_dreams, remove_copy
 
 SINCE = "was changed since, so it was not restored"
 FORGOTTEN = "has no earlier version any more, so it was not restored"
+# A merge of more files names the first ones. The journal has a line for each.
+MOST_FILES_NAMED = 3
 DIED = "A dream was stopped before it began. Nothing was changed."
 _LIST = "run `lamina dream --status` to see which dreams are kept"
 _RUNS = "run `lamina dream --kill` to stop it; nothing is changed then"
@@ -125,7 +127,8 @@ def undo_changes(gated: GatedStore, dream: str, files: Collection[str], *, now: 
     for file in files:
         if all(change.file != file for change in record.changes):
             raise InputError(file, f"was not changed by dream {dream}", _LIST)
-    why = ChangeReason("user", f"undid the change of {', '.join(files)} by dream {dream}", dream=dream)
+    named = ", ".join(sorted(files)[:MOST_FILES_NAMED])
+    why = ChangeReason("user", f"undid the change of {named} by dream {dream}", dream=dream)
     pending = [proposal for proposal in _pending(gated, dream) if proposal.file in files]
     with hold_dreams(gated, f"dream {dream}", "cannot be undone"):
         done = _restore(gated.store, record, why=why, only=files, keep=_Keep(now, tuple(pending)))
