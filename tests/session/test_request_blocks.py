@@ -93,6 +93,24 @@ def test_a_block_knows_since_when_it_is_there_and_what_carrying_it_cost() -> Non
     assert made.blocks[0].entered_at == 1
 
 
+@pytest.mark.spec("V2")
+def test_what_the_blocks_of_the_first_requests_cost_is_what_was_paid() -> None:
+    """The system prompt of a new session is mostly read: others have written it before. A new message may be sent without the cache."""
+    b = Builder()
+    b.said("read it")
+    used = [Usage(10, 20_000, 7_990, 0, 50), Usage(2_700, 28_000, 0, 0, 50)]
+    b.answer({**use("c1"), "input": {"file_path": "/a.py"}}, key="m1", model=MODEL, usage=used[0])
+    b.results("c1", content=CODE)
+    b.answer(words("done"), key="m2", model=MODEL, usage=used[1])
+    paid = units = 0.0
+    for number, usage in enumerate(used, 1):
+        parts = 5.0 * usage.input_tokens, 0.5 * usage.cache_read, 6.25 * usage.cache_write
+        paid, units = paid + sum(parts) / 1e6, units + sum(parts) / 5
+        made = blocks(b.records, number)
+        assert sum(block.carried_usd or 0.0 for block in made.blocks) == pytest.approx(paid, rel=0.02)
+        assert sum(block.carried_units for block in made.blocks) == pytest.approx(units, rel=0.02)
+
+
 def test_a_call_names_its_file_and_is_no_copy_of_it() -> None:
     made = blocks(reading("/a.py", "/a.py").records, 3)
     calls = [(block.file, block.about, block.older_copy) for block in made.blocks if block.kind == "call"]

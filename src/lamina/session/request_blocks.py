@@ -228,24 +228,32 @@ def _wire_at(request: Wire, path: str) -> Wire:
 class CarriedPrices:
     """The price of carrying a token through the requests of a session.
 
-    New content pays the price of writing. The rest shares what the request cost beyond that: mostly reading, and after a break of the
-    cache writing again.
+    New content pays the price of writing, but not more than the request cost. The rest shares what the request cost beyond that: mostly
+    reading, and after a break of the cache writing again. All of the first request shares its cost: others may have written the system
+    prompt before.
     """
 
     def __init__(self, points: Sequence[RequestPoint]) -> None:
-        self._write = [self._price(point) for point in points]
-        pairs = [*zip(points, self._write, strict=True)]
+        prices = [self._price(point) for point in points]
+        pairs = [*zip(points, prices, strict=True)]
         self._old = [
             *accumulate((0.0 if write is None else self._price_of_old(point, write) for point, write in pairs), initial=0.0)
         ]
-        self._unknown = [*accumulate((write is None for write in self._write), initial=0)]
+        self._unknown = [*accumulate((write is None for write in prices), initial=0)]
+        self._new = [
+            None if write is None else self._price_of_new(point, write, at == 0) for at, (point, write) in enumerate(pairs)
+        ]
 
     def between(self, first: int, last: int) -> float | None:
         """Return what a token that entered with one request has cost up to another one; None: a price is unknown."""
-        write = self._write[first - 1]
-        if write is None or self._unknown[last] > self._unknown[first]:
+        new = self._new[first - 1]
+        if new is None or self._unknown[last] > self._unknown[first]:
             return None
-        return write + self._old[last] - self._old[first]
+        return new + self._old[last] - self._old[first]
+
+    def _price_of_new(self, point: RequestPoint, write: float, is_first: bool) -> float:
+        paid, new = self._paid(point), point.tokens if is_first else min(point.added, point.tokens)
+        return min(write, paid / max(1, new)) if paid else write
 
     def _price_of_old(self, point: RequestPoint, write: float) -> float:
         new = min(point.added, point.tokens)
