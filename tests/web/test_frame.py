@@ -26,7 +26,7 @@ from lamina.core.wording import short_count
 from lamina.web.changes import Conflict, Done, Undo, change_route
 from lamina.web.html import Html, bdi, join, tag
 from lamina.web.markdown import markdown
-from lamina.web.numbers import absolute, ago, length, money, price, share, size
+from lamina.web.numbers import absolute, ago, at_least, length, money, price, share, size
 from lamina.web.safety import FOREVER
 from lamina.web.site import Site
 from lamina.web.words import LANGUAGES, PARTS, TABLE, Words, say
@@ -314,6 +314,8 @@ def test_money_tokens_and_times_are_written_as_agreed() -> None:
         ">−$0.01",
     ]
     assert price(ENGLISH, None) == "price unknown"
+    shown = [at_least(ENGLISH, usd, short=True) for usd in (None, 0.0, 0.001, 0.005)]
+    assert shown == ["price unknown", "≥ $0.00", "≥ $0.00", "≥ $0.01"]
     assert [share(part, 1_000) for part in (0, 4, 99, 100, 966)] == ["0.0%", "0.4%", "9.9%", "10%", "97%"]
     assert share(1, 0) == "0.0%"
     assert [short_count(count) for count in (830, 12_400, 999_600)] == ["830", "12k", "1.0M"]

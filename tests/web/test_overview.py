@@ -60,7 +60,7 @@ def test_the_chart_the_running_session_and_the_causes_are_shown(watched: Watched
         "Results cleared2 times"
     )  # when they arrive, the newest day is shown again
     page.keyboard.press("Home")
-    expect(page.locator("#day")).to_contain_text("$0.00")
+    expect(page.locator("#day")).to_contain_text("no costs recorded")
     expect(page.locator(".row:has(progress)")).to_contain_text("Yes, fix it in tax.py")
     expect(page.locator("progress")).to_have_attribute("max", "200000")
     again = [int(one.replace(",", "")) for one in page.locator("#causes td:nth-child(3)").all_inner_texts()]
@@ -181,3 +181,14 @@ def test_each_label_below_the_chart_is_a_day_of_it(watched: Watched, served: Ser
     assert len(days) == 7
     assert len(below) > 1
     assert set(below) <= set(days)
+
+
+@pytest.mark.spec("V4")
+def test_a_day_without_costs_says_so_instead_of_a_share_of_nothing(tmp_path: Path) -> None:
+    yesterday = datetime.now(UTC) - timedelta(days=1)
+    path = tmp_path / ".claude" / "projects" / "-old" / "00000000-0000-4000-8000-00000000000e.jsonl"
+    small_session(path, str(tmp_path / "old"), ASKED[1], yesterday - timedelta(minutes=5), 3).write(yesterday)
+    with serving(tmp_path) as served:
+        found = re.search(r'id="day" role="status">([^<]+)<', get(served, "/").text)
+        assert found is not None
+        assert re.fullmatch(r"\d+ [A-Z][a-z]+: no costs recorded", found[1])

@@ -124,6 +124,8 @@ def _short(words: Words, day: str) -> str:
 
 
 def _sentence(words: Words, day: str, rows: list[DayMoney], period: list[DayMoney]) -> str:
+    if not rows:
+        return words("overview.nothing", period=_short(words, day))
     total, unpriced = sum_days(rows)
     read, written, output = _part_texts(words, rows)
     line = words(

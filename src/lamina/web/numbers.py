@@ -49,7 +49,10 @@ def amount(words: Words, found: Amount, *, short: bool = False) -> str:
 
 
 def at_least(words: Words, number: float | None, *, short: bool) -> str:
-    return f"≥ {price(words, number)}" if short and number is not None else price(words, number)
+    if not short or number is None:
+        return price(words, number)
+    shown = price(words, number)
+    return f"≥ {price(words, 0.0) if shown.startswith('<') else shown}"
 
 
 def signed(words: Words, number: float) -> str:
