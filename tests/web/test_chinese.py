@@ -101,6 +101,32 @@ TOLD = (
     *("stopped on request", "its process ended early", "the limit of 30 answers was reached", "edited on the page"),
     *("tidied; you wrote it", "merged into {X}; depends on a change that needs approval", "undid the change of {X} by dream {1}"),
     "the dream would remove or empty 4 of 9 memories (dreams of the last day removed 2); the limit without approval is 3",
+    *(
+        "{X}, recalled (name: {X}; description: {X}; text: {X})",
+        "{X}, recalled (similar in meaning)",
+        "{X}, recalled (chosen by {X})",
+    ),
+    "Automatic. by price: reading the older messages again cost 9,000 input tokens since the last compaction, and a compaction costs "
+    "8,000.",
+    "replaces the messages removed by compaction {1} (by price: reading the older messages again cost 9,000 input tokens since the last "
+    "compaction, and a compaction costs 8,000)",
+    *("You", "the user said: {X}", "the user asked for it", "found worth keeping", "found in the conversation ({X})"),
+    *(
+        "{X} is not a path in the project",
+        "{X} can't be read (permission denied)",
+        "{X} is larger than 4 MB",
+        "{X} leads out of the project",
+    ),
+    *(
+        "sessions were counted 3 minutes ago (the minimum is 10)",
+        "ephemeral machine",
+        "{X} could not be read: permission denied.",
+    ),
+    *("Memory was tidied by rules (1 memory merged, 2 relative dates made absolute).", "{X} failed (500): {X}. Try again later."),
+    *(
+        "could not be read, and may contain it: not a directory",
+        "was written by {X}, and Lamina does not change it; searches still find it there",
+    ),
     "12 tokens of the previous request were not read from the cache. No record says why.",
     "12 tokens of the previous request were not read from the cache. The entry lives 5 minutes, and the pause was 2 hours.",
 )
@@ -119,7 +145,7 @@ def test_a_sentence_of_a_lower_package_has_a_chinese_form() -> None:
         sentence = shape.replace("{X}", "XYZ").replace("{1}", "0a1b2c3d")
         found = Words("zh").told(sentence)
         assert re.search(r"[\u4e00-\u9fff]", found), found
-        assert not re.search(r"[A-Za-z]{3,}", found.replace("XYZ", "").replace("API", "")), found
+        assert not re.search(r"[A-Za-z]{3,}", found.replace("XYZ", "").replace("API", "").replace("Lamina", "")), found
         for part in ("XYZ", "0a1b2c3d", *re.findall(r"[\d,]*\d", sentence)):
             assert (part in sentence) == (part in found), found
         assert Words("en").told(sentence) == sentence
@@ -172,8 +198,12 @@ def test_a_replay_on_a_chinese_page_has_no_english_sentence(served: Served) -> N
     )
     while job.running:
         time.sleep(0.05)
-    shown = patient.get(f"{served.base}/replay/{job.id}?lang=zh", cookies=served.cookies()).text
-    shown = re.sub(r"<bdi>Round orders.*?</bdi>|[Rr]ound orders[^<\"]*|<script.*?</script>|data-words=\"[^\"]*\"", "", shown)
-    assert re.findall(r"[a-z]{3,} [a-z]{2,} [a-z]{2,}", re.sub(r"<[^<>]*>", "|", shown)) == []
-    assert "录制" in shown
-    assert "当地时间" in shown
+    for address in (f"/replay/{job.id}", f"/replay/{job.id}/report.html"):
+        shown = patient.get(f"{served.base}{address}?lang=zh", cookies=served.cookies()).text
+        assert '<html lang="zh-CN">' in shown
+        shown = re.sub(
+            r"<bdi>Round orders.*?</bdi>|[Rr]ound orders[^<\"]*|<(script|style)[\s\S]*?</\1>|data-words=\"[^\"]*\"", "", shown
+        )
+        assert re.findall(r"[a-z]{3,} [a-z]{2,} [a-z]{2,}", re.sub(r"<[^<>]*>", "|", shown)) == []
+        assert "录制" in shown
+        assert "当地时间" in shown

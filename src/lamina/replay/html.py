@@ -117,15 +117,25 @@ NO_NAMES: dict[str, SessionName] = {}
 def page(report: ReplayReport, title: str, *, requests: bool = False, billing: Billing = "list") -> str:
     """Return the report as one file; it begins with BEGINNING. With `requests` it has a table of the requests of each session."""
     first, *_ = headlines(report, billing)
-    texts = msgspec.structs.replace(IN_ENGLISH, billing=billing)
     count = f"{counted(report.sessions, 'recorded session')}, {counted(report.calls, 'call')}, replayed by Lamina."
+    return translated_page(
+        report, title, f"{first} {count}", msgspec.structs.replace(IN_ENGLISH, billing=billing), requests=requests
+    )
+
+
+def translated_page(
+    report: ReplayReport, title: str, lead: str, texts: ReportWords, *, lang: str = "en", requests: bool = False
+) -> str:
+    """Return the report as one file in the language of these texts. `lead` is its first sentence."""
     body = join(
         (
             tag("h1", None, title),
-            tag("p", None, first, " ", count),
+            tag("p", None, lead),
             differences(report, texts),
             [(tag("h2", None, heading), part) for heading, part in parts(report, texts)],
-            (tag("h2", None, "Requests"), [_requests(table) for table in request_tables(report, billing)]) if requests else None,
+            (tag("h2", None, "Requests"), [_requests(table) for table in request_tables(report, texts.billing)])
+            if requests
+            else None,
         )
     )
     head = (
@@ -134,7 +144,7 @@ def page(report: ReplayReport, title: str, *, requests: bool = False, billing: B
         tag("title", None, title),
     )
     sheet = f"<style>{FILE_STYLE}{style()}</style>"  # our own text, which an element of this kind holds as it is
-    return f'{BEGINNING}\n<html lang="en"><head>{join(head)}{sheet}</head>\n{tag("body", None, body)}</html>\n'
+    return f'{BEGINNING}\n<html lang="{lang}"><head>{join(head)}{sheet}</head>\n{tag("body", None, body)}</html>\n'
 
 
 def _requests(table: RequestTable) -> Html:

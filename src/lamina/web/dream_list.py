@@ -170,8 +170,10 @@ def dream_amount(words: Words, record: DreamRecord) -> str:
 
 
 def answer(words: Words, turn: DreamTurn, most: int) -> Html:
-    """Return an answer of a dream; one without words tells how many tools it called."""
-    return tag("li", None, bdi(cut(turn.text, most)) if turn.text.strip() else words("dreams.turn_calls", n=turn.calls))
+    """Return an answer of a dream; one without words tells how many tools it called. Only answers of rules have a Chinese form."""
+    return tag(
+        "li", None, bdi(cut(words.told(turn.text), most)) if turn.text.strip() else words("dreams.turn_calls", n=turn.calls)
+    )
 
 
 def _background(site: Site, words: Words, lines: list[LedgerLine]) -> Html:

@@ -141,6 +141,7 @@ def _run(site: Site, words: Words, fields: Fields) -> Done:
         raise InputError(subject, words("forget.changed"))
     done = run_job(site.home, path, job, planned, site.environ)
     if not done.is_complete():
-        why = "; ".join(f"{one.path}: {one.why}" for one in [*done.skipped, *done.left][:3])
+        each = (words("dreams.of_file", file=one.path, why=words.told(one.why)) for one in [*done.skipped, *done.left][:3])
+        why = words("frame.semicolon").join(each)
         return Done(f"{words('forget.unfinished', n=len(done.done))} {why}".strip(), None, "/memories")
     return Done(words("forget.done", n=len(done.done)), None, "/memories")

@@ -260,7 +260,7 @@ def _origin(site: Site, words: Words, place: Place, proposal: Proposal, verb: st
     parts: list[Child] = [words(f"inbox.{verb}", who=author_name(words, why.who)), " · ", bdi(place_name(place))]
     parts += [(" · ", one) for one in (link, dream) if one is not None]
     parts += [" · ", ago(words, proposal.time, site.clock())]
-    parts += [": ", bdi(cut(words.told(why.why), 240))] if why.why else []
+    parts += [words("frame.colon"), bdi(cut(words.told(why.why), 240))] if why.why else []
     return join(parts)
 
 

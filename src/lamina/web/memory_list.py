@@ -187,7 +187,7 @@ def recalled_text(words: Words, recalls: Recalls, now: float) -> Html:
     """Return how often a memory was recalled, and when last."""
     if not recalls.times:
         return join((words("memories.never_recalled"),))
-    last = (", ", words("memories.last"), " ", ago(words, recalls.last, now)) if recalls.last else None
+    last = (words("frame.comma"), words("memories.last"), " ", ago(words, recalls.last, now)) if recalls.last else None
     return join((words("memories.recalled", n=recalls.times), last))
 
 
@@ -196,12 +196,12 @@ def evidence_mark(words: Words, evidence: Freshness | None, named: bool) -> Html
     if not named or evidence is None:
         return tag("span", {"class": "ev2"}, icon(STATE_ICONS["unverifiable"]), words("memories.no_evidence"))
     label = words(f"memories.evidence_{evidence.state}")
-    cause = f": {cut(_told(words, evidence.why), 80)}" if evidence.state != "fresh" and evidence.why else ""
+    cause = f"{words('frame.colon')}{cut(_told(words, evidence.why), 80)}" if evidence.state != "fresh" and evidence.why else ""
     return tag("span", {"class": f"ev2 {evidence.state}"}, icon(STATE_ICONS[evidence.state]), bdi(f"{label}{cause}"))
 
 
 def _told(words: Words, why: str) -> str:
-    return "; ".join(words.told(part) for part in why.split("; "))
+    return words("frame.semicolon").join(words.told(part) for part in why.split("; "))
 
 
 def _type(words: Words, kind: str | None) -> Html | None:
@@ -217,9 +217,9 @@ def why_found(words: Words, request: Request, found: FoundCard, evidence: Freshn
     ]
     reasons: list[Child] = []
     for part in parts or [bdi(words("memories.similar"))]:
-        reasons += [", " if reasons else None, part]
+        reasons += [words("frame.comma") if reasons else None, part]
     lowered = f" {words('memories.lowered')}" if evidence is not None and evidence.state == "stale" else None
-    return tag("p", {"class": "whyhit"}, words("memories.why"), " ", reasons, ".", lowered)
+    return tag("p", {"class": "whyhit"}, words("memories.why"), " ", reasons, words("frame.stop"), lowered)
 
 
 def asked_words(request: Request, terms: Sequence[str]) -> list[str]:

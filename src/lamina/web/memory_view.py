@@ -156,7 +156,7 @@ def _head(words: Words, site: Site, listed: Listed, opened: tuple[Place, OneMemo
 def _problems(words: Words, index: MemoryIndex) -> Html | None:
     if not index.problems:
         return None
-    lines = [tag("li", None, bdi(line)) for line in index.problems]
+    lines = [tag("li", None, bdi(words.told(line))) for line in index.problems]
     return tag("div", {"class": "notice warn"}, words("sessions.unread"), tag("ul", None, lines))
 
 
@@ -265,7 +265,7 @@ def _facts(site: Site, words: Words, request: Request, place: Place, found: OneM
         (words("memories.written"), _written(site, words, place, version) if place.own else NAMES[place.origin]),
         (words("memories.changed"), ago(words, topic.modified, site.clock())),
         (words("memories.recalls"), recalled_text(words, recalls, site.clock())) if place.own else ("", None),
-        (words("memories.origin"), bdi(origin_of(topic))) if origin_of(topic) else ("", None),
+        (words("memories.origin"), bdi(words.told(origin_of(topic)))) if origin_of(topic) else ("", None),
         (words("memories.file"), tag("span", {"class": "mono"}, bdi(found.path))),
     ]
     return tag("dl", {"class": "kv"}, [(tag("dt", None, name), tag("dd", None, value)) for name, value in rows if name])
@@ -301,7 +301,7 @@ def _written(site: Site, words: Words, place: Place, version: MemoryVersion | No
     if version is None or version.why is None:
         return join((author_name(words, "outside"),))
     why = version.why
-    reason = join((": ", bdi(cut(words.told(why.why), 160)))) if why.why else None
+    reason = join((words("frame.colon"), bdi(cut(words.told(why.why), 160)))) if why.why else None
     link = message_link(site, words, why.session, why.message)
     dream = tag("a", {"href": f"/dreams/{place.id}/{why.dream}"}, words("memories.the_dream")) if why.dream else None
     return join((author_name(words, why.who), (" · ", link) if link else None, (" · ", dream) if dream else None, reason))
@@ -332,7 +332,7 @@ def _history(site: Site, words: Words, request: Request, place: Place, found: On
                 {"class": "soft"},
                 " · ",
                 ago(words, version.time, site.clock()),
-                (": ", bdi(cut(why, 200))) if why else None,
+                (words("frame.colon"), bdi(cut(why, 200))) if why else None,
             ),
             diff,
         )

@@ -16,8 +16,9 @@ from starlette.routing import Route
 
 from ..core.policy import POLICIES
 from ..replay.chart import ChartWords
-from ..replay.html import ENGLISH, ReportWords, SessionName, differences, parts
+from ..replay.html import ENGLISH, ReportWords, SessionName, differences, parts, translated_page
 from ..replay.html import page as report_file
+from ..replay.report import ReplayReport
 from ..replay.variants import LAYERS
 from ..sources.places import NAMES
 from ..sources.sessions import SourceSession
@@ -48,8 +49,11 @@ def routes(site: Site) -> list[Route]:
         job = site.replays.get(request.path_params["id"])
         if job is None:
             return _gone(site, request)
-        made = report_file(job.shown, "Replay", billing=site.settings.billing).encode("utf-8", "replace")
-        return HTMLResponse(made, headers={"Content-Disposition": f'attachment; filename="lamina-replay-{job.id}.html"'})
+        made = _file(words_for(request), job.shown)
+        return HTMLResponse(
+            made.encode("utf-8", "replace"),
+            headers={"Content-Disposition": f'attachment; filename="lamina-replay-{job.id}.html"'},
+        )
 
     def start(request: Request, fields: Fields) -> Done:
         return _start(site, words_for(request), fields)
@@ -285,11 +289,23 @@ def _row(site: Site, job: ReplayJob) -> dict[str, object]:
     }
 
 
+def _texts(words: Words) -> ReportWords:
+    return ReportWords({key: words(f"report.{key}") for key in ENGLISH}, words.told, _times(words), words.billing)
+
+
+def _file(words: Words, report: ReplayReport) -> str:
+    """Return the report as one file in the language of the page. The English one is that of the command."""
+    if words.lang == "en":
+        return report_file(report, "Replay", billing=words.billing)
+    lead = words("replay.file", n=report.sessions, calls=f"{report.calls:,}")
+    return translated_page(report, words("replay.title"), lead, _texts(words), lang="zh-CN")
+
+
 def _one(site: Site, request: Request, job: ReplayJob) -> Response:
     # After a restart the titles come with the list of sessions.
     watch = site.look(f"replay:{job.id}") if job.running else site.look("sessions:") if site.sessions().of else None
     words, report = words_for(request), job.shown
-    texts = ReportWords({key: words(f"report.{key}") for key in ENGLISH}, words.told, _times(words), words.billing)
+    texts = _texts(words)
     names = {
         session.path: SessionName(cut(title_of(words, session), 120), address(session)) for session in _sessions_of(site, job)
     }
@@ -352,7 +368,9 @@ def _progress(words: Words, job: ReplayJob) -> Html:
         return tag("p", {"class": kind, "role": "status", "id": "progress"}, f"{_state(words, job)} {played}")
     told = words("replay.reading", at=job.done + 1, of=of) if job.begun else words("replay.waiting")
     if at.calls:
-        told = words("replay.progress", at=job.done + 1, of=of, policy=at.policy, call=f"{at.call:,}", calls=f"{at.calls:,}")
+        told = words(
+            "replay.progress", at=job.done + 1, of=of, policy=words.told(at.policy), call=f"{at.call:,}", calls=f"{at.calls:,}"
+        )
     return tag(
         "div",
         {"class": "state", "role": "status", "id": "progress"},

@@ -230,7 +230,7 @@ def decision_panel(words: Words, decision: Decision) -> Html:
             _sum(words("request.balance"), signed(words, found.total), "sum"),
         ]
     even = found.even if found is not None and lost else None
-    by = words("request.by", by=decision.by) if decision.by else words("request.by_nobody")
+    by = words("request.by", by=words.told(decision.by)) if decision.by else words("request.by_nobody")
     return tag(
         "div",
         {"class": "why" if lost else "why neutral"},

@@ -111,7 +111,7 @@ def _search(site: Site, request: Request, files: SearchedFiles) -> Response:
             _head(words, query, results, exact=exact),
             _form(words, query, exact=exact, here=here, read_only=site.read_only),
             tag("p", {"class": "notice", "role": "status"}, words("search.reading", n=reading)) if reading else None,
-            [tag("p", {"class": "notice"}, bdi(line)) for line in dict.fromkeys(unread) if line != NO_WORDS],
+            [tag("p", {"class": "notice"}, bdi(words.told(line))) for line in dict.fromkeys(unread) if line != NO_WORDS],
             _results(site, words, query, results, exact=exact) if query and not reading else None,
         )
     )

@@ -9,7 +9,9 @@ from __future__ import annotations
 PLACES = {
     "dream": "整理",
     "file_path": "文件路径",
+    "form": "表单",
     "inbox": "收件箱",
+    "key": "设置",
     "memory": "记忆",
     "name": "名称",
     "proposal": "提议",
@@ -25,11 +27,26 @@ PATTERNS = (
     (r"merged (.+) into (.+)", r"把“\1”合并到“\2”"),
     (r"merged from (.+)", r"从 \1 合并"),
     (r"saved by (.+)", r"由 \1 保存"),
+    (r"the user said: (.+)", r"用户说：\1"),
+    (r"found in the conversation \((.+)\)", r"在对话中找到（{\1}）"),
+    (r"tool (\S+)", r"工具 \1"),
     (r"undid dream (\S+)", r"撤销了整理 \1"),
     (r"undid the change of (.+) by dream (\S+)", r"撤销了整理 \2 对 \1 的更改"),
     (r"applied dream (\S+) again", r"重新应用了整理 \1"),
     (r"reverted dream (\S+): (.+)", r"恢复了整理 \1 之前的状态：{\2}"),
     (r"(added|tidied|removed|already covered by another memory|merged into .+); (.+)", r"{\1}；{\2}"),
+    # What became of evidence
+    (r"(\S+) has changed", r"\1 已更改"),
+    (r"(\S+) no longer exists", r"\1 已不存在"),
+    (r"(\S+) is no longer in (\S+)", r"\2 中已没有 \1"),
+    (r"(\S+) is unchanged", r"\1 没有变化"),
+    (r"(\S+) is still in (\S+)", r"\1 仍在 \2 中"),
+    (r"(\S+) is still in (\S+), which has changed", r"\1 仍在 \2 中，但该文件已更改"),
+    (
+        r"(\S+) (is not a path in the project|can't be checked: the project directory does not exist|leads out of the project|"
+        r"can't be opened|can't be read \(.+\)|is larger than \d+ MB|is not a regular file|is a symbolic link.*)",
+        r"\1 {\2}",
+    ),
     # Why a change of a dream waits, or was not made
     (r"the dream would remove or empty (\d+) of (\d+) memor\w+; (.+)", r"整理会移除或清空 \2 条记忆中的 \1 条；{\3}"),
     (
@@ -62,10 +79,22 @@ PATTERNS = (
     (r"Background work is paused until tomorrow: today's budget is used up .+", r"今天的后台预算已用完，后台工作暂停到明天。"),
     # Why no dream starts
     (
+        r"sessions were counted (.+) ago \(the minimum is (\S+)\)",
+        r"{\1}前刚统计过会话（至少间隔 \2 分钟）",
+    ),
+    (r"process (\d+) has been dreaming since (.+)", r"进程 \1 从 \2 起正在整理"),
+    (
         r"Process (\d+) is already running a dream on this memory\. Wait for it, or stop it first\.?",
         r"进程 \1 正在整理这里的记忆。请等它完成，或先停止它",
     ),
     (r"(.+) is in use: another dream is starting or writing\.?", r"\1 正在使用：另一次整理正在开始或写入"),
+    # What a dream by rules answers
+    (r"Memory was tidied by rules \((.+)\)\.", r"已按规则整理记忆（{\1}）。"),
+    (r"(\d+ .+|its index), (\d+ .+)", r"{\1}，{\2}"),
+    (r"(\d+) memor\w+ merged", r"合并 \1 条记忆"),
+    (r"(\d+) memor\w+ made from daily logs", r"从日志整理出 \1 条记忆"),
+    (r"(\d+) relative dates? made absolute", r"\1 个相对日期换成具体日期"),
+    (r"(\d+) index lines? repaired", r"修复 \1 行索引"),
     # Errors of a change
     (r"not found \(the last (\d+) dreams are kept\)", r"找不到（保留最近 \1 次整理）"),
     (r"there is nothing to undo \(the last (\d+) dreams are kept\)", r"没有可撤销的内容（保留最近 \1 次整理）"),
@@ -86,10 +115,13 @@ PATTERNS = (
     ),
     (r"change the mode of (private|team) memory, which is (.+)", r"请更改{\1}记忆的模式，现为 \2"),
     (r"set it to auto or confirm(?:, and autoMemoryEnabled to true)?", r"请设为 auto 或 confirm"),
-    (r"is in use by (.+)", r"正被 \1 使用"),
 )
 
 WHOLE = {
+    "Memory is in order; nothing was changed. (These are rules, not a language model.)": (
+        "记忆井井有条，没有任何更改。（由规则整理，不是语言模型。）"
+    ),
+    "its index": "索引",
     "its process ended unexpectedly": "其进程意外结束",
     "edited on the page": "在页面上编辑",
     "written on the page": "在页面上写入",
@@ -101,6 +133,15 @@ WHOLE = {
     "undid a merge on the page": "在页面上撤销合并",
     "undid the turn": "撤销了这一轮",
     "edited by hand": "手动编辑",
+    "the user asked for it": "用户要求记住",
+    "found worth keeping": "值得保留",
+    "pasted text": "粘贴的文字",
+    "agent message": "智能体的消息",
+    "program output": "程序的输出",
+    "assistant": "助手",
+    "dream": "整理",
+    "its text is unchanged": "正文没有变化",
+    "doctor": "由 lamina doctor 修复",
     "by a command that a model ran": "由模型运行的命令",
     "tidied the index": "整理了索引",
     "added": "新增",
@@ -108,6 +149,11 @@ WHOLE = {
     "removed": "移除",
     "private": "个人",
     "team": "团队",
+    "can't be checked: the project directory does not exist": "无法核对：项目目录不存在",
+    "is not a path in the project": "不是项目中的路径",
+    "leads out of the project": "指向项目之外",
+    "can't be opened": "无法打开",
+    "the memory lists no file as evidence": "记忆没有列出作为依据的文件",
     "you wrote it": "由您写下",
     "you said that it is not a duplicate": "您说过它不是重复内容",
     "says something that no memory and no daily log said before": "其内容此前没有记忆或日志提到过",
@@ -129,6 +175,9 @@ WHOLE = {
     "the answer was cut off or declined": "回答被截断或拒绝",
     "A dream was stopped before it began. Nothing was changed.": "整理在开始之前停止。没有任何更改。",
     "Another session has run a dream on this memory in the meantime": "其间另一个会话已整理过这里的记忆",
+    "this is not an interactive chat with memory": "这不是带记忆的交互式对话",
+    "this is not a main agent with memory": "这不是带记忆的主智能体",
+    "a dream of this session is running": "此会话的整理正在进行",
     "is already undone": "已经撤销",
     "is still running": "仍在进行",
     "has no changes to undo": "没有可撤销的更改",

@@ -20,7 +20,7 @@ CHINESE: dict[str, str] = {
     "side calls": "后台调用",
     "compactions": "压缩",
     "clearings": "清理",
-    "breaks": "缓存失效",
+    "breaks": "缓存中断",
     "regrets": "重复读取",
     "fetched": "重新获取",
     "hidden": "被隐藏",
@@ -48,7 +48,7 @@ CHINESE: dict[str, str] = {
     "zone": "UTC",
     "meaning": "各行各列的含义",
     "rows": "录制：会话记录中报告的数据。只追加：从不移除内容。Lamina：您的设置。其余各行是 Lamina 的策略。",
-    "chart": "每个请求的词元数随时间（{zone}）的变化。圆点是决策：该请求不以上一个请求开头。"
+    "chart": "每个请求的词元数随时间（{zone}）的变化。圆点是决定：该请求不以上一个请求开头。"
     "叉号表示回答引用了请求中没有的结果。阴影是超过十分钟的停顿，已缩短。",
     "dearest": "显示 {sessions} 个会话中最贵的 {shown} 个。",
     "chart_label": "{name} 每个请求的词元数",
@@ -65,7 +65,7 @@ CHINESE: dict[str, str] = {
     "remark_0": "一个输入单位是一个未缓存输入词元的价格：缓存读取计 0.1，缓存写入计 1.25（一小时的计 2），"
     "后台调用的输出词元计 5。录制的回答不计入单位，但计入费用。",
     "remark_1": "各策略下的回答都是录制的回答。摘要和笔记由本地函数生成，长度也由它们决定。",
-    "remark_2": "重复读取：内容从视野中移除后又读取的文件或结果。"
+    "remark_2": "重复读取：移出上下文之后又读取的文件或结果。"
     "重新获取：Edit 或 Read 需要已离开上下文的文本，因此增加一次付费的获取调用。",
     "remark_3": "被隐藏：回答引用的结果（20 个字符以上的一行）中，请求不含所引用行的比例。",
 }
@@ -95,6 +95,10 @@ WORDS: dict[str, tuple[str, str]] = {
     "replay.stop": ("Stop", "停止"),
     "replay.again": ("Choose again", "重新选择"),
     "replay.save": ("Save as one file", "保存为单个文件"),
+    "replay.file": (
+        "Lamina replayed {n} recorded session with {calls} calls.|Lamina replayed {n} recorded sessions with {calls} calls.",
+        "Lamina 重放了 {n} 个录制的会话，共 {calls} 次调用。",
+    ),
     "replay.filter": ("Filter sessions", "筛选会话"),
     "replay.show": ("Show", "显示"),
     "replay.order": ("Order", "排序"),
@@ -136,7 +140,7 @@ WORDS: dict[str, tuple[str, str]] = {
         "This replay is no longer kept. Start it again with the same choice.",
         "该重放已不再保留。请用相同的选择重新开始。",
     ),
-    "saving.title": ("What Lamina would have saved", "Lamina 本可节省"),
+    "saving.title": ("What Lamina would have saved", "Lamina 本可节省多少"),
     "saving.what": (
         "Plays the sessions of this period with your settings, in the background, without a model.",
         "在后台以您的设置重放此时间段的会话，不调用模型。",

@@ -1,5 +1,5 @@
 """The Chinese form of sentences that lower packages write in English: why a block is in a request, what a decision did, the rows and
-remarks of a replay, and, from reasons.py, why something was done or failed.
+remarks of a replay. Why something was done is in reasons.py, and errors are in faults.py.
 
 Each pattern matches a whole sentence. Numbers, names and paths in it are kept; the part in braces has its own Chinese form.
 """
@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 
 from ...core.errors import DiskError, InputError, SettingError
-from . import reasons
+from . import faults, reasons
+from .setting_texts import RULES, accepts_in_chinese
 
 # A row of a replay, such as `lean without notes`.
 _ROW = r"(\w+(?: without \w+)?)"
@@ -19,12 +20,18 @@ PATTERNS = tuple(
     (re.compile(english), chinese)
     for english, chinese in (
         *reasons.PATTERNS,
+        *faults.PATTERNS,
         # Labels of blocks
         (r"call of (.+)", r"调用 \1"),
         (r"result of (?!a call)(.+)", r"\1 的结果"),
         # Why a block is in a request
         (r"replaces the messages removed by compaction (\w*)", r"代替压缩 \1 移除的消息"),
-        (r"replaces the messages removed by compaction (\w*) \((.+)\)", r"代替压缩 \1 移除的消息（\2）"),
+        (r"replaces the messages removed by compaction (\w*) \((.+)\)", r"代替压缩 \1 移除的消息（{\2}）"),
+        (
+            r"by price: reading the older messages again cost ([\d,]+) input tokens since the last compaction, "
+            r"and a compaction costs ([\d,]+)",
+            r"按费用：上次压缩之后，重新读取较早的消息花费 \1 个输入词元，而一次压缩花费 \2 个",
+        ),
         (r"replaces (\d[\d,]*) records?", r"代替 \1 条记录"),
         (r"context added to the conversation \((.+)\)", r"加入对话的上下文（\1）"),
         (r"written by the model; shortened \((\w+)\) by (\w+)", r"由模型写出；已由 \2 缩短（{\1}）"),
@@ -35,7 +42,11 @@ PATTERNS = tuple(
         ),
         (r"preview of a result that was shown once; the full text is in (.+)", r"曾显示一次的结果的预览；全文在 \1"),
         (r"preview of a large result; the full text is in (.+)", r"较大结果的预览；全文在 \1"),
-        (r"(.+), recalled \((.+)\)", r"\1，被回忆（\2）"),
+        (r"(.+?), recalled \((.+)\)", r"召回的记忆 \1（{recalled: \2}）"),
+        (r"recalled: (name|description|text): ([^;]+)", r"{\1}\2"),
+        (r"recalled: (name|description): ([^;]+); (.+)", r"{\1}\2；{recalled: \3}"),
+        (r"recalled: chosen by (.+)", r"由 \1 选出"),
+        (r"recalled: (.+)", r"{\1}"),
         # Why no dream starts by itself
         (r"the last dream was (.+) ago; the next may run in (.+)", r"距上次整理 {\1}；{\2}后可以再次整理"),
         (r"(\d[\d,]*) (?:hours?|h)", r"\1 小时"),
@@ -49,11 +60,6 @@ PATTERNS = tuple(
         (r"(\S+) is set", r"已设置 \1"),
         # Why a dream proposes a change
         (r"merged into (.+)", r"已合并到 \1"),
-        # What became of evidence
-        (r"(\S+) has changed", r"\1 已更改"),
-        (r"(\S+) no longer exists", r"\1 已不存在"),
-        (r"(\S+) is no longer in (\S+)", r"\2 中已没有 \1"),
-        (r"(\S+) can't be checked: the project directory does not exist", r"无法核对 \1：项目目录不存在"),
         # Titles of decisions
         (r"Cleared (\d[\d,]*) results?", r"清除了 \1 个结果"),
         (r"Shortened (\d[\d,]*) messages?", r"缩短了 \1 条消息"),
@@ -63,14 +69,14 @@ PATTERNS = tuple(
         (r"Model changed to (\S+)", r"模型换为 \1"),
         (r"Cache break: (\S+)", r"缓存中断：{\1}"),
         (rf"Cache expired after {_ENDS}", r"缓存在 \1 {\2}后过期"),
-        (r"(\d[\d,]*) tokens? came without a record", r"\1 个词元没有记录地出现"),
-        (r"(\d[\d,]*) tokens? left without a record", r"\1 个词元没有记录地消失"),
+        (r"(\d[\d,]*) tokens? came without a record", r"多出 \1 个词元，没有记录"),
+        (r"(\d[\d,]*) tokens? left without a record", r"减少 \1 个词元，没有记录"),
         # Details of decisions
         (r"Before: (\S+)\.", r"之前：\1。"),
         (r"Reason: (\w+)\.", r"原因：{\1}。"),
         (r"Reason: (\w+), (\w+)\.", r"原因：{\1}、{\2}。"),
-        (r"Automatic\. (.+)\.", r"自动。\1。"),
-        (r"Asked for by the user\. (.+)\.", r"由用户要求。\1。"),
+        (r"Automatic\. (.+)\.", r"自动。{\1}。"),
+        (r"Asked for by the user\. (.+)\.", r"由用户要求。{\1}。"),
         (r"Decision (\w+) no longer applies\.", r"决定 \1 不再生效。"),
         (r"(\d[\d,]*) bytes; the window shows a preview\.", r"\1 字节；窗口中显示预览。"),
         (
@@ -129,10 +135,10 @@ PATTERNS = tuple(
             r"The session is not in the row's sum\.",
             r"{\1}：窗口已满，\2 提前结束；\3 次调用未重放。该会话不计入该行的总和。",
         ),
-        (rf"{_ROW}: memory added (\d[\d,]*) tokens? \(index and recall\)\.", r"{\1}：记忆增加 \2 个词元（索引和回忆）。"),
+        (rf"{_ROW}: memory added (\d[\d,]*) tokens? \(index and recall\)\.", r"{\1}：记忆增加 \2 个词元（索引和召回）。"),
         (
             rf"{_ROW} and (\d[\d,]*) other rows?: memory added (\d[\d,]*) tokens? \(index and recall\)\.",
-            r"{\1}和另外 \2 行：记忆增加 \3 个词元（索引和回忆）。",
+            r"{\1}和另外 \2 行：记忆增加 \3 个词元（索引和召回）。",
         ),
         (
             r"Some models have unknown prices: the cost lacks up to (\d[\d,]*) calls?\.",
@@ -146,7 +152,7 @@ PATTERNS = tuple(
         (r"(.+): the same requests replayed cost (\S+) less\. (.+)", r"\1：重放相同的请求，费用少 \2。{\3}"),
         (
             r"Before request (\d[\d,]*), about (\d[\d,]*) tokens left the prompt, which the transcript does not record\.",
-            r"请求 \1 之前约有 \2 个词元离开提示，会话记录中没有。",
+            r"请求 \1 之前约有 \2 个词元从提示词中移除，会话记录中没有。",
         ),
         (
             r"Request (\d[\d,]*) read (\d[\d,]*) tokens less from the cache than the one before had left there\.",
@@ -164,70 +170,84 @@ PATTERNS = tuple(
     )
 )
 
-WHOLE = reasons.WHOLE | {
-    "message": "消息",
-    "answer": "回答",
-    "thinking": "思考",
-    "redacted_thinking": "加密的思考",
-    "inserted": "补入",
-    "tool": "工具",
-    "system": "系统提示",
-    "memory": "记忆",
-    "summary": "摘要",
-    "image": "图片",
-    "document": "文档",
-    "meta": "由程序插入",
-    "not recorded": "没有记录",
-    "a tool the model may call": "模型可以调用的工具",
-    "the system prompt": "系统提示",
-    "inserted so that the API accepts the conversation": "为使 API 接受对话而插入",
-    "replaces a range of messages": "代替一段消息",
-    "inserted by a program": "由程序插入",
-    "written by the user": "由用户写出",
-    "written by the model": "由模型写出",
-    "placeholder for a missing result": "缺失结果的占位",
-    "result of a call in the view": "窗口中一次调用的结果",
-    "system prompt and tools; the transcript does not hold them": "系统提示和工具；会话记录中没有",
-    "context that the agent inserted; no record holds it": "代理插入的上下文；没有记录",
-    "recorded": "录制",
-    "append": "只追加",
-    "lamina": "Lamina",
-    "compaction": "压缩",
-    "clearing": "清理",
-    "spill": "转存",
-    "snip": "剪短",
-    "collapse": "折叠",
-    "undo": "撤销",
-    "branch": "分支",
-    "tools": "工具变化",
-    "model": "模型变化",
-    "options": "选项变化",
-    "repair": "修复",
-    "unexplained": "原因不明",
-    "already covered by another memory": "其他记忆已包含其内容",
-    "dreaming is off": "整理已关闭",
-    "private memory is read-only": "个人记忆为只读",
-    "set it to true": "请设为 true",
-    "unset it": "请取消该设置",
-    "bare mode is on": "正以精简模式运行",
-    "start without it": "请不用该模式启动",
-    "this machine is ephemeral and has no memory directory": "此机器是临时的，且没有记忆目录",
-    "set LAMINA_REMOTE_MEMORY_DIR": "请设置 LAMINA_REMOTE_MEMORY_DIR",
-    "less than a minute": "1 分钟以内",
-    "the last dream was today": "今天已经整理过",
-    "no earlier day has a new daily log, and today's waits for midnight": "之前的日子没有新的日志，今天的要等到午夜",
-    "there are no memories yet": "还没有记忆",
-    "today's budget for background work is used up": "今天的后台预算已用完",
-    "It is too short to be counted exactly.": "会话太短，无法精确计算。",
-    "Compaction": "压缩",
-    "Went back": "返回",
-    "Undid a decision": "撤销了一个决定",
-    "Cache break": "缓存中断",
-    "Automatic.": "自动。",
-    "Asked for by the user.": "由用户要求。",
-    "Announced before the request.": "在请求之前已告知。",
-    "The conversation continued from an earlier message.": "对话从较早的消息继续。",
-}
+WHOLE = (
+    reasons.WHOLE
+    | faults.WHOLE
+    | RULES
+    | {
+        "message": "消息",
+        "answer": "回答",
+        "thinking": "思考",
+        "redacted_thinking": "加密的思考",
+        "inserted": "补入",
+        "tool": "工具",
+        "system": "系统提示词",
+        "memory": "记忆",
+        "summary": "摘要",
+        "image": "图片",
+        "document": "文档",
+        "meta": "由程序插入",
+        "not recorded": "没有记录",
+        "a tool the model may call": "模型可以调用的工具",
+        "the system prompt": "系统提示词",
+        "inserted so that the API accepts the conversation": "为了让 API 接受对话而插入",
+        "replaces a range of messages": "代替一段消息",
+        "inserted by a program": "由程序插入",
+        "written by the user": "由用户写出",
+        "written by the model": "由模型写出",
+        "placeholder for a missing result": "缺失结果的占位符",
+        "result of a call in the view": "窗口中一次调用的结果",
+        "system prompt and tools; the transcript does not hold them": "系统提示词和工具；会话记录中没有",
+        "context that the agent inserted; no record holds it": "智能体插入的上下文；没有记录",
+        "recorded": "录制",
+        "append": "只追加",
+        "lamina": "Lamina",
+        "compaction": "压缩",
+        "clearing": "清理",
+        "spill": "转存",
+        "snip": "剪短",
+        "collapse": "折叠",
+        "undo": "撤销",
+        "branch": "分支",
+        "tools": "工具变化",
+        "model": "模型变化",
+        "options": "选项变化",
+        "repair": "修复",
+        "unexplained": "原因不明",
+        "similar in meaning": "含义相近",
+        "You": "您",
+        "Lamina: clearing": "Lamina（清理）",
+        "Lamina: collapse": "Lamina（折叠）",
+        "Lamina: results": "Lamina（大结果存盘）",
+        "Lamina: summary": "Lamina（摘要）",
+        "Lamina: ahead": "Lamina（提前生成的摘要）",
+        "Lamina: rules": "Lamina（按规则生成的摘要）",
+        "Lamina: notes": "Lamina（会话笔记）",
+        "already covered by another memory": "其他记忆已包含其内容",
+        "dreaming is off": "整理已关闭",
+        "private memory is read-only": "个人记忆为只读",
+        "set it to true": "请设为 true",
+        "unset it": "请取消该设置",
+        "bare mode is on": "正以精简模式运行",
+        "start without it": "请不用该模式启动",
+        "this machine is ephemeral and has no memory directory": "此机器是临时的，且没有记忆目录",
+        "set LAMINA_REMOTE_MEMORY_DIR": "请设置 LAMINA_REMOTE_MEMORY_DIR",
+        "less than a minute": "1 分钟以内",
+        "the last dream was today": "今天已经整理过",
+        "no earlier day has a new daily log, and today's waits for midnight": "之前的日子没有新的日志，今天的要等到午夜",
+        "there are no memories yet": "还没有记忆",
+        "today's budget for background work is used up": "今天的后台预算已用完",
+        "It is too short to be counted exactly.": "会话太短，无法精确计算。",
+        "Compaction": "压缩",
+        "Went back": "返回",
+        "Undid a decision": "撤销了一个决定",
+        "Cache break": "缓存中断",
+        "Automatic.": "自动。",
+        "Asked for by the user.": "由用户要求。",
+        "Announced before the request.": "在请求之前已告知。",
+        "The conversation continued from an earlier message.": "对话从较早的消息继续。",
+    }
+)
 
 # Words inside a sentence: triggers of a clearing, and units of time.
 PARTS = {
@@ -241,26 +261,73 @@ PARTS = {
     "manual": "手动",
     "minute": "分钟",
     "hour": "小时",
+    "name": "名称匹配：",
+    "description": "描述匹配：",
+    "text": "正文匹配：",
 }
+
+# A longer text is no error of ours, but an answer of a model.
+LONGEST_ERROR = 600
 
 
 def in_chinese(sentence: str) -> str:
     """Return the Chinese form of a sentence; one without a form stays as it is."""
+    return _form(sentence) or _error_form(sentence) or sentence
+
+
+def _form(sentence: str) -> str | None:
     if sentence in WHOLE:
         return WHOLE[sentence]
     for english, chinese in PATTERNS:
         if (found := english.fullmatch(sentence)) is not None:
-            return re.sub(r"\{([^{}]+)\}", lambda part: PARTS.get(part[1]) or in_chinese(part[1]), found.expand(chinese))
-    return sentence
+            return _filled(chinese, found)
+    return None
+
+
+def _filled(chinese: str, found: re.Match[str]) -> str:
+    """Return a Chinese form with the groups of the English sentence, which may themselves contain braces."""
+
+    def fill(place: re.Match[str]) -> str:
+        if place[2]:
+            return found.expand(place[2])
+        part, before = _part(found.expand(place[1])), chinese[: place.start()]
+        return f" {part}" if re.search(r"[\u4e00-\u9fff]$", before) and re.match(r"[A-Za-z0-9]", part) else part
+
+    return re.sub(r"\{(.+?)\}|(\\\d)", fill, chinese)
+
+
+def _part(text: str) -> str:
+    found = PARTS.get(text) or in_chinese(text)
+    return accepts_in_chinese(text) if found == text else found
+
+
+def _error_form(sentence: str) -> str | None:
+    """Return the Chinese form of an error that is known only as a sentence, such as one that a record holds."""
+    if len(sentence) > LONGEST_ERROR or "\n" in sentence:
+        return None
+    for border in re.finditer(": ", sentence):
+        if (said := _problem(sentence[border.end() :])) is not None:
+            return f"{_about(sentence[: border.start()])}：{said}。"
+    return None
+
+
+def _problem(text: str) -> str | None:
+    """Return the Chinese form of a problem and its remedy."""
+    text = text.removesuffix(".")
+    for border in (*re.finditer("; ", text), None):
+        problem, remedy = (text[: border.start()], text[border.end() :]) if border else (text, "")
+        if (found := _form(problem)) is not None:
+            return f"{found}；{_part(remedy)}" if remedy else found
+    return None
 
 
 def error_in_chinese(error: Exception) -> str:
     """Return the Chinese form of an error: what it is about, the problem and the remedy, each as far as it has a form."""
     match error:
         case InputError():
-            about = _place_in_chinese(error.where)
+            about = _about(error.where)
         case DiskError():
-            about = _place_in_chinese(error.path)
+            about = _about(error.path)
         case SettingError():
             about = f"设置 {error.key}（{in_chinese(error.source)}）"
         case _:
@@ -269,6 +336,9 @@ def error_in_chinese(error: Exception) -> str:
     return f"{about}：{'；'.join(parts).rstrip('。')}。"
 
 
-def _place_in_chinese(place: str) -> str:
+def _about(place: str) -> str:
+    """Return what an error is about: a word with a Chinese form, alone or before an id; any other name is the user's own."""
+    if (found := re.fullmatch(r"Setting (\S+) \((.+)\)", place)) is not None:
+        return f"设置 {found[1]}（{in_chinese(found[2])}）"
     head, space, id = place.partition(" ")
     return f"{reasons.PLACES[head]}{space}{id}" if head in reasons.PLACES and " " not in id else place
