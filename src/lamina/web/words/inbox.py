@@ -16,11 +16,17 @@ WORDS: dict[str, tuple[str, str]] = {
     "inbox.new": ("new, from {who}", "新建，来自{who}"),
     "inbox.change": ("changed by {who}", "由{who}修改"),
     "inbox.remove": ("removal, proposed by {who}", "移除，由{who}提议"),
-    "inbox.accepted": ("Accepted “{name}”.|Accepted {n} changes, from “{name}” on.", "已接受 {n} 项更改：“{name}”。"),
-    "inbox.refused": ("Refused “{name}”.|Refused {n} changes, from “{name}” on.", "已拒绝 {n} 项更改：“{name}”。"),
+    "inbox.accepted": (
+        "Accepted “{name}”.|Accepted {n} changes, from “{name}” on.",
+        "已接受 {n} 项更改：“{name}”。",
+    ),
+    "inbox.refused": (
+        "Refused “{name}”.|Refused {n} changes, from “{name}” on.",
+        "已拒绝 {n} 项更改：“{name}”。",
+    ),
     "inbox.accepted_some": ("accepted {n}, then stopped", "已接受 {n} 项，然后停止"),
     "inbox.waits_again": ("The proposal waits again.|{n} proposals wait again.", "{n} 项提议重新等待处理。"),
-    "inbox.too_late": ("it is too late; the history of the memory has its versions", "已经太晚；记忆的历史记录保留着各个版本"),
+    "inbox.too_late": ("it is too late; the history of the memory has its versions", "现在已无法撤销；各个版本仍在记忆的历史中"),
     "inbox.decided_title": ("Decided proposals", "已处理的提议"),
     "inbox.was_accepted": ("proposed by {who}, accepted", "由{who}提议，已接受"),
     "inbox.was_refused": ("proposed by {who}, refused", "由{who}提议，已拒绝"),
@@ -29,6 +35,6 @@ WORDS: dict[str, tuple[str, str]] = {
     "inbox.decided": ("this proposal is already decided", "此提议已处理"),
     "inbox.renewed": (
         "This proposal has a new difference.",
-        "此提议有新的差异。",
+        "此提议已更新，请查看新的差异。",
     ),
 }

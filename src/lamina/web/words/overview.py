@@ -53,7 +53,7 @@ WORDS: dict[str, tuple[str, str]] = {
         "缓存中断 {n} 次：重新写入 {tokens} 个词元。",
     ),
     "overview.cause": ("Cause", "原因"),
-    "overview.cause_spill": ("Large results moved to files", "大型结果移到文件"),
+    "overview.cause_spill": ("Large results moved to files", "大结果转存到文件"),
     "overview.cause_clear": ("Results cleared", "清理结果"),
     "overview.cause_compact": ("Compaction", "压缩"),
     "overview.cause_collapse": ("Collapse", "折叠"),

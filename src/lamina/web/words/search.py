@@ -30,7 +30,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "search.why_around": ("Matches in the text around it.", "上下文匹配。"),
     "search.by_user": ("You", "您"),
     "search.by_assistant": ("Assistant", "助手"),
-    "search.by_subagent": ("Subagent", "子代理"),
+    "search.by_subagent": ("Subagent", "子智能体"),
     "search.by_memory": ("Memory", "记忆"),
     "search.by_tool": ("Tool result", "工具结果"),
     "search.by_summary": ("Summary", "摘要"),

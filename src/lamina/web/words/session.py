@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 WORDS: dict[str, tuple[str, str]] = {
-    "kind.unrecorded_head": ("System and tools", "系统提示和工具"),
-    "kind.system": ("System prompt", "系统提示"),
+    "kind.unrecorded_head": ("System and tools", "系统提示词和工具"),
+    "kind.system": ("System prompt", "系统提示词"),
     "kind.tools": ("Tool definitions", "工具定义"),
     "kind.memory": ("Memory", "记忆"),
     "kind.summary": ("Summaries", "摘要"),
@@ -51,7 +51,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "session.beside": (
         "The file also holds {n} request of subagents ({usd}). It is part of the cost in the list of sessions and is not shown here.|"
         "The file also holds {n} requests of subagents ({usd}). They are part of the cost in the list of sessions and are not shown here.",
-        "文件中还有 {n} 个子代理请求（{usd}）。会话列表的费用包含它们，此处不显示。",
+        "文件中还有 {n} 个子智能体请求（{usd}）。会话列表的费用包含它们，此处不显示。",
     ),
     "session.side": (
         "{n} call beside the conversation ({usd}). It is part of the cost in the list of sessions and is not shown here.|"
@@ -61,7 +61,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "session.subagents": (
         "{n} subagent has a file of its own ({usd}). Its cost is part of the list of sessions and is not shown here.|"
         "{n} subagents have files of their own ({usd}). Their cost is part of the list of sessions and is not shown here.",
-        "有 {n} 个子代理使用单独的文件（{usd}）。会话列表的费用包含它们，此处不显示。",
+        "有 {n} 个子智能体使用单独的文件（{usd}）。会话列表的费用包含它们，此处不显示。",
     ),
     "session.no_requests": ("This session has no requests yet.", "此会话还没有请求。"),
     "session.cost": ("Cost at list price", "按标价的费用"),
@@ -83,7 +83,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "session.again": ("{tokens} tokens written again", "重新写入 {tokens} 个词元"),
     "session.again_usd": (", {usd}", "，{usd}"),
     "session.nothing_again": ("nothing was written twice", "没有重复写入"),
-    "session.happened": ("What happened to the window", "窗口发生了什么"),
+    "session.happened": ("What happened to the window", "窗口的变化"),
     "session.decisions": ("decision|decisions", "个决定"),
     "session.clearings_lost": (
         "The clearing cost {usd} more than it saved.|The {n} clearings cost {usd} more than they saved.",
@@ -100,7 +100,7 @@ WORDS: dict[str, tuple[str, str]] = {
         "{n} request changed without a record.|{n} requests changed without a record.",
         "{n} 个请求的变化没有记录。",
     ),
-    "session.nothing_happened": ("It only grew.", "窗口只是增长。"),
+    "session.nothing_happened": ("It only grew.", "窗口只增不减。"),
     "session.window": ("What filled the window", "窗口里有什么"),
     "session.axis": ("Horizontal axis", "横轴"),
     "session.by_request": ("By request", "按请求"),
@@ -154,7 +154,7 @@ WORDS: dict[str, tuple[str, str]] = {
         "{tokens} tokens fewer to read, once|{tokens} tokens fewer to read, {n} times",
         "少读 {tokens} 个词元，共 {n} 次",
     ),
-    "request.balance": ("Balance until the next decision", "到下一个决定为止的差额"),
+    "request.balance": ("Balance until the next decision", "截至下一个决定的差额"),
     "request.by": ("By {by}.", "由 {by} 执行。"),
     "request.by_nobody": ("No record tells why.", "没有记录说明原因。"),
     "request.even": ("It would have paid after {n} request.|It would have paid after {n} requests.", "{n} 个请求之后才会划算。"),
@@ -169,13 +169,13 @@ WORDS: dict[str, tuple[str, str]] = {
     "request.copies": ("{n} older copy, {tokens}|{n} older copies, {tokens}", "{n} 个旧副本，{tokens}"),
     "request.older": ("older copy", "旧副本"),
     "request.call": ("{tool} call", "调用 {tool}"),
-    "request.why": ("Why it is here", "为何在此"),
+    "request.why": ("Why it is here", "出现原因"),
     "request.in_window": ("In the window", "在窗口中"),
     "request.since_request": (
         "since request {at} ({n} request)|since request {at} ({n} requests)",
         "自请求 {at} 起（{n} 个请求）",
     ),
-    "request.carried": ("Carried so far", "至今的携带费用"),
+    "request.carried": ("Carried so far", "累计携带费用"),
     "request.cache": ("Cache", "缓存"),
     "request.comes_from": ("Comes from", "来自"),
     "request.turn_link": ("turn {turn}", "第 {turn} 轮"),

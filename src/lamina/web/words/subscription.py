@@ -31,12 +31,12 @@ WORDS: dict[str, tuple[str, str]] = {
     "session.beside@subscription": (
         "The file also holds {n} request of subagents ({usd}). It is part of the use in the list of sessions and is not shown here.|"
         "The file also holds {n} requests of subagents ({usd}). They are part of the use in the list of sessions and are not shown here.",
-        "文件中还有 {n} 个子代理请求（{usd}）。会话列表的用量包含它们，此处不显示。",
+        "文件中还有 {n} 个子智能体请求（{usd}）。会话列表的用量包含它们，此处不显示。",
     ),
     "session.subagents@subscription": (
         "{n} subagent has a file of its own ({usd}). Its use is part of the list of sessions and is not shown here.|"
         "{n} subagents have files of their own ({usd}). Their use is part of the list of sessions and is not shown here.",
-        "有 {n} 个子代理使用单独的文件（{usd}）。会话列表的用量包含它们，此处不显示。",
+        "有 {n} 个子智能体使用单独的文件（{usd}）。会话列表的用量包含它们，此处不显示。",
     ),
     "session.cost@subscription": ("Use", "用量"),
     "session.split@subscription": ("Share of read, written and output units", "读取、写入和输出的单位比例"),
@@ -45,7 +45,7 @@ WORDS: dict[str, tuple[str, str]] = {
         f"in the transcript. Below: units of each request. {_UNITS[0]}",
         f"总数由服务商报告；各部分根据记录估计并按总数缩放。斜线：已发送但不在记录中。下方：每个请求的单位。{_UNITS[1]}",
     ),
-    "request.carried@subscription": ("Carried so far", "至今的携带用量"),
+    "request.carried@subscription": ("Carried so far", "累计携带用量"),
     "dreams.today@subscription": ("Share of the cost limit", "费用上限的已用比例"),
     "dreams.cost@subscription": ("Use", "用量"),
     "settings.used_dollars@subscription": (
