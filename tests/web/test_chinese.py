@@ -142,11 +142,11 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 def test_a_sentence_of_a_lower_package_has_a_chinese_form() -> None:
     for shape in TOLD:
-        sentence = shape.replace("{X}", "XYZ").replace("{1}", "0a1b2c3d")
+        sentence = shape.replace("{X}", "XYZ").replace("{1}", "p-0a1b-d")
         found = Words("zh").told(sentence)
         assert re.search(r"[\u4e00-\u9fff]", found), found
         assert not re.search(r"[A-Za-z]{3,}", found.replace("XYZ", "").replace("API", "").replace("Lamina", "")), found
-        for part in ("XYZ", "0a1b2c3d", *re.findall(r"[\d,]*\d", sentence)):
+        for part in ("XYZ", "p-0a1b-d", *re.findall(r"[\d,]*\d", sentence)):
             assert (part in sentence) == (part in found), found
         assert Words("en").told(sentence) == sentence
     assert Words("zh").told("Nobody wrote this sentence.") == "Nobody wrote this sentence."

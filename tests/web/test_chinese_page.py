@@ -15,6 +15,7 @@ from lamina import Session
 from lamina.core.settings import Settings
 from lamina.layers.l6_dream.record import DreamRecord, SkippedChange, new_id, write_record
 from lamina.memory.store.contract import ChangeReason
+from lamina.web.safety import MOST_BODY
 
 from . import patient
 from .conftest import Watched
@@ -159,6 +160,9 @@ def with_reasons(root: Path) -> None:
     own_session(root)
     make_proposals(root)
     make_dream(root)
+    own = {"budgetCalls": "many", "budgetCals": 3, "zzz": 1, "extraGuidelines": [], "micro": {"clearable": [1]}}
+    mistakes = {"lamina": own, "bare": True, "permissions": {"allow": [1]}, "hooks": {"X": [1]}, "env": {"LAMINA_HOME": "x"}}
+    (root / ".lamina" / "settings.json").write_text(json.dumps(mistakes), "utf-8")
     loop = root / ".codex" / "sessions"
     loop.parent.mkdir()
     loop.symlink_to(loop)
@@ -272,4 +276,12 @@ def test_what_a_chinese_page_answers_to_a_form_that_cannot_be_done_is_chinese(tm
                 message = answer.json()["message"]
                 assert re.search(r"[\u4e00-\u9fff]", message), message
                 told |= dict.fromkeys(SENTENCE.findall(re.sub(r"<.*?>", " ", message + answer.json().get("html", ""))), message)
+        for headers, content, sentence in (
+            ({}, b"{}", "更改必须来自页面本身。请重新加载页面后再试。"),
+            ({"X-Lamina-Secret": served.keys.secret}, b" " * (MOST_BODY + 1), "更改的内容过大。"),
+            ({"X-Lamina-Secret": served.keys.secret}, b"{", "无法读取表单。请重新加载页面后再试。"),
+        ):
+            given = {**headers, "Accept-Language": "zh"}
+            answer = patient.post(f"{served.base}/settings/set", content=content, headers=given, cookies=served.cookies())
+            assert sentence in answer.text
     assert {one: message for one, message in told.items() if not _is_known(one, words_of_the_user(tmp_path))} == {}

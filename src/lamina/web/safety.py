@@ -92,10 +92,10 @@ class Guard:
     def _answer(self, scope: Scope) -> Response | None:
         headers: dict[bytes, bytes] = dict(scope["headers"])
         if not self._keys.names_us(headers.get(b"host", b"").decode("latin-1")):
-            return PlainTextResponse("Only requests to this machine are answered.", 403)
+            return _sentence(scope, "safety.other_host", 403)
         origin = headers.get(b"origin")
         if origin is not None and not self._keys.names_us(origin.decode("latin-1").removeprefix("http://")):
-            return PlainTextResponse("Requests of other sites are refused.", 403)
+            return _sentence(scope, "safety.other_site", 403)
         if self._is_public(scope):
             return None
         inside = self._has_cookie(headers.get(b"cookie", b"").decode("latin-1"))
@@ -105,7 +105,7 @@ class Guard:
             return self._enter(scope, token, inside, [pair for pair in query if pair[0] != TOKEN_PARAMETER])
         if not inside:
             return _expired(scope)
-        return None if scope["method"] in READING else self._refuse_change(headers)
+        return None if scope["method"] in READING else self._refuse_change(scope, headers)
 
     def _enter(self, scope: Scope, token: str, inside: bool, query: list[tuple[str, str]]) -> Response:
         """Exchange the token for the cookie, and take it out of the address bar."""
@@ -134,17 +134,23 @@ class Guard:
             return False
         return found is not None and _equal(found.value, self._keys.cookie)
 
-    def _refuse_change(self, headers: dict[bytes, bytes]) -> Response | None:
+    def _refuse_change(self, scope: Scope, headers: dict[bytes, bytes]) -> Response | None:
         if not _equal(headers.get(SECRET_HEADER, b"").decode("latin-1"), self._keys.secret):
-            return PlainTextResponse("A change must come from the page itself. Reload it and try again.", 403)
+            return _sentence(scope, "safety.no_secret", 403)
         length = headers.get(b"content-length", b"")
         if not length.isdigit() or int(length) > MOST_BODY:
-            return PlainTextResponse("The change is too large.", 413)
+            return _sentence(scope, "safety.too_large", 413)
         return None
 
 
 def _equal(given: str, wanted: str) -> bool:
     return hmac.compare_digest(given.encode(), wanted.encode())
+
+
+def _sentence(scope: Scope, key: str, status: int) -> Response:
+    from starlette.requests import Request
+
+    return PlainTextResponse(words_for(Request(scope))(key), status)
 
 
 def _expired(scope: Scope) -> Response:

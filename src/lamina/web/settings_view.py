@@ -73,7 +73,7 @@ def _settings(site: Site, request: Request) -> Response:
     body = join(
         (
             _head(site, words, held),
-            [tag("p", {"class": "notice"}, bdi(found.text)) for found in held.findings],
+            [tag("p", {"class": "notice"}, bdi(words.told(found.text))) for found in held.findings],
             _filter(words, wanted, changed=changed),
             _jumps(words, groups),
             [_group(site, words, held, name, rows) for name, rows in groups.items() if rows],

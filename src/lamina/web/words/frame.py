@@ -45,6 +45,13 @@ WORDS: dict[str, tuple[str, str]] = {
         "The server was started again. Open the new link from its terminal.",
         "服务器已重新启动。请从终端打开新的链接。",
     ),
+    "safety.other_host": ("Only requests to this machine are answered.", "只回答发给本机的请求。"),
+    "safety.other_site": ("Requests of other sites are refused.", "拒绝来自其他网站的请求。"),
+    "safety.no_secret": (
+        "A change must come from the page itself. Reload it and try again.",
+        "更改必须来自页面本身。请重新加载页面后再试。",
+    ),
+    "safety.too_large": ("The change is too large.", "更改的内容过大。"),
     "change.conflict": ("This was changed meanwhile. Nothing was lost.", "内容在此期间已被修改，没有丢失任何内容。"),
     "change.by_model": (
         "Changes are off: a model started this page. Run `lamina ui` in your own terminal.",

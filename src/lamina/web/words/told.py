@@ -25,8 +25,8 @@ PATTERNS = tuple(
         (r"call of (.+)", r"调用 \1"),
         (r"result of (?!a call)(.+)", r"\1 的结果"),
         # Why a block is in a request
-        (r"replaces the messages removed by compaction (\w*)", r"代替压缩 \1 移除的消息"),
-        (r"replaces the messages removed by compaction (\w*) \((.+)\)", r"代替压缩 \1 移除的消息（{\2}）"),
+        (r"replaces the messages removed by compaction ([\w-]*)", r"代替压缩 \1 移除的消息"),
+        (r"replaces the messages removed by compaction ([\w-]*) \((.+)\)", r"代替压缩 \1 移除的消息（{\2}）"),
         (
             r"by price: reading the older messages again cost ([\d,]+) input tokens since the last compaction, "
             r"and a compaction costs ([\d,]+)",
@@ -34,8 +34,8 @@ PATTERNS = tuple(
         ),
         (r"replaces (\d[\d,]*) records?", r"代替 \1 条记录"),
         (r"context added to the conversation \((.+)\)", r"加入对话的上下文（\1）"),
-        (r"written by the model; shortened \((\w+)\) by (\w+)", r"由模型写出；已由 \2 缩短（{\1}）"),
-        (r"cleared \((\w+)\) by (\w+)", r"已由 \2 清除（{\1}）"),
+        (r"written by the model; shortened \((\w+)\) by ([\w-]+)", r"由模型写出；已由 \2 缩短（{\1}）"),
+        (r"cleared \((\w+)\) by ([\w-]+)", r"已由 \2 清除（{\1}）"),
         (
             r"shown whole once; later requests show a preview, and the full text is in (.+)",
             r"完整显示一次；以后的请求显示预览，全文在 \1",
@@ -77,7 +77,7 @@ PATTERNS = tuple(
         (r"Reason: (\w+), (\w+)\.", r"原因：{\1}、{\2}。"),
         (r"Automatic\. (.+)\.", r"自动。{\1}。"),
         (r"Asked for by the user\. (.+)\.", r"由用户要求。{\1}。"),
-        (r"Decision (\w+) no longer applies\.", r"决定 \1 不再生效。"),
+        (r"Decision ([\w-]+) no longer applies\.", r"决定 \1 不再生效。"),
         (r"(\d[\d,]*) bytes; the window shows a preview\.", r"\1 字节；窗口中显示预览。"),
         (
             r"The request has (\d[\d,]*) tokens? more than its records explain\. No record says why\.",
@@ -162,11 +162,14 @@ PATTERNS = tuple(
             r"Request (\d[\d,]*) has about (\d[\d,]*) tokens that are not in the transcript\.",
             r"请求 \1 约有 \2 个词元不在会话记录中。",
         ),
-        (r"(.+) skipped: (.+)", r"跳过 \1：\2"),
+        (r"(.+) skipped: all of its answers are in (.+)\.", r"跳过 \1：其回答全部包含在 \2 中。"),
+        (r"(.+) skipped: (.+)", r"跳过 \1：{\2}"),
         (
             r"(.+): (\d[\d,]*) lines? could not be read and (?:was|were) skipped \((.+)\)\. All other records are loaded\.",
-            r"\1：\2 行无法读取，已跳过（\3）。其余记录均已读取。",
+            r"\1：\2 行无法读取，已跳过（{\3}）。其余记录均已读取。",
         ),
+        (r"(\d+) (NUL bytes|glued|no object|not JSON|not UTF-8|too long|torn)", r"{\2} \1 处"),
+        (r"(\d+ (?:NUL bytes|glued|no object|not JSON|not UTF-8|too long|torn)), (.+)", r"{\1}、{\2}"),
     )
 )
 
@@ -259,6 +262,13 @@ PARTS = {
     "cold": "缓存已过期",
     "repeated": "重复",
     "manual": "手动",
+    "NUL bytes": "含 NUL 字节",
+    "glued": "两条记录相连",
+    "no object": "不是对象",
+    "not JSON": "不是 JSON",
+    "not UTF-8": "不是 UTF-8",
+    "too long": "过长",
+    "torn": "不完整",
     "minute": "分钟",
     "hour": "小时",
     "name": "名称匹配：",
@@ -291,14 +301,14 @@ def _filled(chinese: str, found: re.Match[str]) -> str:
         if place[2]:
             return found.expand(place[2])
         part, before = _part(found.expand(place[1])), chinese[: place.start()]
-        return f" {part}" if re.search(r"[\u4e00-\u9fff]$", before) and re.match(r"[A-Za-z0-9]", part) else part
+        return f" {part}" if re.search(r"[\u4e00-\u9fff]$", before) and re.match(r'[A-Za-z0-9"]', part) else part
 
     return re.sub(r"\{(.+?)\}|(\\\d)", fill, chinese)
 
 
 def _part(text: str) -> str:
     found = PARTS.get(text) or in_chinese(text)
-    return accepts_in_chinese(text) if found == text else found
+    return found if found != text else _problem(text) or accepts_in_chinese(text)
 
 
 def _error_form(sentence: str) -> str | None:
