@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from typing import Any
+from weakref import ref
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lamina.core.cache import HOUR, MINUTES_5, PromptReader, count_block, keeps_thinking
 from lamina.core.cache.prompt_reader import IMAGE_TOKENS
@@ -125,7 +128,7 @@ def test_thinking_is_dropped_behind_a_new_user_message_but_not_within_a_tool_rou
     behind = {**settings, "messages": [*round_trip, {"role": "assistant", "content": [text("done")]}, user(text("more"))]}
     assert [piece.kind for piece in within.pieces] == ["text", "thinking", "tool_use", "tool_result"]
     assert [piece.kind for piece in reader.read(behind).pieces] == ["text", "tool_use", "tool_result", "text", "text"]
-    assert reader.read(behind).results == {"t1": 2}
+    assert reader.read(behind).results() == {"t1": 2}
     assert len(reader.read_sent(behind).pieces) == 6
     kept = {**behind, "context_management": {"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]}}
     assert len(reader.read(kept).pieces) == 6
@@ -146,11 +149,72 @@ def test_a_shared_reader_reads_a_block_once_and_gives_the_same_prompt() -> None:
     assert first == PromptReader().read(body)
 
 
-def test_a_shared_reader_forgets_rather_than_growing_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(PromptReader, "LIMIT", 2)
+def test_a_shared_reader_keeps_the_blocks_of_the_last_request_only() -> None:
+    class Block(dict[str, Any]):
+        """A dict that tells when it is gone."""
+
     reader = PromptReader(shared=True)
-    for at in range(5):
-        assert reader.read(request(user(text(f"block {at}")))).tokens == 2
+    blocks = [Block(text(f"block {at}")) for at in range(5)]
+    gone = [ref(block) for block in blocks]
+    while blocks:
+        assert reader.read(request(user(blocks.pop()))).tokens == 2
+    assert [found() is None for found in gone] == [False, True, True, True, True]
+
+
+THOUGHT = {"type": "thinking", "thinking": "hm", "signature": "s"}
+MESSAGES = [
+    user(text("hi")),
+    user(text("there"), text("again", cache_control=MARK)),
+    {"role": "user", "content": "plain"},
+    {"role": "assistant", "content": [THOUGHT, text("said")]},
+    {"role": "assistant", "content": [THOUGHT, {"type": "tool_use", "id": "t1", "name": "Read", "input": {}}]},
+    user({"type": "tool_result", "tool_use_id": "t1", "content": "ok"}),
+    user({"type": "tool_result", "tool_use_id": "t2", "content": [IMAGE]}),
+    user(IMAGE),
+    user({"type": "document", "source": {"type": "text", "data": "d"}, "citations": {"enabled": True}}),
+    user(text("hi", cache_control={"type": "ephemeral", "ttl": "3h"})),
+]
+OPTIONS: list[dict[str, Any]] = [
+    {"model": "claude-opus-4-6", "system": [text("be kind")]},
+    {"model": "claude-haiku-4-5", "tools": [{"name": "Read"}, {"type": "web_search_1", "name": "w"}]},
+    {"model": "claude-haiku-4-5", "thinking": {"type": "enabled", "budget_tokens": 2_000}, "cache_control": MARK},
+]
+
+
+def told(reader: PromptReader, body: dict[str, Any]) -> Any:
+    try:
+        return reader.read(body)
+    except InputError as error:
+        return str(error)
+
+
+@given(st.lists(st.tuples(st.sampled_from(OPTIONS), st.lists(st.sampled_from(MESSAGES), max_size=8)), max_size=8))
+def test_a_shared_reader_gives_the_same_prompts_as_one_that_reads_everything_again(
+    bodies: list[tuple[dict[str, Any], list[dict[str, Any]]]],
+) -> None:
+    shared = PromptReader(shared=True)
+    for options, messages in bodies:
+        body = {**options, "messages": messages}
+        assert told(shared, body) == told(PromptReader(), body)
+
+
+def test_a_shared_reader_reads_what_is_new_in_a_request_however_long_it_is() -> None:
+    counted: list[object] = []
+
+    def count(block: Any) -> int:
+        counted.append(block)
+        return 1
+
+    reader = PromptReader(count=count, shared=True)
+    messages: list[dict[str, Any]] = []
+    for at in range(200):
+        messages += [{"role": "assistant", "content": [THOUGHT, text("said")]}, user(text(f"question {at}"))]
+        marked = user({**messages[-1]["content"][0], "cache_control": MARK})
+        counted.clear()
+        reader.read({**OPTIONS[1], "messages": [*messages[:-1], marked]})
+        # The two tools once, then an answer and a question, and the last question again without its mark.
+        assert len(counted) <= (3 if at else 4)
+        reader.read({**OPTIONS[1], "messages": messages[:4]})  # a shorter request forgets nothing
 
 
 def test_a_chat_request_is_one_piece_per_tool_and_message() -> None:

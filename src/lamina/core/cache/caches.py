@@ -18,15 +18,18 @@ start with count, in proportion to the block's tokens.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
+from itertools import accumulate, islice
 from typing import Any, Literal, NamedTuple
 
 import msgspec
 
 from ..blocks import DIGEST_BYTES
+from ..prefix import first_difference
 from ..usage import Usage
-from .prompt_reader import HOUR, Count, Piece, Prompt, PromptReader, count_block
+from .prompt_reader import HOUR, Count, Piece, Prompt, PromptReader, common_start, count_block
 
 # Number of positions a mark checks, including its own.
 LOOK_BACK = 20
@@ -92,12 +95,65 @@ class CacheUse(msgspec.Struct, frozen=True):
         return Usage(self.plain, self.read, self.write_5m + self.write_1h, self.write_1h, output_tokens)
 
 
-class _Sums(NamedTuple):
-    """The chain key and the token sum at each position that a mark may read."""
+class PromptChain:
+    """A prompt's links and token sums, one per piece: a link identifies everything up to its piece, including the model.
 
-    keys: Mapping[int, bytes]
-    tokens: Mapping[int, int]
-    total: int
+    The next prompt is linked from the first piece that differs. What follows a shorter prompt stays, since the next may have it
+    again; so only the first `length` links belong to the prompt.
+    """
+
+    def __init__(self) -> None:
+        self.root = b""
+        self.length = 0
+        self.links: list[bytes] = []
+        self.sums: list[int] = []
+        self.marks: list[int] = []  # indices of pieces with a mark
+        self._pieces: list[Piece] = []
+
+    def follow(self, prompt: Prompt) -> None:
+        pieces = list(prompt.pieces)
+        root = blake2b(prompt.model.encode(), digest_size=DIGEST_BYTES).digest()
+        same = common_start(self._pieces, pieces) if root == self.root else 0
+        self.root, self.length = root, len(pieces)
+        if same == len(pieces):
+            return
+        del self._pieces[same:], self.links[same:], self.sums[same:], self.marks[bisect_left(self.marks, same) :]
+        new = pieces[same:]
+        link, total = (self.links[-1], self.sums[-1]) if same else (root, 0)
+        for piece in new:
+            link = blake2b(link + piece.role.encode() + piece.digest, digest_size=DIGEST_BYTES).digest()
+            self.links.append(link)
+        self.sums += islice(accumulate((piece.tokens for piece in new), initial=total), 1, None)
+        self.marks += [at for at, piece in enumerate(new, same) if piece.ttl]
+        self._pieces += new
+
+    @property
+    def total(self) -> int:
+        return self.sums[self.length - 1] if self.length else 0
+
+
+class _Sums:
+    """The cache key and the token sum at each position of a prompt, without the results that were deleted."""
+
+    def __init__(self, chain: PromptChain, prompt: Prompt, gone: frozenset[str] = frozenset()) -> None:
+        self._chain = chain
+        self._prompt = prompt
+        results = prompt.results() if gone else {}
+        self._saved = [(results[name], _saved(prompt.pieces[results[name]])) for name in gone if name in results]
+
+    def key(self, at: int) -> bytes:
+        """Return the link with the options that invalidate its level."""
+        link, prompt = self._chain.links[at], self._prompt
+        if at < prompt.system_at:
+            return link
+        return link + prompt.system_key + (prompt.messages_key if at >= prompt.messages_at else b"")
+
+    def tokens(self, at: int) -> int:
+        return self._chain.sums[at] - sum(saved for place, saved in self._saved if place <= at)
+
+    @property
+    def total(self) -> int:
+        return self._chain.total - sum(saved for _, saved in self._saved)
 
 
 class CacheModel:
@@ -107,6 +163,8 @@ class CacheModel:
         """`minimum` overrides the model's minimum; `shared` works as in PromptReader."""
         self.reader = PromptReader(count=count, shared=shared)
         self.minimum = minimum
+        self._shared = shared
+        self._chain = PromptChain()
         self._entries: dict[bytes, CacheEntry] = {}
 
     def __len__(self) -> int:
@@ -122,7 +180,9 @@ class CacheModel:
         """Return what the request would use now, without storing anything."""
         prompt = request if isinstance(request, Prompt) else self.reader.read(request)
         minimum = minimum_tokens(prompt.model) if self.minimum is None else self.minimum
-        return plan_use(self._entries, prompt, now, minimum)
+        self._chain = self._chain if self._shared else PromptChain()
+        self._chain.follow(prompt)
+        return plan_use(self._entries, prompt, self._chain, now, minimum)
 
     def commit(self, use: CacheUse, now: float) -> None:
         for key in use.touched:
@@ -143,24 +203,25 @@ class CacheModel:
         self._entries = {key: self._entries[key] for _, key in live[: MAX_ENTRIES // 2]}
 
 
-def plan_use(entries: Mapping[bytes, CacheEntry], prompt: Prompt, now: float, minimum: int) -> CacheUse:
+def plan_use(entries: Mapping[bytes, CacheEntry], prompt: Prompt, chain: PromptChain, now: float, minimum: int) -> CacheUse:
     """Compute the cache use of a prompt from the given entries."""
     pieces = prompt.pieces
-    marks = [index for index, piece in enumerate(pieces) if piece.ttl]
-    sums = _sum(prompt, marks)
+    marks = [index for index in chain.marks if index < chain.length]
+    sums = _Sums(chain, prompt)
     hit = _highest_hit(entries, sums, marks, now)
-    gone = frozenset(prompt.deletes) | (entries[sums.keys[hit]].deleted if hit is not None else frozenset())
+    gone = frozenset(prompt.deletes) | (entries[sums.key(hit)].deleted if hit is not None else frozenset())
     if gone:
-        sums = _without(sums, prompt, gone)
-    deleted = tuple(name for name in prompt.deletes if name in prompt.results)
-    read = 0 if hit is None else sums.tokens[hit]
+        sums = _Sums(chain, prompt, gone)
+    results = prompt.results() if prompt.deletes else {}
+    deleted = tuple(name for name in prompt.deletes if name in results)
+    read = 0 if hit is None else sums.tokens(hit)
     uses = tuple(_mark_use(pieces[index], index, hit, sums, minimum) for index in marks)
     written = [index for index, use in zip(marks, uses, strict=True) if use.outcome == "written"]
-    hour = max((sums.tokens[index] for index in written if pieces[index].ttl == HOUR), default=read)
-    last = max((sums.tokens[index] for index in written), default=read)
-    touched = [sums.keys[index] for index in marks if hit is not None and index <= hit and _live(entries, sums.keys[index], now)]
+    hour = max((sums.tokens(index) for index in written if pieces[index].ttl == HOUR), default=read)
+    last = max((sums.tokens(index) for index in written), default=read)
+    touched = [sums.key(index) for index in marks if hit is not None and index <= hit and _live(entries, sums.key(index), now)]
     if hit is not None and hit not in marks:
-        touched.append(sums.keys[hit])
+        touched.append(sums.key(hit))
     return CacheUse(
         read=read,
         write_5m=last - hour,
@@ -169,42 +230,11 @@ def plan_use(entries: Mapping[bytes, CacheEntry], prompt: Prompt, now: float, mi
         marks=uses,
         hit=None if hit is None else pieces[hit].path,
         deleted=deleted,
-        cleared=sum(_saved(pieces[prompt.results[name]]) for name in deleted),
-        writes=tuple((sums.keys[index], pieces[index].ttl) for index in written),
+        cleared=sum(_saved(pieces[results[name]]) for name in deleted),
+        writes=tuple((sums.key(index), pieces[index].ttl) for index in written),
         touched=tuple(touched),
         gone=gone,
     )
-
-
-def _sum(prompt: Prompt, marks: Iterable[int]) -> _Sums:
-    """Compute a running hash and a running sum in one pass; keep them only at positions that a mark may read."""
-    wanted = {at for mark in marks for at in range(max(0, mark - LOOK_BACK + 1), mark + 1)}
-    chain = blake2b(prompt.model.encode(), digest_size=DIGEST_BYTES)
-    update, roles = chain.update, {role: role.encode() for role in ("tools", "system", "user", "assistant")}
-    keys: dict[int, bytes] = {}
-    tokens: dict[int, int] = {}
-    total = 0
-    for index, piece in enumerate(prompt.pieces):
-        if index == prompt.system_at:
-            update(prompt.system_key)
-        if index == prompt.messages_at:
-            update(prompt.messages_key)
-        update(roles.get(piece.role) or piece.role.encode())
-        update(piece.digest)
-        total += piece.tokens
-        if index in wanted:
-            keys[index] = chain.copy().digest()
-            tokens[index] = total
-    return _Sums(keys, tokens, total)
-
-
-def _without(sums: _Sums, prompt: Prompt, gone: frozenset[str]) -> _Sums:
-    """Return the sums after replacing each deleted result by its marker."""
-    places = sorted(
-        (prompt.results[name], _saved(prompt.pieces[prompt.results[name]])) for name in gone if name in prompt.results
-    )
-    tokens = {at: total - sum(saved for place, saved in places if place <= at) for at, total in sums.tokens.items()}
-    return _Sums(sums.keys, tokens, sums.total - sum(saved for _, saved in places))
 
 
 def _saved(piece: Piece) -> int:
@@ -220,7 +250,7 @@ def _highest_hit(entries: Mapping[bytes, CacheEntry], sums: _Sums, marks: Sequen
         for at in range(mark, max(-1, mark - LOOK_BACK), -1):
             if best is not None and at <= best:
                 break
-            if _live(entries, sums.keys[at], now):
+            if _live(entries, sums.key(at), now):
                 best = at
                 break
     return best
@@ -232,7 +262,7 @@ def _live(entries: Mapping[bytes, CacheEntry], key: bytes, now: float) -> bool:
 
 
 def _mark_use(piece: Piece, index: int, hit: int | None, sums: _Sums, minimum: int) -> MarkUse:
-    tokens = sums.tokens[index]
+    tokens = sums.tokens(index)
     if hit is not None and index <= hit:
         return MarkUse(piece.path, tokens, piece.ttl, "read" if index == hit else "covered")
     return MarkUse(piece.path, tokens, piece.ttl, "written" if tokens >= minimum else "short")
@@ -262,8 +292,13 @@ class PrefixCache:
         self.minimum = minimum
         self.step = step
         self.ttl = ttl
-        self._used: dict[bytes, float] = {}  # chain → time of last use
-        self._next: dict[bytes, list[bytes]] = {}  # chain → the blocks seen after it
+        self._shared = shared
+        self._chain = PromptChain()
+        self._used: dict[bytes, float] = {}  # link → time of last use
+        self._next: dict[bytes, list[bytes]] = {}  # link → the blocks seen after it
+        # The links of the last prompt, all used at this time. They are entered in `_used` when another prompt does not have them.
+        self._last: list[bytes] = []
+        self._last_used = 0.0
 
     def use(self, request: Mapping[str, Any] | Prompt, now: float = 0.0) -> CacheUse:
         """Process one request: look and commit. A mapping is a Messages request; for another wire format pass a Prompt."""
@@ -274,75 +309,66 @@ class PrefixCache:
 
     def look(self, request: Mapping[str, Any] | Prompt, now: float = 0.0) -> CacheUse:
         prompt = self._prompt(request)
-        tokens = 0
-        path = None
-        last = _root(prompt)
-        for piece in prompt.pieces:
-            after = _after(last, piece.role, piece.digest)
-            used = self._used.get(after)
-            if used is None or not self._alive(used, now):
-                tokens += self._partial(last, piece.data, piece.tokens, now)
-                break
-            tokens += piece.tokens
-            path = piece.path
-            last = after
+        chain = self._follow(prompt)
+        known = self._known(chain, now)
+        tokens = chain.sums[known - 1] if known else 0
+        if known < chain.length:
+            before = chain.links[known - 1] if known else chain.root
+            tokens += self._partial(before, prompt.pieces[known], now, alive=known > 0)
         read = tokens - tokens % self.step if tokens >= max(self.minimum, 1) else 0
-        return CacheUse(read=read, plain=prompt.tokens - read, hit=path if read else None)
+        return CacheUse(read=read, plain=chain.total - read, hit=prompt.pieces[known - 1].path if read and known else None)
 
     def commit(self, request: Mapping[str, Any] | Prompt, now: float = 0.0) -> None:
         prompt = self._prompt(request)
         if len(self._used) > MAX_PREFIXES:
             self.clear()
-        last = _root(prompt)
-        self._used[last] = now
-        for piece in prompt.pieces:
-            after = _after(last, piece.role, piece.digest)
-            if after not in self._used:
-                branches = self._next.setdefault(last, [])
-                branches.append(piece.data)
+        chain = self._follow(prompt)
+        links = chain.links[: chain.length]
+        same = first_difference(self._last, links)
+        self._used.update(dict.fromkeys(self._last[same:], self._last_used))
+        before = links[same - 1] if same else chain.root
+        self._used[chain.root] = now
+        for at in range(same, chain.length):
+            if links[at] not in self._used:
+                branches = self._next.setdefault(before, [])
+                branches.append(prompt.pieces[at].data)
                 del branches[:-MAX_BRANCHES]
-            self._used[after] = now
-            last = after
+            before = links[at]
+            self._used[before] = now
+        self._last, self._last_used = links, now
+
+    def _follow(self, prompt: Prompt) -> PromptChain:
+        self._chain = self._chain if self._shared else PromptChain()
+        self._chain.follow(prompt)
+        return self._chain
+
+    def _known(self, chain: PromptChain, now: float) -> int:
+        """Return how many leading pieces are in the cache. Whoever used a piece has used all before it."""
+        at = first_difference(self._last, chain.links[: chain.length])
+        if at and not self._alive(self._last_used, now):
+            return 0
+        while at < chain.length and self._alive(self._used.get(chain.links[at]), now):
+            at += 1
+        return at
 
     def clear(self) -> None:
         self._used.clear()
         self._next.clear()
+        self._last.clear()
 
     def _prompt(self, request: Mapping[str, Any] | Prompt) -> Prompt:
         return request if isinstance(request, Prompt) else self.reader.read(request)
 
-    def _alive(self, used: float, now: float) -> bool:
-        return self.ttl is None or now - used < self.ttl
+    def _alive(self, used: float | None, now: float) -> bool:
+        return used is not None and (self.ttl is None or now - used < self.ttl)
 
-    def _partial(self, last: bytes, data: bytes, tokens: int, now: float) -> int:
-        used = self._used.get(last)
-        if used is None or not self._alive(used, now):
+    def _partial(self, before: bytes, piece: Piece, now: float, *, alive: bool) -> int:
+        """Return the tokens of the piece's start that another piece after the same link has too."""
+        if not alive and not self._alive(self._used.get(before), now):
             return 0
-        common = max((_common(data, known) for known in self._next.get(last, ())), default=0)
-        return tokens * common // len(data)
+        common = max((common_start(piece.data, known) for known in self._next.get(before, ())), default=0)
+        return piece.tokens * common // len(piece.data)
 
 
 def openai_cache(*, count: Count = count_block, shared: bool = False) -> PrefixCache:
     return PrefixCache(minimum=OPENAI_MINIMUM, step=OPENAI_STEP, ttl=OPENAI_TTL, count=count, shared=shared)
-
-
-def _root(prompt: Prompt) -> bytes:
-    return blake2b(prompt.model.encode(), digest_size=DIGEST_BYTES).digest()
-
-
-def _after(last: bytes, role: str, digest: bytes) -> bytes:
-    return blake2b(last + role.encode() + digest, digest_size=DIGEST_BYTES).digest()
-
-
-def _common(one: bytes, other: bytes) -> int:
-    """Return the length of the common prefix, by bisection: comparing slices is faster than a loop over bytes."""
-    low, high = 0, min(len(one), len(other))
-    if one[:high] == other[:high]:
-        return high
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[:middle] == other[:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low

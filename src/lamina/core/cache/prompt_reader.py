@@ -16,6 +16,7 @@ not repeat them, one that finds the cache cold must. The response confirms with
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from itertools import pairwise
@@ -29,6 +30,7 @@ from ..errors import InputError
 Raw: TypeAlias = Mapping[str, Any]
 Count: TypeAlias = Callable[[Raw], int]
 PiecePlace: TypeAlias = tuple[str, int, int]
+_Look: TypeAlias = Callable[[Raw], tuple[int, bytes, bytes]]
 
 # The API rejects a fifth mark.
 MAX_MARKS = 4
@@ -44,6 +46,8 @@ IMAGE_TOKENS = 1_600
 encode = msgspec.json.Encoder().encode
 # Block types that cannot carry a mark; they are cached as part of the block after them.
 UNMARKABLE = frozenset({"thinking", "redacted_thinking"})
+# Block types that need more than their digest and tokens.
+SPECIAL = UNMARKABLE | {"tool_result", "image", "document"}
 
 
 class Piece(NamedTuple):
@@ -73,12 +77,15 @@ class Prompt(NamedTuple):
     messages_at: int
     system_key: bytes
     messages_key: bytes
-    results: Mapping[str, int]  # tool_use_id → index of its result
     deletes: tuple[str, ...]  # results that the request deletes from the cache
 
     @property
     def tokens(self) -> int:
         return sum(piece.tokens for piece in self.pieces)
+
+    def results(self) -> dict[str, int]:
+        """Return the index of each tool result by its tool_use id."""
+        return {str(piece.block.get("tool_use_id")): at for at, piece in enumerate(self.pieces) if piece.kind == "tool_result"}
 
 
 def count_block(block: Raw) -> int:
@@ -124,19 +131,24 @@ def _lifetime(mark: object, path: str) -> int:
     return LIFETIMES[ttl]
 
 
-def settle_marks(request: Raw, pieces: list[Piece]) -> None:
-    """Move the request-level mark to the last block that can carry one. Invalid marks raise errors in the API's own words."""
+def settle_marks(request: Raw, pieces: list[Piece], marks: list[int]) -> None:
+    """Move the request-level mark to the last block that can carry one; `marks` are the indices of the blocks with their own.
+
+    Invalid marks raise errors in the API's own words.
+    """
     own = request.get("cache_control")
-    count = sum(1 for piece in pieces if piece.ttl) + (own is not None)
-    last = next((at for at in reversed(range(len(pieces))) if pieces[at].kind not in UNMARKABLE), None)
-    if own is not None and last is not None:
+    count = len(marks) + (own is not None)
+    markable = (at for at in reversed(range(len(pieces))) if pieces[at].kind not in UNMARKABLE)
+    last = next(markable, None) if own is not None else None
+    if last is not None:
         ttl = _lifetime(own, "request")
         if pieces[last].ttl not in (0, ttl):
             raise InputError(f"{pieces[last].path}.cache_control", "the request-level cache mark has a different lifetime")
         pieces[last] = pieces[last]._replace(ttl=ttl)
+        marks = sorted({*marks, last})
     if count > MAX_MARKS:
         raise InputError("cache_control", f"A maximum of {MAX_MARKS} blocks with cache_control may be provided. Found {count}")
-    marked = [piece for piece in pieces if piece.ttl]
+    marked = [pieces[at] for at in marks]
     for before, after in pairwise(marked):
         if after.ttl > before.ttl:
             problem = "a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block"
@@ -155,117 +167,165 @@ CACHE_EDITS_BETA = "lamina-cache-edits-1"
 _DROPS_THINKING = re.compile(r"claude-(3|sonnet-4(?!-[6-9])|opus-4(?!-[5-9])|haiku-4)")
 
 
-# Tokens, digest, canonical JSON and the block. A bare tuple for speed, because one is made for every block of every request.
-_Known: TypeAlias = tuple[int, bytes, bytes, Raw]
-_Read: TypeAlias = Callable[[Raw], _Known]
-
-
 def keeps_thinking(model: str) -> bool:
     """Return True if the model still sees the thinking of earlier turns."""
     return _DROPS_THINKING.search(model) is None
 
 
+class _Reading:
+    """The pieces of a list of messages. A list that starts with the same messages is read from the first one that differs."""
+
+    def __init__(self) -> None:
+        self.messages: list[Raw] = []
+        self.ends = [0]  # number of pieces before each message, and of all
+        self.pieces: list[Piece] = []
+        # Indices of the pieces with a mark, of those with an image, and of documents with citations.
+        self.marks: list[int] = []
+        self.images: list[int] = []
+        self.cited: list[int] = []
+        self.border = 0  # the messages before this index are read without their thinking
+
+    def read(self, messages: Sequence[Raw], border: int, look: _Look) -> None:
+        """Read what is new. If nothing is, the messages behind a shorter list stay, since the next one may have them again."""
+        same = common_start(self.messages, messages)
+        if border != self.border:
+            same = min(same, border, self.border)
+        if same == len(messages):
+            return
+        end = self.ends[same]
+        del self.messages[same:], self.ends[same + 1 :], self.pieces[end:]
+        for places in (self.marks, self.images, self.cited):
+            del places[bisect_left(places, end) :]
+        self.border = border
+        for at in range(same, len(messages)):
+            self._add(at, messages[at], look)
+            self.messages.append(messages[at])
+            self.ends.append(len(self.pieces))
+
+    def _add(self, at: int, message: Raw, look: _Look) -> None:
+        """Read one message. This is the hot loop: most blocks have no mark, so they take the fast path."""
+        pieces, role = self.pieces, str(message.get("role"))
+        for index, raw in enumerate(_content(message.get("content"))):
+            kind = raw.get("type")
+            if "cache_control" in raw or kind in SPECIAL:
+                if kind in UNMARKABLE and at < self.border and "cache_control" not in raw:
+                    continue
+                piece = _piece(role, raw, ("messages", at, index), look)
+                if piece.ttl:
+                    self.marks.append(len(pieces))
+                if _shows_image(piece):
+                    self.images.append(len(pieces))
+                if _cites(piece):
+                    self.cited.append(len(pieces))
+                pieces.append(piece)
+            else:
+                tokens, digest, data = look(raw)
+                pieces.append(Piece(role, str(kind), tokens, 0, digest, data, raw, ("messages", at, index)))
+
+
 class PromptReader:
     """Reads requests into prompts.
 
-    With `shared=True` the caller promises not to change a block dict that it passes in again (this holds for everything that a
-    session renders). Then each block is encoded only once and looked up afterwards, which keeps long replays fast.
+    With `shared=True` the caller promises not to change what it passes in (this holds for everything that a session renders).
+    Then a request is read from the first message that differs from the previous request, and shares the pieces before it. So the
+    cost of a long replay is the cost of what is new in each request.
     """
-
-    # A replay of a million messages must not keep every block in memory; a dropped block is simply read again.
-    LIMIT = 100_000
 
     def __init__(self, *, count: Count = count_block, shared: bool = False) -> None:
         self._count = count
-        self._seen: dict[int, _Known] = {}
-        self._read = self._recall if shared else self._look
+        self._shared = shared
+        # The last tools and system with their pieces, and the index at which the system level begins.
+        self._head: tuple[object, list[Piece], int] | None = None
+        self._reading = _Reading()
 
     def read(self, request: Raw) -> Prompt:
         """Read a Messages request, in canonical or wire form. Raise InputError for marks that the API rejects."""
-        return shown(self.read_sent(request), request)
+        return self._read(request, _thinking_border(request))
 
     def read_sent(self, request: Raw) -> Prompt:
         """Read all blocks of a Messages request, including those that the model will not see."""
-        tools = list(enumerate(request.get("tools") or ()))
-        pieces = [_piece("tools", tool, ("tools", at, -1), self._read) for at, tool in tools if not _searches(tool)]
-        system_at = len(pieces)
-        pieces += [_piece("tools", tool, ("tools", at, -1), self._read) for at, tool in tools if _searches(tool)]
-        pieces += [
-            _piece("system", raw, ("system", at, -1), self._read) for at, raw in enumerate(_content(request.get("system")))
-        ]
-        messages_at = len(pieces)
-        pieces += _message_pieces(request.get("messages") or (), self._read)
-        settle_marks(request, pieces)
-        image = any(
-            piece.kind == "image" or (piece.kind == "tool_result" and has_image(piece.block.get("content"))) for piece in pieces
-        )
-        citations = [piece.block.get("citations") for piece in pieces if piece.kind == "document"]
-        cites = any(isinstance(wish, Mapping) and bool(wish.get("enabled")) for wish in citations)
+        return self._read(request, 0)
+
+    def _read(self, request: Raw, border: int) -> Prompt:
+        """Read a request without the thinking in the messages before the index `border`."""
+        messages = list(request.get("messages") or ())
+        head, system_at = self._read_head(request)
+        reading = self._reading = self._reading if self._shared else _Reading()
+        reading.read(messages, border, self._look)
+        first, end = len(head), reading.ends[len(messages)]
+        pieces = head + reading.pieces[:end]
+        marks = [at for at, piece in enumerate(head) if piece.ttl] + [first + at for at in reading.marks if at < end]
+        settle_marks(request, pieces, marks)
+        image = any(at < end for at in reading.images[:1]) or any(map(_shows_image, head))
+        cites = any(at < end for at in reading.cited[:1]) or any(map(_cites, head))
         return Prompt(
             str(request.get("model") or ""),
             pieces,
             system_at,
-            messages_at,
+            first,
             canonical([request.get("speed") or "standard", cites]),
             canonical([request.get("tool_choice"), _thinking_key(request), _effort(request), image]),
-            _results(pieces),
             tuple(_deletes(request)),
         )
 
+    def _read_head(self, request: Raw) -> tuple[list[Piece], int]:
+        """Return the pieces of tools and system, and the index at which the system level begins."""
+        sent = request.get("tools"), request.get("system")
+        if self._shared and self._head is not None and self._head[0] == sent:
+            return self._head[1:]
+        tools = list(enumerate(sent[0] or ()))
+        pieces = [_piece("tools", tool, ("tools", at, -1), self._look) for at, tool in tools if not _searches(tool)]
+        system_at = len(pieces)
+        pieces += [_piece("tools", tool, ("tools", at, -1), self._look) for at, tool in tools if _searches(tool)]
+        pieces += [_piece("system", raw, ("system", at, -1), self._look) for at, raw in enumerate(_content(sent[1]))]
+        self._head = sent, pieces, system_at
+        return pieces, system_at
+
     def read_chat(self, request: Raw) -> Prompt:
         """Read a Chat Completions request; every tool and every message is one piece."""
-        pieces = [_piece("tools", tool, ("tools", at, -1), self._read) for at, tool in enumerate(request.get("tools") or ())]
+        pieces = [_piece("tools", tool, ("tools", at, -1), self._look) for at, tool in enumerate(request.get("tools") or ())]
         messages_at = len(pieces)
         for at, message in enumerate(request.get("messages") or ()):
-            pieces.append(_piece(str(message.get("role")), message, ("messages", at, -1), self._read))
-        return Prompt(str(request.get("model") or ""), pieces, messages_at, messages_at, b"", b"", {}, ())
+            pieces.append(_piece(str(message.get("role")), message, ("messages", at, -1), self._look))
+        return Prompt(str(request.get("model") or ""), pieces, messages_at, messages_at, b"", b"", ())
 
-    def _look(self, block: Raw) -> _Known:
+    def _look(self, block: Raw) -> tuple[int, bytes, bytes]:
+        """Return the tokens, the digest and the canonical JSON of a block."""
         data = encode(block)
-        return self._count(block), blake2b(data, digest_size=DIGEST_BYTES).digest(), data, block
-
-    def _recall(self, block: Raw) -> _Known:
-        known = self._seen.get(id(block))
-        if known is None:
-            if len(self._seen) >= self.LIMIT:
-                self._seen.clear()
-            # The stored tuple keeps the block alive, so its id cannot be reused while it is in the dict.
-            known = self._seen[id(block)] = self._look(block)
-        return known
+        return self._count(block), blake2b(data, digest_size=DIGEST_BYTES).digest(), data
 
 
 def shown(prompt: Prompt, request: Raw) -> Prompt:
     """Return the part of a prompt that the model sees. Older models drop the thinking of earlier turns and the cache after it."""
     border = _thinking_border(request)
-    pieces = [piece for piece in prompt.pieces if piece.kind not in UNMARKABLE or piece.at[1] >= border]
-    if len(pieces) == len(prompt.pieces):
-        return prompt
-    return prompt._replace(pieces=pieces, results=_results(pieces))
+    return prompt._replace(pieces=[piece for piece in prompt.pieces if piece.kind not in UNMARKABLE or piece.at[1] >= border])
 
 
-def _results(pieces: Sequence[Piece]) -> dict[str, int]:
-    return {str(piece.block.get("tool_use_id")): at for at, piece in enumerate(pieces) if piece.kind == "tool_result"}
-
-
-def _piece(role: str, raw: Raw, at: PiecePlace, read: _Read) -> Piece:
+def _piece(role: str, raw: Raw, at: PiecePlace, look: _Look) -> Piece:
     plain, ttl = unmark(raw, at)
-    tokens, digest, data, block = read(plain)
-    return Piece(role, str(raw.get("type") or ""), tokens, ttl, digest, data, block, at)
+    tokens, digest, data = look(plain)
+    return Piece(role, str(raw.get("type") or ""), tokens, ttl, digest, data, plain, at)
 
 
-def _message_pieces(messages: Iterable[Raw], read: _Read) -> list[Piece]:
-    """Read the blocks of all messages. This is the hot loop: most blocks have no mark, so they take the fast path."""
-    pieces: list[Piece] = []
-    for at, message in enumerate(messages):
-        role = str(message.get("role"))
-        for index, raw in enumerate(_content(message.get("content"))):
-            kind = raw.get("type")
-            if "cache_control" in raw or kind == "tool_result":
-                pieces.append(_piece(role, raw, ("messages", at, index), read))
-            else:
-                tokens, digest, data, block = read(raw)
-                pieces.append(Piece(role, str(kind), tokens, 0, digest, data, block, ("messages", at, index)))
-    return pieces
+def _shows_image(piece: Piece) -> bool:
+    return piece.kind == "image" or (piece.kind == "tool_result" and has_image(piece.block.get("content")))
+
+
+def _cites(piece: Piece) -> bool:
+    wish = piece.block.get("citations") if piece.kind == "document" else None
+    return isinstance(wish, Mapping) and bool(wish.get("enabled"))
+
+
+def common_start(one: Sequence[Any], other: Sequence[Any]) -> int:
+    """Return the length of the common start, by bisection: comparing slices is faster than a loop, most of all over shared objects."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
 
 
 def _thinking_border(request: Raw) -> int:
