@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from lamina.core.blocks import Text, ToolUse, text, tool_result, tool_use
-from lamina.replay.hidden_text import ShownText, text_of_request
+from lamina.replay.hidden_text import RequestText, ShownText
 
 FILE = "  1→def first_function(argument):\n  2→    return argument.value_of_first\n  3→\n"
 LINE = "    return argument.value_of_first"
@@ -88,4 +89,28 @@ def test_the_text_of_a_request_is_that_of_its_messages() -> None:
             ),
         ]
     }
-    assert text_of_request(request).split("\n") == ["said", 'a "b"', "c", "came", ""]
+    shown = RequestText().read(request)
+    assert all(words in shown for words in ("said", 'a "b"', "c", "came"))
+    assert not any(words in shown for words in ("Edit", "edits", "tool_use", "said\na"))
+
+
+def test_the_text_of_a_request_is_read_from_the_first_message_that_differs(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[object] = []
+
+    def texts(block: dict[str, Any]) -> Iterator[str]:
+        read.append(block)
+        yield block["text"]
+
+    monkeypatch.setattr("lamina.replay.hidden_text._texts", texts)
+    messages = [{"role": "user", "content": [{"type": "text", "text": f"<{at}>"}]} for at in range(100)]
+    shown = RequestText()
+    for at in range(100):
+        assert f"<{at}>" in shown.read({"messages": messages[: at + 1]})
+    assert len(read) == 100
+    assert [f"<{at}>" in shown.read({"messages": [*messages[:10], messages[50]]}) for at in (9, 10, 50, 99)] == [
+        True,
+        False,
+        True,
+        False,
+    ]
+    assert len(read) == 101

@@ -98,6 +98,10 @@ class View:
             for block in item.blocks:
                 yield item, block
 
+    def shows_result(self, tool_use_id: str) -> bool:
+        """Return whether the model sees the result of this call unchanged."""
+        return tool_use_id in self._held and tool_use_id not in self.replaced
+
     def add(self, record: Placed, *, rests_on: str | None = None) -> None:
         """Add a record; `rests_on` is the nearest message or boundary above it in the tree."""
         match record:

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..core.blocks import Text, ToolResult, ToolUse, Wire
+from ..core.cache import common_start
 from .repeated_reads import READERS, WRITERS, path_of
 
 # Shorter lines repeat by chance ("return None", "</div>").
@@ -67,7 +68,7 @@ class ShownText:
                 self._add(Fetch(call.name, call.input, block.text), self._results, block.tool_use_id)
 
     def answered(self, calls: Sequence[ToolUse]) -> None:
-        self._calls = {**self._calls, **{call.id: call for call in calls}}
+        self._calls.update({call.id: call for call in calls})
         for call in calls:
             path = path_of(call) if call.name in WRITERS else None
             written = "\n".join(
@@ -82,7 +83,7 @@ class ShownText:
         for line in long_lines(source.text):
             index[line] = len(self._sources) - 1
 
-    def look(self, answer: Sequence[Text | ToolUse], shown: str | None, at: int = 0) -> Hidden:
+    def look(self, answer: Sequence[Text | ToolUse], shown: Container[str] | None, at: int = 0) -> Hidden:
         """Compare the answer of step `at` with the request it answers, whose whole text is `shown`; None contains all."""
         quoted: dict[int, str] = {}  # result → a quoted line that is hidden, or nothing
         for line in _lines_of(answer):
@@ -97,7 +98,7 @@ class ShownText:
         fetches = tuple(self._sources[found] for found in needed if at < self._until[found])
         return Hidden(len(quoted), len(hidden), examples, fetches)
 
-    def _needed(self, call: ToolUse, shown: str) -> Iterator[int]:
+    def _needed(self, call: ToolUse, shown: Container[str]) -> Iterator[int]:
         if call.name in WRITERS:
             replaced = (text for name, text in _named_strings(call.input) if name in _REPLACED)
             for line in (line for text in replaced for line in long_lines(text)):
@@ -138,9 +139,24 @@ def _named_strings(value: object, name: str = "") -> Iterator[tuple[str, str]]:
             yield from _named_strings(inner, name)
 
 
-def text_of_request(request: Wire) -> str:
-    """Return all text of a request's messages."""
-    return "\n".join(text for message in request["messages"] for block in message["content"] for text in _texts(block))
+class RequestText:
+    """The text of a request's messages, to be searched. The next request is read from the first message that differs."""
+
+    def __init__(self) -> None:
+        self._messages: list[Wire] = []
+        self._texts: list[str] = []
+
+    def read(self, request: Wire) -> Container[str]:
+        messages = request["messages"]
+        same = common_start(self._messages, messages)
+        del self._messages[same:], self._texts[same:]
+        self._messages += messages[same:]
+        self._texts += ("\n".join(text for block in message["content"] for text in _texts(block)) for message in messages[same:])
+        return self
+
+    def __contains__(self, words: object) -> bool:
+        """Search the newest message first: most of what an answer repeats is there."""
+        return isinstance(words, str) and any(words in text for text in reversed(self._texts))
 
 
 def _texts(block: Mapping[str, Any]) -> Iterator[str]:

@@ -36,7 +36,7 @@ from ..session.provider import limits_for
 from ..session.session import Session
 from .comparison import ComparisonModel
 from .figures import EXPIRED, ReplayFigures, RequestPoint, bill_call, bill_extra, has_missed
-from .hidden_text import Fetch, Hidden, ShownText, text_of_request
+from .hidden_text import Fetch, Hidden, RequestText, ShownText
 from .recorded_provider import RecordedProvider
 from .repeated_reads import ReadTracker
 from .script import SYNTHETIC, Probe, RecordedAnswer, RecordedInput, ReplayScript, look_for
@@ -129,7 +129,7 @@ def _warm_answer(provider: RecordedProvider, request: Wire) -> None:
     Some programs make requests that they do not record, for example to suggest a next prompt. The recording shows it where it
     read more from the cache than the last recorded request had left there."""
     messages = request["messages"]
-    last = max((at for at, message in enumerate(messages) if message["role"] == "assistant"), default=-1)
+    last = next((at for at in reversed(range(len(messages))) if messages[at]["role"] == "assistant"), -1)
     content = messages[last]["content"] if last >= 0 else []
     if content and content[-1]["type"] not in UNMARKABLE and "cache_control" not in content[-1]:
         last_mark = next(
@@ -161,6 +161,7 @@ class _Player:
         self._index = ""  # the memory index, until it is sent
         self._reads = ReadTracker()
         self._shown = ShownText(stage.script.results_gone())
+        self._text = RequestText()
         self._fetched = 0
         self._last: Wire | None = None  # the last request of the conversation
         self._readable = 0
@@ -258,7 +259,7 @@ class _Player:
         hidden = self._look(step, request, at)
         if hidden.fetches:
             request = self._fetch(hidden.fetches, request) or request
-        self._add(self._reads.called(step.calls, lambda: _seen(self._c)))
+        self._add(self._reads.called(step.calls, self._c.log.view.shows_result))
         if self._stage.comparison_model is not None and at in self._stage.points:
             # Compare with the reads before this answer only.
             compared = self._stage.comparison_model.ask(request, self._stage.script.system, step, self._reads)
@@ -282,7 +283,7 @@ class _Player:
     def _look(self, step: RecordedAnswer, request: Wire, at: int) -> Hidden:
         """Count what the answer quotes; nothing is hidden from it where nothing is removed."""
         said = [block for block in step.blocks if isinstance(block, Text | ToolUse)]
-        found = self._shown.look(said, None if self._endless else text_of_request(request), at)
+        found = self._shown.look(said, None if self._endless else self._text.read(request), at)
         self._add(ReplayFigures(quotes=found.quotes, quotes_hidden=found.hidden, fetched=len(found.fetches)))
         return found
 
@@ -378,12 +379,6 @@ def _is_said(block: Block) -> bool:
     if isinstance(block, Text):
         return bool(block.text.strip())
     return not isinstance(block, ToolResult | ToolUse | Thinking)
-
-
-def _seen(c: Conversation) -> frozenset[str]:
-    """Return the calls whose results the model sees unchanged."""
-    results = (block.tool_use_id for _, block in c.log.view.blocks() if isinstance(block, ToolResult))
-    return frozenset(call for call in results if call not in c.log.view.replaced)
 
 
 def _decision(request: Wire) -> str:

@@ -11,6 +11,7 @@ wrote the recorded summary.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from functools import partial
@@ -35,13 +36,14 @@ def replay_recorded(script: ReplayScript, probes: Mapping[int, Probe], window: i
     total = ReplayFigures(compactions=made.compactions, clearings=made.clearings)
     points, reads = list[RequestPoint](), ReadTracker()
     before, asked = _Before(), ""
+    results = _results_in_view(script)
     removals = {*script.recorded.gone.values(), *script.recorded.results_gone.values()}
     for at, step in enumerate(script.steps):
         if not isinstance(step, RecordedAnswer):
             reads.came(step.blocks)
             asked = step.time
             continue
-        total += reads.called(step.calls, partial(_recorded_results, script, at))
+        total += reads.called(step.calls, partial(_is_in_view, results, at))
         if step.usage is not None and step.sent:
             removed = not removals.isdisjoint(range(before.at + 1, at + 1))
             broken = before.judge(step, asked, script.ttl, removed=removed)
@@ -110,20 +112,36 @@ def _taken_out(model: str, usage: Usage, readable: int) -> ReplayFigures:
 
 def _recorded_view(script: ReplayScript, at: int) -> Iterator[Item]:
     """Yield what the recorded model saw after this step."""
-    gone, cleared = script.recorded.gone, script.recorded.results_gone
+    gone = script.recorded.gone
     for since, item in script.recorded.summaries:
-        if since <= at < gone.get(item.uuid, at + 1):
+        if since <= at < gone.get(item.uuid, math.inf):
             yield item
     for step, item in script.items:
-        calls = [block.tool_use_id for block in item.blocks if isinstance(block, ToolResult)]
-        if step <= at < gone.get(item.uuid, at + 1) and not any(cleared.get(call, at + 1) <= at for call in calls):
+        if step <= at < _gone_at(script, item):
             yield item
 
 
-def _recorded_results(script: ReplayScript, at: int) -> frozenset[str]:
-    return frozenset(
-        block.tool_use_id for item in _recorded_view(script, at) for block in item.blocks if isinstance(block, ToolResult)
-    )
+def _gone_at(script: ReplayScript, item: Item) -> float:
+    """Return the first step that no longer saw an item, or one of its results."""
+    cleared = (script.recorded.results_gone.get(call, math.inf) for call in _calls(item))
+    return min(script.recorded.gone.get(item.uuid, math.inf), *cleared, math.inf)
+
+
+def _results_in_view(script: ReplayScript) -> dict[str, list[tuple[int, float]]]:
+    """Return the steps that saw the result of each call: the first one, and the first that no longer did."""
+    found: dict[str, list[tuple[int, float]]] = {}
+    for step, item in script.items:
+        for call in _calls(item):
+            found.setdefault(call, []).append((step, _gone_at(script, item)))
+    return found
+
+
+def _is_in_view(results: Mapping[str, list[tuple[int, float]]], at: int, call: str) -> bool:
+    return any(first <= at < end for first, end in results.get(call, ()))
+
+
+def _calls(item: Item) -> list[str]:
+    return [block.tool_use_id for block in item.blocks if isinstance(block, ToolResult)]
 
 
 def _seconds(before: str, now: str) -> float:

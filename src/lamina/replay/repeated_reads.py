@@ -7,7 +7,7 @@ not count as a read, because commands are run again when the world has changed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ..core.blocks import Block, ToolResult, ToolUse, canonical
@@ -38,13 +38,14 @@ class ReadTracker:
     def again(self, calls: Iterable[ToolUse]) -> bool:
         """Return whether one of these calls repeats an earlier read, without recording them."""
         keys = ((_key(call), _range(call)) for call in calls if call.name not in WRITERS)
-        return any(self._earlier(key, now) for key, now in keys if key is not None)
+        return any(any(self._earlier(key, now)) for key, now in keys if key is not None)
 
-    def _earlier(self, key: bytes, now: ReadRange) -> list[ReadRange]:
-        return [one for one in self._read.get(key, ()) if one.first < now.end and now.first < one.end]
+    def _earlier(self, key: bytes, now: ReadRange) -> Iterator[ReadRange]:
+        """Yield the earlier reads of the same, the newest first: it is the most likely one to be in view."""
+        return (one for one in reversed(self._read.get(key, ())) if one.first < now.end and now.first < one.end)
 
-    def called(self, calls: Iterable[ToolUse], in_view: Callable[[], Container[str]]) -> ReplayFigures:
-        """Record calls and count repeated reads. `in_view` returns the tool_use ids with results in view, if needed."""
+    def called(self, calls: Iterable[ToolUse], in_view: Callable[[str], bool]) -> ReplayFigures:
+        """Record calls and count repeated reads. `in_view` tells whether the result of a call is in view."""
         rereads = regrets = 0
         for call in calls:
             key = _key(call)
@@ -54,10 +55,9 @@ class ReadTracker:
                 self._read.pop(key, None)
                 continue
             now = _range(call)
-            if earlier := self._earlier(key, now):
-                seen = in_view()
+            if any(self._earlier(key, now)):
                 rereads += 1
-                regrets += not any(one.call in seen for one in earlier)
+                regrets += not any(in_view(one.call) for one in self._earlier(key, now))
             self._asked[call.id] = key, now
         return ReplayFigures(repeated_reads=rereads, regrets=regrets)
 
