@@ -279,6 +279,50 @@ def test_a_long_session_is_zoomed_paged_and_drawn_by_time(tmp_path: Path, watche
         assert int(series.headers["content-length"]) < 80_000, "compressed on the way"
 
 
+# How many of the marks that are shown have another element over their middle.
+COVERED = """() => [...document.querySelectorAll('.mark:not([hidden])')].filter(one => {
+    const { x, y, width, height } = one.getBoundingClientRect();
+    return !one.contains(document.elementFromPoint(x + width / 2, y + height / 2));
+}).length"""
+
+
+@pytest.mark.exhaustive
+@pytest.mark.spec("V2")
+def test_no_mark_covers_another_and_those_without_room_appear_in_a_smaller_range(tmp_path: Path, watched: Watched) -> None:
+    path = make_home(tmp_path, others=0)
+    session = ClaudeSession(path, str(tmp_path))
+    for _ in range(150):
+        session.user("Go on")
+        session.call("Read", {"file_path": "a.py"}, 4_000)
+        session.clear(1)
+    session.write()
+    with serving(tmp_path) as served:
+        page = watched.page()
+        page.goto(served.link)
+        page.goto(f"{served.base}{ADDRESS}?r=75")
+        drawn(page)
+        shown = page.locator(".mark:visible")
+        assert 0 < shown.count() < page.locator(".mark").count() == 150
+        assert page.evaluate(COVERED) == 0
+        before = page.locator(".lane").bounding_box()
+        page.keyboard.press("+")
+        page.keyboard.press("+")
+        expect(page.locator(".range input").first).not_to_have_value("1")
+        within = page.evaluate(
+            """() => [...document.querySelectorAll('.mark')].filter(one => {
+                const [from, to] = [...document.querySelectorAll('.range input')].map(end => +end.value);
+                return one.dataset.select >= from && one.dataset.select <= to;
+            }).length"""
+        )
+        assert 0 < within < 150
+        expect(shown).to_have_count(within)
+        assert page.evaluate(COVERED) == 0
+        after = page.locator(".lane").bounding_box()
+        assert before is not None
+        assert after is not None
+        assert after["height"] < before["height"]
+
+
 @pytest.mark.exhaustive
 def test_a_hostile_transcript_is_shown_as_text(tmp_path: Path, watched: Watched) -> None:
     path = make_home(tmp_path, others=0)

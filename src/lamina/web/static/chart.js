@@ -1,7 +1,7 @@
 /* The window over time: a column for each request, stacked by kind, decisions (the server's buttons) as marks, costs below. The data is that
    of session_data.columns, with `columns` for names on the axis. A range excludes its end. */
 const page = document.documentElement, SVG = 'http://www.w3.org/2000/svg', HTML = page.namespaceURI;
-const MANY = 300, PAUSE = 15, LEFT = 40;
+const MANY = 300, PAUSE = 15, LEFT = 40, ROWS = 4;
 const set = (node, attributes) => { for (const key in attributes) node.setAttribute(key, attributes[key]); return node; };
 const make = (name, attributes, parent, space = SVG) => parent.appendChild(set(document.createElementNS(space, name), attributes));
 const short = value => value.toLocaleString('en', { notation: 'compact' }).replace('K', 'k');
@@ -61,8 +61,13 @@ window.laminaChart = (root, data, { start, word, onSelect, onHover, onZoom, rang
 			if (d) make('path', { class: `area k-${name}`, 'data-area': name, d }, svg);
 		}
 		if (limit && limit <= top) { line('limit', LEFT, y(limit), right, y(limit)); text(right, y(limit) - 5, data.limit, 'end', 'limit-text'); }
-		const visible = marks.filter(one => one.at >= from && one.at < to);
-		for (const one of visible) line('cut', x(one.at), -4, x(one.at), H);
+		/* Marks near another or the edge are icons, and lie above each other; those above ROWS need a smaller range. */
+		const visible = marks.filter(one => one.at >= from && one.at < to), used = [];
+		for (const one of visible) {
+			one.x = x(one.at);
+			for (one.row = 0; used[one.row] > one.x - 26;) one.row++;
+			used[one.row] = one.x; line('cut', one.x, -4 - 28 * Math.min(one.row, ROWS - 1), one.x, H);
+		}
 		if (most) {
 			text(LEFT - 6, costTop + 9, data.units ? short(most) : '$' + (most / 1e6).toFixed(2), 'end');
 			for (const [name, parts] of [['output', 3], ['written', 2], ['read', 1]]) {
@@ -90,12 +95,11 @@ window.laminaChart = (root, data, { start, word, onSelect, onHover, onZoom, rang
 		pointer(make('rect', { class: 'hit', x: LEFT, y: 0, width: W, height: bottom }, svg));
 		for (const [one, value] of [[scrub, at + 1], [begin, from + 1], [end, to]]) set(one, { min: 1, max: count() }).value = value;
 		ends.hidden = count() <= MANY; scrub.style.top = bottom - 10 + 'px'; scrub.style.left = ends.style.marginLeft = LEFT + 'px'; scrub.style.width = ends.style.width = W + 'px';
-		/* Marks of one request are side by side; those near to another or to the edge are icons. */
-		for (const one of marks) one.hidden = !visible.includes(one);
+		for (const one of marks) { one.hidden = !visible.includes(one) || one.row >= ROWS; one.parentNode.style.height = 28 * bound(used.length, 1, ROWS) + 'px'; }
 		visible.forEach((one, n) => {
-			const away = other => other ? Math.abs(x(other.at) - x(one.at)) : width, same = visible.slice(0, n).filter(other => other.at === one.at).length;
-			one.classList.toggle('short', narrow || Math.min(away(visible[n - 1]), away(visible[n + 1]), 2 * (right - x(one.at))) < 110);
-			one.style.left = x(one.at) + 28 * same + 'px';
+			const before = visible[n - 1]?.x ?? -99, after = visible[n + 1]?.x ?? 1e4;
+			one.classList.toggle('short', narrow || Math.min(one.x - before, after - one.x, 2 * (right - one.x)) < 110);
+			one.style.left = one.x + 'px'; one.style.bottom = 28 * one.row + 4 + 'px';
 		});
 		place();
 	}
