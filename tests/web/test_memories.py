@@ -253,6 +253,28 @@ def test_a_memory_renamed_or_removed_meanwhile_is_followed_and_no_text_is_lost(s
     assert 'value="Staging deploys"' in told.json()["html"]
 
 
+@pytest.mark.exhaustive
+@pytest.mark.spec("V5")
+def test_a_memory_removed_and_restored_on_the_command_line_is_followed(served: Served, home: Path, watched: Watched) -> None:
+    page = watched.page()
+    page.goto(served.link.replace("/?", f"{address(home)}?"))
+    expect(page.locator("#memory-title")).to_have_text("Deploys to staging")
+    with open_memory(home) as memory:
+        memory.remove(STAGING)
+    expect(page.locator("h1")).to_have_text("In the trash")
+    with open_memory(home) as memory:
+        memory.restore(STAGING)
+    expect(page.locator("#memory-title")).to_have_text("Deploys to staging")
+    watched.problems[:] = [one for one in watched.problems if "404" not in one]  # a browser logs a 404
+
+
+@pytest.mark.spec("V5")
+def test_a_view_of_a_memory_or_dream_that_is_gone_follows_changes(served: Served, home: Path) -> None:
+    for path, watch in ((address(home, "none.md"), "memories:"), (f"/dreams/{place(home)}/none", "dreams: memories:")):
+        gone = get(served, path)
+        assert (gone.status_code, f'data-watch="{watch}"' in gone.text) == (404, True), path
+
+
 @pytest.mark.spec("V6")
 def test_a_memory_whose_file_was_renamed_by_hand_is_found_by_its_content(served: Served, home: Path) -> None:
     one = data(served, address(home))

@@ -41,7 +41,8 @@ def _dream(site: Site, request: Request) -> Response:
     place = site.places.find(request.path_params["place"])
     found = read_dream(site.memories, place, request.path_params["dream"]) if place is not None else None
     if place is None or found is None:
-        return problem(site, request, words("dreams.gone_title"), words("dreams.gone"), status=404, back="/dreams")
+        title, sentence = words("dreams.gone_title"), words("dreams.gone")
+        return problem(site, request, title, sentence, status=404, back="/dreams", watch=watch)
     record = found.record
     title = words("dreams.of_time", when=absolute(words, record.started))
     listed = dreams_of(site.memories, place)

@@ -178,10 +178,11 @@ def _one(site: Site, request: Request) -> Response:
 
 
 def _gone(site: Site, request: Request, words: Words, place: Place | None, file: str) -> Response:
+    name, back = "gone", "/memories"
     if place is not None and any(one.file == file for where, one in site.memories.trash([place]) if where == place):
-        back = f"/memories/trash?project={place.id}"
-        return problem(site, request, words("memories.in_trash_title"), words("memories.in_trash"), status=404, back=back)
-    return problem(site, request, words("memories.gone_title"), words("memories.gone"), status=404, back="/memories")
+        name, back = "in_trash", f"/memories/trash?project={place.id}"
+    title, sentence = words(f"memories.{name}_title"), words(f"memories.{name}")
+    return problem(site, request, title, sentence, status=404, back=back, watch=request.state.watch)
 
 
 def _pane(site: Site, words: Words, request: Request, place: Place, found: OneMemory) -> Html:

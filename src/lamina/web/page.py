@@ -180,12 +180,21 @@ def plain_page(words: Words, title: str, sentence: str, *, status: int, back: st
     return HTMLResponse(_document(words, title, body, {}, None), status)
 
 
-def problem(site: Site, request: Request, title: str, sentence: str, *, status: int, back: str = "/sessions") -> Response:
-    """Return one sentence about what went wrong, in the frame, with a way back."""
+def problem(
+    site: Site,
+    request: Request,
+    title: str,
+    sentence: str,
+    *,
+    status: int,
+    back: str = "/sessions",
+    watch: Mapping[str, str] | None = None,
+) -> Response:
+    """Return one sentence about what went wrong, in the frame, with a way back. With `watch`, what comes back is shown again."""
     words = words_for(request)
     link = tag("p", None, tag("a", {"href": back, "class": "btn"}, words(_back_key(back))))
     body = tag("div", {"class": "empty"}, tag("h1", None, title), tag("p", None, sentence), link)
-    return page(site, request, title=title, active="", body=body, data={"error": sentence}, status=status)
+    return page(site, request, title=title, active="", body=body, data={"error": sentence}, watch=watch, status=status)
 
 
 def view_head(title: Child, *below: Child, crumb: Child = None, right: Child = None) -> Html:
