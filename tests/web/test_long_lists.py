@@ -221,6 +221,25 @@ def test_a_request_with_many_blocks_shows_the_others_when_they_are_unfolded(tmp_
         assert fetch(served, f"{ADDRESS}/requests/9999/rows/all")[0] == 404
 
 
+@pytest.mark.spec("V2")
+def test_the_last_part_of_a_list_is_the_rest(tmp_path: Path) -> None:
+    long_turn(tmp_path)
+    with serving(tmp_path) as served:
+
+        def labels(start: int, language: str) -> list[str]:
+            part = fetch(served, f"{ADDRESS}/requests/{CALLS}/rows/all?from={start}&lang={language}")[1]
+            return re.findall(r'btn sm">(.*?)</summary>', part)
+
+        count = len(json.loads(fetch(served, f"{ADDRESS}/requests/{CALLS}/rows/all?format=json")[1]))
+        for start, english, chinese in (
+            (count - 301, "Show the next 150 of 151 more", "再显示 150 块，还剩 151 块"),
+            (count - 300, "Show the other 150", "显示其余 150 块"),
+            (count - 151, "Show the other one", "显示其余 1 块"),
+        ):
+            assert (labels(start, "en"), labels(start, "zh")) == ([english], [chinese])
+        assert labels(count - 150, "en") == []
+
+
 @pytest.mark.exhaustive
 def test_without_scripts_each_part_is_a_link(tmp_path: Path, browser: Browser) -> None:
     long_turn(tmp_path)

@@ -215,6 +215,8 @@ def test_a_file_that_is_only_read_says_why_and_offers_no_change_that_would_fail(
             fields = form(served, home, file)
             assert post(served, f"/changes/memories/{change}", **fields).status_code == 400
     assert "Show 1.0 MB of the other 5.4 MB" in get(served, address(home, "huge.md")).text
+    (directory(home) / "larger.md").write_text(head + "A line of text.\n" * 66_000, "utf-8")
+    assert ">Show the other 1.0 MB<" in get(served, address(home, "larger.md")).text
     assert "Show" not in get(served, address(home, "huge.md") + "?whole=1").text.partition('class="text"')[2].partition("<dl")[0]
 
 

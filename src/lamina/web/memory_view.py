@@ -242,10 +242,8 @@ def _text(words: Words, request: Request, found: OneMemory) -> Html:
     if len(text) > TEXT_CHARS and not whole:
         left = size(len(text[TEXT_CHARS:].encode("utf-8", "replace")))
         text = text[:TEXT_CHARS]
-        told = words("memories.show_rest", size=left)
-        if found.only_read == "large":
-            of = size(found.size - len(text.encode("utf-8", "replace")))
-            told = words("memories.show_part", size=left, of=of)
+        of = size(found.size - len(text.encode("utf-8", "replace"))) if found.only_read == "large" else left
+        told = words("memories.show_rest", size=left) if of == left else words("memories.show_part", size=left, of=of)
         rest = tag("p", None, tag("a", {"class": "btn sm", "href": query(request, whole="1")}, told))
     faults = [fault for fault in topic.problems if fault != READ_IN_PART]  # the notice above tells that
     problems = tag("p", {"class": "notice"}, bdi("; ".join(faults))) if faults else None

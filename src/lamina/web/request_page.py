@@ -96,7 +96,8 @@ def _part(words: Words, opened: OpenSession, found: RequestBlocks, name: str, st
     if end >= len(blocks):
         return shown
     url = f"{address(opened.session)}/requests/{found.number}/rows/{name}?from={end}&against={found.against or ''}"
-    label = words("request.next_rows", n=min(MORE_ROWS, len(blocks) - end), of=f"{len(blocks) - end:,}")
+    left = len(blocks) - end
+    label = words("request.other_rows", n=left) if left <= MORE_ROWS else words("request.next_rows", n=MORE_ROWS, of=f"{left:,}")
     return join((shown, later_part(f"{name}-{end}", url, label)))
 
 

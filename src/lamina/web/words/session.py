@@ -165,6 +165,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "request.none_went": ("nothing left", "没有移除"),
     "request.more": ("{n} more|{n} more", "还有 {n} 块"),
     "request.next_rows": ("Show the next {n} of {of} more", "再显示 {n} 块，还剩 {of} 块"),
+    "request.other_rows": ("Show the other one|Show the other {n}", "显示其余 {n} 块"),
     "request.largest": ("Largest blocks", "最大的块"),
     "request.copies": ("{n} older copy, {tokens}|{n} older copies, {tokens}", "{n} 个旧副本，{tokens}"),
     "request.older": ("older copy", "旧副本"),
