@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,8 @@ from lamina.core.explanation import explain
 from lamina.core.records import Clear, Event, Message, Record, Snapshot, Span
 from lamina.core.settings import Settings
 from lamina.core.usage import Usage
+from lamina.layers.l2_micro import step
+from lamina.session.window_decisions import WHY_CLEARED
 from lamina.session.window_series import KINDS, Decision, RequestPoint, Series, in_force, window_series
 from lamina.sources import read
 from lamina.sources.places import Origin
@@ -227,6 +231,36 @@ def test_an_unknown_price_gives_no_dollars() -> None:
     assert found.turns[-1].usd is None
 
 
+@pytest.mark.parametrize(
+    ("origin", "triggers", "detail"),
+    [
+        ("claude-code", ["auto"], "They were cleared automatically."),
+        ("claude-code", ["manual"], "Asked for by the user."),
+        ("claude-code", ["size"], ""),  # what a record without a trigger is read as
+        ("claude-code", ["something_new"], ""),
+        ("lamina", ["size"], "The conversation had grown large."),
+        ("lamina", ["idle"], "There had been a long pause."),
+        (
+            "lamina",
+            ["repeated", "cold", "cold"],
+            "The prompt cache had expired, so everything was written again anyway. Later results repeat them.",
+        ),
+    ],
+)
+def test_a_clearing_says_why_in_a_sentence(origin: Origin, triggers: list[str], detail: str) -> None:
+    b = long_session()
+    for number, trigger in enumerate(triggers, 1):
+        b.put(Clear(f"clear{number}", b.last, b.time, {f"c{number}": "gone"}, trigger=trigger), moves=False)
+    b.call(prompt=34_500, read=28_000)
+    assert only(series(b.records, origin), "clear").detail == detail
+
+
+def test_every_way_to_clear_has_its_sentence() -> None:
+    written = set(re.findall(r'carry_out\(.*trigger="(\w+)"', inspect.getsource(step)))
+    assert written >= {"size", "cold"}
+    assert written <= WHY_CLEARED.keys()
+
+
 def test_a_cache_break_names_its_cause_if_there_is_one() -> None:
     b = Session()
     b.said("go")
@@ -261,7 +295,7 @@ def test_decisions_of_lamina_name_their_layer() -> None:
     boundary = b.boundary()
     b.summary(by=boundary)
     b.put(Event("e1", b.last, b.time, "fork", {"purpose": "summary", "input": 10, "output": 5, "usd": 0.25}), moves=False)
-    told = {"by": "notes", "because": "it pays", "tokens_before": 9, "tokens_after": 1}
+    told = {"by": "notes", "because": "by price", "tokens_before": 9, "tokens_after": 1}
     b.put(Event("e2", b.last, b.time, "compaction", told), moves=False)
     b.call(prompt=29_000, read=20_000)
     b.revoke("fold")
@@ -276,6 +310,7 @@ def test_decisions_of_lamina_name_their_layer() -> None:
     compaction = only(found, "compact").balance
     assert compaction is not None
     assert compaction.call_usd == 0.25
+    assert only(found, "compact").detail == "Automatic, by price."
     assert compaction.units.call == 10 + 5 * 5
     check(found)
 

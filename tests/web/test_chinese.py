@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from lamina.layers.l6_dream.record import DreamRecord, new_id, write_record
+from lamina.session.window_decisions import WHY_CLEARED
 from lamina.web.words import Words
 
 from . import patient
@@ -59,8 +60,8 @@ TOLD = (
     *("Compaction", "Went back", "Undid a decision", "Cleared 9 results", "Cleared 1 result", "Shortened 2 messages"),
     *("Collapsed 3 records", "Summarised 1 record", "Stored 2 results in files", "Model changed to {X}", "Before: {X}."),
     *("Cache break", "Cache break: {X}", "Cache expired after 7 minutes", "1,800 tokens came without a record"),
-    *("Reason: size.", "Reason: cold, repeated.", "Automatic.", "Asked for by the user.", "Announced before the request."),
-    *("The conversation continued from an earlier message.", "Decision {1} no longer applies.", "Automatic. {X}."),
+    *(*WHY_CLEARED.values(), " ".join(WHY_CLEARED.values()), "Automatic.", "Announced before the request."),
+    *("The conversation continued from an earlier message.", "Decision {1} no longer applies.", "Automatic, {X}."),
     *(
         "1,234 bytes; the window shows a preview.",
         "The request has 1,800 tokens less than its records explain. No record says why.",
@@ -106,7 +107,7 @@ TOLD = (
         "{X}, recalled (similar in meaning)",
         "{X}, recalled (chosen by {X})",
     ),
-    "Automatic. by price: reading the older messages again cost 9,000 input tokens since the last compaction, and a compaction costs "
+    "Automatic, by price: reading the older messages again cost 9,000 input tokens since the last compaction, and a compaction costs "
     "8,000.",
     "replaces the messages removed by compaction {1} (by price: reading the older messages again cost 9,000 input tokens since the last "
     "compaction, and a compaction costs 8,000)",

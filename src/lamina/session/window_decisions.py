@@ -38,6 +38,17 @@ ORDER: tuple[DecisionKind, ...] = ("compact", "collapse", "clear", "undo", "mode
 SHRINKING = ("compact", "collapse", "clear", "spill")
 # The purpose of the calls that write summaries.
 SUMMARY = "summary"
+# What the triggers of clearings mean. Others are unknown.
+WHY_CLEARED = {
+    "auto": "They were cleared automatically.",
+    "manual": "Asked for by the user.",
+    "size": "The conversation had grown large.",
+    "cold": "The prompt cache had expired, so everything was written again anyway.",
+    "repeated": "Later results repeat them.",
+    "idle": "There had been a long pause.",
+}
+# What a clearing without a trigger is read as. Lamina names the trigger of each.
+NO_TRIGGER = "size"
 
 
 class RequestPoint(msgspec.Struct, frozen=True):
@@ -229,9 +240,9 @@ def _compaction(boundary: Boundary, events: list[Event], point: RequestPoint, or
     told = next((one.data for one in reversed(events) if one.name == "compaction"), {})
     how = str(told.get("by") or SUMMARY)
     by = f"Lamina: {how}" if boundary.receipt or told else NAMES[origin]
-    why = f" {told['because']}." if isinstance(told.get("because"), str) else ""
+    why = f", {told['because']}" if isinstance(told.get("because"), str) else ""
     manual = boundary.trigger == "manual"
-    detail = f"{'Asked for by the user' if manual else 'Automatic'}.{why}"
+    detail = f"{'Asked for by the user' if manual else 'Automatic'}{why}."
     return _make(point, "compact", "Compaction", detail, by, boundary.time)
 
 
@@ -239,7 +250,8 @@ def _clearing(clears: list[Clear], point: RequestPoint, origin: Origin) -> Decis
     results = sum(len(one.markers) for one in clears)
     others = sum(len(one.attachments) + len(one.shortened) for one in clears)
     title = f"Cleared {counted(results, 'result')}" if results or not others else f"Shortened {counted(others, 'message')}"
-    detail = f"Reason: {', '.join(sorted({one.trigger for one in clears}))}."
+    why = sorted({one.trigger for one in clears if one.trigger != NO_TRIGGER or one.receipt or origin == "lamina"})
+    detail = " ".join(WHY_CLEARED[trigger] for trigger in why if trigger in WHY_CLEARED)
     by = "Lamina: clearing" if origin == "lamina" or any(one.receipt for one in clears) else NAMES[origin]
     return _make(point, "clear", title, detail, by, clears[-1].time)
 

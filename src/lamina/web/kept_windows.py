@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..session.window_series import Series
 
 # Increase the number when what is kept changes.
-NOTE = "window-4"
+NOTE = "window-5"
 # Smaller files are read in less than a tenth of a second.
 LEAST_BYTES = 1 << 20
 

@@ -16,6 +16,16 @@ from .setting_texts import RULES, accepts_in_chinese
 _ROW = r"(\w+(?: without \w+)?)"
 _ENDS = r"(\d[\d,]*) (minute|hour)s?"
 
+# Details of a clearing, which may have several.
+_WHY_CLEARED = {
+    "They were cleared automatically.": "自动清理。",
+    "Asked for by the user.": "由用户要求。",
+    "The conversation had grown large.": "对话已变得很长。",
+    "The prompt cache had expired, so everything was written again anyway.": "提示词缓存已过期，全部内容本来就要重新写入。",
+    "Later results repeat them.": "之后的结果与其内容重复。",
+    "There had been a long pause.": "此前有较长的停顿。",
+}
+
 PATTERNS = tuple(
     (re.compile(english), chinese)
     for english, chinese in (
@@ -73,10 +83,9 @@ PATTERNS = tuple(
         (r"(\d[\d,]*) tokens? left without a record", r"减少 \1 个词元，没有记录"),
         # Details of decisions
         (r"Before: (\S+)\.", r"之前：\1。"),
-        (r"Reason: (\w+)\.", r"原因：{\1}。"),
-        (r"Reason: (\w+), (\w+)\.", r"原因：{\1}、{\2}。"),
-        (r"Automatic\. (.+)\.", r"自动。{\1}。"),
-        (r"Asked for by the user\. (.+)\.", r"由用户要求。{\1}。"),
+        (rf"({'|'.join(map(re.escape, _WHY_CLEARED))}) (.+)", r"{\1}{\2}"),
+        (r"Automatic, (.+)\.", r"自动，{\1}。"),
+        (r"Asked for by the user, (.+)\.", r"由用户要求，{\1}。"),
         (r"Decision ([\w-]+) no longer applies\.", r"决定 \1 不再生效。"),
         (r"(\d[\d,]*) bytes; the window shows a preview\.", r"\1 字节；窗口中显示预览。"),
         (
@@ -177,6 +186,7 @@ WHOLE = (
     reasons.WHOLE
     | faults.WHOLE
     | RULES
+    | _WHY_CLEARED
     | {
         "message": "消息",
         "answer": "回答",
@@ -246,7 +256,6 @@ WHOLE = (
         "Undid a decision": "撤销了一个决定",
         "Cache break": "缓存中断",
         "Automatic.": "自动。",
-        "Asked for by the user.": "由用户要求。",
         "Announced before the request.": "在请求之前已告知。",
         "The conversation continued from an earlier message.": "对话从较早的消息继续。",
     }
