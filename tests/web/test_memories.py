@@ -276,15 +276,22 @@ def test_a_view_of_a_memory_or_dream_that_is_gone_follows_changes(served: Served
 
 
 @pytest.mark.spec("V6")
-def test_a_memory_whose_file_was_renamed_by_hand_is_found_by_its_content(served: Served, home: Path) -> None:
+@pytest.mark.parametrize("now", ["moved.md", f"old/{STAGING}"])
+def test_a_memory_whose_file_was_moved_by_hand_is_found_by_its_content(served: Served, home: Path, now: str) -> None:
     one = data(served, address(home))
-    Path(one["path"]).rename(Path(one["path"]).with_name("moved.md"))
+    moved = Path(one["path"]).parent / now
+    moved.parent.mkdir(exist_ok=True)
+    Path(one["path"]).rename(moved)
+    shown = get(served, f"{address(home)}?whole=1")
+    assert (shown.status_code, shown.headers.get("location")) == (303, f"{address(home, now)}?whole=1")
     fields = {"place": place(home), "file": STAGING, "digest": one["digest"], "type": "project", "description": "d"}
     told = post(served, "/changes/memories/edit", **fields, body="My text.")
     assert told.status_code == 409
-    assert "renamed to “Deploys to staging”" in told.json()["message"]
-    assert address(home, "moved.md") in told.json()["html"]
+    assert told.json()["message"] == f"The file of this memory was moved to “{now}” meanwhile."
+    assert address(home, now) in told.json()["html"]
     assert "My text." in told.json()["html"]
+    moved.write_text(f"{moved.read_text('utf-8')}Another line.\n", "utf-8")
+    assert get(served, address(home)).status_code == 404, "another content may be another memory"
 
 
 @pytest.mark.exhaustive

@@ -68,15 +68,16 @@ def _who(words: Words, version: MemoryVersion | None) -> str:
 
 
 def _moved(site: Site, words: Words, place: Place, memory: Memory, fields: Fields) -> Conflict:
-    """Return the conflict for a memory that was renamed or removed meanwhile."""
+    """Return the conflict for a memory that was renamed, moved or removed meanwhile."""
     file = fields.get("file", "")
     log = memory.log(file) if file else []
     now = memory.get(log[0].file) if log and log[0].digest else None
-    if now is None:  # a file renamed by hand has the same content
+    if now is None:  # a file moved by hand has the same content
         now = memory.get(next((one.file for one in memory.headers() if _is_same(memory, one.file, fields.get("digest", ""))), ""))
     if now is None:
         return _removed(site, words, place, memory, log, fields)
-    told = words("memories.was_renamed", name=now.name)
+    known = next((one.name for one in log if one.digest == fields.get("digest")), now.name)
+    told = words("memories.was_renamed", name=now.name) if now.name != known else words("memories.was_moved", file=now.file)
     theirs = (tag("p", None, bdi(told)), tag("a", {"class": "btn", "href": address(place, now.file)}, words("memories.open_it")))
     mine = _editor(words, EDIT, {"place": place.id, "file": now.file, "digest": memory.digest(now.file)}, fields)
     return Conflict(told, _both(words, told, theirs, mine), address(place, now.file))

@@ -328,9 +328,15 @@ class MemoryIndex(MemoryHistories):
     def renamed(self, place: Place, file: str) -> str:
         """Return the file that a memory has now, if it had this one before; empty if it has none."""
         versions = self.history(place, file)
-        now = versions[0][0].file if versions and versions[0][0].digest else ""
-        prefix = TEAM_PREFIX if file.startswith(TEAM_PREFIX) and not now.startswith(TEAM_PREFIX) else ""
-        return f"{prefix}{now}" if now and self.one(place, f"{prefix}{now}") is not None else ""
+        last = versions[0][0] if versions else None
+        if last is None or not last.digest:
+            return ""
+        prefix = TEAM_PREFIX if file.startswith(TEAM_PREFIX) and not last.file.startswith(TEAM_PREFIX) else ""
+        if self.one(place, f"{prefix}{last.file}") is not None:
+            return f"{prefix}{last.file}"
+        # A file that was moved by hand has the same content.
+        alike = (header.file for header in self.headers(place) if header.name == last.name)
+        return next((one for one in alike if (found := self.one(place, one)) is not None and found.digest == last.digest), "")
 
     def _evidence(self, place: Place, topic: Topic) -> Freshness | None:
         named = evidence_of(topic)

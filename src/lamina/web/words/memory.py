@@ -188,6 +188,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "memories.look_again": ("Look again", "重新查看"),
     "memories.open_it": ("Open it", "打开"),
     "memories.was_renamed": ("This memory was renamed to “{name}” meanwhile.", "此记忆在此期间已重命名为“{name}”。"),
+    "memories.was_moved": ("The file of this memory was moved to “{file}” meanwhile.", "此记忆的文件在此期间已移到“{file}”。"),
     "memories.was_changed": ("Changed by {who} {when}. Nothing was lost.", "{when}由{who}修改，没有丢失任何内容。"),
     "memories.see_history": ("The history of “{name}” has every version.", "“{name}”的历史保留着每个版本。"),
     "memories.who_page": ("you on the page", "您在页面上"),
