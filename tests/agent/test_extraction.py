@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from threading import Event as Gate
@@ -245,6 +246,25 @@ def test_only_where_somebody_is_there_or_it_was_asked_for(
     one.run("Hello again.")
     assert bool(forks(messages_server)) is bool(asked)
     assert len(one.events) <= 2
+
+
+@pytest.mark.spec("X2", "B5")
+@pytest.mark.parametrize(
+    ("mode", "why"),
+    [
+        ("off", "private memory is off: lamina.memoryMode is off ({file}); set it to auto or confirm"),
+        ("read-only", "memory is read-only"),
+    ],
+)
+def test_a_memory_switched_off_while_the_session_runs_is_not_called_read_only(
+    watched: Callable[..., Watched], mode: str, why: str
+) -> None:
+    one = watched()
+    file = Path(os.environ["LAMINA_HOME"]) / "settings.json"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(json.dumps({"lamina": {"memoryMode": mode}}), "utf-8")
+    one.run("Hello.")
+    assert [event["skipped"] for event in one.events] == [why.format(file=file)]
 
 
 @pytest.mark.spec("X6", "X7")

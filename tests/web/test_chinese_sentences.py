@@ -12,6 +12,7 @@ import pytest
 import lamina
 from lamina.core.errors import DiskError, InputError, SettingError
 from lamina.core.settings import Settings
+from lamina.memory.switches import why_off
 from lamina.web.words import Words
 from lamina.web.words.setting_texts import CHINESE, accepts_in_chinese
 
@@ -40,7 +41,6 @@ EXCEPT = {
     "7 memory is 7, so it cannot be 7": "the values are words, which have a form",
     "7 7": "a path and a reason, which has a form",
     "7 while another dream changes memories": "the value is what cannot be done; both sentences have a form",
-    "private memory is off: 7": "the value is a switch and an advice, which have a form",
     "use 7": "an advice that is one name",
     "begin the file with a line ---, then name: …, description: … (one line) and type: 7, then a line ---, then the text": (
         "an answer to an agent that wrote a file without these lines"
@@ -101,6 +101,20 @@ def test_every_error_and_reason_that_the_page_may_show_has_a_chinese_form() -> N
     assert len(found) > 150
     assert {one: where for one, where in lacking.items() if one not in EXCEPT} == {}
     assert [one for one in EXCEPT if one not in lacking] == [], "an exception that is no longer needed"
+
+
+@pytest.mark.parametrize(
+    ("settings", "chinese"),
+    [
+        (Settings(memory=False), "个人记忆已关闭：autoMemoryEnabled 为 false（argument）；请设为 true"),
+        (
+            Settings(memory_mode={"private": "off"}),
+            "个人记忆已关闭：lamina.memoryMode 为 off（argument）；请设为 auto 或 confirm",
+        ),
+    ],
+)
+def test_why_memory_is_off_is_told_in_chinese(settings: Settings, chinese: str) -> None:
+    assert Words("zh").told(str(why_off(settings))) == chinese
 
 
 @pytest.mark.parametrize(

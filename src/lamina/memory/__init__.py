@@ -2,7 +2,7 @@
 
 decides  where memory is stored, the content of a topic file and the index, which texts are secrets, who may write (`store`);
          which memories may go with a message, which clearly fit, and how they are shown (`recall`); the model's instructions
-         (`instructions`)
+         (`instructions`); which switch turned memory off (`switches`)
 does     saves in two steps, the file and then its index line, under one guard per directory; recovers from crashes; keeps every
          version and every removed memory; queues proposals for approval (`store`); joins the scopes of a project (`memory`);
          takes over writes from a model's file tools (`tool_writes`); brings memories to a message (`recall`)

@@ -32,12 +32,14 @@ def is_memory(path: str) -> bool:
         ({}, "None"),
         ({"failures": MOST_FAILURES - 1}, "None"),
         ({"remote": True, "writable": False}, "ephemeral"),
-        ({"writable": False}, "read-only"),
+        ({"writable": False}, "memory is read-only"),
+        ({"writable": False, "off": "private memory is off"}, "private memory is off"),
+        ({"off": "private memory is off"}, "None"),  # the team's is on
         ({"failures": MOST_FAILURES}, "failures"),
     ],
 )
 def test_each_gate_alone_stops_it(changed: dict[str, Any], why: str) -> None:
-    gates: dict[str, Any] = {"remote": False, "writable": True, "failures": 0}
+    gates: dict[str, Any] = {"remote": False, "off": None, "writable": True, "failures": 0}
     assert why in str(stop_reason(**{**gates, **changed}))
 
 

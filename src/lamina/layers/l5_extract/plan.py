@@ -49,12 +49,13 @@ _TEAM = re.compile(r"^- Team memory directory: (?P<path>.+?)\. A project or refe
 _LISTED = re.compile(r"^<memory-index>\n(?P<list>.*?)\n</memory-index>$", re.MULTILINE | re.DOTALL)
 
 
-def stop_reason(*, remote: bool, writable: bool, failures: int) -> str | None:
-    """Return why this session makes no reviews, past the trigger's gates. `writable`: at least one scope accepts changes."""
+def stop_reason(*, remote: bool, off: str | None, writable: bool, failures: int) -> str | None:
+    """Return why this session makes no reviews, past the trigger's gates. `off` is why private memory is off. `writable`: at least
+    one scope accepts changes."""
     if remote:
         return "ephemeral machine"
     if not writable:
-        return "memory is read-only"
+        return off or "memory is read-only"
     return f"{MOST_FAILURES} failures in a row" if failures >= MOST_FAILURES else None
 
 

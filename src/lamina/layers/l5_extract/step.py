@@ -29,6 +29,7 @@ from ...fork.host import MemoryAccess
 from ...fork.tool_runner import ToolRunner
 from ...memory.recall.library import ScopeName
 from ...memory.store.modes import plan_write
+from ...memory.switches import why_off
 from ...permissions.decision import decide
 from ...permissions.request import Allow, Deny
 from ...tools.tool import FileChange, KeeperVerdict
@@ -79,7 +80,8 @@ def after_turn(c: Conversation) -> None:
         return
     scopes: tuple[ScopeName, ...] = ("private",) if lent.place.team is None else ("private", "team")
     writable = any(plan_write(c.settings.memory_mode[scope], EXTRACTION) != "refuse" for scope in scopes)
-    if (why := stop_reason(remote=c.settings.remote, writable=writable, failures=state.failures)) is not None:
+    why = stop_reason(remote=c.settings.remote, off=why_off(c.settings), writable=writable, failures=state.failures)
+    if why is not None:
         if state.told_skip != why:
             state.told_skip = why
             c.record_event(EXTRACTION, {"skipped": why, "cursor": state.cursor})

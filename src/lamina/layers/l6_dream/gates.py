@@ -23,10 +23,10 @@ from typing import Literal, NamedTuple, TypeAlias
 from ...core.errors import DiskError
 from ...core.settings.collection_kinds import Mode
 from ...core.settings.resolution import Settings
-from ...core.settings.table import VARIABLE_NAMES
 from ...core.wording import counted
 from ...disk.trees.rootdir import RootDir
 from ...memory.store.modes import plan_write
+from ...memory.switches import why_off
 
 Gate: TypeAlias = Literal[
     "off", "remote", "agent", "mode", "failures", "time", "throttle", "sessions", "nothing", "budget", "lock"
@@ -52,23 +52,8 @@ class DreamStop(NamedTuple):
 
 def find_off(settings: Settings) -> DreamStop | None:
     """Return the setting that switched private memory off, with what to do; None if it is on."""
-    if not settings.memory:
-        return DreamStop("off", f"private memory is off: {_memory_switch(settings)}")
-    if settings.memory_mode["private"] == "off":
-        found = settings.resolved("memory_mode")
-        where = f"lamina.memoryMode is off ({found.detail or found.source})"
-        return DreamStop("mode", f"private memory is off: {where}; set it to auto or confirm")
-    return None
-
-
-def _memory_switch(settings: Settings) -> str:
-    found = settings.resolved("memory")
-    if found.source == "rule":
-        remote = "this machine is ephemeral and has no memory directory; set LAMINA_REMOTE_MEMORY_DIR"
-        return "bare mode is on; start without it" if settings.bare else remote
-    if found.detail.endswith(VARIABLE_NAMES["memory"]):
-        return f"{found.detail} is set; unset it"
-    return f"autoMemoryEnabled is false ({found.detail or found.source}); set it to true"
+    why = why_off(settings)
+    return DreamStop("mode" if settings.memory else "off", why) if why is not None else None
 
 
 def find_stop(*, on: bool, remote: bool, lent: bool, mode: Mode, failures: int = 0) -> DreamStop | None:
