@@ -6,6 +6,7 @@ the state is small, whatever the size of the file. The usage of an answer is cou
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Literal, NamedTuple, TypeAlias
@@ -25,6 +26,10 @@ Speaker: TypeAlias = Literal["user", "assistant", "subagent", "memory"]
 TITLE_CHARS = 120
 # A longer message is a paste; its beginning and end say what it is about.
 MOST_CHARS = 12_000
+# Of each end of a long message, so many characters are searched for secrets: those that are kept, and what may stand around a secret.
+LOOKED_AT = 12_000
+# What tells that a value is a secret stands in fewer characters before it.
+AROUND_SECRET = 2_000
 # Of the message before: enough for what "it" and "that" refer to.
 BEFORE_CHARS = 1_500
 # Answers whose last record may still come. Records of one answer are close together, also with parallel subagents.
@@ -61,6 +66,12 @@ INJECTED = (
     "Caveat:",
     "[Request interrupted",
 )
+
+# A character that ends every secret but a private key, which has lines.
+_NOT_IN_SECRETS = re.compile(r"[^A-Za-z0-9!#$%&*+./:=?@\\^_|~-]")
+_KEY_BEGINS = "-----BEGIN "
+_KEY_NAME = 70  # characters of that line
+_KEY_ENDS = "-----END "
 
 
 class Paid(msgspec.Struct, frozen=True, array_like=True):
@@ -439,11 +450,32 @@ def is_injected(text: str) -> bool:
 
 
 def shorten(text: str) -> str:
-    """Return the text, or the beginning and end of a long one. Secrets go first: half of one would no longer be recognised."""
+    """Return the text, or the beginning and end of a long one. Secrets go first: half of one would no longer be recognised.
+
+    The work is bounded, whatever the length of the text: nothing else can run while an expression is searched for.
+    """
     if len(text) <= MOST_CHARS:
         return text
-    half, clean = MOST_CHARS // 2, redact(text).text
-    return clean if len(clean) <= MOST_CHARS else f"{cut_words(clean, half)}\n…\n{clean[-half:]}"
+    half = MOST_CHARS // 2
+    if len(text) <= 2 * LOOKED_AT:
+        clean = redact(text).text
+        return clean if len(clean) <= MOST_CHARS else f"{cut_words(clean, half)}\n…\n{clean[-half:]}"
+    return f"{cut_words(redact(text[:LOOKED_AT], part_of=text).text, half)}\n…\n{_end_of(text, half)}"
+
+
+def _end_of(text: str, most: int) -> str:
+    """Return the end of a long text, from its last LOOKED_AT characters. The rest of a secret that began before is left out."""
+    start = len(text) - LOOKED_AT
+    key = text.rfind(_KEY_BEGINS, 0, start)
+    if key >= 0 and "PRIVATE KEY" in text[key : key + _KEY_NAME] and text.find(_KEY_ENDS, key, start) < 0:
+        end = text.find(_KEY_ENDS, start)
+        return redact(text[end:], part_of=text).text[-most:] if end >= 0 else ""
+    clean = redact(text[start:], part_of=text).text
+    start = max(AROUND_SECRET, len(clean) - most)
+    if _NOT_IN_SECRETS.search(clean, AROUND_SECRET, start) is not None:
+        return clean[start:]
+    found = _NOT_IN_SECRETS.search(clean, start)
+    return clean[found.start() :] if found is not None else ""
 
 
 def cut_words(text: str, most: int) -> str:

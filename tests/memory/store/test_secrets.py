@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.clocks import FAR_TOO_LONG
 
+from lamina.core import language
 from lamina.core.errors import InputError
 from lamina.memory.store.draft import Draft, clean_draft
 from lamina.memory.store.secrets import SECRET_FORMS, redact, says_nothing_else
@@ -246,3 +247,16 @@ def test_in_a_chinese_text_the_mark_of_a_secret_is_chinese_and_stays_as_it_is() 
     assert once.text == "数据库密码是 [已去掉密钥（赋值）]，部署用 [已去掉密钥（GitHub 令牌）]"
     assert redact(once.text) == (once.text, ())
     assert says_nothing_else("密码是 [已去掉密钥（赋值）]")
+
+
+def test_the_language_of_a_text_is_found_out_once_however_many_secrets_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = list[str]()
+    known = language.language_of
+
+    def noted(text: str) -> str:
+        asked.append(text)
+        return known(text)
+
+    monkeypatch.setattr(language, "language_of", noted)
+    assert redact("密码是 hunter22xyz!\n" * 50).text == "密码是 [已去掉密钥（赋值）]\n" * 50
+    assert len(asked) == 1

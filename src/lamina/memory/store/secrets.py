@@ -182,26 +182,29 @@ def _assigned_secret(found: re.Match[str]) -> _Found | None:
     return _Found(keep, value, _ASSIGNMENT) if _looks_secret(value) or _is_password(keep, value) else None
 
 
-def redact(text: str) -> RedactedText:
+def redact(text: str, *, part_of: str | None = None) -> RedactedText:
     """Replace secrets by `[secret removed: KIND]`, in Chinese in a Chinese text, and return the text and the kinds found.
 
-    A secret that is split by invisible characters is found too; the text is then returned without these."""
-    once = _redact(text)
+    A secret that is split by invisible characters is found too; the text is then returned without these. `part_of` is the text whose
+    language counts, if this is a part of it."""
+    whole = text if part_of is None else part_of
+    once = _redact(text, whole)
     if not _UNSEEN.search(text):
         return once
-    plain = _redact(_UNSEEN.sub("", text))
+    plain = _redact(_UNSEEN.sub("", text), whole)
     return once if _UNSEEN.sub("", once.text) == plain.text else plain
 
 
-def _redact(text: str) -> RedactedText:
+def _redact(text: str, whole: str) -> RedactedText:
     kinds: list[str] = []
 
     def replaced(found: re.Match[str], secret: _Found | None) -> str:
         if secret is None:
             return found[0]
         kinds.append(secret.kind)
-        return secret.keep + _marker(secret.kind, text)
+        return secret.keep + _marker(secret.kind, language(whole))
 
+    language = cache(_language)  # found out once: that takes longer than finding a secret
     cleaned = _known().sub(lambda found: replaced(found, _known_secret(found)), text)
     cleaned = _assign().sub(lambda found: replaced(found, _assigned_secret(found)), cleaned)
     return RedactedText(cleaned, tuple(dict.fromkeys(kinds)))
@@ -230,11 +233,15 @@ def chinese_kind(kind: str) -> str:
     return _CHINESE_KINDS.get(kind) or (f"{company} {_CHINESE_ENDS[what]}" if company and what in _CHINESE_ENDS else kind)
 
 
-def _marker(kind: str, text: str) -> str:
+def _marker(kind: str, language: str) -> str:
     """Return what stands in place of a secret, in the language of the text."""
-    from ...core.language import language_of  # a secret is rare, and the import takes milliseconds
+    return f"[已去掉密钥（{chinese_kind(kind)}）]" if language == "zh" else f"[secret removed: {kind}]"
 
-    return f"[已去掉密钥（{chinese_kind(kind)}）]" if language_of(text) == "zh" else f"[secret removed: {kind}]"
+
+def _language(text: str) -> str:
+    from ...core.language import language_of  # most texts have no secret, and the import takes milliseconds
+
+    return language_of(text)
 
 
 _REMOVED = re.compile(r"\[secret removed: [^\]\n]*\]|\[已去掉密钥（[^\]\n]*）\]")
