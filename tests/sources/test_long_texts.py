@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from lamina.memory.store.secrets import RedactedText, redact
-from lamina.sources import scan
+from lamina.sources import catalogue, scan
+from lamina.sources.catalogue import Catalogue
+from lamina.sources.places import SourceFile
 from lamina.sources.scan import MOST_CHARS, Scan, ScannedTurn, shorten
+
+from .agents import claude_answer, claude_user, said, write
 
 PROSE = "The order is rounded once, and the token of the sandbox is in tax.py. "
 KEY = "-----BEGIN RSA PRIVATE KEY-----\n"
@@ -68,3 +74,31 @@ def test_no_part_of_a_long_secret_stays(text: str) -> None:
 
 def test_a_blob_without_words_is_cut_at_its_end_and_the_words_behind_it_stay() -> None:
     assert shorten("picture " + "/9j+" * LONG + " zebra").endswith("\n…\n zebra")
+
+
+def test_adding_and_removing_long_texts_pauses_after_few_characters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    long = (PROSE * 200)[: MOST_CHARS - 1]
+    rows = [row for number in range(1, 21) for row in (claude_user(number, long), *claude_answer(number, said(long)))]
+    path = write(tmp_path / "a.jsonl", rows)
+    since, most = 0, 0
+    indexed_words = catalogue.indexed_words
+
+    def counted(text: str, *more: str) -> tuple[str, str, str]:
+        nonlocal since, most
+        since += len(text)
+        most = max(most, since)
+        return indexed_words(text, *more)
+
+    def pause() -> None:
+        nonlocal since
+        since = 0
+
+    monkeypatch.setattr(catalogue, "indexed_words", counted)
+    index = Catalogue(None)
+    index.pause = pause
+    found = os.stat(path)
+    for files in ([SourceFile("claude-code", str(path), found.st_size, found.st_mtime_ns, found.st_ino)], []):
+        index.follow("session", files)
+        assert 0 < most <= 4 * MOST_CHARS
+        since, most = 0, 0
+    index.close()

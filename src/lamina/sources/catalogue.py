@@ -39,6 +39,7 @@ BATCH_BYTES = 64 << 20
 FIRST_BYTES = 4 << 20
 PAUSE_BYTES = 1 << 16
 PAUSE_TEXTS = 50
+PAUSE_CHARS = 1 << 15
 PAUSE_ROWS = 500
 # So few rows are read one by one.
 FEW = 100
@@ -109,7 +110,7 @@ class Catalogue:
     def __init__(self, home: Path | None) -> None:
         """`home` is Lamina's; without one the index lives in memory."""
         self.database = open_database(index_path(home) if home is not None else None, SCHEMA, VERSION)
-        # Called before each file, after PAUSE_BYTES, PAUSE_TEXTS and PAUSE_ROWS: a process with other work does it there.
+        # Called before each file, after PAUSE_BYTES, PAUSE_TEXTS, PAUSE_CHARS and PAUSE_ROWS: a process with other work does it there.
         self.pause: Callable[[], None] = lambda: None
 
     @property
@@ -127,6 +128,15 @@ class Catalogue:
             if at % PAUSE_ROWS == 0:
                 self.pause()
             yield item
+
+    def _paused_texts(self, items: Iterable[T], text_of: Callable[[T], str]) -> Iterator[T]:
+        chars = 0
+        for at, item in enumerate(items, 1):
+            yield item
+            chars += len(text_of(item))
+            if at % PAUSE_TEXTS == 0 or chars > PAUSE_CHARS:
+                self.pause()
+                chars = 0
 
     def follow(
         self, kind: Kind, files: Iterable[SourceFile], tell: Tell = lambda done, of: None, unread: list[str] | None = None
@@ -201,9 +211,7 @@ class Catalogue:
 
     def _add_texts(self, file: int, turns: list[ScannedTurn]) -> None:
         last = self.database.execute("SELECT max(place) FROM texts WHERE file = ?", (file,)).fetchone()[0]
-        for place, turn in enumerate(turns, (last or 0) + 1):
-            if place % PAUSE_TEXTS == 0:
-                self.pause()
+        for place, turn in enumerate(self._paused_texts(turns, lambda turn: turn.text), (last or 0) + 1):
             given = (file, place, turn.number, turn.speaker, turn.time, turn.text, turn.before)
             text = self.database.execute("INSERT INTO texts VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", given).lastrowid
             words = indexed_words(turn.text, turn.before, turn.time)
@@ -228,7 +236,7 @@ class Catalogue:
 
     def _remove(self, file: int) -> None:
         held = self.database.execute("SELECT id, text, head, time FROM texts WHERE file = ?", (file,)).fetchall()
-        for number, text, head, time in held:
+        for number, text, head, time in self._paused_texts(held, lambda row: row[1]):
             # The index keeps no copy of its words, so removing them takes the same words again.
             words = indexed_words(text, head, time)
             self.database.execute(
