@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -51,6 +52,12 @@ def test_pauses_double_up_to_the_cap() -> None:
 
 def test_half_of_a_pause_is_left_to_chance() -> None:
     assert plan(ServerFault("x"), luck=0.999) == pytest.approx(0.49975)
+
+
+def test_a_retry_takes_no_number_from_a_program_that_seeded_its_own() -> None:
+    before = random.getstate()
+    assert 0.0 <= Waits().random() < 1.0
+    assert random.getstate() == before
 
 
 def test_the_servers_own_wish_is_honoured_and_never_shortened() -> None:

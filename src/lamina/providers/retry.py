@@ -47,12 +47,16 @@ async def _sleep_async(seconds: float) -> None:
     await asyncio.sleep(seconds)
 
 
+# Our own numbers: a program that seeded `random` gets the same ones from it, whether a call was retried or not.
+draw = random.Random().random
+
+
 class Waits(NamedTuple):
     """The functions for sleeping and randomness; tests pass their own."""
 
     sleep: Callable[[float], None] = time.sleep
     sleep_async: Callable[[float], Awaitable[None]] = _sleep_async
-    random: Callable[[], float] = random.random
+    random: Callable[[], float] = draw
 
 
 Adapt = Callable[[BadRequest], bool]

@@ -8,7 +8,6 @@ too long is retried without its oldest rounds. When the model cannot do it, `wit
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 
 import msgspec
@@ -24,7 +23,7 @@ from ...core.view import Item
 from ...fork.fork import ForkOutcome, run_fork
 from ...fork.handover import Handover, altered
 from ...providers.models import known
-from ...providers.retry import RetryPolicy, plan_retry
+from ...providers.retry import RetryPolicy, draw, plan_retry
 from .offline import mechanical
 from .plan import SummaryPlan
 from .summary_text import Rejected, directive, read_summary, shown, to_drop, without_media
@@ -135,7 +134,7 @@ class _Attempt:
         if not isinstance(error, ProviderError):
             return None
         policy = RetryPolicy(max_retries=self._c.policy.compact.summary_retries, budget=PATIENCE)
-        pause = plan_retry(error, tries=self._failures, waited=self._waited, heard=False, policy=policy, luck=random.random())
+        pause = plan_retry(error, tries=self._failures, waited=self._waited, heard=False, policy=policy, luck=draw())
         self._waited += pause or 0.0
         return pause
 
