@@ -6,7 +6,7 @@ from hashlib import blake2b
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lamina.core.cache import CacheModel, PrefixCache, PromptReader, openai_cache
@@ -116,6 +116,7 @@ def test_a_prefix_cache_agrees_with_a_slow_one(steps: list[tuple[str, str, int]]
         now += wait
 
 
+@example([(("c", "m", 1), set()), (("", "n", 1), set()), (("ca", "n", 1), {1})])
 @given(st.lists(st.tuples(STEPS, st.sets(st.integers(0, 8), max_size=4)), max_size=15))
 def test_a_cache_of_shared_messages_gives_the_same_figures_as_one_that_reads_everything_again(
     steps: list[tuple[tuple[str, str, int], set[int]]],

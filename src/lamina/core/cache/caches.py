@@ -113,9 +113,10 @@ class PromptChain:
     def follow(self, prompt: Prompt) -> None:
         pieces = list(prompt.pieces)
         root = blake2b(prompt.model.encode(), digest_size=DIGEST_BYTES).digest()
-        same = common_start(self._pieces, pieces) if root == self.root else 0
+        known = root == self.root
+        same = common_start(self._pieces, pieces) if known else 0
         self.root, self.length = root, len(pieces)
-        if same == len(pieces):
+        if known and same == len(pieces):
             return
         del self._pieces[same:], self.links[same:], self.sums[same:], self.marks[bisect_left(self.marks, same) :]
         new = pieces[same:]
