@@ -9,7 +9,7 @@ from ..core.settings.table import VARIABLE_NAMES
 def why_off(settings: Settings) -> str | None:
     """Return the setting that switched private memory off, with what to do; None if it is on."""
     if not settings.memory:
-        return f"private memory is off: {_memory_switch(settings)}"
+        return _memory_switch(settings)
     if settings.memory_mode["private"] == "off":
         found = settings.resolved("memory_mode")
         return f"private memory is off: lamina.memoryMode is off ({found.detail or found.source}); set it to auto or confirm"
@@ -19,8 +19,9 @@ def why_off(settings: Settings) -> str | None:
 def _memory_switch(settings: Settings) -> str:
     found = settings.resolved("memory")
     if found.source == "rule":
-        remote = "this machine is ephemeral and has no memory directory; set LAMINA_REMOTE_MEMORY_DIR"
-        return "bare mode is on; start without it" if settings.bare else remote
+        if settings.bare:
+            return "private memory is off: bare mode is on; start without it"
+        return "private memory is off: this machine is ephemeral and has no memory directory; set LAMINA_REMOTE_MEMORY_DIR"
     if found.detail.endswith(VARIABLE_NAMES["memory"]):
-        return f"{found.detail} is set; unset it"
-    return f"autoMemoryEnabled is false ({found.detail or found.source}); set it to true"
+        return f"private memory is off: {found.detail} is set; unset it"
+    return f"private memory is off: autoMemoryEnabled is false ({found.detail or found.source}); set it to true"
