@@ -118,7 +118,7 @@ def test_undo_in_another_view_leaves_the_text_of_an_open_form_alone(page: Page, 
     page.click("form.editor button.main")
     expect(page.locator(".both .version")).to_have_text("One file per region.\n")
     expect(page.locator(".both textarea[name=body]")).to_have_value("Typed later.\n")
-    watched.problems.clear()  # a browser logs a 409
+    watched.expect("409")
 
 
 def test_undo_of_a_new_memory_leaves_the_text_that_is_typed_into_it(page: Page, watched: Watched) -> None:
@@ -133,7 +133,7 @@ def test_undo_of_a_new_memory_leaves_the_text_that_is_typed_into_it(page: Page, 
     expect(page.locator("textarea[name=body]")).to_have_value("Thursday.\n")
     page.click("form.editor button.main")
     expect(page.locator(".both textarea[name=body]")).to_have_value("Thursday.\n")
-    watched.problems.clear()  # a browser logs a 404 and a 409
+    watched.expect("404", "409")
 
 
 def test_the_page_asks_before_it_leaves_a_conflict_that_is_not_decided(page: Page, tmp_path: Path, watched: Watched) -> None:
@@ -148,7 +148,7 @@ def test_the_page_asks_before_it_leaves_a_conflict_that_is_not_decided(page: Pag
     expect(page.locator(".both textarea[name=body]")).to_have_value(TYPED)
     page.click(".both button.main")
     expect(page.locator("#memory .text")).to_contain_text(TYPED.strip())
-    watched.problems.clear()  # a browser logs a 409
+    watched.expect("409")
 
 
 def test_whoever_keeps_the_other_version_of_a_memory_is_not_asked_again(page: Page, tmp_path: Path, watched: Watched) -> None:
@@ -159,7 +159,7 @@ def test_whoever_keeps_the_other_version_of_a_memory_is_not_asked_again(page: Pa
     page.on("dialog", lambda dialog: dialog.dismiss())
     page.get_by_role("link", name="Keep theirs").click()
     expect(page.locator("#memory .text")).to_contain_text("Changed by somebody else.")
-    watched.problems.clear()  # a browser logs a 409
+    watched.expect("409")
 
 
 def test_whoever_keeps_the_other_value_of_a_setting_sees_it(page: Page, tmp_path: Path, watched: Watched) -> None:
@@ -171,7 +171,7 @@ def test_whoever_keeps_the_other_value_of_a_setting_sees_it(page: Page, tmp_path
     row.get_by_role("link", name="Keep it").click()
     expect(row.locator("input.val")).to_have_value("7000")
     expect(row).to_be_in_viewport()
-    watched.problems.clear()  # a browser logs a 409
+    watched.expect("409")
 
 
 def test_a_choice_stays_while_the_view_follows_and_is_left_without_a_question(page: Page) -> None:
@@ -222,4 +222,4 @@ def test_an_undo_that_comes_too_late_shows_the_memory_with_its_history(page: Pag
     undo(page, "Changed by the command line just now. Nothing was lost. The history of “Terraform state” has every version.")
     expect(page.locator("#memory .text")).to_contain_text("Changed by somebody else.")
     expect(page.locator("#memory .hist li")).to_have_count(3)
-    watched.problems.clear()  # a browser logs a 409
+    watched.expect("409")
