@@ -181,7 +181,7 @@ def test_evidence_is_recorded_with_a_digest_and_its_state_is_shown(tmp_path: Pat
     assert shown["evidence"]["state"] == "fresh"
     assert [entry.partition("@")[0] for entry in shown["evidence"]["entries"]] == ["db.py#Pool.connect", "db.py"]
     assert all(len(entry.partition("@")[2]) == 16 for entry in shown["evidence"]["entries"])
-    assert "Evidence: fresh (Pool.connect is still in db.py; db.py is unchanged)" in run(tmp_path, "show", "pool")
+    assert "Evidence: fresh (Pool.connect is unchanged in db.py; db.py is unchanged)" in run(tmp_path, "show", "pool")
     source.write_text("class Pool: ...\n")
     assert "Evidence: stale (Pool.connect is no longer in db.py; db.py has changed)" in run(tmp_path, "show", "pool")
     done = here("memory", *save, "--evidence", "nowhere.py", "--cwd", str(tmp_path))

@@ -15,10 +15,10 @@ from ..memory.store.evidence import (
     MOST_BYTES,
     Anchor,
     AnchorTarget,
+    is_recorded_version,
     judge_anchor,
     read_evidence,
     read_target,
-    short_file_digest,
 )
 from ..memory.store.topic import evidence_of
 from ..prompt.git_versions import FileVersion, find_version
@@ -74,4 +74,4 @@ def _version(site: Site, root: Path, anchor: Anchor) -> FileVersion | None:
     if not anchor.digest:
         return None
     file = root.joinpath(*anchor.path.split("/"))
-    return find_version(file, lambda data: short_file_digest(data) == anchor.digest, environ=site.environ, most=MOST_BYTES)
+    return find_version(file, lambda data: is_recorded_version(anchor, data), environ=site.environ, most=MOST_BYTES)

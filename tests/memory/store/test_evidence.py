@@ -20,17 +20,18 @@ from lamina.memory.store.evidence import (
     anchor_text,
     check_evidence,
     combine_freshness,
-    holds_symbol,
     judge_anchor,
     pin_evidence,
     read_anchor,
     read_evidence,
     read_target,
     short_file_digest,
+    symbol_lines,
 )
 
 SOURCE = b"class Pool:\n    def connect(self): ...\n"
 DIGEST = short_file_digest(SOURCE)
+CONNECT = short_file_digest(b"    def connect(self): ...")
 
 
 @pytest.fixture
@@ -100,17 +101,70 @@ def test_any_list_of_texts_is_read_and_each_is_kept(texts: list[str]) -> None:
         (Anchor("a.py", "", DIGEST), SOURCE, Freshness("fresh", "a.py is unchanged")),
         (Anchor("a.py", "", DIGEST), SOURCE + b"\n", Freshness("stale", "a.py has changed")),
         (Anchor("a.py", "connect"), SOURCE, Freshness("fresh", "connect is still in a.py")),
-        (
-            Anchor("a.py", "connect", DIGEST),
-            b"connect = 1",
-            Freshness("fresh", "connect is still in a.py, which has changed"),
-        ),
+        (Anchor("a.py", "connect", DIGEST), SOURCE, Freshness("fresh", "connect is unchanged in a.py")),
+        (Anchor("a.py", "connect", DIGEST), b"connect = 1", Freshness("stale", "connect in a.py has changed")),
         (Anchor("a.py", "connect", DIGEST), b"reconnect = 1", Freshness("stale", "connect is no longer in a.py")),
         (Anchor("a.py", "x"), UnreadablePath("is a directory"), Freshness("unverifiable", "a.py is a directory")),
     ],
 )
 def test_the_judgement_follows_from_what_is_there(anchor: Anchor, seen: AnchorTarget, expected: Freshness) -> None:
     assert judge_anchor(anchor, seen) == expected
+
+
+PYTHON = """\
+from pool import connect
+
+@cached
+def connect(
+    host,
+) -> Connection:
+    \"\"\"Open it.\"\"\"
+
+    return dial(host)
+
+class Pool:
+    def close(self): ...
+    def connect(self):
+        return self.idle.pop()
+"""
+GO = """\
+// connect is called by Pool.
+func connect(host string) Conn {
+\tif host == "" {
+\t\treturn nil
+\t}
+\treturn dial(host)
+}
+
+func (p *Pool) Close() {}
+"""
+
+
+@pytest.mark.spec("B8")
+@pytest.mark.parametrize(
+    ("source", "symbol", "old", "new", "state"),
+    [
+        (PYTHON, "connect", "return dial(host)", "return dial(host, tls=True)", "stale"),
+        (PYTHON, "connect", "    host,", "    host, port,", "stale"),
+        (PYTHON, "connect", "self.idle.pop()", "self.idle.popleft()", "fresh"),
+        (PYTHON, "connect", "from pool", "import os\nfrom pool", "fresh"),
+        (PYTHON, "Pool.connect", "self.idle.pop()", "self.idle.popleft()", "stale"),
+        (PYTHON, "Pool.connect", "return dial(host)", "return None", "fresh"),
+        (PYTHON, "Pool", "self.idle.pop()", "self.idle.popleft()", "stale"),
+        (GO, "connect", "return nil", "panic(host)", "stale"),
+        (GO, "connect", "Close() {}", "Close() { p.done() }", "fresh"),
+        (GO, "connect", "is called by", "serves", "fresh"),
+    ],
+)
+def test_a_symbol_is_stale_when_its_own_lines_change(
+    source: str, symbol: str, old: str, new: str, state: str, tmp_path: Path
+) -> None:
+    (tmp_path / "source").write_text(source)
+    evidence = read_evidence(pin_evidence([f"source#{symbol}"], tmp_path))
+    assert check_evidence(evidence, tmp_path) == Freshness("fresh", f"{symbol} is unchanged in source")
+    assert old in source
+    (tmp_path / "source").write_text(source.replace(old, new))
+    assert check_evidence(evidence, tmp_path).state == state
 
 
 @pytest.mark.parametrize(
@@ -128,7 +182,7 @@ def test_the_judgement_follows_from_what_is_there(anchor: Anchor, seen: AnchorTa
     ],
 )
 def test_a_symbol_is_found_as_a_whole_word(symbol: str, found: bool) -> None:
-    assert holds_symbol(SOURCE, symbol) is found
+    assert (symbol_lines(SOURCE, symbol) is not None) is found
 
 
 def test_the_worst_judgement_counts() -> None:
@@ -142,11 +196,11 @@ def test_the_worst_judgement_counts() -> None:
 
 @pytest.mark.spec("B8")
 def test_evidence_with_a_digest_is_fresh_until_the_file_changes(project: Path) -> None:
-    texts = (f"src/db.py@{DIGEST}", f"src/db.py#connect@{DIGEST}")
+    texts = (f"src/db.py@{DIGEST}", f"src/db.py#connect@{CONNECT}")
     assert state(project, *texts).state == "fresh"
     (project / "src" / "db.py").write_bytes(SOURCE + b"# more\n")
     assert state(project, *texts) == Freshness("stale", "src/db.py has changed")
-    assert state(project, f"src/db.py#connect@{DIGEST}").state == "fresh"
+    assert state(project, f"src/db.py#connect@{CONNECT}").state == "fresh"
     (project / "src" / "db.py").unlink()
     assert state(project, *texts).state == "stale"
 
@@ -204,7 +258,7 @@ def test_evidence_gets_its_digest_when_it_is_recorded(project: Path) -> None:
     pinned = pin_evidence(given, project)
     assert pinned == (
         f"src/db.py@{DIGEST}",
-        f"src/db.py#Pool.connect@{DIGEST}",
+        f"src/db.py#Pool.connect@{CONNECT}",
         f"src/db.py@{DIGEST}",
         f"src/db.py@{DIGEST}",
         "gone.py",

@@ -8,8 +8,8 @@ The front matter holds a list that people can read and write:
       - docs/oncall.md                         the file exists, with any content
 
 A path is relative to the project's root, with `/` between its parts. A whole file is fresh while its bytes are the same. A
-symbol is fresh while every part of its name is found as a word, even if the file around it has changed. In a path, `#`, `%`
-and an `@` that would read as a digest are written `%23`, `%25` and `%40`.
+symbol is fresh while its own lines are the same, even if the file around them has changed: its definition and the lines that
+are indented below it. In a path, `#`, `%` and an `@` that would read as a digest are written `%23`, `%25` and `%40`.
 
 An entry without a digest gets one when the memory is saved.
 
@@ -46,10 +46,12 @@ _DIGEST = re.compile(rf"@([0-9a-f]{{{DIGEST_CHARS}}})\Z")
 _ESCAPED = re.compile("%(23|25|40)")
 _BETWEEN_PARTS = re.compile(r"::|[.#]")
 _DRIVE = re.compile(r"[A-Za-z]:")
+_DEFINITION = r"^\s*(?:\w+\s+)*(?:def|class|func|fn|function|fun|struct|interface|trait|impl|enum|type|module|namespace|const|let|var|val|sub)\b"
 
 
 class Anchor(NamedTuple):
-    """One piece of evidence. `digest` is of the whole file when the memory was written; empty if it was not recorded."""
+    """One piece of evidence. `digest` is of the file, or of the symbol's lines, when the memory was written; empty if it was not
+    recorded."""
 
     path: str
     symbol: str = ""
@@ -136,7 +138,8 @@ def _pinned(text: str, root: Path) -> str:
     target = read_target(anchor.path, root) if anchor is not None and not anchor.digest else None
     if anchor is None or not isinstance(target, bytes):
         return text
-    return anchor_text(anchor._replace(digest=short_file_digest(target)))
+    lines = symbol_lines(target, anchor.symbol) if anchor.symbol else target
+    return text if lines is None else anchor_text(anchor._replace(digest=short_file_digest(lines)))
 
 
 # Checking
@@ -148,19 +151,55 @@ def judge_anchor(anchor: Anchor, target: AnchorTarget) -> Freshness:
         return Freshness("unverifiable", f"{anchor.path} {target.why}")
     if target is None:
         return Freshness("stale", f"{anchor.path} no longer exists")
-    changed = bool(anchor.digest) and short_file_digest(target) != anchor.digest
-    if not anchor.symbol:
-        return Freshness("stale", f"{anchor.path} has changed") if changed else Freshness("fresh", f"{anchor.path} is unchanged")
-    if not holds_symbol(target, anchor.symbol):
-        return Freshness("stale", f"{anchor.symbol} is no longer in {anchor.path}")
-    return Freshness("fresh", f"{anchor.symbol} is still in {anchor.path}" + (", which has changed" if changed else ""))
+    name, where = (f"{anchor.symbol} ", f" in {anchor.path}") if anchor.symbol else (f"{anchor.path} ", "")
+    if anchor.symbol and symbol_lines(target, anchor.symbol) is None:
+        return Freshness("stale", f"{name}is no longer{where}")
+    if anchor.symbol and not anchor.digest:
+        return Freshness("fresh", f"{name}is still{where}")
+    if not anchor.digest or is_recorded_version(anchor, target):
+        return Freshness("fresh", f"{name}is unchanged{where}")
+    return Freshness("stale", f"{anchor.symbol or anchor.path}{where} has changed")
 
 
-def holds_symbol(data: bytes, symbol: str) -> bool:
-    """Tell whether every part of a name (`Pool.connect` has two) occurs in the text as a word."""
-    text = data.decode("utf-8", "replace")
-    parts = [part for part in _BETWEEN_PARTS.split(symbol) if part]
-    return bool(parts) and all(re.search(_word(part), text) for part in parts)
+def is_recorded_version(anchor: Anchor, data: bytes) -> bool:
+    """Tell whether the file, or the symbol's lines in it, are those of the recorded digest."""
+    lines = symbol_lines(data, anchor.symbol) if anchor.symbol else None
+    return anchor.digest in {short_file_digest(text) for text in (data, lines) if text is not None}
+
+
+def symbol_lines(data: bytes, symbol: str) -> bytes | None:
+    """Return the lines of a symbol: its definition and what is indented below it. None if a part of its name is not in the text.
+
+    `Pool.connect` is looked for in the lines of `Pool` first. No language is parsed: a line with a keyword such as `def` or `func`
+    before the name counts as its definition, else a line that opens a block, else the first line with the name."""
+    lines = whole = data.decode("utf-8", "replace").splitlines()
+    for part in (parts := [part for part in _BETWEEN_PARTS.split(symbol) if part]):
+        word = _word(part)
+        patterns = [re.compile(form) for form in (rf"{_DEFINITION}[^\n]*?{word}", rf"{word}.*[{{:]\s*$", word)]
+        starts = (
+            (scope, number)
+            for scope in (lines, whole)
+            for pattern in patterns
+            for number, line in enumerate(scope)
+            if pattern.search(line)
+        )
+        if (start := next(starts, None)) is None:
+            return None
+        lines = _block(start[0][start[1] :])
+    return "\n".join(lines).encode() if parts else None
+
+
+def _block(lines: list[str]) -> list[str]:
+    """Return the first line and those below it that are indented further, blank, or begin with a bracket at its own indentation."""
+    indent = len(lines[0]) - len(lines[0].lstrip())
+    end = 1
+    for number, line in enumerate(lines[1:], 1):
+        text = line.lstrip()
+        if text and (len(line) - len(text) < indent or (len(line) - len(text) == indent and text[0] not in "{}()[]")):
+            break
+        if text:
+            end = number + 1
+    return lines[:end]
 
 
 def _word(part: str) -> str:

@@ -41,7 +41,8 @@ PATTERNS = (
     (r"(\S+) is no longer in (\S+)", r"\2 中已没有 \1"),
     (r"(\S+) is unchanged", r"\1 没有变化"),
     (r"(\S+) is still in (\S+)", r"\1 仍在 \2 中"),
-    (r"(\S+) is still in (\S+), which has changed", r"\1 仍在 \2 中，但该文件已更改"),
+    (r"(\S+) is unchanged in (\S+)", r"\2 中的 \1 没有变化"),
+    (r"(\S+) in (\S+) has changed", r"\2 中的 \1 已更改"),
     (
         r"(\S+) (is not a path in the project|can't be checked: the project directory does not exist|leads out of the project|"
         r"can't be opened|can't be read \(.+\)|is larger than \d+ MB|is not a regular file|is a symbolic link.*)",
