@@ -1,28 +1,71 @@
-"""The socket of the surfaces that serve HTTP: what a server writes is sent at once."""
+"""Connections to our servers: a request that never arrives whole is not waited for."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+import uvicorn
 
 from lamina.disk import loopback
 
 
-def test_a_connection_sends_each_write_at_once() -> None:
-    async def accepted() -> int:
-        found = asyncio.get_running_loop().create_future()
+async def echo(scope: dict[str, Any], receive: Any, send: Any) -> None:
+    body = b""
+    while (message := await receive())["type"] == "http.request":
+        body += message["body"]
+        if not message.get("more_body"):
+            await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", str(len(body)).encode())]})
+            await send({"type": "http.response.body", "body": body})
+            return
 
-        def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            made = writer.get_extra_info("socket")
-            found.set_result(made.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
-            writer.close()
 
-        listener = loopback.listen(0)
-        server = await asyncio.start_server(connected, sock=listener)
-        async with server:
-            _, writer = await asyncio.open_connection(loopback.ADDRESS, listener.getsockname()[1])
-            value: int = await found
-            writer.close()
-        return value
+@contextmanager
+def serving(**options: Any) -> Iterator[int]:
+    listener = loopback.listen(0)
+    server = uvicorn.Server(loopback.http_config(echo, lifespan="off", **options))
+    thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listener])))
+    thread.start()
+    try:
+        yield listener.getsockname()[1]
+    finally:
+        server.should_exit = True
+        thread.join(60)
+        listener.close()
 
-    assert asyncio.run(accepted()), "else the second part of an answer waits 40 ms for an acknowledgement of the first"
+
+@pytest.mark.spec("V6", "Z7")
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        b"GET / HTTP/1.1\r\nHost: x\r\n",
+        b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf",
+        b"GET / HTTP/1.1\r\nHost: x\r\n\r\nGET / HTT",
+    ],
+    ids=["nothing", "half a head", "half a body", "half of a second request"],
+)
+def test_a_request_that_stays_incomplete_is_given_up(sent: bytes) -> None:
+    with serving(request_seconds=0.2) as port, socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+        connection.sendall(sent)
+        answer = b"".join(iter(lambda: connection.recv(4_096), b""))
+    assert answer.count(b"HTTP/1.1 200") == sent.count(b"\r\n\r\nGET")
+
+
+@pytest.mark.spec("Z7")
+def test_connections_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loopback, "MOST_CONNECTIONS", 3)
+    with serving() as port:
+        waiting = [socket.create_connection(("127.0.0.1", port), timeout=60) for _ in range(3)]
+        for connection in waiting:
+            connection.sendall(b"GET / HTTP/1.1\r\n")
+        with socket.create_connection(("127.0.0.1", port), timeout=60) as late:
+            late.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert late.recv(4_096).startswith(b"HTTP/1.1 503")
+        for connection in waiting:
+            connection.close()

@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import string
 import subprocess
 import sys
@@ -73,6 +74,23 @@ def test_the_link_works_once_and_becomes_a_cookie_that_scripts_and_other_sites_c
     assert "This link has expired. Copy the new one from the terminal." in again.text
     assert served.link not in link, "a used link is replaced by a new one"
     assert patient.get(link, cookies=served.cookies()).status_code == 303, "a browser that has the cookie may follow an old link"
+
+
+@pytest.mark.spec("V6")
+@pytest.mark.parametrize(
+    "path", ["//evil.com/", "/%2Fevil.com", "/%5Cevil.com", "/\\evil.com", "/%2F%2Fevil.com", "/%0d%0aevil.com", "/a%3Fb"]
+)
+def test_a_link_never_leads_to_another_host(served: Served, path: str) -> None:
+    """A browser reads `//evil.com` as a host."""
+    with socket.create_connection(("127.0.0.1", served.keys.port)) as connection:
+        cookie = f"{served.keys.cookie_name}={served.keys.cookie}"
+        head = (
+            f"GET {path}?token=x HTTP/1.1\r\nHost: 127.0.0.1:{served.keys.port}\r\nCookie: {cookie}\r\nConnection: close\r\n\r\n"
+        )
+        connection.sendall(head.encode())
+        answer = b"".join(iter(lambda: connection.recv(65_536), b"")).decode()
+    [location] = [line.partition(": ")[2] for line in answer.splitlines() if line.lower().startswith("location: ")]
+    assert re.fullmatch(r"/[a-zA-Z0-9%].*", location), location
 
 
 @pytest.mark.spec("V6")

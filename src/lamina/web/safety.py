@@ -16,7 +16,7 @@ import hmac
 import secrets
 from collections.abc import Callable
 from http.cookies import CookieError, SimpleCookie
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl, quote, urlencode
 
 from starlette.datastructures import MutableHeaders
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
@@ -112,7 +112,9 @@ class Guard:
         used = self._keys.exchange(token)
         if not used and not inside:
             return _expired(scope)
-        answer = RedirectResponse(scope["path"] + (f"?{urlencode(query)}" if query else ""), 303)
+        # A browser takes what follows a second slash or backslash for a host.
+        path = "/" + quote(scope["path"].lstrip("/\\"))
+        answer = RedirectResponse(path + (f"?{urlencode(query)}" if query else ""), 303)
         if used:
             answer.set_cookie(self._keys.cookie_name, self._keys.cookie, httponly=True, samesite="strict", path="/")
         return answer

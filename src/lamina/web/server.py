@@ -173,10 +173,6 @@ class QuietServer(uvicorn.Server):
 
 
 def server_of(site: Site, keys: Keys) -> QuietServer:
-    app = application(site, keys)
-    config = uvicorn.Config(
-        app, log_level="warning", lifespan="on", timeout_graceful_shutdown=3, server_header=False, date_header=False
-    )
-    server = QuietServer(config)
+    server = QuietServer(loopback.http_config(application(site, keys), lifespan="on", timeout_graceful_shutdown=3))
     site.stopping = site.views.stopping = lambda: server.should_exit
     return server

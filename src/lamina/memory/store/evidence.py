@@ -46,7 +46,8 @@ _DIGEST = re.compile(rf"@([0-9a-f]{{{DIGEST_CHARS}}})\Z")
 _ESCAPED = re.compile("%(23|25|40)")
 _BETWEEN_PARTS = re.compile(r"::|[.#]")
 _DRIVE = re.compile(r"[A-Za-z]:")
-_DEFINITION = r"^\s*(?:\w+\s+)*(?:def|class|func|fn|function|fun|struct|interface|trait|impl|enum|type|module|namespace|const|let|var|val|sub)\b"
+_KEYWORDS = "def|class|func|fn|function|fun|sub|struct|interface|trait|impl|enum|type|module|namespace|const|let|var|val"
+_DEFINITION = rf"^\s*(?:\w+\s+)*(?:{_KEYWORDS})\b"
 
 
 class Anchor(NamedTuple):
