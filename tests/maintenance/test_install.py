@@ -78,6 +78,23 @@ def test_an_installation_that_is_removed_leaves_the_home_as_it_was(home: Path) -
 
 
 @pytest.mark.spec("U5")
+@pytest.mark.parametrize("command", ["install", "uninstall"])
+def test_the_temporary_files_of_a_killed_run_are_removed(home: Path, command: str) -> None:
+    """A process that is killed between writing and renaming leaves one."""
+    for agent in AGENTS:
+        assert here("install", agent).returncode == 0
+    left = [
+        home / directory / ".lamina-0123456789abcdef.tmp"
+        for directory in (".codex", ".claude/skills/lamina", ".claude/skills/lamina/hooks")
+    ]
+    for file in left:
+        file.write_text("half")
+    for agent in AGENTS:
+        assert here(command, agent).returncode == 0
+    assert not [file for file in left if file.exists()]
+
+
+@pytest.mark.spec("U5")
 def test_an_empty_home_is_empty_again(tmp_path: Path) -> None:
     for agent in AGENTS:
         here("install", agent)

@@ -2,19 +2,20 @@
 
 Invariants: a file is written whole or not at all. A change that another program made in between is never lost, because the plan is made
 again from what the file is now. A dry run plans the same changes and writes none. Running it twice changes nothing the second time.
-A crash between two files leaves the first ones, which the next run finds unchanged.
+A crash between two files leaves the first ones, which the next run finds unchanged, and at most one temporary file, which it removes.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
 from ...core.errors import DiskError, InputError, ReadOnly
 from ...disk.settings_files import user_home
-from ...disk.temp_files import is_temp
+from ...disk.temp_files import is_temp, sweep_temps
 from ...disk.user_files import FileContent, read_whole, remove, remove_empty_directory, replace
 
 # A configuration of this size is none.
@@ -51,6 +52,9 @@ def change_files(
     planned = tuple(_change(path, plan, about, dry_run=True, environ=environ) for path, (about, plan) in plans.items())
     if dry_run:
         return planned
+    for directory in {path.parent for path in plans if path.parent.is_dir()}:
+        with suppress(DiskError):
+            sweep_temps(directory)  # a run that was killed left them
     return tuple(_change(path, plan, about, dry_run=False, environ=environ) for path, (about, plan) in plans.items())
 
 
