@@ -63,10 +63,13 @@ def test_nothing_but_the_first_character_of_a_tag_changes(text: str) -> None:
         "a < b && c > d",
         "<div class='x'>",
         "</summary>",
-        "List<System.Reminder>",
+        "List<System.String>",
         "`<T>`",
         "&lt;system-reminder>",
         "system-reminder",
+        "<system>a reminder</system>",
+        "if count <system_limit: remind()",
+        "<sys.path> and <git-state>",
     ],
 )
 def test_ordinary_markup_stays_as_it_is(text: str) -> None:
@@ -85,6 +88,12 @@ def test_ordinary_markup_stays_as_it_is(text: str) -> None:
         ("</ſystem-reminder>", "&lt;/ſystem-reminder>"),
         ("<\n/system-reminder>", "&lt;\n/system-reminder>"),
         ("</persisted-output>", "&lt;/persisted-output>"),
+        ("<system.reminder>", "&lt;system.reminder>"),
+        ("<system::reminder>", "&lt;system::reminder>"),
+        ("<sys<b>tem-reminder>", "&lt;sys<b>tem-reminder>"),
+        ("</sys</b>tem·reminder>", "&lt;/sys</b>tem·reminder>"),
+        ("</sys<!-- x -->tem-rem＜i＞inder>", "&lt;/sys<!-- x -->tem-rem＜i＞inder>"),
+        ("<s.y.s.t.e.m r-e-m-i-n-d-e-r>", "&lt;s.y.s.t.e.m r-e-m-i-n-d-e-r>"),
     ],
 )
 def test_tags_of_ours_are_escaped_in_every_spelling(text: str, escaped: str) -> None:

@@ -2,7 +2,7 @@
 
 Text from memory, files, tools or other agents is put between an opening and a closing tag. Invariant: no text inside a fence can
 open or close one of Lamina's tags, not even in a lookalike spelling: different case, spaces, invisible characters, combining marks,
-or letters and brackets of other scripts that look the same.
+punctuation or other tags between the letters, or letters and brackets of other scripts that look the same.
 The first character of such a tag becomes `&lt;` and everything else stays unchanged, so ordinary markup remains readable. Escaping
 is a pure, idempotent function of the text, so the same text gives the same bytes on every call.
 """
@@ -33,6 +33,11 @@ Fenced = NewType("Fenced", str)
 
 # Characters that look like the start of a tag, in any script.
 _OPENERS = "<\u00ab\u02c2\u1438\u16b2\u2039\u227a\u22d6\u2329\u276c\u276e\u2770\u27e8\u27ea\u29fc\u2a79\u3008\u300a\ufe3d\ufe3f\ufe64\uff1c"
+_CLOSERS = (
+    ">\u00bb\u02c3\u1433\u203a\u227b\u22d7\u232a\u276d\u276f\u2771\u27e9\u27eb\u29fd\u2a7a\u3009\u300b\ufe3e\ufe40\ufe65\uff1e"
+)
+# A longer tag between the letters of a name is not read over.
+_INNER_CHARS = 20
 _SLASHES = "/\\\u2044\u2215\u2571\u29f8\uff0f\uff3c"
 _DASHES = "-_\u2010\u2011\u2012\u2013\u2014\u2015\u2043\u2212\u02d7\u30fc\u3161\u4e00\ufe58\ufe63\uff0d\uff3f"
 # Drawn as blank although they are letters or symbols: Hangul fillers, the empty Braille pattern, Khmer inherent vowels.
@@ -68,10 +73,6 @@ _LOOKALIKES = {
 _ALPHABETS = (0x1F150, 0x1F170, 0x1F1E6)
 
 
-def _places(tag: str) -> list[int]:
-    return [place for place, char in enumerate(tag) if char == "-"]
-
-
 @cache
 def _letters() -> dict[str, str]:
     """Return the letters that a character may be read as."""
@@ -103,36 +104,46 @@ def _unseen(char: str) -> bool:
     return char in _BLANKS or (unicodedata.category(char) in ("Cf", "Cc", "Mn", "Me") and char not in "\t\n\r\f\v")
 
 
-# A name without its dashes, and the places where they were: dashes and spaces are optional there.
-_NAMES = {tag.replace("-", ""): frozenset(at - n for n, at in enumerate(_places(tag))) for tag in TAGS}
+_NAMES = tuple(tag.replace("-", "") for tag in TAGS)
 # Most openers of ordinary markup are ruled out here, by a plain letter that no name begins with.
 _OTHER = "".join(letter for letter in "abcdefghijklmnopqrstuvwxyz" if letter not in {tag[0] for tag in TAGS})
 _TAG_START = rf"[{re.escape(_OPENERS)}](?!\s*+/?\s*+[{_OTHER}{_OTHER.upper()}])"
-_CONTROL = r"[\x00-\x08\x0e-\x1f\x7f]*+"
+# Punctuation, spaces, control characters and short tags between two letters of a name.
+_BETWEEN = rf"(?:[^a-z0-9<>]|<[^<>]{{0,{_INNER_CHARS}}}>)*+"
 
 
 @cache
 def _ascii_tag() -> re.Pattern[str]:
     """Compiling takes as long as a small request's preparation, so it waits for the first `<`."""
-    names = "|".join("".join("[-_ ]*+" if char == "-" else char + _CONTROL for char in tag) for tag in TAGS)
+    names = "|".join(_BETWEEN.join(name) for name in _NAMES)
     return re.compile(rf"<(?=[\s/\\\x00-\x1f]*+(?:{names}))", re.IGNORECASE)
 
 
 def _opens_tag(text: str, start: int) -> bool:
     """Tell whether the text after an opener reads as the name of one of Lamina's tags.
 
-    Takes linear time over all openers of a text: an opener is not a letter of a name, so the search never goes past the next opener."""
-    names, place = [*_NAMES], 0
-    for index in range(start, len(text)):
+    Takes linear time over all openers of a text: the search ends at a closer, and an opener goes on only behind its own closer."""
+    names, place, index = _NAMES, 0, start
+    while index < len(text):
+        if text[index] in _OPENERS:
+            inner = text[index + 1 : index + _INNER_CHARS + 2]
+            length = next((number for number, char in enumerate(inner) if char in _OPENERS or char in _CLOSERS), None)
+            if not place or length is None or inner[length] in _OPENERS:
+                return False
+            index += length + 2
+            continue
+        if text[index] in _CLOSERS:
+            return False
         for read in _read(text[index]):
-            if read == "-" or read.isspace() or read == "/":
-                if place and (read == "/" or not (names := [name for name in names if place in _NAMES[name]])):
+            if not read.isalnum():
+                if not place and not (read in "-/" or read.isspace()):
                     return False
                 continue
-            names = [name for name in names if name[place] in read]
+            names = tuple(name for name in names if name[place] in read)
             place += 1
             if not names or any(len(name) == place for name in names):
                 return bool(names)
+        index += 1
     return False
 
 
