@@ -66,6 +66,8 @@ EXAMPLES = {
     "PlanetScale token": f"pscale_tkn_{MIX[:43]}",
     "Doppler token": f"dp.st.{MIX[:43]}",
     "Fly.io token": f"fo1_{MIX[:43]}",
+    "session cookie": f"connect.sid={MIX[:40]}",
+    "Wi-Fi code": "WIFI:T:WPA;S:Office;P:blue7horse;;",
     "Azure key": f"AccountKey={MIX[:86]}==",
     "npm credential": f"_authToken={MIX[:36]}",
     "netrc password": f"machine example.org login ci password {MIX[:24]}",
@@ -122,6 +124,18 @@ def test_each_known_form_is_taken_out(kind: str) -> None:
         assert HEX[:20] not in found.text
         assert UPPER[:16] not in found.text
     assert len(SECRET_FORMS) >= 30
+
+
+@pytest.mark.spec("B7", "Z11")
+@pytest.mark.parametrize("between", ["\n", "\r\n", "\n    ", "\\\n"])
+def test_a_key_that_is_split_by_a_line_end_is_taken_out(between: str) -> None:
+    for start, rest in (("ghp_", MIX[:36]), ("sk-ant-api03-", MIX[:80]), ("AKIA", UPPER[:16])):
+        found = redact(f"the key: {start}{rest[:8]}{between}{rest[8:]}\nis for the mirror")
+        assert len(found.kinds) == 1, found
+        assert rest[8:] not in found.text
+        assert found.text.endswith("\nis for the mirror")
+    kept = f"use ghp_{MIX[:36]}\nversion2 is out"
+    assert redact(kept).text == "use [secret removed: GitHub token]\nversion2 is out"
 
 
 @pytest.mark.spec("B7")

@@ -29,7 +29,7 @@ SECRET_FORMS: tuple[tuple[str, str], ...] = (
     ("OpenAI key", r"sk-(?:proj|svcacct|admin|None)-[A-Za-z0-9_-]{20,}|sk-[A-Za-z0-9]{32,}"),
     ("AWS access key", r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}(?![A-Za-z0-9])"),
     ("GitHub token", r"gh[opusr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{36,}"),
-    ("GitLab token", r"gl(?:pat|dt|rt|ptt|ft|agent|oas|imt|cbt|soat)-[A-Za-z0-9_-]{20,}"),
+    ("GitLab token", r"gl(?:pat|dt|rt|rtr|ptt|ft|agent|oas|imt|cbt|soat|ffct)-[A-Za-z0-9_-]{20,}(?:\.[A-Za-z0-9_-]+)*|GR1348941[\w-]{20,}"),
     ("Slack token", r"xox[abeoprs]-[A-Za-z0-9-]{10,}|xapp-\d-[A-Za-z0-9-]{10,}"),
     ("Slack webhook", r"https://hooks\.slack\.com/(?:services|workflows)/[A-Za-z0-9+/]{20,}"),
     ("Discord webhook", r"https://(?:canary\.|ptb\.)?discord(?:app)?\.com/api/webhooks/\d{5,}/[\w-]{20,}"),
@@ -61,7 +61,7 @@ SECRET_FORMS: tuple[tuple[str, str], ...] = (
     ("Grafana token", r"glsa_[A-Za-z0-9]{32}_[0-9a-f]{8}|glc_[A-Za-z0-9+/]{32,}"),
     ("Sentry token", r"sntry[su]_[A-Za-z0-9+/=_-]{30,}"),
     ("Postman key", r"PMAK-[0-9a-f]{24}-[0-9a-f]{34}"),
-    ("age key", r"AGE-SECRET-KEY-1[0-9A-Z]{58}"),
+    ("age key", r"AGE-SECRET-KEY-(?:PQ-)?1[0-9A-Z]{40,}|age-secret-key-(?:pq-)?1[0-9a-z]{40,}"),
     ("Atlassian token", r"ATATT3[A-Za-z0-9_=-]{50,}|ATCTT3[A-Za-z0-9_=-]{50,}"),
     ("Airtable token", r"pat[A-Za-z0-9]{14}\.[0-9a-f]{64}"),
     ("Groq key", r"gsk_[A-Za-z0-9]{40,}"),
@@ -82,6 +82,10 @@ SECRET_FORMS: tuple[tuple[str, str], ...] = (
     ("password of sshpass", r"(?P<keep>sshpass[ \t]+-p[ \t]*[\"']?)(?![$<{\[])[^\s\"']{4,}"),
     ("password of mysql", r"(?P<keep>mysql(?:dump|admin)?\b[^\n]{0,300}?[ \t](?:-p|--password=)[\"']?)"
      r"(?![$<{\[])(?=[^\s\"']{0,100}\d)[^\s\"']{6,}"),
+    ("session cookie", r"(?P<keep>(?:JSESSIONID|PHPSESSID|ASP\.NET_SessionId|connect\.sid|sid|[a-z_-]{0,20}sess(?:ion)?(?:_?id)?)=)"
+     r"(?![0-9a-f]{8}-[0-9a-f]{4}-|[$<{\[])(?=[A-Za-z._%+/-]{0,40}\d)[\w.%+/-]{16,}={0,2}"),
+    ("Wi-Fi code", r"(?P<keep>WIFI:(?:[A-Z]:[^;\n]{0,100};){0,4}?P:)[^;\n]{4,100}(?=;)"
+     r"|(?:Wi-?Fi|wi-?fi|WLAN|WPA2?)[ -](?:code|key|pin|PIN)\b[^\n:=]{0,40}?(?:\bis|[:=])[ \t]*(?=\S{0,20}\d)\S{8,63}(?<![.,;!?])"),
     ("web token", r"eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}"),
     ("password in a URL", r"(?P<keep>[a-z][a-z0-9+.-]{1,20}://[^\s:/@\"'<>{}$]{0,64}:)"
      r"(?![\[{<$*]|\d{1,5}[/?#])[^\s\"'<>{}$]{3,128}(?=@[\w\[])"),
@@ -90,24 +94,30 @@ SECRET_FORMS: tuple[tuple[str, str], ...] = (
 )
 # fmt: on
 
-_WORDS = (
-    r"pass(?:word|wort|wd|phrase|code)?|kennwort|pwd?|secret|token(?!i[sz])|key-data|api[_ -]?key|access[_ -]?key"
-    r"|secret[_ -]?key|client[_ -]?secret"
-    r"|private[_ -]?key|auth[_ -]?key|encryption[_ -]?key|signing[_ -]?key|credentials?|密码|密钥|口令|令牌|パスワード|비밀번호"
+# The words for "password".
+_PASSWORD_WORDS = (
+    r"pass(?:word|wort|wd|phrase|code|ord)?|kennwort|pwd?|contrase[ñn]a|mot de passe|senha|wachtwoord|hasło|şifre|parola|l[öo]senord|heslo"
+    r"|salasana|jelszó|adgangskode|kata sandi|mật khẩu|пароль|κωδικός|密码|密碼|口令|パスワード|暗証番号|비밀번호|암호"
+    r"|पासवर्ड|รหัสผ่าน|كلمة المرور|סיסמה"
 )
+_WORDS = (
+    rf"{_PASSWORD_WORDS}|secret|token(?!i[sz])|key-data|api[_ -]?key|access[_ -]?key|secret[_ -]?key|client[_ -]?secret"
+    r"|private[_ -]?key|auth[_ -]?key|encryption[_ -]?key|signing[_ -]?key|credentials?|密钥|令牌"
+)
+_IS = r"\b(?:is|ist|lautet|es|est|är|jest|er)\b|é|è|是|は"
 # `DB_PASSWORD = "…"`, `api-key: …`, `"token": "…"`: the name, the assignment, the value up to a space, a quote or a bracket. The
 # beginning of a long value tells whether it is a secret; all of it goes.
 _VALUE = r"[^\s\"'`<>{}()\[\],;\u3000-\u9fff\uac00-\ud7af，；]"
 _ASSIGNED = (
     rf"(?P<keep>(?:[A-Za-z][\w.-]{{0,40}}?[_.-]|[A-Za-z]{{1,20}}?(?=token|password|secret))?(?:{_WORDS})\w{{0,12}}[\"'`]?[ \t]{{0,4}}"
-    r"(?:=>|:=|=|:|：|\b(?:is|ist|lautet)\b|是|は)"
+    rf"(?:=>|:=|=|:|：|{_IS})"
     rf"[ \t]{{0,4}}[\"'`]?)(?P<value>{_VALUE}{{6,200}}){_VALUE}*"
 )
 _ASSIGNMENT = "assigned secret"
 # "the password tR4v3rs3", "the password for the staging admin is tR4v3rs3", "the secret key AbC…": without a sign between them, only a
 # value that mixes letters, digits and marks is a password, and only a long one is a key.
 _IN_PROSE = (
-    r"(?P<said>(?:(?:password|passwort|kennwort|passphrase)(?:(?:[ \t]{1,4}[^\s:=,;]{1,20}){0,6}?[ \t]{1,4}(?:is|ist|lautet))?"
+    rf"(?P<said>(?:(?:{_PASSWORD_WORDS})(?:(?:[ \t]{{1,4}}[^\s:=,;]{{1,20}}){{0,6}}?[ \t]{{0,4}}(?:{_IS}|:))?"
     r"|(?:secret|api|access)[ _-]?key)[ \t]{1,4}[\"'`]?)(?P<word>[^\s\"'`<>{}()\[\],;]{8,100})[^\s\"'`<>{}()\[\],;]*"
 )
 # A form may have a word glued to its front. Only forms with a beginning that no word has are looked for there.
@@ -119,6 +129,12 @@ _GLUED = (
 _FROM_A_MANUAL = re.compile(r"EXAMPLE(?:KEY)?$")
 # What everybody writes for a database on their own machine.
 _LOCAL = re.compile(r"@(?:localhost|127\.0\.0\.1|\[::1\])(?![\w.-])")
+# A line end that may be inside a key: before it up to 200 characters of a key, after it at least eight more.
+_KEY_CHARS = r"[A-Za-z0-9_+/=.-]"
+_SPLIT = re.compile(
+    rf"(?<![^\s\"'`=:(])(?P<head>{_KEY_CHARS}{{4,200}})(?P<between>\\?\r?\n[ \t]*)"
+    rf"(?=(?P<tail>{_KEY_CHARS}{{8,200}})(?P<alone>[ \t]*(?:\r?\n|\Z))?)"
+)
 _UNSEEN = re.compile("[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]")
 
 
@@ -188,11 +204,25 @@ def redact(text: str, *, part_of: str | None = None) -> RedactedText:
     A secret that is split by invisible characters is found too; the text is then returned without these. `part_of` is the text whose
     language counts, if this is a part of it."""
     whole = text if part_of is None else part_of
-    once = _redact(text, whole)
+    once = _redact(_without_split_keys(text), whole)
     if not _UNSEEN.search(text):
         return once
     plain = _redact(_UNSEEN.sub("", text), whole)
     return once if _UNSEEN.sub("", once.text) == plain.text else plain
+
+
+def _without_split_keys(text: str) -> str:
+    """Return the text with each key in one piece that is split by a line end. A key that is whole already goes on
+    only in a line of its own with a digit."""
+
+    def joined(split: re.Match[str]) -> str:
+        head = split["head"]
+        whole = any(found.end() == len(head) for found in _known().finditer(head))
+        spans = any(found.start() < len(head) < found.end() for found in _known().finditer(head + split["tail"]))
+        more = split["alone"] is not None and any(map(str.isdigit, split["tail"]))
+        return head if spans and (more or not whole) else split[0]
+
+    return _SPLIT.sub(joined, text) if "\n" in text else text
 
 
 def _redact(text: str, whole: str) -> RedactedText:
@@ -212,7 +242,7 @@ def _redact(text: str, whole: str) -> RedactedText:
 
 def extract_secrets(text: str) -> tuple[str, ...]:
     """Return the secrets themselves, to check whether they occur elsewhere too. They must never be shown or stored."""
-    plain = _UNSEEN.sub("", text)
+    plain = _without_split_keys(_UNSEEN.sub("", text))
     found = [_known_secret(one) for one in _known().finditer(plain)]
     found += [_assigned_secret(one) for one in _assign().finditer(_known().sub(" ", plain))]
     return tuple(dict.fromkeys(one.secret for one in found if one is not None))
@@ -294,10 +324,7 @@ def _looks_secret(value: str) -> bool:
 
 
 # After the word "password", letters with a digit are a password, unless they name an algorithm.
-_PASSWORD = re.compile(
-    r"(?i)(?:pass(?:word|wort|wd|phrase|code)?|kennwort|pwd|密码|口令|パスワード|비밀번호)[\"'`]?"
-    r"[ \t]*(?:=>|:=|=|:|：|is|ist|lautet|是|は)[ \t]*[\"'`]?$"
-)
+_PASSWORD = re.compile(rf"(?i)(?:{_PASSWORD_WORDS})[\"'`]?[ \t]*(?:=>|:=|=|:|：|{_IS})[ \t]*[\"'`]?$")
 _HOW_IT_IS_KEPT = re.compile(
     r"(?i)(?:sha|md|argon|bcrypt|scrypt|pbkdf|base|utf|aes|rsa?|hs|es|ps|v|ed|oauth|sha3|ntlmv?)-?\d[\w-]*|\d+-?[a-z]*"
 )
