@@ -152,14 +152,16 @@ def judge_anchor(anchor: Anchor, target: AnchorTarget) -> Freshness:
         return Freshness("unverifiable", f"{anchor.path} {target.why}")
     if target is None:
         return Freshness("stale", f"{anchor.path} no longer exists")
-    name, where = (f"{anchor.symbol} ", f" in {anchor.path}") if anchor.symbol else (f"{anchor.path} ", "")
-    if anchor.symbol and symbol_lines(target, anchor.symbol) is None:
-        return Freshness("stale", f"{name}is no longer{where}")
-    if anchor.symbol and not anchor.digest:
-        return Freshness("fresh", f"{name}is still{where}")
-    if not anchor.digest or is_recorded_version(anchor, target):
-        return Freshness("fresh", f"{name}is unchanged{where}")
-    return Freshness("stale", f"{anchor.symbol or anchor.path}{where} has changed")
+    same = not anchor.digest or is_recorded_version(anchor, target)
+    if not anchor.symbol:
+        return Freshness("fresh", f"{anchor.path} is unchanged") if same else Freshness("stale", f"{anchor.path} has changed")
+    if symbol_lines(target, anchor.symbol) is None:
+        return Freshness("stale", f"{anchor.symbol} is no longer in {anchor.path}")
+    if not anchor.digest:
+        return Freshness("fresh", f"{anchor.symbol} is still in {anchor.path}")
+    if same:
+        return Freshness("fresh", f"{anchor.symbol} is unchanged in {anchor.path}")
+    return Freshness("stale", f"{anchor.symbol} in {anchor.path} has changed")
 
 
 def is_recorded_version(anchor: Anchor, data: bytes) -> bool:
