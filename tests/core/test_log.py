@@ -40,7 +40,7 @@ def state(log: Log) -> dict[str, Any]:
         "replaced": dict(view.replaced),
         "shortened": dict(view.shortened),
         "snapshot": view.snapshot,
-        "measured_from": view.measured_from,
+        "void": list(view.void),
         "decisions": list(log.decisions),
         "open": view.flat.open_calls,
     }
