@@ -21,6 +21,8 @@ class ForeignSession:
         self.boundaries: list[str] = []
         self._common = {"isSidechain": False, "userType": "external", "cwd": cwd, "sessionId": "theirs", "version": "2.1.36"}
         self._leaf: str | None = None
+        # Records of hooks come before the first message, which names the last of them as its parent.
+        self._row("progress", data={"type": "hook_progress", "hookEvent": "SessionStart"})
 
     def _row(self, kind: str, **more: Any) -> str:
         number = len(self.rows)

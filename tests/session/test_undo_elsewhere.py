@@ -71,7 +71,7 @@ def test_three_compactions_and_a_rewind_are_undone_one_by_one(tmp_path: Path) ->
 
 
 def test_a_rewind_to_before_the_compaction_leaves_nothing_to_undo(tmp_path: Path) -> None:
-    source = ForeignSession().ask("a", "b").compact("all of it").ask("c").rewind(1).ask("d").write(tmp_path)
+    source = ForeignSession().ask("a", "b").compact("all of it").ask("c").rewind(2).ask("d").write(tmp_path)
     with Session(home=tmp_path / "home", resume=source) as session:
         assert said(session.messages) == pairs("a", "d")
         with pytest.raises(UsageError, match="nothing to undo"):
@@ -88,7 +88,7 @@ def test_without_the_record_before_the_boundary_the_rest_comes_back_and_a_senten
 
 
 def test_of_a_transcript_without_its_beginning_the_rest_comes_back_and_a_sentence_says_so(tmp_path: Path) -> None:
-    source = ForeignSession().ask("a", "b", "c").compact("all of it").ask("d").write(tmp_path, rows=slice(2, None))
+    source = ForeignSession().ask("a", "b", "c").compact("all of it").ask("d").write(tmp_path, rows=slice(3, None))
     with Session(home=tmp_path / "home", resume=source) as session:
         session.undo()
         assert said(session.messages) == pairs("b", "c", "d")
@@ -96,7 +96,7 @@ def test_of_a_transcript_without_its_beginning_the_rest_comes_back_and_a_sentenc
 
 
 def test_a_compaction_whose_messages_are_in_another_file_stays(tmp_path: Path) -> None:
-    source = ForeignSession().ask("a", "b").compact("all of it").ask("c").write(tmp_path, rows=slice(4, None))
+    source = ForeignSession().ask("a", "b").compact("all of it").ask("c").write(tmp_path, rows=slice(5, None))
     with Session(home=tmp_path / "home", resume=source) as session:
         with pytest.raises(UsageError, match="are not in this transcript"):
             session.undo()

@@ -210,7 +210,7 @@ class Tree:
         declared = record.logical_parent if isinstance(record, Boundary) else record.parent
         parent = self.resolve(declared)
         if parent is None and declared is not None:
-            if len(self.missing) < MAX_LINKS:
+            if len(self.missing) < MAX_LINKS and declared not in self._links and declared not in self._hung:
                 self.missing[declared] = record.uuid
             if self.leaf is not None:
                 self.bridged += 1

@@ -138,9 +138,12 @@ def is_mark(record: Record) -> TypeGuard[Recorded]:
 
 
 def list_decisions(
-    points: Sequence[RequestPoint], marks: Iterable[Mark], surprises: Sequence[int], origin: Origin
+    points: Sequence[RequestPoint], marks: Iterable[Mark], surprises: Sequence[int], origin: Origin, coming: int
 ) -> tuple[Decision, ...]:
-    """Return all decisions in order. `surprises` are the tokens of each request that no record explains."""
+    """Return all decisions in order.
+
+    `surprises` are the tokens of each request that no record explains, and `coming` those of the request that follows the last one.
+    """
     if not points:
         return ()
     by_request: dict[int, list[Recorded]] = {}
@@ -153,7 +156,7 @@ def list_decisions(
     balanced = [_with_balance(one, points, ends, by_request.get(one.request, [])) for one in found]
     last = points[-1]
     waiting = _recorded(by_request.get(last.number + 1, []), last, origin)
-    return (*balanced, *(msgspec.structs.replace(one, tokens_before=last.tokens) for one in waiting))
+    return (*balanced, *(msgspec.structs.replace(one, tokens_before=last.tokens, tokens_after=coming) for one in waiting))
 
 
 def _decisions_at(

@@ -11,6 +11,7 @@ from datetime import datetime
 
 import msgspec
 
+from ..conversation.window.count import count_log
 from ..conversation.window.model_window import window_of
 from ..conversation.window.thresholds import thresholds
 from ..core.blocks import Block, Text, Thinking, ToolResult, ToolUse
@@ -210,7 +211,7 @@ class WindowFold:
         points, surprises = self._points()
         made = Series(
             requests=points,
-            decisions=list_decisions(points, self.marks, surprises, origin),
+            decisions=list_decisions(points, self.marks, surprises, origin, self._coming()),
             turns=tuple(turn.row(points) for turn in self.turns),
             model=points[-1].model if points else "",
             window=0,
@@ -229,6 +230,13 @@ class WindowFold:
             recorded_window=self._recorded_window,
         )
         return in_force(made, settings, origin)
+
+    def _coming(self) -> int:
+        """Return the tokens of the next request, if a decision since the last one changed it."""
+        if not self.marks or self.marks[-1].request <= len(self._requests):
+            return 0
+        self._refold()
+        return count_log(self._log).tokens
 
     def _points(self) -> tuple[tuple[RequestPoint, ...], list[int]]:
         split, found, surprises = Split(), list[RequestPoint](), list[int]()
