@@ -41,6 +41,7 @@ def state(log: Log) -> dict[str, Any]:
         "shortened": dict(view.shortened),
         "snapshot": view.snapshot,
         "void": list(view.void),
+        "recorded": dict(view.recorded),
         "decisions": list(log.decisions),
         "open": view.flat.open_calls,
     }

@@ -44,9 +44,9 @@ class ForeignSession:
             self._row("assistant", message=message, requestId=f"req_{number}")
         return self
 
-    def compact(self, summary: str, *, parent: str | None = None) -> ForeignSession:
-        """Compact. `parent` names another record as the one before the boundary."""
-        metadata = {"trigger": "auto", "preTokens": self.tokens + OUTPUT_TOKENS}
+    def compact(self, summary: str, *, parent: str | None = None, recorded: int | None = None) -> ForeignSession:
+        """Compact. `parent` names another record as the one before the boundary, and `recorded` another count than the usage's."""
+        metadata = {"trigger": "auto", "preTokens": self.tokens + OUTPUT_TOKENS if recorded is None else recorded}
         before, self._leaf = parent or self._leaf, None
         boundary = self._row(
             "system",

@@ -81,6 +81,11 @@ def describe_report(report: ForgetReport, verb: str) -> str:
     counts = ", ".join(f"{count} in {kind}" for kind, count in sorted(report.counts().items()))
     none = f"Nothing {'was ' if verb == 'removed' else ''}{verb}." if report.skipped or report.left else "No matches found."
     rows.append(f"{verb.capitalize()}: {counts}." if counts else none)
+    rows += [f"Not done: {one.path}: {one.why}" for one in report.skipped]
+    # A skipped session stands for its other files too.
+    named = {part for one in report.skipped for part in (Path(one.path), Path(one.path).with_suffix(""))}
+    left = [f"Left: {one.path}: {one.why}" for one in report.left if named.isdisjoint({Path(one.path), *Path(one.path).parents})]
+    rows += capped(left, SHOWN, "Left: {:,} more; --json lists them.")
     if report.scope:
         rows.append(f"Searched: {report.scope}.")
     if report.outside:
@@ -88,11 +93,6 @@ def describe_report(report: ForgetReport, verb: str) -> str:
             counted(count, {"sessions": "session", "memories": "memory"}[kind]) for kind, count in report.outside.items()
         )
         rows.append(f"Other projects hold it too: {held}. Use --all-projects to include them.")
-    rows += [f"Not done: {one.path}: {one.why}" for one in report.skipped]
-    # A skipped session stands for its other files too.
-    named = {part for one in report.skipped for part in (Path(one.path), Path(one.path).with_suffix(""))}
-    left = [f"Left: {one.path}: {one.why}" for one in report.left if named.isdisjoint({Path(one.path), *Path(one.path).parents})]
-    rows += capped(left, SHOWN, "Left: {:,} more; --json lists them.")
     if report.unfinished:
         rows.append("Unfinished. Run `lamina forget --resume` to finish it.")
     return printable("\n".join(rows))

@@ -177,7 +177,7 @@ class Log:
         self.decisions = {}
         for record in kept.values():
             if record.uuid in self.revoked:
-                view.note_undone(record.uuid)
+                view.note_undone(record)
             else:
                 self._fold(view, record)
         view.generation += generation + 1

@@ -80,7 +80,9 @@ class View:
         # Indexes of items whose reported usage measured a different view; `voided` counts how often that happened.
         self.void: list[range] = []
         self.voided = 0
-        self._undone: dict[str, int] = {}  # revoked decision → the number of items before it
+        # Number of items → the tokens of a request with them, as an undone compaction recorded it.
+        self.recorded: dict[int, int] = {}
+        self._undone: dict[str, tuple[int, int]] = {}  # revoked decision → the number of items before it, and its recorded tokens
         self.flat = Flat(self.once)
         self._held: dict[str, int] = {}  # tool_use id → number of real results among the items
         self._boundaries: dict[str, Boundary] = {}  # written but not yet in effect
@@ -107,9 +109,10 @@ class View:
         """Return whether the usage that an item reports measured the view up to this item as it is now."""
         return not any(index in part for part in self.void)
 
-    def note_undone(self, decision: str) -> None:
+    def note_undone(self, decision: Placed) -> None:
         """Note the place of a revoked decision, which is folded no more. Its revoke follows."""
-        self._undone[decision] = len(self.items)
+        tokens = decision.tokens_before if isinstance(decision, Boundary) else 0
+        self._undone[decision.uuid] = (len(self.items), tokens)
 
     def add(self, record: Placed, *, rests_on: str | None = None) -> None:
         """Add a record; `rests_on` is the nearest message or boundary above it in the tree."""
@@ -146,7 +149,10 @@ class View:
                 self.snapshot = record
             case Revoke():
                 # Usage reported since the revoked decision measured a view that included it.
-                self._changed(since=self._undone.get(record.target, 0))
+                since, tokens = self._undone.get(record.target, (0, 0))
+                self._changed(since=since)
+                if tokens:
+                    self.recorded[since] = tokens
             case _:
                 assert_never(record)
 
@@ -315,6 +321,7 @@ class View:
         self.generation += 1
         self.voided += 1
         self.void = [*(part for part in self.void if part.start < since), range(since, len(self.items))]
+        self.recorded = {size: tokens for size, tokens in self.recorded.items() if size < since}
 
     def _reflatten(self) -> None:
         self._changed()

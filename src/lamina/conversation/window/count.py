@@ -24,6 +24,9 @@ from ...core.view import Item, View
 from .estimate import LEAST, MOST, START, Calibration, estimate, observe, unreported_estimate
 from .features import EMPTY, Features, Memo, measure_all
 
+# A recorded count that differs from ours by more than this share counted messages that are not there, or is no count.
+RECORDED_DIFFERS = 0.1
+
 
 class Count(msgspec.Struct, frozen=True, omit_defaults=True):
     """The token count of a view.
@@ -132,8 +135,10 @@ def recount(view: View, memo: Memo | None = None, known: Count | None = None) ->
     answer: list[Item] = []  # the items of one answer, which repeat its usage
     once: list[Item] = []  # items whose results the next complete answer saw whole
     for index, item in enumerate(view.items):
-        if answer and (item.role != "assistant" or item.key != answer[-1].key):
+        if answer and (item.role != "assistant" or item.key != answer[-1].key or index in view.recorded):
             count, answer, once = _close(count, answer, once, memo), [], []
+        if index in view.recorded:
+            count = _as_recorded(count, view.recorded[index])
         if item.role == "assistant" and item.usage is not None and view.measures(index):
             answer.append(item)
         elif item.whole and _is_measured_whole(view, index):
@@ -143,7 +148,16 @@ def recount(view: View, memo: Memo | None = None, known: Count | None = None) ->
             count = appended(count, measure_all(item.blocks, memo))
             if item.complete and once:
                 count, once = settled(count, *_seen_and_shown(once, memo)), []
-    return _close(count, answer, once, memo) if answer else count
+    count = _close(count, answer, once, memo) if answer else count
+    return _as_recorded(count, view.recorded[len(view.items)]) if len(view.items) in view.recorded else count
+
+
+def _as_recorded(count: Count, tokens: int) -> Count:
+    """Return the count with the tokens that an undone compaction recorded, unless they differ so much that a part is missing."""
+    if abs(tokens - count.tokens) > count.tokens * RECORDED_DIFFERS:
+        return count
+    messages = estimate(count.view, count.calibration)
+    return replace(count, pending=EMPTY, measured=tokens, fixed=tokens - messages, measured_on=messages, reported=True)
 
 
 def _is_measured_whole(view: View, index: int) -> bool:
