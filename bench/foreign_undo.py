@@ -2,10 +2,10 @@
 
     python bench/foreign_undo.py DIR [--json]
 
-Every compaction of every transcript below DIR is undone, the newest of a file first. Three figures stand beside each other: the tokens
-that the record says were in the window before the compaction (`preTokens`), the tokens after an undo right behind the compaction, and
-the tokens after the undo in the whole session, with everything that came since. The messages that were in view before the compaction
-are counted again in the view after the undo.
+Every compaction of every transcript below DIR is undone, the newest of a file first. Four figures stand beside each other: the tokens
+that the record says were in the window before the compaction (`preTokens`), Lamina's own count of that window, which does not know the
+record's, the tokens after an undo right behind the compaction, and the tokens after the undo in the whole session, with everything that
+came since. The messages that were in view before the compaction are counted again in the view after the undo.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from lamina.conversation.window.count import count_log
 from lamina.core.errors import LaminaError
 from lamina.core.log import Log
 from lamina.core.records import Boundary, Record
@@ -29,15 +30,15 @@ class Row(NamedTuple):
     file: str
     compaction: str
     recorded: int  # tokens before the compaction, as the boundary states them
+    own: int  # Lamina's count of the same window, from the usage of the answers before
     behind: int  # tokens after an undo right behind the compaction
     whole: int  # tokens after the undo in the whole session
     messages: int  # messages in view before the compaction
     back: int  # of them, in view again
     notices: str
 
-    @property
-    def difference(self) -> str:
-        return f"{(self.behind - self.recorded) / self.recorded:+.2%}" if self.recorded else "–"
+    def against(self, tokens: int) -> str:
+        return f"{(tokens - self.recorded) / self.recorded:+.2%}" if self.recorded else "–"
 
 
 def undone_behind(path: Path, boundary: str, directory: Path) -> int:
@@ -53,21 +54,29 @@ def undone_behind(path: Path, boundary: str, directory: Path) -> int:
         return session.tokens
 
 
+def log_before(records: list[Record], boundary: Boundary) -> Log:
+    return Log.load(lambda: records[: records.index(boundary)])
+
+
 def rows_of(path: Path, records: list[Record], boundaries: list[Boundary]) -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as directory, Session("offline", in_memory=True, resume=path) as session:
         for boundary in reversed(boundaries):
-            earlier = records[: records.index(boundary)]
-            before = [item.uuid for item in Log.load(lambda earlier=earlier: earlier).view.items]
+            log = log_before(records, boundary)
+            before, own = [item.uuid for item in log.view.items], count_log(log).tokens
             told = len(session.notices)
             try:
                 session.undo(boundary.uuid)
             except LaminaError as error:
-                yield Row(path.name, boundary.uuid[:8], boundary.tokens_before, 0, session.tokens, len(before), 0, str(error))
+                yield Row(
+                    path.name, boundary.uuid[:8], boundary.tokens_before, own, 0, session.tokens, len(before), 0, str(error)
+                )
                 continue
             shown = {item.uuid for item in conversation_of(session).log.view.items}
             behind = undone_behind(path, boundary.uuid, Path(directory))
             back, notices = sum(uuid in shown for uuid in before), " ".join(session.notices[told:])
-            yield Row(path.name, boundary.uuid[:8], boundary.tokens_before, behind, session.tokens, len(before), back, notices)
+            yield Row(
+                path.name, boundary.uuid[:8], boundary.tokens_before, own, behind, session.tokens, len(before), back, notices
+            )
 
 
 def main() -> None:
@@ -84,9 +93,11 @@ def main() -> None:
     if asked.json:
         print(json.dumps([row._asdict() for row in rows]))
         return
-    print(f"{'session':10}{'undone':10}{'preTokens':>10}{'after':>10}{'':>9}{'whole':>10}   messages back")
+    print(
+        f"{'session':10}{'undone':10}{'preTokens':>10}{'own count':>11}{'':>9}{'after':>10}{'':>9}{'whole':>10}   messages back"
+    )
     for row in rows:
-        figures = f"{row.recorded:>10,}{row.behind:>10,}{row.difference:>9}{row.whole:>10,}"
+        figures = f"{row.recorded:>10,}{row.own:>11,}{row.against(row.own):>9}{row.behind:>10,}{row.against(row.behind):>9}{row.whole:>10,}"
         print(f"{row.file[:8]:10}{row.compaction:10}{figures}   {row.back:,} of {row.messages:,}   {row.notices}".rstrip())
 
 

@@ -41,9 +41,12 @@ T = TypeVar("T")
 
 
 def _counted(live: LiveTranscript, memo: Memo, model: str) -> Count:
-    """Count the view. Numbers that another model reported are dropped, because they do not apply to this one."""
+    """Count the view. Numbers that another model reported are dropped, because they do not apply to this one.
+
+    The model without a server has no tokens of its own, so a session that is opened with it keeps them: to edit it, for example.
+    """
     count, snapshot = count_log(live.log, memo, live.state), live.log.view.snapshot
-    return replaced(count, count.view) if snapshot is not None and snapshot.model not in ("", model) else count
+    return replaced(count, count.view) if snapshot is not None and snapshot.model not in ("", model) and model != LOCAL else count
 
 
 def seconds_between(before: str, now: str) -> float:
