@@ -46,7 +46,9 @@ def test_the_sentence_the_context_and_the_page_tell_one_figure_after_each_undo(t
         told.append(undone["tokens"])
         assert asked("context", session, cwd=tmp_path)["tokens"] == undone["tokens"]
         assert asked("sessions", "show", session, cwd=tmp_path)["tokens"] == undone["tokens"]
-        assert window_series(sources.read(path), Settings()).decisions[-1].tokens_after == undone["tokens"]
+        decisions = window_series(sources.read(path), Settings()).decisions
+        assert decisions[-1].tokens_after == undone["tokens"]
+        assert {decision.by for decision in decisions if decision.kind == "compact"} == {"Claude Code"}
     assert told == sorted(told)
     assert here("sessions", "undo", session, cwd=tmp_path).returncode == 1, "there is nothing left to undo"
 

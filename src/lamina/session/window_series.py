@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
+from itertools import takewhile
 
 import msgspec
 
@@ -17,7 +18,7 @@ from ..conversation.window.thresholds import thresholds
 from ..core.blocks import Block, Text, Thinking, ToolResult, ToolUse
 from ..core.log import Log
 from ..core.policy import CLASSIC
-from ..core.records import Boundary, Event, Message, Record
+from ..core.records import Boundary, Event, Message, Record, Revoke
 from ..core.session_stats import SideCost
 from ..core.settings import Settings
 from ..core.usage import Usage
@@ -232,8 +233,9 @@ class WindowFold:
         return in_force(made, settings, origin)
 
     def _coming(self) -> int:
-        """Return the tokens of the next request, if a decision since the last one changed it."""
-        if not self.marks or self.marks[-1].request <= len(self._requests):
+        """Return the tokens of the next request, if an undo since the last one changed it, else 0. Counting takes a while."""
+        waiting = takewhile(lambda mark: mark.request > len(self._requests), reversed(self.marks))
+        if not any(isinstance(mark.record, Revoke) for mark in waiting):
             return 0
         self._refold()
         return count_log(self._log).tokens
