@@ -39,7 +39,7 @@ class ForeignSession:
             usage = {"input_tokens": 0, "cache_read_input_tokens": self.tokens, "output_tokens": OUTPUT_TOKENS}
             number = len(self.rows)
             content = [{"type": "text", "text": f"About {words}"}]
-            message = {"id": f"msg_{number}", "type": "message", "role": "assistant", "model": "claude-sonnet-4-5"}
+            message: Row = {"id": f"msg_{number}", "type": "message", "role": "assistant", "model": "claude-sonnet-4-5"}
             message |= {"content": content, "stop_reason": "end_turn", "usage": usage}
             self._row("assistant", message=message, requestId=f"req_{number}")
         return self

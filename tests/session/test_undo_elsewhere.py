@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 from tests.session.plain import Session
 
-from lamina.core.errors import InputError, UsageError
+from lamina.core.errors import DiskError, InputError, UsageError
 from lamina.disk.paths.project import slug
 
 from .compacted_elsewhere import OUTPUT_TOKENS, ForeignSession
-from .words import refused, said
+from .play import compact
+from .words import answer, refused, said
 
 
 def pairs(*questions: str) -> list[str]:
@@ -34,6 +35,20 @@ def test_an_undo_shows_what_the_model_saw_before_and_what_came_since(tmp_path: P
     if not in_memory:
         with Session(home=tmp_path / "home", resume=session.id) as again:
             assert said(again.messages) == [*pairs("a", "b", "c", "d"), "e"]
+
+
+def test_a_session_in_memory_goes_on_when_its_source_is_gone_and_only_the_undo_fails(tmp_path: Path) -> None:
+    source = ForeignSession().ask("a", "b", "c").compact("all of it").ask("d").write(tmp_path)
+    with Session(in_memory=True, resume=source) as session:
+        source.unlink()
+        session.add_user("e")
+        assert refused(session.before_call()) == []
+        session.after_call(answer("m", "About e"))
+        with pytest.raises(DiskError):
+            session.undo()
+        compact(session, "everything")
+        session.add_user("f")
+        assert said(session.before_call()["messages"]) == ["everything", "f"]
 
 
 @pytest.mark.spec("T10")

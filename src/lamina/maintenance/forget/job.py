@@ -104,8 +104,8 @@ def find_left(home: Path, job: ForgetJob, planned: ForgetReport, environ: Mappin
     theirs = [Path(left.path) for left in _held_by_others(home, wide, subject, settings, environ)]
     kinds = {path: KIND_BY_SUFFIX.get(path.suffix, "") for path in theirs if path.name != INDEX}
     kinds |= {Path(item.path): item.kind for item in forget(kept, job.matcher(), do=False).done}
-    for item in (*planned.done, *planned.skipped, *planned.left):
-        kinds.pop(Path(item.path), None)
+    inside = {*(item.path for item in planned.done), *(left.path for left in (*planned.skipped, *planned.left))}
+    kinds = {path: kind for path, kind in kinds.items() if str(path) not in inside}
     memory_kinds = {"memories", *(root.kind for root in kept.roots)}
     transcripts = {_session_of(path) for path, kind in kinds.items() if kind == "transcripts"}
     counts = {"sessions": len(transcripts), "memories": sum(kind in memory_kinds for kind in kinds.values())}
