@@ -93,7 +93,7 @@ class Watched:
 
 def shown(log: Log) -> tuple[Any, ...]:
     view = log.view
-    return view.messages(), view.items, view.flat.chain, view.measured_from, list(log.decisions)
+    return view.messages(), view.items, view.flat.chain, view.void, list(log.decisions)
 
 
 def examine(path: Path, name: str) -> Row:

@@ -64,6 +64,28 @@ def test_what_is_left_in_other_projects_is_said(home: Path, tmp_path: Path) -> N
     assert told["left"] == []
 
 
+def test_a_dry_run_names_its_scope_and_what_other_projects_hold(home: Path, tmp_path: Path) -> None:
+    make_home(home, tmp_path / "p")
+    (tmp_path / "q").mkdir()
+    theirs = Path(os.environ["HOME"]) / ".claude" / "projects" / "-elsewhere"
+    theirs.mkdir(parents=True)
+    row = {"type": "user", "uuid": "u", "parentUuid": None, "cwd": "/elsewhere", "message": {"role": "user", "content": NAME}}
+    (theirs / "11111111-0000-4000-8000-000000000001.jsonl").write_text(json.dumps(row) + "\n")
+    here_only = json.loads(here("forget", NAME, "--dry-run", "--json", cwd=tmp_path / "q").stdout)
+    everywhere = json.loads(here("forget", NAME, "--dry-run", "--json", "--all-projects", cwd=tmp_path / "q").stdout)
+    assert here_only["scope"] == str(tmp_path / "q")
+    assert everywhere["scope"] == "all projects"
+    assert everywhere["outside"] == {}
+    own = [item["path"] for item in everywhere["removed"] if item["kind"] == "transcripts" and "subagents" not in item["path"]]
+    assert here_only["outside"]["sessions"] == len(own) + 1
+    assert here_only["outside"]["memories"] > 0
+    told = here("forget", NAME, "--dry-run", cwd=tmp_path / "q").stdout
+    assert f"Searched: {tmp_path / 'q'}." in told
+    assert f"Other projects hold it too: {len(own) + 1} sessions, " in told
+    assert "--all-projects" in told
+    assert "Other projects" not in here("forget", "Nobody Known", "--dry-run", cwd=tmp_path / "q").stdout
+
+
 def test_too_short_a_subject_is_misuse(tmp_path: Path) -> None:
     assert misused(here("forget", "a", "--yes", cwd=tmp_path))
 

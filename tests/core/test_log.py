@@ -40,7 +40,8 @@ def state(log: Log) -> dict[str, Any]:
         "replaced": dict(view.replaced),
         "shortened": dict(view.shortened),
         "snapshot": view.snapshot,
-        "measured_from": view.measured_from,
+        "void": list(view.void),
+        "recorded": dict(view.recorded),
         "decisions": list(log.decisions),
         "open": view.flat.open_calls,
     }

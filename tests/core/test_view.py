@@ -151,7 +151,7 @@ def test_internal_messages_are_not_shown() -> None:
 def counted(b: Builder) -> list[str]:
     """Return the message ids of answers whose usage is still valid for the view."""
     view = grown(b.records).view
-    return [item.key or "" for item in view.items[view.measured_from :] if item.usage is not None]
+    return [item.key or "" for index, item in enumerate(view.items) if item.usage is not None and view.measures(index)]
 
 
 def measured() -> Builder:
@@ -198,16 +198,32 @@ def test_usage_from_before_a_change_does_not_count_and_the_next_one_does(change:
 
 
 @pytest.mark.spec("T10")
-def test_usage_from_before_an_undo_measured_another_view() -> None:
+def test_usage_since_an_undone_decision_measured_another_view_and_usage_before_it_this_one() -> None:
     b = measured()
     boundary = b.boundary()
     b.summary(by=boundary)
     b.answer(words("of the short view"), key="m3", usage=REPORTED)
     b.revoke(boundary)
-    assert counted(b) == []
-    assert Log.load(lambda: b.records).view.measured_from == len(grown(b.records).view.items)
+    assert counted(b) == ["m1", "m2"]
+    assert Log.load(lambda: b.records).view.void == grown(b.records).view.void
     b.answer(words("of the long view"), key="m4", usage=REPORTED)
-    assert counted(b) == ["m4"]
+    assert counted(b) == ["m1", "m2", "m4"]
+
+
+@pytest.mark.spec("T10")
+def test_usage_between_two_undone_compactions_measured_another_view() -> None:
+    b = measured()
+    first = b.boundary()
+    b.summary(by=first)
+    b.answer(words("of the short view"), key="m3", usage=REPORTED)
+    second = b.boundary()
+    b.summary(by=second)
+    b.answer(words("of the shorter view"), key="m4", usage=REPORTED)
+    b.revoke(second)
+    assert counted(b) == ["m3"]
+    b.answer(words("of the short view again"), key="m5", usage=REPORTED)
+    b.revoke(first)
+    assert counted(b) == ["m1", "m2"]
 
 
 @pytest.mark.spec("T10")

@@ -86,6 +86,13 @@ def describe_report(report: ForgetReport, verb: str) -> str:
     named = {part for one in report.skipped for part in (Path(one.path), Path(one.path).with_suffix(""))}
     left = [f"Left: {one.path}: {one.why}" for one in report.left if named.isdisjoint({Path(one.path), *Path(one.path).parents})]
     rows += capped(left, SHOWN, "Left: {:,} more; --json lists them.")
+    if report.scope:
+        rows.append(f"Searched: {report.scope}.")
+    if report.outside:
+        held = ", ".join(
+            counted(count, {"sessions": "session", "memories": "memory"}[kind]) for kind, count in report.outside.items()
+        )
+        rows.append(f"Other projects hold it too: {held}. Use --all-projects to include them.")
     if report.unfinished:
         rows.append("Unfinished. Run `lamina forget --resume` to finish it.")
     return printable("\n".join(rows))

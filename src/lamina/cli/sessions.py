@@ -98,7 +98,7 @@ def list_command(everywhere: bool, source: str, limit: int, cwd: Path, as_json: 
 @options.as_json
 def show_command(session: str, full: bool, turn: int | None, cwd: Path, as_json: bool) -> None:
     """Show the session SESSION, given by id, id prefix or transcript file."""
-    from ..conversation.window.count import recount
+    from ..conversation.window.count import count_log
     from ..core.log import Log
     from ..sources.sessions import name_of
     from .transcripts import CountedTranscript, locate
@@ -110,7 +110,7 @@ def show_command(session: str, full: bool, turn: int | None, cwd: Path, as_json:
         return
     with waiting("Reading the session"):
         log = Log.load(read)
-    notes, tokens, name = find_problems(log, read.health, path), recount(log.view).tokens, name_of(path)
+    notes, tokens, name = find_problems(log, read.health, path), count_log(log).tokens, name_of(path)
     shown = {
         "session_id": name.id,
         "source": name.origin,

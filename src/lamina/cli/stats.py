@@ -101,9 +101,10 @@ def _print_all(
 
     settings, unread = options.load_settings(cwd), list[str]()
     with waiting("Reading the sessions"):
-        infos = list(filter(wanted, find_sessions(where, source, unread)))[:limit]
+        every = find_sessions(where, unread=unread)
+        infos = [info for info in every if source in ("all", info.origin) and wanted(info)][:limit]
         rows = [(info, figures) for info in infos if (figures := figures_of(info, unread)) is not None]
-        added = without_copies(rows)
+        added = without_copies(rows, older_files(every))
     notice_unread(unread)
     if not rows and not as_json:
         click.echo("No sessions found." + ("" if where is None else " Use --all to include all directories."), err=True)
@@ -149,11 +150,14 @@ def figures_of(info: SourceSession, unread: list[str]) -> SessionStats | None:
         return None
 
 
-def without_copies(rows: list[tuple[SourceSession, SessionStats]]) -> list[tuple[SourceSession, SessionStats]]:
-    """Return the rows with what each adds: of a file that begins as a copy of an older one, only what follows the copy."""
-    from ..core.session_stats import session_stats
+def without_copies(
+    rows: list[tuple[SourceSession, SessionStats]], older: dict[str, list[str]]
+) -> list[tuple[SourceSession, SessionStats]]:
+    """Return the rows with what each adds: of a file that begins as a copy of an older one, only what follows the copy.
 
-    older = older_files(info for info, _ in rows)
+    `older` is that of all sessions: the older file need not be among the rows.
+    """
+    from ..core.session_stats import session_stats
 
     def added(info: SourceSession, figures: SessionStats) -> SessionStats:
         if info.path not in older:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ..core.records import Boundary, Revoke, Rewind
+from ..core.errors import UsageError
+from ..core.records import Boundary, Message, Revoke, Rewind
+from ..core.wording import counted
 from ..disk.transcripts.store import load_whole
 from .price import last_item
 from .state import Conversation
@@ -47,6 +49,8 @@ def undo(c: Conversation, target: str) -> None:
         c.background.abort("summary")
         c.notify("The summary that was being made in the background was dropped, because the undo changed the conversation.")
     made = log.decisions.get(target)
+    if isinstance(made, Boundary) and _begins_with(c, target):
+        raise UsageError(f"Cannot undo {target}: the messages that this compaction replaced are not in this transcript.")
     uuid, _, time = c.head()
     parent = log.tree.leaf_without(log.records_of(target))
     if parent is None and isinstance(made, Boundary):
@@ -56,4 +60,20 @@ def undo(c: Conversation, target: str) -> None:
         from .repeated_lines import repeat_after_undo
 
         repeat_after_undo(c, made)
-    c.record_event("undo", {"decision": target, "count": c.count.to_json(), "since": last_item(c)})
+        _report_gaps(c, made)
+    c.record_event("undo", {"decision": target, "since": last_item(c)})
+
+
+def _begins_with(c: Conversation, boundary: str) -> bool:
+    """Return whether a transcript begins with a compaction, because what it replaced is in another file or was cut off."""
+    first = next((record for record in c.store.read() if isinstance(record, Message | Boundary) and not record.sidechain), None)
+    return first is not None and first.uuid == boundary
+
+
+def _report_gaps(c: Conversation, undone: Boundary) -> None:
+    """Tell the user which records before an undone compaction the transcript lacks. An earlier compaction leaves no gaps in view."""
+    shown = {undone.uuid, *(item.uuid for item in c.log.view.items)}
+    lost = [parent for parent, record in c.log.tree.missing.items() if record in shown] if not c.start else []
+    if lost:
+        records = counted(len(lost), "record")
+        c.notify(f"Not everything before the compaction was brought back: the transcript lacks {records} ({lost[0][:8]}).")

@@ -33,24 +33,20 @@ from ..fork.host import Host, Source
 from ..providers import Capabilities
 from .request import DEFAULT_TTL, CacheEdits, Prompt, RefusedBlocks, read_last_request
 from .side_usage import SideUsage
-from .window.count import Count, answered, appended, known_count, measured_before, recount, replaced, settled, shortened
+from .window.count import Count, answered, appended, count_log, measured_before, replaced, settled, shortened
 from .window.features import Memo, measure_all
 from .window.thresholds import Thresholds
 
 T = TypeVar("T")
 
 
-def _learnt(live: LiveTranscript) -> Count | None:
-    """Return the count recorded with the last change of the view, so that a resumed session counts and decides the same."""
-    newest = next((event for event in reversed(live.log.events.values()) if "count" in event.data), None)
-    known = known_count(newest.data) if newest is not None else None
-    return known or known_count(live.state)
-
-
 def _counted(live: LiveTranscript, memo: Memo, model: str) -> Count:
-    """Count the view. Numbers that another model reported are dropped, because they do not apply to this one."""
-    count, snapshot = recount(live.log.view, memo, _learnt(live)), live.log.view.snapshot
-    return replaced(count, count.view) if snapshot is not None and snapshot.model not in ("", model) else count
+    """Count the view. Numbers that another model reported are dropped, because they do not apply to this one.
+
+    The model without a server has no tokens of its own, so a session that is opened with it keeps them: to edit it, for example.
+    """
+    count, snapshot = count_log(live.log, memo, live.state), live.log.view.snapshot
+    return replaced(count, count.view) if snapshot is not None and snapshot.model not in ("", model) and model != LOCAL else count
 
 
 def seconds_between(before: str, now: str) -> float:
@@ -237,14 +233,14 @@ class Conversation:
 
     # The log
 
-    def reload(self, *, everything: bool = False) -> int:
+    def reload(self, *, everything: bool = False) -> LiveTranscript:
         """Read the log again, from its last valid checkpoint or from the top.
 
-        Compacted records leave memory, and undone changes are reverted. Returns a generation that differs from the new view's.
+        Compacted records leave memory, and undone changes are reverted.
         """
         live = LiveTranscript(load_whole(self.store), 0, {}) if everything else load_live(self.store)
         self.log, self.start = live.log, live.start
-        return self.log.view.generation - 1
+        return live
 
     def head(self) -> tuple[str, str | None, str]:
         """Return uuid, parent and time of a new record."""
@@ -255,12 +251,12 @@ class Conversation:
         self.store.append(records, self.log.moved)
         view, generation, voided = self.log.view, self.log.view.generation, self.log.view.voided
         view.settled.clear()
-        extends = True
+        extends, live = True, None
         for record in records:
             extends = self.log.add(record) and extends
         try:
             if any(isinstance(record, Revoke | Checkpoint) for record in records):
-                generation = self.reload()
+                live = self.reload()
             elif not extends:
                 self.log.refold(lambda: self.store.read(self.start))
         except DiskError:
@@ -270,9 +266,12 @@ class Conversation:
             self.log.prune()
         if reason is not None:
             self.last.announced.append(reason)
-        if self.log.view is view and view.generation != generation and view.voided == voided:
+        if live is not None and any(isinstance(record, Revoke) for record in records):
+            # What was measured before the undone decision counts again.
+            self.count = _counted(live, self.memo, self.prompt.model)
+        elif self.log.view is view and view.generation != generation and view.voided == voided:
             self.count = shortened(self.count, view, self.memo)
-        elif self.log.view.generation != generation:
+        elif live is not None or self.log.view.generation != generation:
             self.count = replaced(self.count, measure_all([block for _, block in self.log.view.blocks()], self.memo))
         else:
             added = [block for record in records if isinstance(record, Message | Attachment) for block in record.blocks]

@@ -169,10 +169,17 @@ class Log:
         # The checkpoint may contain pins that were revoked after it.
         view.pins = {uuid: pin for uuid, pin in view.pins.items() if uuid not in self.revoked}
         # A record written twice keeps its first position and its last content.
-        kept = {record.uuid: record for record in read() if isinstance(record, Placed) and self._counts(record)}
+        kept = {
+            record.uuid: record
+            for record in read()
+            if isinstance(record, Placed) and (record.uuid in self.revoked or self._counts(record))
+        }
         self.decisions = {}
         for record in kept.values():
-            self._fold(view, record)
+            if record.uuid in self.revoked:
+                view.note_undone(record)
+            else:
+                self._fold(view, record)
         view.generation += generation + 1
         self.view = view
 

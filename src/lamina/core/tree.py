@@ -55,7 +55,7 @@ class Tree:
         self.bridged = 0
         self.duplicates = 0
         self.cycles = 0
-        self._awaited: dict[str, str] = {}  # a parent that was missing → the record that names it
+        self.missing: dict[str, str] = {}  # a parent that is not there, or not yet → the record that names it
         self._hung: dict[str, str | None] = {}  # decision → the message it is attached to
         self._links: dict[str, str | None] = {}  # any other record → the node it is attached to
         self._calls: dict[str, str] = {}  # tool_use id → node
@@ -144,7 +144,7 @@ class Tree:
 
     def _find_cycle(self, uuid: str) -> None:
         """Count a cycle if a record that named this one as its parent, before it came, is among its ancestors."""
-        waiting = self._awaited.pop(uuid, None)
+        waiting = self.missing.pop(uuid, None)
         at: str | None = uuid if waiting is not None and self.cycles < MAX_CYCLES else None
         while at is not None:
             if at == waiting:
@@ -210,8 +210,8 @@ class Tree:
         declared = record.logical_parent if isinstance(record, Boundary) else record.parent
         parent = self.resolve(declared)
         if parent is None and declared is not None:
-            if len(self._awaited) < MAX_LINKS:
-                self._awaited[declared] = record.uuid
+            if len(self.missing) < MAX_LINKS and declared not in self._links and declared not in self._hung:
+                self.missing[declared] = record.uuid
             if self.leaf is not None:
                 self.bridged += 1
                 parent = self.leaf

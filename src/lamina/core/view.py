@@ -77,9 +77,12 @@ class View:
         self.cleared: list[Item] = []
         # Counts view changes other than appending; code that caches something about the view compares it.
         self.generation = 0
-        # Usage reported by items before this index measured a different view; `voided` counts how often that happened.
-        self.measured_from = 0
+        # Indexes of items whose reported usage measured a different view; `voided` counts how often that happened.
+        self.void: list[range] = []
         self.voided = 0
+        # Number of items → the tokens of a request with them, as an undone compaction recorded it.
+        self.recorded: dict[int, int] = {}
+        self._undone: dict[str, tuple[int, int]] = {}  # revoked decision → the number of items before it, and its recorded tokens
         self.flat = Flat(self.once)
         self._held: dict[str, int] = {}  # tool_use id → number of real results among the items
         self._boundaries: dict[str, Boundary] = {}  # written but not yet in effect
@@ -101,6 +104,15 @@ class View:
     def shows_result(self, tool_use_id: str) -> bool:
         """Return whether the model sees the result of this call unchanged."""
         return tool_use_id in self._held and tool_use_id not in self.replaced
+
+    def measures(self, index: int) -> bool:
+        """Return whether the usage that an item reports measured the view up to this item as it is now."""
+        return not any(index in part for part in self.void)
+
+    def note_undone(self, decision: Placed) -> None:
+        """Note the place of a revoked decision, which is folded no more. Its revoke follows."""
+        tokens = decision.tokens_before if isinstance(decision, Boundary) else 0
+        self._undone[decision.uuid] = (len(self.items), tokens)
 
     def add(self, record: Placed, *, rests_on: str | None = None) -> None:
         """Add a record; `rests_on` is the nearest message or boundary above it in the tree."""
@@ -136,8 +148,11 @@ class View:
             case Snapshot():
                 self.snapshot = record
             case Revoke():
-                # All usage reported so far measured a view that included the revoked decision.
-                self._changed()
+                # Usage reported since the revoked decision measured a view that included it.
+                since, tokens = self._undone.get(record.target, (0, 0))
+                self._changed(since=since)
+                if tokens:
+                    self.recorded[since] = tokens
             case _:
                 assert_never(record)
 
@@ -302,10 +317,11 @@ class View:
         self.items = [*before, marker, *(item for item in self.items[first:] if item.uuid not in gone)]
         self._reflatten()
 
-    def _changed(self) -> None:
+    def _changed(self, *, since: int = 0) -> None:
         self.generation += 1
         self.voided += 1
-        self.measured_from = len(self.items)
+        self.void = [*(part for part in self.void if part.start < since), range(since, len(self.items))]
+        self.recorded = {size: tokens for size, tokens in self.recorded.items() if size < since}
 
     def _reflatten(self) -> None:
         self._changed()

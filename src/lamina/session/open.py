@@ -11,7 +11,6 @@ import os
 import stat
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -21,24 +20,20 @@ from ..core.log import Log, seeded
 from ..core.record_lines import Envelope
 from ..core.records import Attachment, Forked, Message, new_id
 from ..disk.paths.project import slug
-from ..disk.transcripts.jsonl import Health, raw_lines_back
-from ..disk.transcripts.resume import find_resume_point, read_live_lines
+from ..disk.transcripts.jsonl import Health
 from ..disk.transcripts.search import find_transcript
 from ..disk.transcripts.store import (
     FileTranscript,
     ForkedTranscript,
     InMemoryTranscript,
     LiveTranscript,
-    TranscriptReader,
+    SourceTranscript,
     TranscriptStore,
     load_bounded,
     read_origin,
     read_transcript,
     refuse_newer,
 )
-
-if TYPE_CHECKING:
-    from ..disk.transcripts.oversized import TranscriptHead
 
 # Session ids are used as file names.
 MAX_ID = 100
@@ -68,8 +63,6 @@ class Opening(msgspec.Struct, frozen=True):
     store: TranscriptStore
     notices: tuple[str, ...]
     path: Path  # the file that is read, which is the source of a fork
-    head: TranscriptHead | None = None  # of a source that is too large to load
-    start: int = 0  # the offset in the store where the loaded part begins, if there is a head
 
 
 class AgentOf(msgspec.Struct, frozen=True):
@@ -149,11 +142,8 @@ def open_again(place: SessionPlace, session: str | Path, clock: Callable[[], str
 
 def _read_only(place: SessionPlace, path: Path, notices: tuple[str, ...], clock: Callable[[], str]) -> OpenedTranscript:
     """Load the transcript's messages but keep new ones in memory."""
-    health = Health()
-    head, start = _live_part(path)
-    store = InMemoryTranscript(place.envelope(path.stem), read_live_lines(path, start, health))
-    opened = Opening(path.stem, store, (*notices, *_damage(health, path)), path, head, 0)
-    return _loaded(opened, place, clock)
+    store = InMemoryTranscript(place.envelope(path.stem), SourceTranscript(path))
+    return _loaded(Opening(path.stem, store, notices, path), place, clock)
 
 
 def _locate(place: SessionPlace, session: str | Path) -> Path:
@@ -189,26 +179,26 @@ def _fork(place: SessionPlace, source: Path, reason: str, clock: Callable[[], st
     name = new_id()
     notice = f"Session {source.stem} continues as {name}, because {reason}."
     forked = Forked(new_id(), None, clock(), source.stem, str(source), reason)
-    head, start = _live_part(source)
-    store = ForkedTranscript(place.transcript(name), place.envelope(name), source, start, forked)
-    return _loaded(Opening(name, store, (notice,), source, head, 0), place, clock)
+    store = ForkedTranscript(_path_of_copy(place, source, name), place.envelope(name), SourceTranscript(source), forked)
+    return _loaded(Opening(name, store, (notice,), source), place, clock)
 
 
-def _live_part(source: Path) -> tuple[TranscriptHead | None, int]:
-    """Return the offset from which a session in another file needs this transcript, and what it must know of a part too large."""
-    from ..disk.transcripts import oversized
+def _path_of_copy(place: SessionPlace, source: Path, name: str) -> Path:
+    """Return where a copy goes: into the project of its session, whichever directory it is opened from."""
+    if place.agent_of is not None:
+        return place.transcript(name)
+    if source.parent.parent == place.projects.absolute():
+        return source.with_name(f"{name}.jsonl")
+    from ..disk.transcripts.session_list import read_session_info  # only a copy of another program's session needs it
 
-    start, _ = find_resume_point(raw_lines_back(source))
-    if source.stat().st_size - start <= oversized.MAX_LIVE:
-        return None, start
-    head = oversized.read_head(TranscriptReader(source))
-    return head, head.cut
+    info = read_session_info(source)
+    return place.projects / (slug(info.cwd) if info is not None and info.cwd else place.project) / f"{name}.jsonl"
 
 
 def _loaded(opening: Opening, place: SessionPlace, clock: Callable[[], str]) -> OpenedTranscript:
     store, notices = opening.store, opening.notices
     try:
-        live = load_bounded(store) if opening.head is None else None
+        live = load_bounded(store)
         if live is None:
             live = _load_end(opening, place, clock())
             notices += (_too_large(opening),)
@@ -226,17 +216,16 @@ def _load_end(opening: Opening, place: SessionPlace, time: str) -> LiveTranscrip
     from ..layers.l4_compact.head_summary import fold_head
 
     store = opening.store
-    head = opening.head or read_head(store)
-    start = opening.start if opening.head is not None else head.cut
-    log = Log.load(lambda: store.read(start), lambda: seeded(head.state))
-    made = fold_head(log, head, start=start, transcript=str(opening.path), cwd=str(place.cwd), time=time)
+    head = read_head(store)
+    log = Log.load(lambda: store.read(head.cut), lambda: seeded(head.state))
+    made = fold_head(log, head, start=head.cut, transcript=str(opening.path), cwd=str(place.cwd), time=time)
     if isinstance(store, ForkedTranscript):
         store.begin_with(made)
     else:
         store.append(made)
     for record in made:
         log.add(record)
-    return LiveTranscript(log, start, head.state)
+    return LiveTranscript(log, head.cut, head.state)
 
 
 def _too_large(opening: Opening) -> str:

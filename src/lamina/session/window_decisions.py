@@ -138,9 +138,13 @@ def is_mark(record: Record) -> TypeGuard[Recorded]:
 
 
 def list_decisions(
-    points: Sequence[RequestPoint], marks: Iterable[Mark], surprises: Sequence[int], origin: Origin
+    points: Sequence[RequestPoint], marks: Iterable[Mark], surprises: Sequence[int], origin: Origin, coming: int
 ) -> tuple[Decision, ...]:
-    """Return all decisions in order. `surprises` are the tokens of each request that no record explains."""
+    """Return all decisions in order.
+
+    `surprises` are the tokens of each request that no record explains, and `coming` those of the request that follows the last one, if
+    an undo changed it.
+    """
     if not points:
         return ()
     by_request: dict[int, list[Recorded]] = {}
@@ -153,7 +157,8 @@ def list_decisions(
     balanced = [_with_balance(one, points, ends, by_request.get(one.request, [])) for one in found]
     last = points[-1]
     waiting = _recorded(by_request.get(last.number + 1, []), last, origin)
-    return (*balanced, *(msgspec.structs.replace(one, tokens_before=last.tokens) for one in waiting))
+    tokens = {"tokens_before": last.tokens, "tokens_after": coming or last.tokens}
+    return (*balanced, *(msgspec.structs.replace(made, **tokens) for made in waiting))
 
 
 def _decisions_at(
@@ -239,7 +244,8 @@ def _recorded(records: list[Recorded], point: RequestPoint, origin: Origin) -> l
 def _compaction(boundary: Boundary, events: list[Event], point: RequestPoint, origin: Origin) -> Decision:
     told = next((one.data for one in reversed(events) if one.name == "compaction"), {})
     how = str(told.get("by") or SUMMARY)
-    by = f"Lamina: {how}" if boundary.receipt or told else NAMES[origin]
+    # Lamina gives each of its compactions a receipt, so one without it came with a copy.
+    by = f"Lamina: {how}" if boundary.receipt or told else NAMES["claude-code" if origin == "lamina" else origin]
     why = f", {told['because']}" if isinstance(told.get("because"), str) else ""
     manual = boundary.trigger == "manual"
     detail = f"{'Asked for by the user' if manual else 'Automatic'}{why}."

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from ..conversation.window.breakdown import Breakdown, LabelledBlock, break_down
-from ..conversation.window.count import Count, recount
+from ..conversation.window.count import Count, count_log
 from ..conversation.window.estimate import estimate
 from ..conversation.window.features import Memo, measure_all
 from ..conversation.window.model_window import window_of
@@ -72,7 +72,7 @@ def report_on_transcript(read: Callable[[], Iterable[Record]], settings: Setting
     )
     if origin != "lamina":
         limits = _whole_window(window.tokens)
-    report = report_on(view, recount(view), limits, model=model, autocompact=settings.auto_compact)
+    report = report_on(view, count_log(log), limits, model=model, autocompact=settings.auto_compact)
     return report._replace(spilled=find_spills(log), source=window.source, origin=origin, compacted_at=compacted_at)
 
 

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
+from itertools import takewhile
 
 import msgspec
 
+from ..conversation.window.count import count_log
 from ..conversation.window.model_window import window_of
 from ..conversation.window.thresholds import thresholds
 from ..core.blocks import Block, Text, Thinking, ToolResult, ToolUse
 from ..core.log import Log
 from ..core.policy import CLASSIC
-from ..core.records import Boundary, Event, Message, Record
+from ..core.records import Boundary, Event, Message, Record, Revoke
 from ..core.session_stats import SideCost
 from ..core.settings import Settings
 from ..core.usage import Usage
@@ -210,7 +212,7 @@ class WindowFold:
         points, surprises = self._points()
         made = Series(
             requests=points,
-            decisions=list_decisions(points, self.marks, surprises, origin),
+            decisions=list_decisions(points, self.marks, surprises, origin, self._coming()),
             turns=tuple(turn.row(points) for turn in self.turns),
             model=points[-1].model if points else "",
             window=0,
@@ -229,6 +231,14 @@ class WindowFold:
             recorded_window=self._recorded_window,
         )
         return in_force(made, settings, origin)
+
+    def _coming(self) -> int:
+        """Return the tokens of the next request, if an undo since the last one changed it, else 0. Counting takes a while."""
+        waiting = takewhile(lambda mark: mark.request > len(self._requests), reversed(self.marks))
+        if not any(isinstance(mark.record, Revoke) for mark in waiting):
+            return 0
+        self._refold()
+        return count_log(self._log).tokens
 
     def _points(self) -> tuple[tuple[RequestPoint, ...], list[int]]:
         split, found, surprises = Split(), list[RequestPoint](), list[int]()

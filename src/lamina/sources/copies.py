@@ -44,11 +44,14 @@ def contained_files(files: Sequence[tuple[str, Scan]]) -> dict[str, str]:
 
 
 def added_records(read: Callable[[str], Iterable[Record]], path: str, older: Iterable[str]) -> Iterator[Record]:
-    """Return the records of a file after the last answer that an older file holds too."""
-    known = {key for file in older for key in map(_answer, read(file)) if key}
-    repeated = max((at for at, record in enumerate(read(path), 1) if _answer(record) in known), default=0)
+    """Return the records of a file after the last message that an older file holds too."""
+    known = {key for file in older for key in map(_message_key, read(file)) if key}
+    repeated = max((number for number, record in enumerate(read(path), 1) if _message_key(record) in known), default=0)
     return islice(iter(read(path)), repeated, None)
 
 
-def _answer(record: Record) -> str:
-    return record.message_id or record.uuid if isinstance(record, Message) and record.role == "assistant" else ""
+def _message_key(record: Record) -> str:
+    if not isinstance(record, Message):
+        return ""
+    # Some agents give a user's message no id of its own; its time then tells it from others in the same place.
+    return record.message_id or record.uuid if record.role == "assistant" else f"{record.uuid} {record.time}"

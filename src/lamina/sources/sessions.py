@@ -25,7 +25,7 @@ from ..core.usage import Usage
 from ..disk.paths.project import slug
 from ..disk.settings_files import lamina_home, user_home
 from ..disk.transcripts.jsonl import Health, decode_object, raw_lines, whole_objects
-from ..disk.transcripts.store import read_transcript
+from ..disk.transcripts.store import read_origin, read_transcript
 from ..memory.store.project_identity import read_identity
 from ..memory.store.scopes import locate_memory, project_root
 from .catalogue import Catalogue, IndexedFile, Tell, scan_any, with_catalogue
@@ -286,12 +286,12 @@ class SessionName(NamedTuple):
 
 
 def name_of(path: Path) -> SessionName:
-    """Return the agent that wrote a file and the id of its session, as lists name them, by its first lines."""
+    """Return the agent that wrote a file and the id of its session, as lists name them, by its first lines and its last one."""
     scan, origin = Scan(), format_of(path)
     for _, line in islice(raw_lines(path, 0, Health()), HEAD_LINES):
         scan_any(origin, line, scan, [])
-    shared = origin == "lamina" and not scan.ours
-    return SessionName("claude-code" if shared else origin, scan.id or path.stem)
+    theirs = origin == "lamina" and not scan.ours and not read_origin(path).ours
+    return SessionName("claude-code" if theirs else origin, scan.id or path.stem)
 
 
 def _rows(path: Path, health: Health) -> Iterator[dict[str, Any]]:

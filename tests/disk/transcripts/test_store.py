@@ -19,14 +19,15 @@ from lamina.core.records import Boundary, Checkpoint, Event, Forked, Message, Re
 from lamina.disk.crash_points import watched
 from lamina.disk.locks.lock_file import LifeLock
 from lamina.disk.transcripts import store as transcript
-from lamina.disk.transcripts.jsonl import Health, raw_lines_back
-from lamina.disk.transcripts.resume import find_resume_point, read_live_lines
+from lamina.disk.transcripts.jsonl import raw_lines_back
+from lamina.disk.transcripts.resume import find_resume_point
 from lamina.disk.transcripts.search import find_transcript, list_transcripts, newest_transcript
 from lamina.disk.transcripts.store import (
     FORK_NAME,
     FileTranscript,
     ForkedTranscript,
     InMemoryTranscript,
+    SourceTranscript,
     load_live,
     lock_path,
     read_origin,
@@ -262,7 +263,7 @@ def test_everything_is_private_whatever_the_umask(tmp_path: Path, umask: int) ->
         opened.close()
         assert opened.path is not None
         forked = Forked("f", None, "t", "s", "p")
-        fork = ForkedTranscript(opened.path.with_name("f.jsonl"), ENVELOPE, opened.path, 0, forked)
+        fork = ForkedTranscript(opened.path.with_name("f.jsonl"), ENVELOPE, SourceTranscript(opened.path), forked)
         fork.append([message(2, 1)])
         fork.close()
     finally:
@@ -276,8 +277,8 @@ def source_with(path: Path, rows: list[bytes]) -> Path:
     return path
 
 
-def forked(path: Path, source: Path, start: int = 0) -> ForkedTranscript:
-    return ForkedTranscript(path, ENVELOPE, source, start, Forked("f", None, "t", "source", str(source)))
+def forked(path: Path, source: Path) -> ForkedTranscript:
+    return ForkedTranscript(path, ENVELOPE, SourceTranscript(source), Forked("f", None, "t", "source", str(source)))
 
 
 @pytest.mark.parametrize("count", [0, 1, 499, 500, 501, 1_203])
@@ -302,15 +303,16 @@ def test_a_fork_reads_the_same_before_and_after_its_source_is_copied(tmp_path: P
     start = opened.append(compacted("b1"))
     opened.append([Checkpoint("c", "m2", "t", "b1", start, {"count": {"fixed": 3}}), message(3, 2)])
     assert opened.path is not None
-    store = forked(tmp_path / "p" / "fork.jsonl", opened.path, start)
+    store = forked(tmp_path / "p" / "fork.jsonl", opened.path)
     before, point = uuids(store), store.resume_point()
     assert not (tmp_path / "p").exists(), "nothing is written before the first append"
     opened.append([message(4, 3)])
     opened.close()
     store.append([message(5, 3)])
     assert uuids(store) == [*before, "m5"], "what the source got meanwhile is not ours"
+    assert before[:2] == ["m1", "m2"], "what the compaction replaced comes along"
     assert store.resume_point() == point
-    assert point[0] == 0
+    assert point[0] == start
     store.close()
 
 
@@ -428,18 +430,21 @@ def test_a_boundary_inside_a_damaged_line_is_found(tmp_path: Path) -> None:
     assert [record.uuid for record in read_transcript(store.path, start=start)] == ["b1", "b1-summary"]
 
 
-def test_a_checkpoint_that_moves_to_another_file_points_to_its_beginning(tmp_path: Path) -> None:
+def test_a_session_in_memory_reads_its_source_as_a_file_would_and_its_own_lines_behind_it(tmp_path: Path) -> None:
     store, _ = both([message(1), message(2, 1)], tmp_path)
     start = store.append(compacted("b1"))
     store.append([Checkpoint("c", "m2", "t", "b1", start, {"count": {"fixed": 3}})])
     store.close()
     assert store.path is not None
-    moved = InMemoryTranscript(ENVELOPE, read_live_lines(store.path, start, Health()))
-    at, checkpoint = moved.resume_point()
-    assert at == 0
-    assert checkpoint is not None
-    assert checkpoint.state == {"count": {"fixed": 3}}
-    assert uuids(moved)[0] == "b1"
+    memory = InMemoryTranscript(ENVELOPE, SourceTranscript(store.path))
+    point = memory.resume_point()
+    assert point[0] == start
+    assert point[1] is not None
+    offset = memory.append([message(3, 2), message(4, 3)])
+    assert uuids(memory) == ["m1", "m2", "b1", "b1-summary", "b1-c", "c", "m3", "m4"]
+    assert [record.uuid for record in memory.read(offset)] == ["m3", "m4"]
+    assert [record.uuid for record in memory.read(memory.offset_of(["m4"]))] == ["m4"]
+    assert memory.resume_point() == point
 
 
 OURS, THEIRS = b'{"type":"user","uuid":"m1","lamina":{"v":1}}', b'{"type":"user","uuid":"m2"}'

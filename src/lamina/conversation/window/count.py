@@ -18,10 +18,14 @@ from msgspec.structs import replace
 
 from ...core.blocks import Block, canonical, text
 from ...core.errors import InputError
+from ...core.log import Log
 from ...core.usage import Usage
 from ...core.view import Item, View
 from .estimate import LEAST, MOST, START, Calibration, estimate, observe, unreported_estimate
 from .features import EMPTY, Features, Memo, measure_all
+
+# A recorded count that differs from ours by more than this share counted messages that are not there, or is no count.
+RECORDED_DIFFERS = 0.1
 
 
 class Count(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -131,9 +135,11 @@ def recount(view: View, memo: Memo | None = None, known: Count | None = None) ->
     answer: list[Item] = []  # the items of one answer, which repeat its usage
     once: list[Item] = []  # items whose results the next complete answer saw whole
     for index, item in enumerate(view.items):
-        if answer and (item.role != "assistant" or item.key != answer[-1].key):
+        if answer and (item.role != "assistant" or item.key != answer[-1].key or index in view.recorded):
             count, answer, once = _close(count, answer, once, memo), [], []
-        if item.role == "assistant" and item.usage is not None and index >= view.measured_from:
+        if index in view.recorded:
+            count = _as_recorded(count, view.recorded[index])
+        if item.role == "assistant" and item.usage is not None and view.measures(index):
             answer.append(item)
         elif item.whole and _is_measured_whole(view, index):
             count = appended(count, measure_all(item.as_seen(), memo))
@@ -142,13 +148,22 @@ def recount(view: View, memo: Memo | None = None, known: Count | None = None) ->
             count = appended(count, measure_all(item.blocks, memo))
             if item.complete and once:
                 count, once = settled(count, *_seen_and_shown(once, memo)), []
-    return _close(count, answer, once, memo) if answer else count
+    count = _close(count, answer, once, memo) if answer else count
+    return _as_recorded(count, view.recorded[len(view.items)]) if len(view.items) in view.recorded else count
+
+
+def _as_recorded(count: Count, tokens: int) -> Count:
+    """Return the count with the tokens that an undone compaction recorded, unless they differ so much that a part is missing."""
+    if abs(tokens - count.tokens) > count.tokens * RECORDED_DIFFERS:
+        return count
+    messages = estimate(count.view, count.calibration)
+    return replace(count, pending=EMPTY, measured=tokens, fixed=tokens - messages, measured_on=messages, reported=True)
 
 
 def _is_measured_whole(view: View, index: int) -> bool:
     """Return whether the first complete answer after this item measured the view as it is now, but for results it saw whole."""
     after = next((at for at in range(index + 1, len(view.items)) if view.items[at].complete), -1)
-    return after >= view.measured_from
+    return after >= 0 and view.measures(after)
 
 
 def _seen_and_shown(items: list[Item], memo: Memo | None) -> tuple[Features, Features]:
@@ -186,14 +201,25 @@ def _begun(view: View, known: Count | None) -> Count:
     """
     if known is not None:
         return replace(known, view=EMPTY, pending=EMPTY, measured=None)
-    if view.snapshot is None or all(item.usage is None for item in view.items[: view.measured_from]):
+    voided = (item.usage is not None and not view.measures(index) for index, item in enumerate(view.items))
+    if view.snapshot is None or not any(voided):
         return Count()
     prompt = [text(canonical(part).decode("utf-8", "replace")) for part in (view.snapshot.system, view.snapshot.tools) if part]
     return Count(fixed=estimate(measure_all(prompt)), reported=True)
 
 
-def known_count(state: Mapping[str, Any]) -> Count | None:
-    """Return the count stored in a checkpoint, or None if it is missing or invalid."""
+def count_log(log: Log, memo: Memo | None = None, state: Mapping[str, Any] = {}) -> Count:
+    """Count the view of a log as a session does that continues it: with what the log has recorded about earlier counts.
+
+    `state` is that of the checkpoint from which the log was loaded.
+    """
+    newest = next((event for event in reversed(log.events.values()) if "count" in event.data), None)
+    known = _known_count(newest.data) if newest is not None else None
+    return recount(log.view, memo, known or _known_count(state))
+
+
+def _known_count(state: Mapping[str, Any]) -> Count | None:
+    """Return the count stored in an event or a checkpoint, or None if it is missing or invalid."""
     try:
         return Count.from_json(state["count"]) if "count" in state else None
     except InputError:

@@ -84,21 +84,6 @@ def read_lines(path: str | os.PathLike[str], *, start: int = 0, health: Health |
         yield from parse_line(offset, raw, health)
 
 
-def read_raw(path: str | os.PathLike[str], *, start: int, end: int | None = None, health: Health) -> Iterator[bytes]:
-    """Read every object as one line, up to byte `end`: byte for byte if its line is intact, encoded again if it is damaged."""
-    for offset, raw in raw_lines(path, start, health):
-        if end is not None and offset >= end:
-            return
-        noted = sum(health.kinds.values())
-        found = list(parse_line(offset, raw, health))
-        if len(found) == 1 and sum(health.kinds.values()) == noted:
-            yield _trimmed(raw)
-        else:
-            import json  # for damaged lines only
-
-            yield from (json.dumps(line.value, separators=(",", ":")).encode() for line in found)
-
-
 def objects_in(raw: bytes) -> list[dict[str, Any]]:
     """Return the objects in one line of bytes."""
     return [line.value for line in parse_line(0, raw, Health())]

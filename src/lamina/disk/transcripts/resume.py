@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 
-import msgspec
-
 from ...core.record_lines import read_record
 from ...core.records import Boundary, Checkpoint, Record, Revoke
-from .jsonl import Health, decode_object, objects_in, raw_lines_back, read_raw
+from .jsonl import decode_object, objects_in, raw_lines_back
 
 # Marks a line with a message or attachment. Inside a text the quotes would be escaped, so this cannot match there.
 _SPOKEN = re.compile(rb'"(?:message|attachment)"\s*:\s*\{')
@@ -60,12 +58,6 @@ def find_offset(lines: Iterable[tuple[int, bytes]], uuids: set[str]) -> int:
     return 0
 
 
-def read_live_lines(source: Path, start: int, health: Health, *, end: int | None = None) -> Iterator[bytes]:
-    """Read the lines that a fork of the session needs, byte for byte; for a damaged line, the records in it."""
-    for line in read_raw(source, start=start, end=end, health=health):
-        yield moved(line)
-
-
 def last_model(source: Path) -> str | None:
     """Return the model of the newest answer near the end of a transcript; None if there is no answer."""
     for _, line in islice(raw_lines_back(source), MAX_LINES_BACK):
@@ -74,15 +66,6 @@ def last_model(source: Path) -> str | None:
         if isinstance(model, str) and not model.startswith("<"):  # <synthetic>: no model answered
             return model
     return None
-
-
-def moved(line: bytes) -> bytes:
-    """Return a line for a new file that starts at the resume point: in a checkpoint, the offset is the file's beginning."""
-    value = next(iter(objects_in(line)), None) if b'"checkpoint"' in line else None
-    if value is None or not isinstance(read_record(value), Checkpoint):
-        return line
-    value["lamina"]["data"]["start"] = 0
-    return msgspec.json.encode(value)
 
 
 def records_in(line: bytes) -> list[Record]:

@@ -17,7 +17,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -33,8 +33,8 @@ from ..crash_points import point
 from ..faults import reporting
 from ..files import remove
 from ..locks.lock_file import LifeLock
-from .jsonl import MAX_LINE, Health, objects_in, raw_lines_back, read_lines
-from .resume import find_offset, find_resume_point, moved, read_live_lines, records_in
+from .jsonl import MAX_LINE, Health, objects_in, parse_line, raw_lines, raw_lines_back, read_lines
+from .resume import find_offset, find_resume_point, records_in
 
 # Maximum size of the lines that wait in memory for a failing disk. Beyond it, new lines are dropped: memory must stay bounded.
 MAX_WAITING = 64 << 20
@@ -87,7 +87,7 @@ class TranscriptStore:
 
     @property
     def size(self) -> int:
-        """The size in bytes of what a resume would read from the beginning; 0 in memory, where all of it is loaded already."""
+        """The size in bytes of what a resume would read from the beginning; 0 in memory, where there is no file."""
         return 0
 
     def offset_of(self, uuids: Iterable[str]) -> int:
@@ -101,24 +101,61 @@ class TranscriptStore:
         """Stop writing and release the file, if there is one."""
 
 
-class InMemoryTranscript(TranscriptStore):
-    """Keeps records in memory as lines, like a file, so that both stores read back exactly what was written."""
+class SourceTranscript:
+    """The transcript that a session continues elsewhere, as it was when it was opened. What its program adds later is left out."""
 
-    def __init__(self, envelope: Envelope, lines: Iterable[bytes] = ()) -> None:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.size = path.stat().st_size
+        self._file = _file_at(path)
+
+    def read(self, start: int, health: Health) -> Iterator[Record]:
+        for offset, line in self.lines(start, health):
+            yield from (read_record(found.value) for found in parse_line(offset, line, health))
+
+    def lines(self, start: int, health: Health) -> Iterator[tuple[int, bytes]]:
+        if _file_at(self.path) != self._file or self.path.stat().st_size < self.size:
+            raise DiskError(str(self.path), "was replaced while in use", "resume the session again")
+        for offset, line in raw_lines(self.path, start, health):
+            if offset >= self.size:
+                return
+            yield offset, line[: self.size - offset]
+
+    def lines_back(self) -> Iterator[tuple[int, bytes]]:
+        return ((offset, line[: self.size - offset]) for offset, line in raw_lines_back(self.path) if offset < self.size)
+
+
+class InMemoryTranscript(TranscriptStore):
+    """Keeps records in memory as lines, like a file, so that both stores read back exactly what was written.
+
+    The session may continue a file, which is read and never written. The offsets of the lines in memory follow those of the file.
+    """
+
+    def __init__(self, envelope: Envelope, source: SourceTranscript | None = None) -> None:
         super().__init__(envelope)
-        self._lines = list(lines)
+        self._source = source
+        self._lines: list[bytes] = []
 
     def append_lines(self, lines: Sequence[bytes]) -> int:
-        first = len(self._lines)
+        first = self.size + len(self._lines)
         self._lines.extend(lines)
         return first
 
     def read(self, start: int = 0) -> Iterator[Record]:
-        for line in self._lines[start:]:
+        health = self.health = Health()
+        if self._source is not None and start < self.size:
+            yield from (_own(record, self._envelope) for record in self._source.read(start, health))
+        for line in self._lines[max(0, start - self.size) :]:
             yield from (_own(record, self._envelope) for record in records_in(line))
 
     def lines_back(self) -> Iterator[tuple[int, bytes]]:
-        return ((index, self._lines[index]) for index in range(len(self._lines) - 1, -1, -1))
+        yield from ((self.size + index, self._lines[index]) for index in range(len(self._lines) - 1, -1, -1))
+        if self._source is not None:
+            yield from self._source.lines_back()
+
+    @property
+    def size(self) -> int:
+        return self._source.size if self._source is not None else 0
 
 
 class FileTranscript(TranscriptStore):
@@ -238,16 +275,13 @@ class ForkedTranscript(FileTranscript):
     """A transcript that continues another one, which is copied before the first append.
 
     Until then nothing is on disk, so a session that is only looked at leaves no copy. The source may grow meanwhile; the copy ends
-    where the source ended when it was opened. The copy gets its name once it is complete, so no reader sees a part of it.
+    where the source ended when it was opened. The whole source is copied, so that its compactions can still be undone when its own
+    program has removed it. The copy gets its name once it is complete, so no reader sees a part of it.
     """
 
-    def __init__(self, path: Path, envelope: Envelope, source: Path, start: int, forked: Forked) -> None:
-        """`start` is the offset in the source where the copy begins: its resume point."""
+    def __init__(self, path: Path, envelope: Envelope, source: SourceTranscript, forked: Forked) -> None:
         super().__init__(path, envelope, None, None)
-        self._source: Path | None = source
-        self._start = start
-        self._source_file = _file_at(source)
-        self._end = source.stat().st_size
+        self._source: SourceTranscript | None = source
         # Lines that follow the copy.
         self._begun: list[bytes] = [write_record(forked, envelope)]
 
@@ -261,10 +295,10 @@ class ForkedTranscript(FileTranscript):
                 self._copy(self._source)
             except DiskError as error:
                 self._keep(lines, error)
-                return self._end - self._start
+                return self._source.size
         return super()._write(lines)
 
-    def _copy(self, source: Path) -> None:
+    def _copy(self, source: SourceTranscript) -> None:
         lock = LifeLock.acquire(lock_path(self._where))
         if lock is None:
             raise LockHeld(str(self._where))
@@ -272,10 +306,9 @@ class ForkedTranscript(FileTranscript):
         growing = lock_path(self._where).with_name(FORK_NAME)
         try:
             _drop_aborted_copies(self._where.parent)
-            if _file_at(source) != self._source_file or source.stat().st_size < self._end:
-                raise DiskError(str(source), "was replaced while in use", "resume the session again")
             with Appender.open(growing) as appender:
-                lines = read_live_lines(source, self._start, Health(), end=self._end)
+                # Damaged lines come along too, so that every record keeps its offset, to which checkpoints refer.
+                lines = (line.removesuffix(b"\n") for _, line in source.lines(0, Health()))
                 while batch := list(islice(lines, FORK_BATCH)):
                     appender.append(batch)
                 appender.append(self._begun)
@@ -297,26 +330,21 @@ class ForkedTranscript(FileTranscript):
             yield from super().read(start)
             return
         health = self.health = Health()
-        for line in chain(
-            read_live_lines(self._source, self._start + start, health, end=self._end), self._begun, list(self._waiting)
-        ):
+        if start < self._source.size:
+            yield from (_own(record, self._envelope) for record in self._source.read(start, health))
+        for line in (*self._begun, *self._waiting):
             yield from (_own(record, self._envelope) for record in records_in(line))
 
     def _written_back(self) -> Iterator[tuple[int, bytes]]:
         if self._source is None:
             yield from super()._written_back()
             return
-        end = self._end - self._start
-        yield from ((end, line) for line in reversed(self._begun))
-        for offset, line in raw_lines_back(self._source):
-            if offset < self._start:
-                return
-            if offset < self._end:
-                yield offset - self._start, moved(line)
+        yield from ((self._source.size, line) for line in reversed(self._begun))
+        yield from self._source.lines_back()
 
     @property
     def size(self) -> int:
-        return super().size if self._source is None else self._end - self._start
+        return super().size if self._source is None else self._source.size
 
     def close(self) -> None:
         super().close()  # without an append, nothing was copied and nothing is written

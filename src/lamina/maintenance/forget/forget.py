@@ -69,12 +69,17 @@ class LeftFile(msgspec.Struct, frozen=True):
 
 
 class ForgetReport(msgspec.Struct):
-    """`skipped` could not be cleaned now; `left` still contains it at the end. `unfinished` if another run has something to do."""
+    """`skipped` could not be cleaned now; `left` still contains it at the end. `unfinished` if another run has something to do.
+
+    A plan names its `scope`, and counts what contains the subject `outside` of it, by kind: sessions and memories.
+    """
 
     done: list[ForgottenFile] = []
     skipped: list[LeftFile] = []
     left: list[LeftFile] = []
     unfinished: bool = False
+    scope: str = ""
+    outside: dict[str, int] = {}
 
     def is_complete(self) -> bool:
         return not self.unfinished and not self.skipped and not any(one.in_scope for one in self.left)
@@ -382,4 +387,6 @@ def as_json(report: ForgetReport) -> dict[str, Any]:
         "skipped": places(report.skipped),
         "left": places(report.left),
         "unfinished": report.unfinished,
+        "scope": report.scope or None,
+        "outside": report.outside,
     }

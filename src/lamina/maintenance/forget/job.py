@@ -25,6 +25,7 @@ from ...disk.files import read, remove, replace
 from ...disk.home.loading import settings_in_force
 from ...disk.settings_files import user_home
 from ...disk.temp_files import sweep_temps
+from ...memory.store.index import INDEX
 from ...memory.store.scopes import project_root
 from ...sources.sessions import memories, sessions
 from ..kept_files import FORGET, KeptFiles, directories_with_temps, kept_files
@@ -34,6 +35,8 @@ from .subject import Subject, fold
 
 # The lines of all memories that one subject removes; a larger file is not ours.
 MOST_BYTES = 64 << 20
+# The kinds of other agents' files that are counted. Their other files belong to one of these.
+KIND_BY_SUFFIX = {".jsonl": "transcripts", ".md": "memories"}
 
 
 class ForgetJob(msgspec.Struct, frozen=True):
@@ -90,8 +93,28 @@ def plan_job(
 
 
 def find_left(home: Path, job: ForgetJob, planned: ForgetReport, environ: Mapping[str, str]) -> None:
-    """Add to a plan what other agents keep of the subject, which no run removes."""
-    planned.left = _held_by_others(home, job, Subject(job.subject, anywhere=job.anywhere), _settings(home, job, environ), environ)
+    """Add to a plan its scope, what other agents keep of the subject, which no run removes, and what other projects hold."""
+    subject, settings = Subject(job.subject, anywhere=job.anywhere), _settings(home, job, environ)
+    planned.left = _held_by_others(home, job, subject, settings, environ)
+    planned.scope = "all projects" if job.everywhere else str(project_root(job.cwd))
+    if job.everywhere:
+        return
+    wide = msgspec.structs.replace(job, everywhere=True)
+    kept = _kept(home, wide, settings, environ)
+    theirs = [Path(left.path) for left in _held_by_others(home, wide, subject, settings, environ)]
+    kinds = {path: KIND_BY_SUFFIX.get(path.suffix, "") for path in theirs if path.name != INDEX}
+    kinds |= {Path(item.path): item.kind for item in forget(kept, job.matcher(), do=False).done}
+    inside = {*(item.path for item in planned.done), *(left.path for left in (*planned.skipped, *planned.left))}
+    kinds = {path: kind for path, kind in kinds.items() if str(path) not in inside}
+    memory_kinds = {"memories", *(root.kind for root in kept.roots)}
+    transcripts = {_session_of(path) for path, kind in kinds.items() if kind == "transcripts"}
+    counts = {"sessions": len(transcripts), "memories": sum(kind in memory_kinds for kind in kinds.values())}
+    planned.outside = {kind: count for kind, count in counts.items() if count}
+
+
+def _session_of(transcript: Path) -> Path:
+    """Return the directory of a session's files, of which the transcripts of its subagents are a part."""
+    return transcript.parent.parent if transcript.parent.name == "subagents" else transcript.with_suffix("")
 
 
 def run_job(home: Path, path: Path, job: ForgetJob, planned: ForgetReport, environ: Mapping[str, str]) -> ForgetReport:
