@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,7 @@ from .sessions import SOURCES
 from .transcripts import find_sessions, locate, name_rows
 
 if TYPE_CHECKING:
+    from ..core.records import Record
     from ..core.session_stats import SessionStats, SideCost
     from ..sources.sessions import SourceSession
 
@@ -159,7 +160,7 @@ def without_copies(rows: list[tuple[SourceSession, SessionStats]]) -> list[tuple
         if info.path not in older:
             return figures
         try:
-            found = session_stats(added_records(sources.read, info.path, older[info.path]), price)
+            found = session_stats(added_records(_own_records, info.path, older[info.path]), price)
             if info.origin == "pi":
                 found = msgspec.structs.replace(found, usd=scan_added("pi", info.path, older[info.path]).cost_usd)
             return found + sum_subagents([info])
@@ -169,11 +170,16 @@ def without_copies(rows: list[tuple[SourceSession, SessionStats]]) -> list[tuple
     return [(info, added(info, figures)) for info, figures in rows]
 
 
+def _own_records(path: str | Path) -> Iterator[Record]:
+    """Read a session without the base of a fork, whose calls and turns count there."""
+    return sources.read(path, with_base=False)
+
+
 def read_figures(path: Path, listed: list[SourceSession]) -> SessionStats:
     """Return what a session did, with its subagents. pi records what it paid, which counts before any list price."""
     from ..core.session_stats import session_stats
 
-    found = session_stats(sources.read(path), price)
+    found = session_stats(_own_records(path), price)
     recorded = [info.cost_usd for info in listed if info.origin == "pi" and info.cost_usd is not None]
     # A subagent's file has no calls of a conversation. If the session that started it is gone, it stands for itself.
     alone = [info for info in listed if info.parent and not found.calls]
