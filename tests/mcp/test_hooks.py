@@ -470,5 +470,37 @@ def test_a_child_process_reviews_a_turn_of_codex(project: Path) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.spec("X2")
+@pytest.mark.parametrize(
+    ("source", "triggers", "reviewed"),
+    [
+        ("exec", ["exec"], False),
+        ("exec", [None], False),  # a version that does not tell who started a turn
+        ("exec", ["exec", "user"], True),  # resumed by its user
+        ("vscode", ["user", "exec"], False),  # `codex exec resume`
+        ("vscode", ["user"], True),
+        ({"subagent": {"other": "x"}}, [None], True),
+        (None, [7, None], True),
+    ],
+)
+def test_a_turn_of_codex_exec_is_reviewed_only_if_the_setting_says_so(
+    project: Path, monkeypatch: pytest.MonkeyPatch, source: object, triggers: list[object], reviewed: bool
+) -> None:
+    rollout = Path.home() / ".codex" / "sessions" / "2026" / "11" / "16" / "rollout-2026-11-16T18-32-30-abc.jsonl"
+    rollout.parent.mkdir(parents=True)
+    rows = [{"type": "session_meta", "payload": {"id": "abc", "cwd": str(project), "source": source}}]
+    for trigger in triggers:
+        turn = {"turn_attribution": {"turn_trigger": trigger}} if trigger is not None else {}
+        rows.append({"type": "event_msg", "payload": {"type": "task_started", **turn}})
+        rows.append(
+            {"type": "response_item", "payload": _codex("user", "input_text", "I prefer short commit messages from now on.")}
+        )
+    rollout.write_text("".join(json.dumps({"timestamp": "2026-11-16T18:32:30Z", **row}) + "\n" for row in rows))
+    given = read_hook_input({"session_id": "abc", "transcript_path": str(rollout), "cwd": str(project)})
+    assert wants_review(ServedProject(project, agent="codex"), given) is reviewed
+    monkeypatch.setenv("LAMINA_EXTRACTION_NON_INTERACTIVE", "1")
+    assert wants_review(ServedProject(project, agent="codex"), given)
+
+
 def _codex(role: str, kind: str, text: str) -> dict[str, Any]:
     return {"type": "message", "role": role, "content": [{"type": kind, "text": text}]}

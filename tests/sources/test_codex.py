@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lamina import sources
-from lamina.core.blocks import Image, ToolResult
+from lamina.core.blocks import Image, ToolResult, ToolUse
 from lamina.core.log import Log
 from lamina.core.records import Attachment, Message
 from lamina.core.session_stats import session_stats
@@ -166,3 +166,20 @@ def test_parts_that_codex_names_as_context_are_not_the_users_words(tmp_path: Pat
     ]
     assert sum(isinstance(record, Attachment) for record in records) == 1
     assert scanned(path).number == 1
+
+
+def test_tools_have_the_names_that_other_agents_give_them(tmp_path: Path) -> None:
+    found = [{"type": "namespace", "name": "mcp__lamina", "tools": [{"type": "function", "name": "memory_search"}]}]
+    search = {"type": "tool_search_call", "call_id": "a", "arguments": {"query": "memory"}}
+    call = {"type": "function_call", "call_id": "b", "namespace": "mcp__lamina", "name": "memory_search", "arguments": "{}"}
+    spawn = {"type": "function_call", "call_id": "c", "namespace": "multi_agent_v1", "name": "spawn_agent", "arguments": "{}"}
+    rows = (search, {"type": "tool_search_output", "call_id": "a", "tools": found}, call, spawn)
+    path = session(tmp_path, *(codex_row("response_item", row, at) for at, row in enumerate(rows)))
+    blocks = [block for record in sources.read(path) if isinstance(record, Message) for block in record.blocks]
+    assert [block.name for block in blocks if isinstance(block, ToolUse)] == [
+        "tool_search",
+        "mcp__lamina__memory_search",
+        "spawn_agent",
+    ]
+    [result] = [block for block in blocks if isinstance(block, ToolResult)]
+    assert "memory_search" in result.text

@@ -35,6 +35,7 @@ from ..memory.store.scopes import project_root
 from ..memory.tool_writes import RequestedWrite, WriteOutcome, find_memory_file, write_memory_file
 from ..providers import Provider
 from ..session.provider import offline, open_chosen_provider
+from ..sources.codex import is_unattended
 from ..sources.sessions import read
 from ..tools.tool import FileChange
 from .hook_input import HookInput
@@ -54,13 +55,18 @@ UNATTENDED = ("CLAUDE_CODE_SESSION_ATTENDED", "0")
 def wants_review(project: ServedProject, given: HookInput) -> bool:
     """Return whether the turn that ended may be reviewed."""
     settings, path = project.settings, given.transcript
-    alone = os.environ.get(UNATTENDED[0]) == UNATTENDED[1]
-    if not (settings.memory and settings.extraction) or (alone and not settings.extraction_non_interactive):
+    if not (settings.memory and settings.extraction) or settings.remote or given.agent_id:
         return False
-    writable = plan_write(settings.memory_mode["private"], EXTRACTION) != "refuse"
-    if settings.remote or not writable or project.agent_memory() is not None or given.agent_id:
+    if plan_write(settings.memory_mode["private"], EXTRACTION) == "refuse" or project.agent_memory() is not None:
         return False
-    return path is not None and path.is_file() and path.stat().st_size <= MOST_TRANSCRIPT
+    if path is None or not path.is_file() or path.stat().st_size > MOST_TRANSCRIPT:
+        return False
+    return settings.extraction_non_interactive or not _unattended(project, path)
+
+
+def _unattended(project: ServedProject, path: Path) -> bool:
+    """Whether no user is in front of the session: `claude -p` or `codex exec`."""
+    return os.environ.get(UNATTENDED[0]) == UNATTENDED[1] or (project.agent == "codex" and is_unattended(path))
 
 
 def review_turn(project: ServedProject, given: HookInput) -> ReviewResult | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import zip_longest
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -20,7 +21,7 @@ from ..core.decoding import UNDECODABLE
 from ..core.errors import InputError
 from ..core.records import WINDOW_EVENT, Attachment, Boundary, Event, Message, Record
 from ..core.usage import Usage, count_of
-from ..disk.transcripts.jsonl import Health, whole_objects
+from ..disk.transcripts.jsonl import Health, decode_object, raw_lines, whole_objects
 from .content_kinds import KEPT_MESSAGE, input_chars
 from .scan import IMAGE_CHARS, Scan, ScannedTurn, is_injected, price_of
 from .trail import Trail
@@ -28,6 +29,8 @@ from .trail import Trail
 # Fields lie at most this deep inside a payload.
 DEEPEST = 4
 CALLS = ("function_call", "custom_tool_call", "local_shell_call", "tool_search_call")
+# The tools of calls that do not name one.
+UNNAMED = {"local_shell_call": "shell", "tool_search_call": "tool_search"}
 # Events that state the size of the window.
 STATING_WINDOW = ("token_count", "task_started")
 OUTPUTS = ("function_call_output", "custom_tool_call_output", "tool_search_output")
@@ -36,6 +39,8 @@ NO_TRAIL = Trail()
 _IMAGE_TAG = re.compile(r"\s*</?image\b[^>]*>\s*")
 # The purposes of calls that have no answer in the conversation: one that wrote a summary, and any other.
 SUMMARY_CALL, SIDE_CALL = "summary", "other"
+# What Codex calls a run of `codex exec`.
+EXEC = "exec"
 # The model of answers that another file holds and counts.
 BASE_MODEL = "<base>"
 
@@ -84,6 +89,18 @@ def scan_row(scan: Scan, turns: list[ScannedTurn], row: Mapping[str, Any]) -> No
             scan.window = read_window(payload) or scan.window
         case _:
             pass
+
+
+def is_unattended(path: Path) -> bool:
+    """Whether `codex exec` started the last turn of a rollout. Older versions tell only who started the session."""
+    starter = ""
+    for _, raw in raw_lines(path, 0, Health()):
+        if b'"session_meta"' in raw or b'"task_started"' in raw:
+            payload = (decode_object(raw) or {}).get("payload")
+            if isinstance(payload, Mapping):
+                turn = payload.get("turn_attribution")
+                starter = _str(turn.get("turn_trigger") if isinstance(turn, Mapping) else payload.get("source")) or starter
+    return starter == EXEC
 
 
 def is_itemised(meta: Mapping[str, Any]) -> bool:
@@ -414,7 +431,8 @@ def _call(item: Mapping[str, Any]) -> tuple[Block, ...]:
             given = msgspec.json.decode(given)
         except UNDECODABLE:
             given = {"input": given}
-    name = _str(item.get("name")) or ("shell" if item.get("type") == "local_shell_call" else "tool")
+    name, server = _str(item.get("name")) or UNNAMED.get(_str(item.get("type")), "tool"), _str(item.get("namespace"))
+    name = f"{server}__{name}" if server.startswith("mcp__") else name  # as older versions and other agents name it
     return _block({"type": "tool_use", "id": _str(item.get("call_id")) or _str(item.get("id")), "name": name, "input": given})
 
 
@@ -429,7 +447,9 @@ def _result(item: Mapping[str, Any]) -> tuple[Block, ...]:
 
 
 def _output(item: Mapping[str, Any]) -> object:
-    output = item.get("output", item.get("tools"))
+    if isinstance(tools := item.get("tools"), list):
+        return msgspec.json.encode(tools).decode()
+    output = item.get("output")
     return output.get("content", output.get("output")) if isinstance(output, Mapping) else output
 
 
