@@ -173,7 +173,7 @@ def test_tools_have_the_names_that_other_agents_give_them(tmp_path: Path) -> Non
     search = {"type": "tool_search_call", "call_id": "a", "arguments": {"query": "memory"}}
     call = {"type": "function_call", "call_id": "b", "namespace": "mcp__lamina", "name": "memory_search", "arguments": "{}"}
     spawn = {"type": "function_call", "call_id": "c", "namespace": "multi_agent_v1", "name": "spawn_agent", "arguments": "{}"}
-    rows = (search, {"type": "tool_search_output", "call_id": "a", "tools": found}, call, spawn)
+    rows: tuple[dict[str, Any], ...] = (search, {"type": "tool_search_output", "call_id": "a", "tools": found}, call, spawn)
     path = session(tmp_path, *(codex_row("response_item", row, at) for at, row in enumerate(rows)))
     blocks = [block for record in sources.read(path) if isinstance(record, Message) for block in record.blocks]
     assert [block.name for block in blocks if isinstance(block, ToolUse)] == [

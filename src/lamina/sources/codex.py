@@ -117,7 +117,7 @@ def wrote_summary(row: Mapping[str, Any]) -> bool:
 def new_history(compacted: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the items that a compaction puts in the place of the history. The last one is the summary."""
     history = compacted.get("replacement_history")
-    items = [item for item in history if isinstance(item, Mapping)] if isinstance(history, list) else []
+    items: list[Mapping[str, Any]] = [item for item in history if isinstance(item, Mapping)] if isinstance(history, list) else []
     return items or [{"type": "message", "role": "user", "content": compacted.get("message")}]
 
 
