@@ -39,9 +39,9 @@ def test_today_by_purpose_and_project_and_what_is_left(home: Path) -> None:
     assert "150,000 tokens read from the cache; each counts as a tenth." in shown
     assert "1 call to models with unknown prices" in shown
     assert [line.split() for line in shown.splitlines()[1:4]] == [
-        ["notes", "3", "18,600", "$0.0600", "/w/one"],
-        ["recall", "1", "400", "?", "/w/two"],
-        ["notes", "1", "0", "$0.0000", "/w/two"],
+        ["notes", "m", "3", "18,600", "$0.0600", "/w/one"],
+        ["recall", "m", "1", "400", "?", "/w/two"],
+        ["notes", "m", "1", "0", "$0.0000", "/w/two"],
     ]
     found = json.loads(here("stats", "--ledger", "--json").stdout)
     assert found["used"]["calls"] == 5
@@ -53,6 +53,19 @@ def test_today_by_purpose_and_project_and_what_is_left(home: Path) -> None:
         ("recall", "/w/two"),
         ("notes", "/w/two"),
     }
+
+
+def test_stats_name_the_model_and_the_price_of_todays_background_calls(home: Path, tmp_path: Path) -> None:
+    assert here("-p", "Hello there").returncode == 0
+    assert "background calls today" not in here("stats").stdout
+    for project in ("/w/one", "/w/two"):
+        line = LedgerLine(time.time(), "extraction", project, "s", "claude-haiku-5-5", input=1_700, output=80, usd=0.00021)
+        UsageLedger(home).add(line)
+    add(home, "extraction", "/w/one", days_ago=3, usd=1.5)
+    assert "  background calls today, all projects: 2 extraction by claude-haiku-5-5 $0.0004\n" in here("stats").stdout
+    assert "claude-haiku-5-5" in here("stats", "--ledger").stdout
+    [row, _] = json.loads(here("stats", "--ledger", "--json").stdout)["rows"]
+    assert row["model"] == "claude-haiku-5-5"
 
 
 def test_earlier_days_are_shown_when_asked_for_and_leave_today_alone(home: Path) -> None:

@@ -19,6 +19,7 @@ from lamina.mcp.hook_review import review_turn, wants_review
 from lamina.mcp.hook_tools import answer_hook
 from lamina.mcp.project import ServedProject
 from lamina.memory.store.contract import ChangeReason
+from lamina.providers.models import small_model
 
 SESSION = "0c1d2e3f-0000-4000-8000-000000000001"
 # Far more than a hook takes on a busy machine.
@@ -260,6 +261,21 @@ def test_a_statement_of_the_last_turn_becomes_a_memory_without_a_key(project: Pa
         assert len(memory.topics()) == 1
 
 
+@pytest.mark.spec("U5", "X3")
+@pytest.mark.parametrize(
+    "prompt",
+    ["why did we drop redis? Please always use tabs here.", "Please always use tabs here. What did we decide about Redis?"],
+)
+def test_a_prompt_that_asks_and_states_gets_a_memory_and_becomes_one(project: Path, transcript: Path, prompt: str) -> None:
+    remember(project, "redis", "Redis was dropped in favour of SQLite", "One file is enough for us.")
+    asked = ask(project, "hook_prompt", common(transcript, project, "UserPromptSubmit", prompt=prompt))
+    assert "One file is enough" in asked["additionalContext"]
+    talked(transcript, prompt, "One file was enough.")
+    review_turn(serve(project), read_hook_input(common(transcript, project, "Stop")))
+    with lamina.Memory.open(project) as memory:
+        assert [topic.body.strip() for topic in memory.topics() if topic.file != "redis.md"] == ["Please always use tabs here."]
+
+
 @pytest.mark.spec("U5", "X2")
 @pytest.mark.parametrize("why", ["auto memory", "no user", "read-only", "off", "subagent", "wrote"])
 def test_no_turn_is_reviewed_that_must_not_be(project: Path, transcript: Path, monkeypatch: pytest.MonkeyPatch, why: str) -> None:
@@ -308,9 +324,27 @@ def test_a_model_reviews_within_the_budget(
     assert isinstance(review_turn(serve(project), given), Reviewed)
     with lamina.Memory.open(project) as opened:
         assert [topic.file for topic in opened.topics()] == ["commits.md"]
+    [request] = messages_server.requests
+    assert request.body["model"] == small_model("claude-opus-4-6")
     monkeypatch.setenv("LAMINA_BUDGET_CALLS", "1")
     assert review_turn(serve(project), given) is None
     assert len(messages_server.requests) == 1
+
+
+@pytest.mark.spec("X5")
+def test_a_server_without_the_small_model_is_asked_for_the_configured_one(
+    project: Path, transcript: Path, monkeypatch: pytest.MonkeyPatch, messages_server: Any
+) -> None:
+    talked(transcript, "I prefer short commit messages from now on.", "Fine.")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "any")
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", messages_server.url)
+    monkeypatch.setenv("LAMINA_SMALL_MODEL", "nobody-has-1")
+    messages_server.fail(404, kind="not_found_error", message="model: nobody-has-1", fork="extraction")
+    messages_server.reply(text="<memories>[]</memories>", fork="extraction")
+    assert isinstance(review_turn(serve(project), read_hook_input(common(transcript, project, "Stop"))), Reviewed)
+    models = [request.body["model"] for request in messages_server.requests]
+    assert models[0] == "nobody-has-1"
+    assert models[-1].startswith("claude-")
 
 
 # Commands
@@ -468,6 +502,38 @@ def test_a_child_process_reviews_a_turn_of_codex(project: Path) -> None:
     while not list((Path.home() / ".lamina").rglob("memory/*commit*.md")):
         assert time.monotonic() < until
         time.sleep(0.05)
+
+
+@pytest.mark.spec("X2")
+@pytest.mark.parametrize(
+    ("source", "triggers", "reviewed"),
+    [
+        ("exec", ["exec"], False),
+        ("exec", [None], False),  # a version that does not tell who started a turn
+        ("exec", ["exec", "user"], True),  # resumed by its user
+        ("vscode", ["user", "exec"], False),  # `codex exec resume`
+        ("vscode", ["user"], True),
+        ({"subagent": {"other": "x"}}, [None], True),
+        (None, [7, None], True),
+    ],
+)
+def test_a_turn_of_codex_exec_is_reviewed_only_if_the_setting_says_so(
+    project: Path, monkeypatch: pytest.MonkeyPatch, source: object, triggers: list[object], reviewed: bool
+) -> None:
+    rollout = Path.home() / ".codex" / "sessions" / "2026" / "11" / "16" / "rollout-2026-11-16T18-32-30-abc.jsonl"
+    rollout.parent.mkdir(parents=True)
+    rows = [{"type": "session_meta", "payload": {"id": "abc", "cwd": str(project), "source": source}}]
+    for trigger in triggers:
+        turn = {"turn_attribution": {"turn_trigger": trigger}} if trigger is not None else {}
+        rows.append({"type": "event_msg", "payload": {"type": "task_started", **turn}})
+        rows.append(
+            {"type": "response_item", "payload": _codex("user", "input_text", "I prefer short commit messages from now on.")}
+        )
+    rollout.write_text("".join(json.dumps({"timestamp": "2026-11-16T18:32:30Z", **row}) + "\n" for row in rows))
+    given = read_hook_input({"session_id": "abc", "transcript_path": str(rollout), "cwd": str(project)})
+    assert wants_review(ServedProject(project, agent="codex"), given) is reviewed
+    monkeypatch.setenv("LAMINA_EXTRACTION_NON_INTERACTIVE", "1")
+    assert wants_review(ServedProject(project, agent="codex"), given)
 
 
 def _codex(role: str, kind: str, text: str) -> dict[str, Any]:

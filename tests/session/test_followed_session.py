@@ -51,6 +51,29 @@ def test_any_turn_is_read_from_its_place(origin: Origin, tmp_path: Path) -> None
     assert all(whole[record.uuid] == record for record in again if isinstance(record, Message))
 
 
+def test_the_turns_of_a_forks_base_are_read_from_their_places(tmp_path: Path) -> None:
+    base = agents.rollout(tmp_path, agents.CODEX, *agents.asked("Which walrus?", "Which table?"))
+    fork = agents.rollout(tmp_path, agents.CODEX_CHILD, *agents.asked("Which parser?"), base=base)
+    with open(base, "a") as file:
+        file.write("not of the fork\n")
+    followed = FollowedSession(fork, Settings(), origin="codex")
+    assert followed.update()
+    series = followed.series()
+    assert [turn.words for turn in series.turns] == ["Which walrus?", "Which table?", "Which parser?"]
+    assert [point.tokens for point in series.requests if point.reported] == [1_000]
+    records = list(read(fork))
+    expected = turns_of(records, [turn.record for turn in series.turns])
+    assert [[record.uuid for record in followed.turn(turn.number)] for turn in series.turns] == expected
+    assert [list(followed.turns_with([word])) for word in (b"walrus", b"table", b"parser")] == [[1], [2], [3]]
+    base.unlink()
+    later = FollowedSession(fork, Settings(), origin="codex", kept=followed.keep(series))
+    later.update()
+    assert [record.uuid for record in later.turn(3)] == expected[2]
+    anew = FollowedSession(fork, Settings(), origin="codex")
+    anew.update()
+    assert ([turn.words for turn in anew.series().turns], anew.series().missing_base) == (["Which parser?"], agents.CODEX)
+
+
 @pytest.mark.parametrize("origin", list(HOMES))
 def test_any_record_is_found_with_its_turn(origin: Origin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = HOMES[origin](tmp_path, Path("/p"))

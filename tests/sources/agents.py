@@ -166,6 +166,31 @@ def codex_rows(cwd: Path | str, thread: str = CODEX, **meta: Any) -> list[dict[s
     ]
 
 
+def asked(*questions: str, second: int = 1) -> list[dict[str, Any]]:
+    """Questions to Codex, each with an answer and its usage."""
+    return [
+        row
+        for at, question in enumerate(questions)
+        for row in (
+            codex_message("user", question, second + at),
+            codex_message("assistant", f"Answer to {question}", second + at),
+            codex_usage(1_000, 100, 10, second + at),
+        )
+    ]
+
+
+def rollout(
+    home: Path, name: str, *rows: dict[str, Any], base: Path | None = None, until: int | None = None, **meta: Any
+) -> Path:
+    """Write a rollout. With `base` it continues that file up to byte `until`, which is the file's end without one."""
+    session = {"id": name.partition("_")[0], "cwd": "/p", "history_mode": "paginated", **meta}
+    if base is not None:
+        end = base.stat().st_size if until is None else until
+        session["history_base"] = {"thread_id": base.stem[-36:], "end_ordinal_exclusive": 9, "end_byte_offset": end}
+    head = [codex_row("session_meta", session), codex_row("turn_context", {"model": "gpt-5"})]
+    return write(home / "sessions/2026/04/01" / f"rollout-2026-04-01T08-00-00-{name}.jsonl", [*head, *rows])
+
+
 def codex_home(home: Path, cwd: Path) -> Path:
     day = home / "sessions" / "2026" / "04" / "01"
     path = write(day / f"rollout-2026-04-01T08-00-00-{CODEX}.jsonl", codex_rows(cwd))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,7 @@ from .sessions import SOURCES
 from .transcripts import find_sessions, locate, name_rows
 
 if TYPE_CHECKING:
+    from ..core.records import Record
     from ..core.session_stats import SessionStats, SideCost
     from ..sources.sessions import SourceSession
 
@@ -40,8 +41,8 @@ MOST_ROWS = 20
 NARROW = 90
 _AGENTS = {"agent": "fork", "subagent": "subagent"}
 # The key of a ledger row.
-KEYS = ("day", "purpose", "project")
-LedgerRow = tuple[tuple[str, str, str], Spent]
+KEYS = ("day", "purpose", "model", "project")
+LedgerRow = tuple[tuple[str, str, str, str], Spent]
 
 
 @click.command("stats")
@@ -129,6 +130,7 @@ def _print_all(
     lines = [
         *format_figures(total, billing),
         *(_known_costs(added, total) if billing == "list" else ()),
+        *_background_today(billing),
         _policy_line(policy),
         *memory.lines(),
         *([last] if last is not None else ()),
@@ -163,7 +165,7 @@ def without_copies(
         if info.path not in older:
             return figures
         try:
-            found = session_stats(added_records(sources.read, info.path, older[info.path]), price)
+            found = session_stats(added_records(_own_records, info.path, older[info.path]), price)
             if info.origin == "pi":
                 found = msgspec.structs.replace(found, usd=scan_added("pi", info.path, older[info.path]).cost_usd)
             return found + sum_subagents([info])
@@ -173,11 +175,16 @@ def without_copies(
     return [(info, added(info, figures)) for info, figures in rows]
 
 
+def _own_records(path: str | Path) -> Iterator[Record]:
+    """Read a session without the base of a fork, whose calls and turns count there."""
+    return sources.read(path, with_base=False)
+
+
 def read_figures(path: Path, listed: list[SourceSession]) -> SessionStats:
     """Return what a session did, with its subagents. pi records what it paid, which counts before any list price."""
     from ..core.session_stats import session_stats
 
-    found = session_stats(sources.read(path), price)
+    found = session_stats(_own_records(path), price)
     recorded = [info.cost_usd for info in listed if info.origin == "pi" and info.cost_usd is not None]
     # A subagent's file has no calls of a conversation. If the session that started it is gone, it stands for itself.
     alone = [info for info in listed if info.parent and not found.calls]
@@ -382,20 +389,14 @@ def _columns(figures: SessionStats, billing: Billing) -> dict[str, str]:
 
 
 def print_ledger(where: Path, days: float | None, *, as_json: bool) -> None:
-    """Print how much of its budget background work has used, by purpose and project.
+    """Print how much of its budget background work has used, by purpose, model and project.
 
     The table covers today, or the last `days` days; the remaining budget is always today's.
     """
     now, settings = time.time(), options.load_settings(where)
     limits = limits_of(settings)
     today, since = day_of(now), day_of(now - (days or 0) * 86_400)
-    lines = [
-        (day, line)
-        for home in filter(None, [options.find_home()])
-        for day in list_ledger_days(home)
-        if since <= day <= today
-        for line in read_ledger_day(home, day)
-    ]
+    lines = read_ledger(since, today)
     spent = spent_in(line for day, line in lines if day == today)
     out, rows = ran_out(spent, limits), group_lines(lines)
     if rows and not as_json:
@@ -412,11 +413,33 @@ def print_ledger(where: Path, days: float | None, *, as_json: bool) -> None:
     print_result(told, folded(summarise_budget(spent, limits, settings.billing)), as_json=as_json)
 
 
+def read_ledger(first: str, last: str) -> list[tuple[str, LedgerLine]]:
+    """Return the background calls of these days, each with its day."""
+    return [
+        (day, line)
+        for home in filter(None, [options.find_home()])
+        for day in list_ledger_days(home)
+        if first <= day <= last
+        for line in read_ledger_day(home, day)
+    ]
+
+
+def _background_today(billing: Billing) -> list[str]:
+    """Return a line about today's background calls, which are in no session of another agent: purpose, model, count and cost."""
+    today = day_of(time.time())
+    by: dict[str, Spent] = {}
+    for (_, purpose, model, _), spent in group_lines(read_ledger(today, today)):
+        name = f"{purpose} by {model or 'an unknown model'}"
+        by[name] = by.get(name, Spent()) | spent
+    parts = [f"{spent.calls} {name}" + (f" {_money(spent)}" if billing == "list" else "") for name, spent in by.items()]
+    return [f"  background calls today, all projects: {', '.join(parts)}"] if parts else []
+
+
 def group_lines(lines: list[tuple[str, LedgerLine]]) -> list[LedgerRow]:
-    """Sum the lines by day, purpose and project: newest day first, then the most expensive."""
-    found: dict[tuple[str, str, str], Spent] = {}
+    """Sum the lines by day, purpose, model and project: newest day first, then the most expensive."""
+    found: dict[tuple[str, str, str, str], Spent] = {}
     for day, line in lines:
-        key = (day, line.purpose, line.project)
+        key = (day, line.purpose, line.model, line.project)
         found[key] = found.get(key, Spent()).with_line(line)
     rows = sorted(found.items(), key=lambda row: (-row[1].usd, -row[1].tokens, row[0]))
     return sorted(rows, key=lambda row: row[0][0], reverse=True)
@@ -435,10 +458,18 @@ def spent_json(spent: Spent) -> dict[str, Any]:
 
 def _print_ledger_table(rows: list[LedgerRow], by_day: bool, billing: Billing) -> None:
     cost = ["cost"] if billing == "list" else []
-    header = [*(["day"] if by_day else []), "purpose", "calls", "tokens", *cost, "project"]
+    header = [*(["day"] if by_day else []), "purpose", "model", "calls", "tokens", *cost, "project"]
     cells = [
-        [*([day] if by_day else []), purpose, str(spent.calls), f"{spent.tokens:,}", *([_money(spent)] if cost else []), project]
-        for (day, purpose, project), spent in rows
+        [
+            *([day] if by_day else []),
+            purpose,
+            model or "?",
+            str(spent.calls),
+            f"{spent.tokens:,}",
+            *([_money(spent)] if cost else []),
+            project,
+        ]
+        for (day, purpose, model, project), spent in rows
     ]
     print_table(header, cells, right=("calls", "tokens", "cost"))
     click.echo()

@@ -19,6 +19,7 @@ from ..memory.recall.plan import RecallQuestion, SeenMemories, reason_to_skip, s
 from ..memory.recall.selection import choose_by_ranker
 from ..memory.store.scopes import project_root
 from ..memory.store.uses import note_uses
+from ..sources.rollout_lines import BasePart, find_bases
 from .hook_input import HookInput
 from .project import ServedProject
 
@@ -66,12 +67,18 @@ def seen_in(transcript: Path | None) -> SeenMemories:
 
 
 def _tail(path: Path) -> bytes:
+    """Return the end of a transcript. A fork of Codex begins with what the model was shown in its base."""
+    data = b""
     try:
-        with open(path, "rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - MOST_READ))
-            return file.read(MOST_READ)
+        parts = (*find_bases(path).parts, BasePart(str(path), os.stat(path).st_size))
+        for part in reversed(parts):
+            room = MOST_READ - len(data)
+            with open(part.path, "rb") as file:
+                file.seek(max(0, part.size - room))
+                data = file.read(min(room, part.size)) + data
     except OSError:
-        return b""
+        pass  # what was read until then
+    return data
 
 
 def _path(raw: bytes) -> str:

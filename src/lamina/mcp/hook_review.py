@@ -1,8 +1,8 @@
 """Layer 5 inside another agent: after a turn, facts that the user stated become memories.
 
 Reads the agent's transcript and reviews its last turn as a session of Lamina does: the same rules, guard, modes and journal. Without a key
-the rules alone answer, in milliseconds. With one the configured model does, within the day's budget of background work, in a child
-process that outlives the turn. A turn is not reviewed if the agent writes memories itself.
+the rules alone answer, in milliseconds. With one the small model of the same maker does, within the day's budget of background work, in a
+child process that outlives the turn. A turn is not reviewed if the agent writes memories itself.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ..fork.background import LOCAL, Background, Meter
 from ..fork.fork import ForkOutcome
 from ..fork.handover import of_request
 from ..fork.model_call import ask_until
-from ..layers.l5_extract.review import ExtractionOrder, ReviewResult, run_review
+from ..layers.l5_extract.review import ExtractionOrder, ReviewFailed, ReviewResult, run_review
 from ..layers.l5_extract.trigger import EXTRACTION
 from ..layers.l5_extract.writer import ReviewWriter
 from ..memory.recall.plan import user_words
@@ -34,7 +34,9 @@ from ..memory.store.modes import plan_write
 from ..memory.store.scopes import project_root
 from ..memory.tool_writes import RequestedWrite, WriteOutcome, find_memory_file, write_memory_file
 from ..providers import Provider
+from ..providers.models import small_model
 from ..session.provider import offline, open_chosen_provider
+from ..sources.codex import is_unattended
 from ..sources.sessions import read
 from ..tools.tool import FileChange
 from .hook_input import HookInput
@@ -54,13 +56,18 @@ UNATTENDED = ("CLAUDE_CODE_SESSION_ATTENDED", "0")
 def wants_review(project: ServedProject, given: HookInput) -> bool:
     """Return whether the turn that ended may be reviewed."""
     settings, path = project.settings, given.transcript
-    alone = os.environ.get(UNATTENDED[0]) == UNATTENDED[1]
-    if not (settings.memory and settings.extraction) or (alone and not settings.extraction_non_interactive):
+    if not (settings.memory and settings.extraction) or settings.remote or given.agent_id:
         return False
-    writable = plan_write(settings.memory_mode["private"], EXTRACTION) != "refuse"
-    if settings.remote or not writable or project.agent_memory() is not None or given.agent_id:
+    if plan_write(settings.memory_mode["private"], EXTRACTION) == "refuse" or project.agent_memory() is not None:
         return False
-    return path is not None and path.is_file() and path.stat().st_size <= MOST_TRANSCRIPT
+    if path is None or not path.is_file() or path.stat().st_size > MOST_TRANSCRIPT:
+        return False
+    return settings.extraction_non_interactive or not _unattended(project, path)
+
+
+def _unattended(project: ServedProject, path: Path) -> bool:
+    """Whether no user is in front of the session: `claude -p` or `codex exec`."""
+    return os.environ.get(UNATTENDED[0]) == UNATTENDED[1] or (project.agent == "codex" and is_unattended(path))
 
 
 def review_turn(project: ServedProject, given: HookInput) -> ReviewResult | None:
@@ -72,12 +79,23 @@ def review_turn(project: ServedProject, given: HookInput) -> ReviewResult | None
         return None
     cursor = items[starts[-1] - 1].uuid if starts[-1] else None
     provider = side_provider(settings)
+    result: ReviewResult | None = None
     try:
-        order = _order(project, given, items, provider.model)
-        return None if order is None else _within_budget(project, provider, order, cursor)
+        for model in review_models(settings, provider.model):
+            order = _order(project, given, items, model)
+            result = None if order is None else _within_budget(project, provider, order, cursor)
+            if not isinstance(result, ReviewFailed) or result.outcome is not None:
+                break  # the model answered, or was not asked
+        return result
     finally:
         if (close := getattr(provider, "close", None)) is not None:
             close()
+
+
+def review_models(settings: Settings, model: str) -> list[str]:
+    """Return the models to ask: the small one, and the configured one in case the server does not have it."""
+    small = None if model == LOCAL else settings.small_model or small_model(model)
+    return list(dict.fromkeys(filter(None, (small, model))))
 
 
 def side_provider(settings: Settings) -> Provider:

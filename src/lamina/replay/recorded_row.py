@@ -5,7 +5,7 @@ another model, nor something that the program removed explains it, the break is 
 second program. No policy can prevent those, and a replay has none. So the row is billed without unexplained breaks of less than
 five minutes, and they are shown apart.
 
-A compaction was a call too. Transcripts of other programs do not have it, so it is estimated: it read what was in the cache and
+A compaction was a call too. Transcripts of most other programs do not have it, so it is estimated: it read what was in the cache and
 wrote the recorded summary.
 """
 
@@ -65,7 +65,7 @@ def replay_recorded(script: ReplayScript, probes: Mapping[int, Probe], window: i
 
 def _summary_calls(script: ReplayScript, count: TokenCounter) -> ReplayFigures:
     total = ReplayFigures()
-    for since, item in script.recorded.summaries:
+    for since, item in script.recorded.summaries[script.recorded.summary_calls :]:
         before = [answer for at, answer in script.answers.items() if at < since and answer.usage is not None]
         if before and (usage := before[-1].usage) is not None:
             made = Usage(cache_read=readable_after(usage), output_tokens=count.of(item.blocks))

@@ -23,12 +23,27 @@ from ..conversation.compaction.probes import Fact, drawn, judged, texts_of
 from ..core.blocks import Block, Text, ToolResult, ToolUse, Wire, text, tool_result, tool_use
 from ..core.errors import InputError
 from ..core.log import Log
-from ..core.records import Attachment, Boundary, Clear, Event, Foreign, Message, Record, Revoke, Snapshot, Span, Spill
+from ..core.records import (
+    Attachment,
+    Boundary,
+    Clear,
+    Event,
+    Foreign,
+    Message,
+    Record,
+    Revoke,
+    Snapshot,
+    Span,
+    Spill,
+    is_placeholder,
+)
+from ..core.session_stats import SideCost
 from ..core.usage import Usage
 from ..core.view import Item
 from ..disk.files import read
 from ..disk.session_files.spills import DIRECTORY
 from ..disk.transcripts.jsonl import Health
+from ..sources.codex import SUMMARY_CALL
 from .figures import ReplayFigures
 from .repeated_reads import path_of
 
@@ -83,7 +98,7 @@ class RecordedAnswer(NamedTuple):
     @property
     def sent(self) -> bool:
         """Whether a model gave it. A program also records answers of its own."""
-        return self.model != SYNTHETIC and (self.usage is None or self.usage.prompt > 0)
+        return not is_placeholder(self.model) and (self.usage is None or self.usage.prompt > 0)
 
     @property
     def calls(self) -> tuple[ToolUse, ...]:
@@ -103,6 +118,7 @@ class RecordedView(NamedTuple):
     results_gone: dict[str, int]  # tool_use id of a cleared result → the first step that no longer saw it
     summaries: tuple[tuple[int, Item], ...]  # each with the first step that saw it
     side: tuple[Usage, ...]  # usage of its background calls, if recorded
+    summary_calls: int  # those among them that wrote a summary
 
 
 class ReplayScript(NamedTuple):
@@ -290,7 +306,10 @@ class _ScriptBuilder:
         cleared |= {call: at for at, item in self.items for call in _results(item) if call in self._spilled}
         summaries = tuple((self._first_step_after(self._order.get(item.uuid, 0)), item) for item in self._summaries)
         auto = sum(one.trigger == "auto" for one in boundaries)
-        return RecordedView(len(boundaries), auto, len(clears), gone, cleared, summaries, tuple(_beside(self._records)))
+        forks = [record.data for record in self._records if isinstance(record, Event) and record.name == "fork"]
+        side = tuple(SideCost.of_event(data).usage for data in forks)
+        written = sum(data.get("purpose") == SUMMARY_CALL for data in forks)
+        return RecordedView(len(boundaries), auto, len(clears), gone, cleared, summaries, side, written)
 
     def _first_step_after(self, place: int) -> int:
         return bisect_right(self._began, place)
@@ -298,15 +317,6 @@ class _ScriptBuilder:
 
 def _results(item: Item) -> list[str]:
     return [block.tool_use_id for block in item.blocks if isinstance(block, ToolResult)]
-
-
-def _beside(records: Sequence[Record]) -> Iterator[Usage]:
-    """Yield the usage of forks, which only Lamina's transcripts record."""
-    for record in records:
-        if isinstance(record, Event) and record.name == "fork":
-            given = (record.data.get(name) for name in ("input", "cache_read", "cache_write", "output"))
-            plain, read, written, output = (int(number) if isinstance(number, int | float) else 0 for number in given)
-            yield Usage(plain, read, written, 0, output)
 
 
 def _without_index(blocks: tuple[Block, ...]) -> tuple[Block, ...]:

@@ -19,7 +19,7 @@ from ..core.records import Foreign, Newer, Record
 from ..core.settings import Settings
 from ..disk.transcripts.jsonl import MAX_LINE, Health, decode_object
 from ..sources.places import Origin
-from ..sources.positions import START, LinePosition, Placed, complete_end, read_placed
+from ..sources.positions import START, LinePosition, Placed, complete_end, read_placed, session_lines
 from ..sources.sessions import format_of
 from .window_series import Series, WindowFold, in_force
 
@@ -124,8 +124,7 @@ class FollowedSession:
         if not 1 <= number <= max(1, len(self._starts)):
             return iter(())
         start, end = self._bounds(number)
-        self._format = self._format or format_of(self.path)
-        return read_placed(self.path, start, end, format=self._format)
+        return read_placed(self.path, start, end, format=self._format_of())
 
     def turns_with(self, words: Sequence[bytes]) -> Iterator[int]:
         """Yield the numbers of the turns that may contain all these words, in lower case. Reads the file without decoding it."""
@@ -145,11 +144,17 @@ class FollowedSession:
         return None
 
     def _texts(self) -> Iterator[tuple[int, bytes]]:
-        with open(self.path, "rb") as file:
-            for number in range(1, max(1, len(self._starts)) + 1):
-                start, end = self._bounds(number)
-                file.seek(start.offset)
-                yield number, file.read(max(0, end - start.offset))
+        number, text = 1, bytearray()
+        for offset, raw in session_lines(self.path, START.offset, self._next.offset, format=self._format_of()):
+            while number < len(self._starts) and offset >= self._starts[number].offset:
+                yield number, bytes(text)
+                number, text = number + 1, bytearray()
+            text += raw
+        yield number, bytes(text)
+
+    def _format_of(self) -> Origin:
+        self._format = self._format or format_of(self.path)
+        return self._format
 
     def _bounds(self, number: int) -> tuple[LinePosition, int]:
         start = self._starts[number - 1] if number > 1 else START

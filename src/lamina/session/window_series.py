@@ -69,6 +69,7 @@ class Series(msgspec.Struct, frozen=True):
     damaged: tuple[int, ...] = ()  # the numbers of the first lines that could not be read
     lines: int = 0  # in the file, if some could not be read
     recorded_window: int = 0  # as the session's file states it; 0 if it does not
+    missing_base: str = ""  # the session that this one continues, if its file is missing
 
 
 def window_series(
@@ -222,6 +223,7 @@ class WindowFold:
             skipped_lines=health.skipped,
             damaged=tuple(health.lost),
             lines=health.lines if health.lost else 0,
+            missing_base=health.missing,
             estimated=not any(point.reported for point in points),
             beside=len(self._beside),
             beside_usd=_sum_costs(price_of(model, usage) for model, usage in self._beside.values()),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from hashlib import blake2b
@@ -24,6 +25,7 @@ from ..disk.transcripts.jsonl import MAX_LINE, Health, decode_object, whole_obje
 from . import claude_code, codex, pi
 from .memories import scan_memory
 from .places import Origin, SourceFile, note_unread, open_plain
+from .rollout_lines import find_bases
 from .scan import Scan, ScannedTurn
 
 Kind: TypeAlias = Literal["session", "memory"]
@@ -32,7 +34,7 @@ Tell: TypeAlias = Callable[[int, int], None]
 
 FILE_NAME = "sessions.sqlite"
 # Increase this when the tables, the scan or the prices change: the file is made anew.
-VERSION = 11
+VERSION = 12
 # Bytes of sessions per transaction: about a second of work, in which another process waits. The first ones are small, so that a view of
 # a home that is read for the first time has something to show.
 BATCH_BYTES = 64 << 20
@@ -187,7 +189,7 @@ class Catalogue:
                 note_unread(unread, file.path, error)
 
     def _add(self, kind: Kind, file: SourceFile, row: IndexedFile | None, opened: BinaryIO) -> None:
-        scan = row.scan if row is not None else Scan(parent=file.parent)
+        scan = row.scan if row is not None else new_scan(file.origin, file.path, parent=file.parent, pause=self.pause)
         start = row.offset if row is not None else 0
         turns: list[ScannedTurn] = []
         end = (
@@ -325,9 +327,34 @@ def _appended(opened: BinaryIO, row: IndexedFile, file: SourceFile) -> bool:
     return blake2b(opened.read(min(row.offset, TAIL_BYTES)), digest_size=16).digest() == row.tail
 
 
+def new_scan(
+    origin: Origin,
+    path: str,
+    *,
+    parent: str = "",
+    elsewhere: Collection[str] = (),
+    pause: Callable[[], None] = lambda: None,
+) -> Scan:
+    """Return the state before the first line of a file. A fork of Codex goes on with the turns and the window of its base."""
+    before = Scan()
+    for part in find_bases(path).parts if origin == "codex" else ():
+        with suppress(OSError), open_plain(part.path) as opened:
+            _scan(origin, opened, 0, before, [], pause, end=part.size)
+    return Scan(
+        parent=parent,
+        elsewhere=set(elsewhere),
+        number=before.number,
+        last=before.last,
+        model=before.model,
+        window=before.window,
+        trail=before.trail,
+        held=before.held,
+    )
+
+
 def scan_whole(origin: Origin, path: str, *, parent: str = "", elsewhere: Collection[str] = ()) -> Scan:
     """Scan a whole file, without the answers with these digests, which are in another one. Raises OSError if the file is gone."""
-    scan = Scan(parent=parent, elsewhere=set(elsewhere))
+    scan = new_scan(origin, path, parent=parent, elsewhere=elsewhere)
     with open_plain(path) as opened:
         _scan(origin, opened, 0, scan, [], lambda: None)
     return scan
@@ -338,11 +365,19 @@ def scan_added(origin: Origin, path: str, older: Iterable[str]) -> Scan:
     return scan_whole(origin, path, elsewhere=set[str]().union(*(scan_whole(origin, file).answers for file in older)))
 
 
-def _scan(origin: Origin, opened: BinaryIO, start: int, scan: Scan, turns: list[ScannedTurn], pause: Callable[[], None]) -> int:
-    """Scan the complete lines from `start` on, and return where they end."""
+def _scan(
+    origin: Origin,
+    opened: BinaryIO,
+    start: int,
+    scan: Scan,
+    turns: list[ScannedTurn],
+    pause: Callable[[], None],
+    end: int = sys.maxsize,
+) -> int:
+    """Scan the complete lines from `start` on, up to the one at `end`, and return where they end."""
     opened.seek(start)
     at, due = start, start + PAUSE_BYTES
-    while line := opened.readline(MAX_LINE + 1):
+    while at < end and (line := opened.readline(MAX_LINE + 1)):
         if len(line) > MAX_LINE and not line.endswith(b"\n"):
             scan.skipped += 1
             while not line.endswith(b"\n") and (piece := opened.readline(MAX_LINE)):

@@ -1,13 +1,17 @@
 """Reads Codex's rollouts (`sessions/yyyy/mm/dd/rollout-<time>-<thread>.jsonl`), for lists and as records.
 
 The conversation is in `response_item` lines; `event_msg` lines repeat its texts and are left out. Developer messages,
-AGENTS.md and the environment are context, not the user's words. A `compacted` line replaces the whole history. Usage is summed
-over `token_usage_record` lines, one per response; files of older versions have only running totals in `token_count`.
+AGENTS.md and the environment are context, not the user's words. A `compacted` line replaces the whole history; the last item of the new
+one is the summary. Usage is summed over `token_usage_record` lines, one per response; files of older versions have only running totals in
+`token_count`. A fork costs what its own lines hold: the answers of its base are read without usage.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import zip_longest
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -17,19 +21,28 @@ from ..core.decoding import UNDECODABLE
 from ..core.errors import InputError
 from ..core.records import WINDOW_EVENT, Attachment, Boundary, Event, Message, Record
 from ..core.usage import Usage, count_of
-from .content_kinds import input_chars
-from .scan import Scan, ScannedTurn, is_injected, price_of
+from ..disk.transcripts.jsonl import Health, decode_object, raw_lines, whole_objects
+from .content_kinds import KEPT_MESSAGE, input_chars
+from .scan import IMAGE_CHARS, Scan, ScannedTurn, is_injected, price_of
 from .trail import Trail
 
 # Fields lie at most this deep inside a payload.
 DEEPEST = 4
 CALLS = ("function_call", "custom_tool_call", "local_shell_call", "tool_search_call")
+# The tools of calls that do not name one.
+UNNAMED = {"local_shell_call": "shell", "tool_search_call": "tool_search"}
 # Events that state the size of the window.
 STATING_WINDOW = ("token_count", "task_started")
 OUTPUTS = ("function_call_output", "custom_tool_call_output", "tool_search_output")
 NO_TRAIL = Trail()
-# The purpose of calls that have no answer in the file.
-SIDE_CALL = "other"
+# What Codex writes before and after a picture in a message.
+_IMAGE_TAG = re.compile(r"\s*</?image\b[^>]*>\s*")
+# The purposes of calls that have no answer in the conversation: one that wrote a summary, and any other.
+SUMMARY_CALL, SIDE_CALL = "summary", "other"
+# What Codex calls a run of `codex exec`.
+EXEC = "exec"
+# The model of answers that another file holds and counts.
+BASE_MODEL = "<base>"
 
 
 def scan_row(scan: Scan, turns: list[ScannedTurn], row: Mapping[str, Any]) -> None:
@@ -42,8 +55,11 @@ def scan_row(scan: Scan, turns: list[ScannedTurn], row: Mapping[str, Any]) -> No
         case "session_meta":
             scan.noted(cwd=_str(payload.get("cwd")), id=_str(payload.get("id")))
             scan.parent = scan.parent or _str(_find(payload, "parent_thread_id", DEEPEST).get("parent_thread_id"))
+            scan.itemised = scan.itemised or is_itemised(payload)
         case "turn_context":
             scan.model = _str(payload.get("model")) or scan.model
+        case "response_item" if wrote_summary(row):
+            scan.answering = ""
         case "response_item":
             scan.follow(follow_trail(scan.trail, payload, time), answered=payload.get("role") != "user")
             _hold(scan, payload)
@@ -55,9 +71,10 @@ def scan_row(scan: Scan, turns: list[ScannedTurn], row: Mapping[str, Any]) -> No
         case "compacted":
             scan.answering = ""
             scan.compacted()
-            history = payload.get("replacement_history")
-            items = history if isinstance(history, list) else [{"content": payload.get("message")}]
-            scan.holds("summary", sum(len(_words(item)) for item in items if isinstance(item, Mapping)))
+            *restored, summary = new_history(payload)
+            for item in restored:
+                _hold_message(scan, item)
+            scan.holds("summary", len(_words(summary)))
         case "token_usage_record":
             scan.model = _str(payload.get("model")) or scan.model
             scan.itemised = True
@@ -72,6 +89,36 @@ def scan_row(scan: Scan, turns: list[ScannedTurn], row: Mapping[str, Any]) -> No
             scan.window = read_window(payload) or scan.window
         case _:
             pass
+
+
+def is_unattended(path: Path) -> bool:
+    """Whether `codex exec` started the last turn of a rollout. Older versions tell only who started the session."""
+    starter = ""
+    for _, raw in raw_lines(path, 0, Health()):
+        if b'"session_meta"' in raw or b'"task_started"' in raw:
+            payload = (decode_object(raw) or {}).get("payload")
+            if isinstance(payload, Mapping):
+                turn = payload.get("turn_attribution")
+                starter = _str(turn.get("turn_trigger") if isinstance(turn, Mapping) else payload.get("source")) or starter
+    return starter == EXEC
+
+
+def is_itemised(meta: Mapping[str, Any]) -> bool:
+    """Whether a file has a record of usage per call. Its running totals may include those of a base."""
+    return meta.get("history_mode") == "paginated"
+
+
+def wrote_summary(row: Mapping[str, Any]) -> bool:
+    """Whether an item is the answer to a request for a summary, which `compacted` repeats."""
+    metadata = row.get("metadata")
+    return isinstance(metadata, Mapping) and metadata.get("compaction_output") is True
+
+
+def new_history(compacted: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the items that a compaction puts in the place of the history. The last one is the summary."""
+    history = compacted.get("replacement_history")
+    items: list[Mapping[str, Any]] = [item for item in history if isinstance(item, Mapping)] if isinstance(history, list) else []
+    return items or [{"type": "message", "role": "user", "content": compacted.get("message")}]
 
 
 def follow_trail(trail: Trail, item: Mapping[str, Any], time: str) -> Trail:
@@ -108,7 +155,8 @@ def _hold(scan: Scan, item: Mapping[str, Any]) -> None:
         scan.answering = ""
     if kind in OUTPUTS:
         scan.resulted = True
-        scan.returned(_str(item.get("call_id")), sum(len(block.text) for block in _result(item) if isinstance(block, ToolResult)))
+        chars = sum(len(block.text) for block in _result(item) if isinstance(block, ToolResult))
+        scan.returned(_str(item.get("call_id")), chars + IMAGE_CHARS * len(_image_urls(_output(item))))
     elif kind in CALLS:
         for block in _call(item):
             if isinstance(block, ToolUse):
@@ -119,11 +167,14 @@ def _hold(scan: Scan, item: Mapping[str, Any]) -> None:
         if chars := len(_words(item)):
             _answer(scan, chars)
         scan.holds("assistant", chars)
-    elif role == "user":
-        scan.holds("user", len(_words(item, injected=False)))
-        scan.holds("memory", len(_words(item, injected=True)))
     elif kind == "message":
-        scan.holds("memory", len(_words(item)))
+        _hold_message(scan, item)
+
+
+def _hold_message(scan: Scan, item: Mapping[str, Any]) -> None:
+    words, context = split_words(item)
+    scan.holds("user", len(words) + IMAGE_CHARS * len(_image_urls(item.get("content"))))
+    scan.holds("memory", len(context))
 
 
 def read_tokens(payload: object) -> Usage | None:
@@ -166,12 +217,20 @@ class CodexReader:
         self._held: list[Record] = []  # the records since it began: its usage may come after its results
         self._noted = Usage()  # of all answers
         self._total: Usage | None = None  # the running total
+        self._summarised = False  # whether the current call wrote a summary
+        self._in_base = False  # whether the rows are those of a base, whose calls count there
         self._summed = not count  # whether `_noted` and `_total` are those of the whole file, and nothing else counts its calls
 
-    def read(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[Record]:
-        for row in rows:
-            yield from self.add(row)
+    def read(self, lines: Iterable[tuple[int, bytes]], health: Health) -> Iterator[Record]:
+        """Read whole lines with their offsets, which are negative in a base."""
+        for offset, raw in lines:
+            yield from self.add_line(offset, raw, health)
         yield from self.finish()
+
+    def add_line(self, offset: int, raw: bytes, health: Health) -> Iterator[Record]:
+        self._in_base = offset < 0
+        for row in whole_objects(offset, raw, health):
+            yield from self.add(row)
 
     @property
     def state(self) -> tuple[int, str | None, str | None, int, Trail]:
@@ -180,7 +239,10 @@ class CodexReader:
 
     def add(self, row: Mapping[str, Any]) -> Iterator[Record]:
         payload, time = row.get("payload"), _str(row.get("timestamp"))
-        if isinstance(payload, Mapping):
+        if isinstance(payload, Mapping) and row.get("type") == "response_item" and wrote_summary(row):
+            yield from self._release()
+            self._summarised = True
+        elif isinstance(payload, Mapping):
             yield from self._row(row.get("type"), payload, time)
 
     def finish(self) -> Iterator[Record]:
@@ -191,6 +253,9 @@ class CodexReader:
 
     def _row(self, kind: object, payload: Mapping[str, Any], time: str) -> Iterator[Record]:
         match kind:
+            case "session_meta":
+                yield from self._release()  # nothing in a fork belongs to the last answer of its base
+                self._summed = self._summed and not is_itemised(payload)
             case "turn_context":
                 self._model = _str(payload.get("model")) or self._model
             case "response_item":
@@ -223,14 +288,9 @@ class CodexReader:
             return
         if kind == "message" and role != "assistant":
             yield from self._release()
-            words = _words(item, injected=False) if role == "user" else ""
-            context = _words(item, injected=True) if role == "user" else _words(item)
-            if context:
-                self._count += 1
-                found = Attachment(f"codex-{self._count}", self._leaf, time, "instructions", _text(context))
-                self._leaf = found.uuid
-                yield found
-            yield from self._add(self._message("user", _text(words), time))
+            words, context = split_words(item)
+            yield from self._attach("instructions", _text(context), time)
+            yield from self._add(self._message("user", (*_text(words), *_images(item.get("content"))), time))
             return
         blocks = _text(_words(item)) if kind == "message" else _call(item) if kind in CALLS else ()
         if not blocks:
@@ -239,6 +299,13 @@ class CodexReader:
             yield from self._release()
             self._answer = f"codex-answer-{self._trail.digest}"
         yield from self._add(self._message("assistant", blocks, time))
+
+    def _attach(self, kind: str, blocks: tuple[Block, ...], time: str) -> Iterator[Record]:
+        if blocks:
+            self._count += 1
+            attachment = Attachment(f"codex-{self._count}", self._leaf, time, kind, blocks)
+            self._leaf = attachment.uuid
+            yield attachment
 
     def _message(self, role: Role, blocks: tuple[Block, ...], time: str) -> Message | None:
         if not blocks:
@@ -252,7 +319,7 @@ class CodexReader:
             role,
             blocks,
             message_id=self._answer if answer else None,
-            model=self._model if answer else None,
+            model=(BASE_MODEL if self._in_base else self._model) if answer else None,
         )
 
     def _add(self, message: Message | None) -> Iterator[Record]:
@@ -277,15 +344,16 @@ class CodexReader:
             yield stated
 
     def _side_call(self, usage: Usage, time: str) -> Iterator[Record]:
-        """Record a call that has no answer in the file, such as one that writes a summary."""
-        if usage.total:
+        """Record a call that has no answer in the conversation, such as one that writes a summary."""
+        purpose, self._summarised = SUMMARY_CALL if self._summarised else SIDE_CALL, False
+        if usage.total and not self._in_base:
             self._count += 1
-            data = {"purpose": SIDE_CALL, "usd": price_of(self._model or "", usage), "input": usage.input_tokens}
+            data = {"purpose": purpose, "usd": price_of(self._model or "", usage), "input": usage.input_tokens}
             counts = {"cache_read": usage.cache_read, "cache_write": usage.cache_write, "output": usage.output_tokens}
             yield Event(f"codex-call-{self._count}", self._leaf, time, "fork", {**data, **counts})
 
     def _note_usage(self, usage: Usage | None) -> None:
-        if usage is None:
+        if usage is None or self._in_base:
             return
         for at, one in enumerate(self._held):
             if isinstance(one, Message) and one.role == "assistant":
@@ -298,24 +366,58 @@ class CodexReader:
         yield from held
 
     def _compacted(self, payload: Mapping[str, Any], time: str) -> Iterator[Record]:
-        """A compaction keeps nothing: the line has the new history, or the summary alone."""
+        """A compaction keeps nothing: the line has the new history, or the summary alone. What else the history has is restored context."""
         self._count += 1
         boundary = Boundary(f"codex-{self._count}", self._leaf, time, "auto")
         self._leaf = boundary.uuid
         yield boundary
-        history = payload.get("replacement_history")
-        items = [item for item in history if isinstance(item, Mapping)] if isinstance(history, list) else []
-        for item in items or [{"type": "message", "role": "user", "content": _str(payload.get("message"))}]:
-            for record in (*self._item(item, time), *self._release()):
-                yield msgspec.structs.replace(record, summary=True) if isinstance(record, Message) else record
+        *restored, summary = new_history(payload)
+        for record in self._add(self._message("user", _text(_words(summary)), time)):
+            yield msgspec.structs.replace(record, summary=True) if isinstance(record, Message) else record
+        for item in restored:
+            words, context = split_words(item)
+            yield from self._attach("instructions", _text(context), time)
+            yield from self._attach(KEPT_MESSAGE, (*_text(words), *_images(item.get("content"))), time)
+
+
+def split_words(item: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the user's words in a message, and the context in it."""
+    if item.get("role") == "user":
+        return _words(item, injected=False), _words(item, injected=True)
+    return "", _words(item)
 
 
 def _words(item: Mapping[str, Any], *, injected: bool | None = None) -> str:
     """Return the text of a message; with `injected`, only the parts that a program inserted, or only the others."""
     content = item.get("content")
     parts = content if isinstance(content, list) else [{"text": content}]
-    texts = [part.get("text") for part in parts if isinstance(part, Mapping)]
-    return "\n\n".join(part for part in texts if isinstance(part, str) and injected in (None, is_injected(part)))
+    metadata = item.get("internal_chat_message_metadata_passthrough")
+    kinds = metadata.get("content_item_kinds") if isinstance(metadata, Mapping) else None
+    named = zip_longest(parts, kinds[: len(parts)] if isinstance(kinds, list) else ())
+    texts = [(text, kind) for part, kind in named if isinstance(part, Mapping) and isinstance(text := part.get("text"), str)]
+    if _image_urls(content):
+        texts = [(text, kind) for text, kind in texts if not _IMAGE_TAG.fullmatch(text)]
+    return "\n\n".join(text for text, kind in texts if injected in (None, is_injected(text) or _is_context(kind)))
+
+
+def _is_context(kind: object) -> bool:
+    """Whether Codex names a part of a message as something else than the user's. Older versions name no kinds."""
+    return isinstance(kind, str) and kind != "unknown" and not kind.startswith("user.")
+
+
+def _image_urls(content: object) -> list[str]:
+    """Return the pictures among the parts of a message or a result."""
+    parts = content if isinstance(content, list) else []
+    return [url for part in parts if isinstance(part, Mapping) and isinstance(url := part.get("image_url"), str)]
+
+
+def _images(content: object) -> tuple[Block, ...]:
+    return tuple(block for url in _image_urls(content) for block in _block({"type": "image", "source": _source(url)}))
+
+
+def _source(url: str) -> Wire:
+    kind, _, data = url.removeprefix("data:").partition(";base64,")
+    return {"type": "base64", "media_type": kind, "data": data} if data else {"type": "url", "url": url}
 
 
 def _text(words: str) -> tuple[Block, ...]:
@@ -329,18 +431,26 @@ def _call(item: Mapping[str, Any]) -> tuple[Block, ...]:
             given = msgspec.json.decode(given)
         except UNDECODABLE:
             given = {"input": given}
-    name = _str(item.get("name")) or ("shell" if item.get("type") == "local_shell_call" else "tool")
+    name, server = _str(item.get("name")) or UNNAMED.get(_str(item.get("type")), "tool"), _str(item.get("namespace"))
+    name = f"{server}__{name}" if server.startswith("mcp__") else name  # as older versions and other agents name it
     return _block({"type": "tool_use", "id": _str(item.get("call_id")) or _str(item.get("id")), "name": name, "input": given})
 
 
 def _result(item: Mapping[str, Any]) -> tuple[Block, ...]:
-    output = item.get("output", item.get("tools"))
-    if isinstance(output, Mapping):
-        output = output.get("content", output.get("output"))
+    output = _output(item)
+    content: str | list[Wire] = output if isinstance(output, str) else ""
     if isinstance(output, list):
-        output = "\n".join(_str(part.get("text")) for part in output if isinstance(part, Mapping))
-    content = output if isinstance(output, str) else ""
+        texts = [text for part in output if isinstance(part, Mapping) and (text := _str(part.get("text")))]
+        images = [block.wire for block in _images(output)]
+        content = [*({"type": "text", "text": text} for text in texts), *images] if images else "\n".join(texts)
     return _block({"type": "tool_result", "tool_use_id": _str(item.get("call_id")), "content": content})
+
+
+def _output(item: Mapping[str, Any]) -> object:
+    if isinstance(tools := item.get("tools"), list):
+        return msgspec.json.encode(tools).decode()
+    output = item.get("output")
+    return output.get("content", output.get("output")) if isinstance(output, Mapping) else output
 
 
 def _block(wire: Wire) -> tuple[Block, ...]:

@@ -31,6 +31,10 @@ FILE_ATTACHMENTS = frozenset({"file", "compact_file_reference", "plan_file_refer
 # Attachments that carry instructions and knowledge; most other kinds report events.
 MEMORY_KINDS = frozenset({"instructions", "nested_memory", "memory", "recall", "relevant_memories"})
 
+# Attachments with words of the user: typed while the agent worked, and those that a compaction of another agent restored.
+KEPT_MESSAGE = "kept_message"
+USER_KINDS = frozenset({"queued_command", KEPT_MESSAGE})
+
 
 def group_of(tool: str) -> str:
     """Return the kind of a tool's results."""
@@ -43,7 +47,7 @@ def kind_of_attachment(kind: str) -> str:
         return "memory"
     if kind in FILE_ATTACHMENTS:
         return "files"
-    return "user" if kind == "queued_command" else "other"
+    return "user" if kind in USER_KINDS else "other"
 
 
 def input_chars(given: object) -> int:

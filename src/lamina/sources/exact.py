@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from ..core.errors import LaminaError
 from ..disk.transcripts.jsonl import Health, raw_lines, whole_objects
 from ..memory.store.secrets import redact
-from .catalogue import Tell, scan_any
+from .catalogue import Tell, new_scan, scan_any
 from .scan import Scan, ScannedTurn
 from .sessions import SourceSession, format_of
 
@@ -74,8 +74,8 @@ def _holds(path: Path, term: str) -> bool:
 
 
 def _matches(session: SourceSession, term: str, shown: Callable[[str], str]) -> Iterator[ExactMatch]:
-    scan, wanted, needles = Scan(parent=session.parent), term.casefold(), _needles(term)
-    origin = format_of(Path(session.path))
+    wanted, needles, origin = term.casefold(), _needles(term), format_of(Path(session.path))
+    scan = new_scan(origin, session.path, parent=session.parent)
     for _, line in raw_lines(session.path, 0, Health()):
         turns: list[ScannedTurn] = []
         scan_any(origin, line, scan, turns)

@@ -13,6 +13,7 @@ from ..core.blocks import Block, Text, Thinking, ToolUse, read_block, text
 from ..core.errors import InputError
 from ..core.records import Boundary, Foreign, Message, Record
 from ..core.usage import Usage, count_of
+from ..disk.transcripts.jsonl import Health, whole_objects
 from .content_kinds import input_chars
 from .scan import Scan, ScannedTurn, is_injected, one_line
 
@@ -116,14 +117,19 @@ class PiReader:
         self._lines: list[str] = []  # the ids of all lines, and those of messages: they tell what a compaction keeps
         self._messages: dict[str, int] = {}
 
-    def read(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[Record]:
-        for row in rows:
-            yield from self.add(row)
+    def read(self, lines: Iterable[tuple[int, bytes]], health: Health) -> Iterator[Record]:
+        """Read whole lines with their offsets."""
+        for offset, raw in lines:
+            yield from self.add_line(offset, raw, health)
 
     @property
     def state(self) -> tuple[int, str | None]:
         """The state from which another reader can go on. That reader does not know which messages an earlier compaction kept."""
         return self._count, self._leaf
+
+    def add_line(self, offset: int, raw: bytes, health: Health) -> Iterator[Record]:
+        for row in whole_objects(offset, raw, health):
+            yield from self.add(row)
 
     def add(self, row: Mapping[str, Any]) -> Iterator[Record]:
         self._count += 1

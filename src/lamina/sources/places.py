@@ -27,6 +27,8 @@ MEMORY_DEPTH = 2
 # Neither a link nor a pipe is followed or waited for; what a system lacks is left out.
 _PLAIN = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY", "O_CLOEXEC"))
 SUBAGENTS = "subagents"
+# Where Codex keeps its sessions.
+ROLLOUTS = ("sessions", "archived_sessions")
 # Between a path and the reason, in a sentence about what cannot be read.
 UNREAD = " could not be read: "
 MEMORY = "memory"
@@ -64,7 +66,7 @@ def session_files(homes: Mapping[Origin, Path], unread: list[str]) -> Iterator[S
                 for project in _directories(home / "projects", unread):
                     yield from _project_files(origin, project, unread)
             case "codex":
-                for name in ("sessions", "archived_sessions"):
+                for name in ROLLOUTS:
                     yield from _nested(origin, home / name, unread, MOST_DEPTH)
             case "pi":
                 yield from _nested(origin, home / "sessions", unread, 2)
@@ -85,12 +87,25 @@ def _project_files(origin: Origin, project: str, unread: list[str]) -> Iterator[
 
 
 def _nested(origin: Origin, directory: Path | str, unread: list[str], depth: int) -> Iterator[SourceFile]:
+    for entry in _entries_below(directory, unread, depth):
+        yield from _file(origin, entry)
+
+
+def _entries_below(directory: Path | str, unread: list[str], depth: int) -> Iterator[os.DirEntry[str]]:
     for entry in _entries(directory, unread):
-        if entry.is_dir(follow_symlinks=False):
-            if depth > 0:
-                yield from _nested(origin, entry.path, unread, depth - 1)
-        else:
-            yield from _file(origin, entry)
+        if not entry.is_dir(follow_symlinks=False):
+            yield entry
+        elif depth > 0:
+            yield from _entries_below(entry.path, unread, depth - 1)
+
+
+def find_rollout(path: str, id: str) -> str | None:
+    """Return the rollout with this id in the Codex home that holds `path`, or beside a file that lies elsewhere."""
+    above = next((parent for parent in Path(path).parents if parent.name in ROLLOUTS), None)
+    places = [above.parent / name for name in ROLLOUTS] if above is not None else [Path(path).parent]
+    names = (f"-{id}.jsonl", f"_{id}.jsonl")  # a reverted session has further files, each with an id of its own
+    entries = (entry for place in places for entry in _entries_below(place, [], MOST_DEPTH if above is not None else 0))
+    return next((entry.path for entry in entries if entry.name.endswith(names) and entry.is_file(follow_symlinks=False)), None)
 
 
 def _file(origin: Origin, entry: os.DirEntry[str], parent: str = "") -> Iterator[SourceFile]:

@@ -1,23 +1,25 @@
 """Records of a session with their places in its file, so that a part of a large session can be read without the rest.
 
 A place is the offset of a line, with what a reader of that format must know of the lines before. Reading from a place gives the same
-records, with the same ids, as reading the whole file. Read-only.
+records, with the same ids, as reading the whole file. Lines of the base of a Codex session have negative offsets. Read-only.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
 from ..core.record_lines import read_record
 from ..core.records import Record
-from ..disk.transcripts.jsonl import MAX_LINE, Health, decode_object, parse_line, raw_lines, whole_objects
+from ..disk.transcripts.jsonl import MAX_LINE, Health, decode_object, parse_line, raw_lines
 from .claude_code import with_spills
 from .codex import CodexReader
 from .pi import PiReader
 from .places import Origin
+from .rollout_lines import BEGINNING, rollout_lines
 from .sessions import format_of
 from .trail import Trail
 
@@ -36,7 +38,7 @@ class LinePosition(NamedTuple):
     trail: Trail = Trail()
 
 
-START = LinePosition()
+START = LinePosition(BEGINNING)
 
 
 class Placed(NamedTuple):
@@ -54,32 +56,40 @@ def read_placed(
 ) -> Iterator[Placed]:
     """Read the records from a place on, up to the line at offset `end`. `format` is that of the file, if it is known already."""
     where, health = Path(path), health or Health()
-    match format or format_of(where):
+    format = format or format_of(where)
+    lines = session_lines(where, start.offset, end, format=format, health=health)
+    match format:
         case "codex":
-            return _follow(CodexReader(*start[1:]), where, start, end, health)
+            return _follow(CodexReader(*start[1:]), lines, start, health)
         case "pi":
-            return _follow(PiReader(start.before, start.last), where, start, end, health)
+            return _follow(PiReader(start.before, start.last), lines, start, health)
         case _:
-            return _lines(where, start, end, health)
+            return _lines(where, lines, health)
 
 
-def _lines(path: Path, start: LinePosition, end: int | None, health: Health) -> Iterator[Placed]:
+def session_lines(
+    path: Path, start: int, end: int | None, *, format: Origin, health: Health | None = None
+) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines between two offsets, with their offsets."""
+    health = health or Health()
+    lines = rollout_lines(path, start, health) if format == "codex" else raw_lines(path, max(0, start), health)
+    return takewhile(lambda line: end is None or line[0] < end, lines)
+
+
+def _lines(path: Path, lines: Iterable[tuple[int, bytes]], health: Health) -> Iterator[Placed]:
     beside = path.with_suffix("")
-    for offset, raw in raw_lines(path, start.offset, health):
-        if end is not None and offset >= end:
-            return
+    for offset, raw in lines:
         records = (read_record(line.value) for line in parse_line(offset, raw, health))
         yield from (Placed(LinePosition(offset), record) for record in with_spills(records, beside))
 
 
-def _follow(reader: CodexReader | PiReader, path: Path, start: LinePosition, end: int | None, health: Health) -> Iterator[Placed]:
+def _follow(
+    reader: CodexReader | PiReader, lines: Iterable[tuple[int, bytes]], start: LinePosition, health: Health
+) -> Iterator[Placed]:
     place = start
-    for offset, raw in raw_lines(path, start.offset, health):
-        if end is not None and offset >= end:
-            break
+    for offset, raw in lines:
         place = LinePosition(offset, *reader.state)
-        for row in whole_objects(offset, raw, health):
-            yield from (Placed(place, record) for record in reader.add(row))
+        yield from (Placed(place, record) for record in reader.add_line(offset, raw, health))
     yield from (Placed(place, record) for record in reader.finish())
 
 

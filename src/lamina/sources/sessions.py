@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from heapq import nlargest
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -24,7 +24,7 @@ from ..core.settings import Settings
 from ..core.usage import Usage
 from ..disk.paths.project import slug
 from ..disk.settings_files import lamina_home, user_home
-from ..disk.transcripts.jsonl import Health, decode_object, raw_lines, whole_objects
+from ..disk.transcripts.jsonl import Health, decode_object, raw_lines
 from ..disk.transcripts.store import read_origin, read_transcript
 from ..memory.store.project_identity import read_identity
 from ..memory.store.scopes import locate_memory, project_root
@@ -35,6 +35,7 @@ from .copies import older_files
 from .memories import SourceMemory, read_memories
 from .pi import PiReader
 from .places import Origin, SourceFile, agent_homes, markdown_files, memory_files, note_unread, open_plain, session_files
+from .rollout_lines import BEGINNING, rollout_lines
 from .scan import Costs, Scan, SessionFigures
 
 # A file tells its format in its first lines.
@@ -249,15 +250,20 @@ def _with_subagents(session: SourceSession, children: list[SourceSession]) -> So
     )
 
 
-def read(session: SourceSession | str | os.PathLike[str], *, health: Health | None = None) -> Iterator[Record]:
-    """Read a session as Lamina's records. A path may be a transcript of any agent: its first lines tell which."""
+def read(
+    session: SourceSession | str | os.PathLike[str], *, health: Health | None = None, with_base: bool = True
+) -> Iterator[Record]:
+    """Read a session as Lamina's records. A path may be a transcript of any agent: its first lines tell which.
+
+    A fork of Codex begins with the records of its base, or has its own lines alone.
+    """
     path = Path(session.path if isinstance(session, SourceSession) else session)
     health = health or Health()
     match format_of(path):
         case "codex":
-            return CodexReader().read(_rows(path, health))
+            return CodexReader().read(rollout_lines(path, BEGINNING if with_base else 0, health), health)
         case "pi":
-            return PiReader().read(_rows(path, health))
+            return PiReader().read(raw_lines(path, 0, health), health)
         case _:
             return with_spills(read_transcript(path, health=health), path.with_suffix(""))
 
@@ -292,11 +298,6 @@ def name_of(path: Path) -> SessionName:
         scan_any(origin, line, scan, [])
     theirs = origin == "lamina" and not scan.ours and not read_origin(path).ours
     return SessionName("claude-code" if theirs else origin, scan.id or path.stem)
-
-
-def _rows(path: Path, health: Health) -> Iterator[dict[str, Any]]:
-    for offset, raw in raw_lines(path, 0, health):
-        yield from whole_objects(offset, raw, health)
 
 
 def memories(

@@ -77,6 +77,8 @@ def subagents_of(site: Site, opened: OpenSession) -> list[SourceSession]:
 
 def warnings(words: Words, series: Series, subagents: list[SourceSession]) -> Html | None:
     lines: list[Child] = []
+    if series.missing_base:
+        lines.append(words("session.missing_base", id=series.missing_base))
     if series.skipped_lines:
         others = series.skipped_lines - len(series.damaged)
         which = ", ".join(f"{line:,}" for line in series.damaged) + (f", +{others:,}" if others else "")

@@ -265,3 +265,32 @@ def test_an_order_for_now_a_fact_and_a_joke_are_not_kept(said: str) -> None:
 def test_the_reason_of_such_an_order_needs_no_word(said: str, why: str) -> None:
     [found] = find_signals(said)
     assert (found.signal, found.parts.why) == ("feedback", why)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "why did we drop redis? {}",
+        "{} Why did we drop Redis?",
+        "Which port does it use? {} And which host?",
+    ],
+)
+@pytest.mark.parametrize("wish", ["Please always use tabs here.", "Please always use tabs in Go.", "I prefer tabs over spaces."])
+def test_a_question_beside_a_wish_does_not_hide_it(message: str, wish: str) -> None:
+    assert [found.quote for found in find_signals(message.format(wish))] == [wish]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "kept"),
+    [
+        ("Never use any in this codebase.", True),
+        ("Please always write tests in this repo.", True),
+        ("Always use tabs here!", True),
+        ("Always return null here.", False),
+        ("Please always use a mutex here.", False),
+        ("Always call it here.", False),
+        ("Never do that in this project now.", False),
+    ],
+)
+def test_an_order_for_a_whole_project_is_told_from_one_for_the_code_at_hand(sentence: str, kept: bool) -> None:
+    assert bool(list(find_signals(sentence))) is kept

@@ -52,6 +52,30 @@ def fits(message: str, *memories: tuple[str, str]) -> list[str]:
     return [documents[fit.ranked.at].name for fit in found]
 
 
+@pytest.mark.parametrize(
+    ("message", "searched"),
+    [
+        ("Why did we drop Redis?", ["Why did we drop Redis?"]),
+        ("Please use tabs.", ["Please use tabs."]),
+        ("Why did we drop Redis 3.2? Please use tabs.", ["Why did we drop Redis 3.2?", None]),
+        ("Use tabs. Which port?\nWhich host?", ["Which port? Which host?", None]),
+        ("See https://example.org/a?b=1 for the list.", [None]),
+        ("为什么不用 redis？以后用制表符。", ["为什么不用 redis？", None]),
+        ("", [None]),
+    ],
+)
+def test_the_questions_of_a_message_are_searched_by_themselves(message: str, searched: list[str | None]) -> None:
+    assert select.searched_texts(message) == [text if text is not None else message for text in searched]
+
+
+def test_a_message_that_asks_and_states_gets_what_its_question_is_about(memory: Memory, look: MemoryLibrary) -> None:
+    put(memory, "redis.md", "Redis was dropped in favour of SQLite")
+    put(memory, "deploys.md", "Deploys run from the release branch")
+    message = "What did we decide about Redis? Never push to main without asking me."
+    choice = choose_by_ranker(look, RecallQuestion("m", message), SeenMemories(), POLICY)
+    assert [each.file for each in choice.brought] == ["redis.md"]
+
+
 MEMORIES = (
     ("testing-db", "Integration tests run against a real database"),
     ("anna-lead", "Anna leads the data team"),

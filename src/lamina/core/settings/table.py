@@ -342,7 +342,9 @@ class Table:
 
     provider = unset(MODEL_NAME, "Provider, or provider:model; offline needs no API key.", "O2", "never")
     model = unset(MODEL_NAME, "Model used for the conversation.", "T4", "never")
-    small_model = unset(MODEL_NAME, "Model used to select memories and to summarize agents.", "Q4", "never")
+    small_model = unset(
+        MODEL_NAME, "Model used to select memories, to summarize agents, and to review turns of other agents.", "Q4", "never"
+    )
     embeddings_url = unset(
         URL, "Base URL of the server for `lamina.recallVectors` endpoint; `/embeddings` is added.", "Q4", "never"
     )

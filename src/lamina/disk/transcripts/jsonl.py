@@ -44,7 +44,8 @@ class JsonLine(msgspec.Struct, frozen=True):
 class Health:
     """The damage found in a file, by kind. `skipped` counts lines, or parts of lines, without a readable record.
 
-    `lines` counts the lines that were read, and `lost` has the numbers of the first damaged ones, from 1.
+    `lines` counts the lines that were read, and `lost` has the numbers of the first damaged ones, from 1. `missing` names another file
+    that the session needs.
     """
 
     def __init__(self) -> None:
@@ -52,6 +53,7 @@ class Health:
         self.kinds: dict[str, int] = {}
         self.lines = 0
         self.lost: list[int] = []
+        self.missing = ""  # the session whose file held the beginning of this one
 
     def note(self, kind: str, *, lost: bool) -> None:
         self.kinds[kind] = self.kinds.get(kind, 0) + 1
@@ -61,11 +63,14 @@ class Health:
 
     def sentence(self, path: str) -> str | None:
         """Return a message for the user, or None if nothing was lost."""
-        if not self.skipped:
-            return None
-        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(self.kinds.items()))
-        lines, were = counted(self.skipped, "line"), plural(self.skipped, "was", "were")
-        return f"{path}: {lines} could not be read and {were} skipped ({kinds}). All other records are loaded."
+        told = []
+        if self.missing:
+            told.append(f"{path}: this session continues {self.missing}, which is missing or cut short. The rest is shown.")
+        if self.skipped:
+            kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(self.kinds.items()))
+            lines, were = counted(self.skipped, "line"), plural(self.skipped, "was", "were")
+            told.append(f"{path}: {lines} could not be read and {were} skipped ({kinds}). All other records are loaded.")
+        return " ".join(told) or None
 
 
 def decode_object(data: bytes) -> dict[str, Any] | None:

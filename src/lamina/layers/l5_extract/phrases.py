@@ -68,6 +68,8 @@ PRACTICE = any_of(
     "部署|发布|发版|上线|合并",
     r"\b(?:auslief|produktion\b|déploi|fusionn|despli|fusion|publi(?:ca|ques)\b|producción\b)",
 )
+# At the end of an order for all times, the place where it holds: "Always use tabs here.", "Never use any in this codebase."
+PROJECT_WIDE = re.compile(r",? (?:in (?:this|our) (?:project|repo(?:sitory)?|code ?base)|here)(?=[.!]*$)", re.IGNORECASE)
 # It holds for a moment, or for a thing at hand.
 AT_HAND = ("this", "now", "asks")
 

@@ -21,7 +21,7 @@ from ...providers.offline.excluded_kinds import no_memory
 from ...providers.offline.judge.cues import ASKED, CUES, NOT_MEANT, ONLY_NOW, TAKEN_BACK
 from ...providers.offline.judge.keep import Kind, Worth, worth
 from ...providers.offline.reasons import can_divide, reason_beside, unmarked_reason
-from .phrases import AT_HAND, CONFIRMATION, FORBIDS, GOES_ON, PRACTICE, RECURS, STANDING
+from .phrases import AT_HAND, CONFIRMATION, FORBIDS, GOES_ON, PRACTICE, PROJECT_WIDE, RECURS, STANDING
 
 Signal: TypeAlias = Kind | Literal["confirmation"]
 
@@ -77,7 +77,8 @@ def find_signals(text: str) -> Iterator[FoundSignal]:
     if len(text) > MOST_CHARS or asks_for_memory(text.strip()):
         return  # explicit requests to remember are saved in their own turn
     own = split_pasted(text).own
-    spans = _divide(own)
+    # A question beside a statement tells nothing about it.
+    spans = [span for span in _divide(own) if not _asks(own[slice(*span)].strip(_AROUND))]
     sentences = [own[begin:end].strip(_AROUND) for begin, end in spans]
     judged = [_judge(sentences, at) for at in range(len(sentences))]
     taken_back = {at - 1 for at, sentence in enumerate(sentences) if TAKEN_BACK.search(sentence)}
@@ -190,6 +191,7 @@ def _is_order(rule: str, sentence: str) -> bool:
 
 def _is_standing(rule: str, sentence: str, margin: float) -> bool:
     """Whether a rule orders one thing for all times, or forbids for all times a way to deliver software."""
+    rule = PROJECT_WIDE.sub("", rule)
     bare = CUES["from now on"].sub("", rule)
     if _is_doubtful(sentence) or any(CUES[cue].search(bare) for cue in AT_HAND):
         return False
@@ -216,6 +218,10 @@ def _find_beside(sentences: Sequence[str], judged: Sequence[_Judged | None], at:
     return (at + 1, Reason(found.parts.rule, why)) if margin > bar else None
 
 
+def _asks(sentence: str) -> bool:
+    return ASKED.search(sentence) is not None and _POLITE.search(sentence) is None
+
+
 def is_vetoed(sentence: str) -> bool:
     """Whether a sentence cannot be meant to last, whatever the judge says."""
     if not FEWEST_CHARS <= len(sentence) <= SENTENCE_CHARS or no_memory(sentence) is not None:
@@ -224,6 +230,4 @@ def is_vetoed(sentence: str) -> bool:
         return True
     if _HANGUL.search(sentence) is not None and _HAN_OR_KANA.search(sentence) is not None:
         return True
-    if ASKED.search(sentence) is not None and _POLITE.search(sentence) is None:
-        return True
-    return any(veto.search(sentence) is not None for veto in (NOT_MEANT, TAKEN_BACK, ONLY_NOW))
+    return _asks(sentence) or any(veto.search(sentence) is not None for veto in (NOT_MEANT, TAKEN_BACK, ONLY_NOW))

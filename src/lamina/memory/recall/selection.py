@@ -28,7 +28,7 @@ from .library import STALE_SHARE, MemoryLibrary, Recalled
 from .plan import RecallQuestion, SeenMemories, filter_open
 from .rank import Corpus, SearchDocument, explain
 from .render import age_text, cut_text, readable_text, render_memory
-from .threshold import LOOKED_AT, clear_fits
+from .threshold import LOOKED_AT, ClearFit, clear_fits
 
 ChosenBy: TypeAlias = Literal["local", "model"]
 # The ranker's reasons list terms; this many characters are enough.
@@ -44,6 +44,7 @@ SCHEMA: Wire = {
     "required": ["selected_memories"],
     "additionalProperties": False,
 }
+_SENTENCE = re.compile(r"(?:[^.!?。！？\n]|[.!?](?=\S))+[.!?。！？]*")
 _LINE = re.compile(r"^- \[(?:\w+)\] (?P<file>.+?\.md) \(\d{4}-[\d:TZ.+-]+\): (?P<about>.*)$", re.MULTILINE)
 
 
@@ -82,11 +83,16 @@ def choose_by_ranker(
     memory: MemoryLibrary, asked: RecallQuestion, seen: SeenMemories, policy: SurfacingPolicy, *, instead: str = ""
 ) -> RecallChoice:
     """Choose the memories that clearly fit, which is often an empty choice."""
-    found, total = memory.search(asked.words, LOOKED_AT)
-    headers = [header for header, _ in found]
-    fits = clear_fits(asked.words, [ranked for _, ranked in found], [header.name for header in headers], total)
-    mine = {headers[fit.ranked.at].file: fit for fit in fits}
-    wanted = _open(memory, [headers[fit.ranked.at] for fit in fits], asked, seen)[: policy.files]
+    mine: dict[str, ClearFit] = {}
+    fitting: dict[str, TopicHeader] = {}
+    for words in searched_texts(asked.words):
+        found, total = memory.search(words, LOOKED_AT)
+        headers = [header for header, _ in found]
+        for fit in clear_fits(words, [ranked for _, ranked in found], [header.name for header in headers], total):
+            header = headers[fit.ranked.at]
+            mine.setdefault(header.file, fit)
+            fitting.setdefault(header.file, header)
+    wanted = _open(memory, list(fitting.values()), asked, seen)[: policy.files]
     # Read them one after the other: the turn waits, and five small files take 0.5 ms this way and 1.0 ms in five threads.
     read = [each for header in wanted if (each := memory.read(header)) is not None]
     # A stale memory comes after others that fit about as well.
@@ -94,6 +100,13 @@ def choose_by_ranker(
     ordered = sorted(read, key=lambda each: -mine[each.topic.file].evidence * share.get(each.evidence.state, 1.0))
     whys = (explain(mine[each.topic.file].ranked)[:REASON_CHARS] for each in ordered)
     return RecallChoice(tuple(_brought(memory, *each, policy) for each in zip(ordered, whys, strict=True)), instead=instead)
+
+
+def searched_texts(message: str) -> list[str]:
+    """Return the questions of a message that also says something else, and the message. The rest would hide what they are about."""
+    sentences = [sentence for found in _SENTENCE.findall(message) if (sentence := found.strip())]
+    questions = [sentence for sentence in sentences if sentence.endswith(("?", "？"))]
+    return [" ".join(questions), message] if 0 < len(questions) < len(sentences) else [message]
 
 
 def choose_by_model(

@@ -34,6 +34,10 @@ WORDS: dict[str, tuple[str, str]] = {
     "session.copy": ("Copy link", "复制链接"),
     "session.replay": ("Replay with another policy", "用其他策略重放"),
     "session.period": ("{begin} to {end}", "{begin} 至 {end}"),
+    "session.missing_base": (
+        "This session continues {id}, which is missing or cut short. The rest is shown.",
+        "本会话接续 {id}，但后者已缺失或不完整。其余内容照常显示。",
+    ),
     "session.damaged": (
         "{n} of {lines} lines could not be read (line {which}). The rest is shown."
         "|{n} of {lines} lines could not be read (lines {which}). The rest is shown.",

@@ -60,7 +60,7 @@ CHINESE: dict[str, str] = {
     "cleanupPeriodDays": "会话记录在多少天后可以删除；未设置时一直保留。",
     "lamina.provider": "服务商，或 服务商:模型；offline 不需要 API 密钥。",
     "model": "对话使用的模型。",
-    "lamina.smallModel": "选择记忆和概括智能体所用的模型。",
+    "lamina.smallModel": "选择记忆、概括智能体以及回顾其他智能体对话所用的模型。",
     "lamina.embeddingsUrl": "`lamina.recallVectors` 为 endpoint 时服务器的基础地址；会加上 `/embeddings`。",
     "lamina.embeddingsModel": "该服务器使用的模型。",
     "lamina.mailbox": "其他会话称呼此会话的名称，NAME 或 NAME@TEAM；未设置时会话没有信箱。",
