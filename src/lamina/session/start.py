@@ -11,11 +11,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from msgspec.structs import replace
 
+from ..conversation.isolate import isolate
 from ..conversation.state import Conversation
 from ..core.blocks import ToolResult, ToolUse, Wire, text
 from ..core.errors import DiskError
@@ -105,18 +107,23 @@ class SessionStart:
 
             self._reminders = Reminders(cast("SessionBase", self), self._binding, os.environ, self._selection)
         known = approved if hook is not None or approved is not None else self._approvals()
-        self._reminders.start(resumed=self._resumed, approved=known, hook=hook)
+        bring = partial(self._reminders.start, resumed=self._resumed, approved=known, hook=hook)
+        isolate(self._c, "instructions", lambda _: bring())
 
     def _extend_prompt(self) -> None:
         """Add the memory section and the session's own tools to a prompt that was not sent yet."""
         prompt = self._c.prompt
-        tools = self._with_own_tools(prompt.tools) if self._offers else prompt.tools
-        section = ""
+        tools, section = prompt.tools, ""
+        if self._offers:
+            tools = isolate(self._c, "memory", lambda _: self._with_own_tools(prompt.tools), prompt.tools)
         if self._new_system and self._c.settings.memory:
-            section = self._binding.section(tool_names(tools), interactive=self._interactive)
+            section = isolate(self._c, "memory", lambda _: self._memory_section(tools), "")
         if section.strip() or tools is not prompt.tools:
             system = [*prompt.system, text(section).wire] if section.strip() else prompt.system
             self._c.replace_prompt(system, tools)
+
+    def _memory_section(self, tools: list[Wire]) -> str:
+        return self._binding.section(tool_names(tools), interactive=self._interactive)
 
     def _with_own_tools(self, tools: list[Wire]) -> list[Wire]:
         from ..tools.tool import definition
@@ -133,7 +140,9 @@ class SessionStart:
         host = self._c.host
         if host.subagent:
             return
-        memory = self._binding.access(interactive=self._interactive) if self._c.settings.memory else None
+        memory = None
+        if self._c.settings.memory:
+            memory = isolate(self._c, "memory", lambda _: self._binding.access(interactive=self._interactive), None)
         self._c.lend(
             replace(
                 host,
@@ -167,14 +176,16 @@ class SessionStart:
         """Add what the model needs besides messages: a new date, and instruction files next to files that were read."""
         if not self._begun and self._c.log.view.items:  # without a message there is nothing to send
             self._begin()
-        if self._reminders is None:
-            return
+        if (reminders := self._reminders) is not None:
+            isolate(self._c, "instructions", lambda _: self._bring_later_context(reminders))
+
+    def _bring_later_context(self, reminders: Reminders) -> None:
         if self._read_tool:
             self._note_results()
         if self._nested:
             nested, self._nested = self._nested, []
-            self._reminders.add_nested(nested)
-        self._reminders.new_day()
+            reminders.add_nested(nested)
+        reminders.new_day()
 
     def _note_results(self) -> None:
         """Note the files that the host's read tool showed since the last answer."""
@@ -223,12 +234,14 @@ class SessionStart:
             Whether the call was for one of these tools. If not, run it yourself and call `add_tool_result`.
         """
         with self._open():
+            from ..tools.tool import failure
             from .own_tools import Called, find_own, run_own
 
             check_type("call", call, Called, words="an item of reply.tool_uses")
             found = find_own(cast("SessionBase", self), call.name)
             if found is None:
                 return False
-            output = run_own(cast("SessionBase", self), found, call)
+            failed = failure(f"{found.name} failed. Continue without it.")
+            output = isolate(self._c, found.name, lambda _: run_own(cast("SessionBase", self), found, call), failed)
             self._add_result(call.id, output.content, is_error=output.is_error, ours=output.fenced)
             return True
