@@ -50,15 +50,17 @@ def add_user(c: Conversation, blocks: Sequence[Block]) -> Message:
     return _say(c, blocks)
 
 
-def add_results(c: Conversation, given: Sequence[Block | HandedIn], *, synthetic: bool = False) -> Message:
+def add_results(
+    c: Conversation, given: Sequence[Block | HandedIn], *, synthetic: bool = False, unlisted: bool = False
+) -> Message:
     """Add tool results. They are accepted at any fullness: the call was made, and the model needs its result."""
     whole: tuple[list[Record], list[Block]] = [], [results.block_of(one) for one in given]
     decided, blocks = isolate(c, "l1_results", lambda _: results.arriving(c, given), whole)
-    return _say(c, blocks, decided, synthetic=synthetic)
+    return _say(c, blocks, decided, synthetic=synthetic, unlisted=unlisted)
 
 
-def _say(c: Conversation, blocks: Sequence[Block], decided: Sequence[Record] = (), *, synthetic: bool = False) -> Message:
-    record = Message(*c.head(), "user", tuple(blocks), synthetic=synthetic)
+def _say(c: Conversation, blocks: Sequence[Block], decided: Sequence[Record] = (), **marks: bool) -> Message:
+    record = Message(*c.head(), "user", tuple(blocks), **marks)
     c.append([*decided, record])
     return record
 

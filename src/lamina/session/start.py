@@ -23,6 +23,7 @@ from ..core.blocks import ToolResult, ToolUse, Wire, text
 from ..core.errors import DiskError
 from ..core.inputs import Given, check_type
 from ..core.reach import path_in, tool_names
+from ..core.records import Message
 from ..layers.l6_dream.trigger import recover_dreams
 from ..tools.read_state import ReadRange, ReadState
 
@@ -45,7 +46,7 @@ class SessionStart:
     _c: Conversation
     _open: Callable[[], AbstractContextManager[None]]
     _opened: Callable[..., Any]
-    _add_result: Callable[..., str]
+    _add_result: Callable[..., Message]
 
     _begun = False
     _memory: MemoryBinding | None = None
@@ -224,14 +225,16 @@ class SessionStart:
 
     # The session's own tools
 
-    def answer_tool(self, call: Called) -> bool:
+    def answer_tool(self, call: Called) -> ToolResult | None:
         """Run a call of one of Lamina's own tools and record its result. Pass `offer_tools=True` to offer them to the model.
+
+        If you keep your own message list, it need not hold the result.
 
         Args:
             call: A call from `reply.tool_uses`.
 
         Returns:
-            Whether the call was for one of these tools. If not, run it yourself and call `add_tool_result`.
+            The result as the model sees it. None if the tool is yours: run it yourself and call `add_tool_result`.
         """
         with self._open():
             from ..tools.tool import failure
@@ -240,8 +243,8 @@ class SessionStart:
             check_type("call", call, Called, words="an item of reply.tool_uses")
             found = find_own(cast("SessionBase", self), call.name)
             if found is None:
-                return False
+                return None
             failed = failure(f"{found.name} failed. Continue without it.")
             output = isolate(self._c, found.name, lambda _: run_own(cast("SessionBase", self), found, call), failed)
-            self._add_result(call.id, output.content, is_error=output.is_error, ours=output.fenced)
-            return True
+            record = self._add_result(call.id, output.content, is_error=output.is_error, fenced=output.fenced, unlisted=True)
+            return next(block for block in record.blocks if isinstance(block, ToolResult))
