@@ -156,7 +156,8 @@ class SessionBase(TurnUndo, SessionInput, SessionEdits, Inspection, SideCalls):
         )
         if offer_tools:
             _check_tool_names(given)
-        notices: list[str] = []
+        # A caller that passes settings has their findings.
+        notices = [finding.text for finding in loaded.findings] if settings is None else []
         chosen = named_policy(policy) if isinstance(policy, str) else policy or loaded.policy
         self._policy = None if policy is None else chosen
         self._window = window
@@ -406,6 +407,8 @@ class SessionBase(TurnUndo, SessionInput, SessionEdits, Inspection, SideCalls):
 
 def _check_types(cwd: object, home: object, resume: object, window: object, policy: object, session_id: object) -> None:
     check_type("cwd", cwd, str, PathLike)
+    if not os.path.isdir(str(cwd)):
+        raise InputError("cwd", f"the directory {cwd} does not exist", "create it or pass another one")
     check_type("home", home, str, PathLike, NoneType)
     check_type("resume", resume, str, PathLike, NoneType)
     check_type("window", window, int, NoneType)
