@@ -22,7 +22,7 @@ from ..conversation.state import Conversation
 from ..core.blocks import ToolResult, ToolUse, Wire, text
 from ..core.errors import DiskError
 from ..core.inputs import Given, check_type
-from ..core.reach import path_in, tool_names
+from ..core.reach import FILE_TOOLS, path_in, tool_names
 from ..core.records import Message
 from ..layers.l6_dream.trigger import recover_dreams
 from ..tools.read_state import ReadRange, ReadState
@@ -98,8 +98,8 @@ class SessionStart:
         if self._begun:
             return
         self._begun = True
-        self._extend_prompt()
         self._complete_host()
+        self._extend_prompt()
         if hook is None and not (self._c.settings.instructions or self._c.settings.memory or self._selection):
             return
         recover_dreams(self._c)
@@ -124,7 +124,9 @@ class SessionStart:
             self._c.replace_prompt(system, tools)
 
     def _memory_section(self, tools: list[Wire]) -> str:
-        return self._binding.section(tool_names(tools), interactive=self._interactive)
+        guessed = FILE_TOOLS - self._c.prompt.local  # a tool of the host's may have such a name and read no local file
+        names = [name for name in tool_names(tools) if name not in guessed]
+        return self._binding.section(names, interactive=self._interactive)
 
     def _with_own_tools(self, tools: list[Wire]) -> list[Wire]:
         from ..tools.tool import definition
