@@ -90,36 +90,33 @@ def _plain_tools(tools: object, provider: str) -> list[Wire]:
     """Return tool definitions in the form of the Messages API. Those in another form are converted, or refused."""
     rows = plain_rows(tools, "tools")
     for number, row in enumerate(rows):
-        problem, remedy = _problem_of_tool(row, provider)
-        if problem:
-            raise InputError(f"tools[{number}]", problem, remedy)
+        _check_tool(f"tools[{number}]", row, provider)
     if len({"function" in row for row in rows}) > 1:
         raise InputError("tools", "the forms of two APIs are mixed", "write all tools as {'type': 'function', 'function': …}")
     return [_from_function(row["function"]) if "function" in row else row for row in rows]
 
 
-def _problem_of_tool(tool: Wire, provider: str) -> tuple[str, str]:
-    """Return why the provider's API does not take a tool, and what to do; both empty if it does."""
+def _check_tool(where: str, tool: Wire, provider: str) -> None:
+    """Raise InputError if the provider's API does not take a tool. One that the provider runs may have a type alone."""
     inner = next((tool[key] for key in ("function", "custom") if isinstance(tool.get(key), Mapping)), tool)
     name, kind = inner.get("name"), tool.get("type")
-    served = kind not in (None, "custom", "function")  # by the provider; such a tool may have a type alone
+    served = kind not in (None, "custom", "function")
     if not ((isinstance(name, str) and name) or (name is None and inner is tool and served)):
-        return "has no name", "give each tool a 'name'"
-    if kind == "function" and inner is tool:
-        return f"{name} has the form of the Responses API", "put its fields into an object 'function'"
-    if kind == "custom" and inner is not tool:
-        return f"{name} takes plain text instead of JSON", "use a tool of the type 'function'"
-    if inner is not tool and provider == "anthropic":
-        return f"{name} has the form of Chat Completions", "use 'name', 'description' and 'input_schema'"
-    if inner is not tool and not isinstance(inner.get("parameters", {}), Mapping):
-        return f"the parameters of {name} must be an object", "use a JSON schema"
-    if inner is tool and provider == "openai" and "input_schema" not in tool:
-        return (
-            (f"{name or kind} runs on Anthropic's servers", "remove it")
-            if served
-            else (f"{name} has no schema", "add 'input_schema'")
-        )
-    return "", ""
+        raise InputError(where, "has no name", "give each tool a 'name'")
+    if inner is tool:
+        if kind == "function":
+            raise InputError(where, f"{name} has the form of the Responses API", "put its fields into an object 'function'")
+        if provider == "openai" and "input_schema" not in tool:
+            if served:
+                raise InputError(where, f"{name or kind} runs on Anthropic's servers", "remove it")
+            raise InputError(where, f"{name} has no schema", "add 'input_schema'")
+        return
+    if kind == "custom":
+        raise InputError(where, f"{name} takes plain text instead of JSON", "use a tool of the type 'function'")
+    if provider == "anthropic":
+        raise InputError(where, f"{name} has the form of Chat Completions", "use 'name', 'description' and 'input_schema'")
+    if not isinstance(inner.get("parameters", {}), Mapping):
+        raise InputError(where, f"the parameters of {name} must be an object", "use a JSON schema")
 
 
 def _from_function(function: Wire) -> Wire:
