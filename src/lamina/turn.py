@@ -59,8 +59,10 @@ def add_results(
     return _say(c, blocks, decided, synthetic=synthetic, unlisted=unlisted)
 
 
-def _say(c: Conversation, blocks: Sequence[Block], decided: Sequence[Record] = (), **marks: bool) -> Message:
-    record = Message(*c.head(), "user", tuple(blocks), **marks)
+def _say(
+    c: Conversation, blocks: Sequence[Block], decided: Sequence[Record] = (), *, synthetic: bool = False, unlisted: bool = False
+) -> Message:
+    record = Message(*c.head(), "user", tuple(blocks), synthetic=synthetic, unlisted=unlisted)
     c.append([*decided, record])
     return record
 

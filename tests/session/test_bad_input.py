@@ -102,7 +102,8 @@ def test_a_setting_that_is_ignored_is_in_the_notices(tmp_path: Path, monkeypatch
     ],
 )
 def test_a_misspelt_setting_in_code_is_an_error_with_the_nearest_name(given: dict[str, Any], sentence: str) -> None:
-    for use in (lamina.Settings, lambda **given: lamina.Settings.load(".", **given), lamina.Settings().with_arguments):
+    uses: list[Callable[..., object]] = [lamina.Settings, lamina.Settings.load, lamina.Settings().with_arguments]
+    for use in uses:
         with pytest.raises(LaminaError) as told:
             use(**given)
         assert str(told.value) == sentence

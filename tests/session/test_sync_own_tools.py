@@ -7,6 +7,7 @@ import copy
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 import lamina
@@ -260,9 +261,14 @@ def test_answer_tool_returns_the_result_and_none_for_a_tool_of_the_host(project:
 
 
 def test_a_result_without_text_is_true(project: Path) -> None:
-    from lamina.core.blocks import tool_result
-
-    assert tool_result("c1", "")
+    with opened(project, offer_tools=False, tools=[lamina.Session.compact_tool()]) as session:
+        session.add_user("a")
+        session.before_call()
+        use = {"type": "tool_use", "id": "c1", "name": "Compact", "input": {}}
+        [own] = session.after_call(answer("m1", use)).tool_uses
+        given = session.answer_tool(own)
+        assert given is not None
+        assert bool(msgspec.structs.replace(given, content=""))
 
 
 def test_an_async_session_keeps_its_own_results_too(project: Path) -> None:

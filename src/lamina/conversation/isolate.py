@@ -9,10 +9,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any, TypeVar, overload
 
 from ..core.effects import Flow
 from ..core.errors import Aborted, LaminaError
+from ..fork.background import JobResult
 from .state import Conversation
 
 T = TypeVar("T")
@@ -101,5 +103,9 @@ def call_host(c: Conversation, what: str, call: Callable[[], T], instead: T) -> 
 def take_job_results(c: Conversation) -> None:
     """Pass each finished job's result to the function given when it was started. Failures there are recorded."""
     for result in c.background.drain():
-        if (take := result.take) is not None:
-            isolate(c, result.name, lambda _, take=take, result=result: take(result))
+        isolate(c, result.name, partial(_take, result))
+
+
+def _take(result: JobResult, _: Conversation) -> None:
+    if result.take is not None:
+        result.take(result)

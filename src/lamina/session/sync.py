@@ -110,11 +110,14 @@ class MessageListSync:
 
     def note(self, record: Recorded) -> Recorded:
         """Note a message that was recorded by another method of the session."""
-        if self._loaded is not None and isinstance(record, Message) and record.unlisted:
-            calls = (self._call(block.tool_use_id) for block in record.blocks if isinstance(block, ToolResult))
-            self._note_own(record, {call.id: call.digest for call in calls if call is not None})
-        elif self._loaded is not None:
-            self._loaded.extend(_logged_blocks(record))
+        match record:
+            case _ if self._loaded is None:
+                pass
+            case Message(unlisted=True):
+                calls = (self._call(block.tool_use_id) for block in record.blocks if isinstance(block, ToolResult))
+                self._note_own(record, {call.id: call.digest for call in calls if call is not None})
+            case _:
+                self._loaded.extend(_logged_blocks(record))
         return record
 
     def _note_own(self, record: Message, calls: Mapping[str, bytes]) -> None:

@@ -78,4 +78,4 @@ def recover_dreams(c: Conversation) -> None:
     if lock is not None and lock.st_size > 0:
         from .undo import recover_memory
 
-        c.notify(*isolate(c, LAYER, lambda _: recover_memory(c.cwd, c.home, c.settings), []))
+        isolate(c, LAYER, lambda _: c.notify(*recover_memory(c.cwd, c.home, c.settings)))
