@@ -14,9 +14,12 @@ from lamina.testing import MessagesServer
 
 TOOLS = [
     {
-        "name": "Read",
-        "description": "Read a file of the project.",
-        "input_schema": {"type": "object", "properties": {"file_path": {"type": "string"}}, "required": ["file_path"]},
+        "type": "function",
+        "function": {
+            "name": "Read",
+            "description": "Read a file of the project.",
+            "parameters": {"type": "object", "properties": {"file_path": {"type": "string"}}, "required": ["file_path"]},
+        },
     }
 ]
 

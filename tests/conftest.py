@@ -114,7 +114,7 @@ def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(autouse=True)
 def clean_environment(monkeypatch: pytest.MonkeyPatch, homes: Iterator[Path]) -> None:
-    """A private home and no variable that would steer Lamina; a test sets what it needs."""
+    """A private home and no variable that would steer Lamina; a test sets what it needs. A fault in a layer fails its test."""
     for name in [name for name in os.environ if name.startswith(FOREIGN_PREFIXES)]:
         monkeypatch.delenv(name)
     home = next(homes)
@@ -122,6 +122,7 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, homes: Iterator[Path]) ->
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("USERPROFILE", str(home))
     monkeypatch.setenv("LAMINA_HOME", str(home / ".lamina"))
+    monkeypatch.setenv("LAMINA_STRICT", "1")
 
 
 @pytest.fixture(autouse=True)

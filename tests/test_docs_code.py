@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import os
 import re
 import subprocess
@@ -19,11 +20,16 @@ from lamina.testing import MessagesServer
 
 ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"^```python\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
-WHOLE = (
-    *("README.md", "README.zh-CN.md", "docs/agents.md", "docs/memory.md", "docs/multi-tenant.md", "docs/quickstart.md"),
-    *("docs/session.md", "docs/settings.md"),
+PAGES = sorted(
+    path.relative_to(ROOT).as_posix()
+    for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("bench/*.md"), *ROOT.glob("examples/*.md")]
 )
-PAGES = sorted(path.relative_to(ROOT).as_posix() for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+# Pages whose blocks are no programs, and what runs them.
+OTHERWISE = {
+    "docs/compaction.md": "lines for an open session: test_what_the_page_on_compaction_shows_can_be_called",
+    "docs/hooks.md": "a hook, which reads a call: test_the_hook_of_the_page_on_hooks_stops_a_push",
+    "docs/testing.md": "a test file (tests/testing/test_docs.py), and lines for its server: test_the_lines_for_a_test_server_run",
+}
 SHELL = re.compile(r"^```sh\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -50,9 +56,10 @@ def served(messages_server: MessagesServer, tmp_path: Path, monkeypatch: pytest.
     return messages_server
 
 
-@pytest.mark.parametrize(
-    ("document", "number"), [(document, number) for document in WHOLE for number in range(len(blocks(document)))]
-)
+PROGRAMS = [(page, number) for page in PAGES if page not in OTHERWISE for number in range(len(blocks(page)))]
+
+
+@pytest.mark.parametrize(("document", "number"), PROGRAMS)
 def test_a_program_in_the_docs_runs_as_it_is_printed(document: str, number: int, served: MessagesServer) -> None:
     run(blocks(document)[number], f"{document}#{number}")
     assert all(got.status == 200 for got in served.requests)
@@ -86,6 +93,61 @@ def test_what_the_page_on_compaction_shows_can_be_called(tmp_path: Path) -> None
         }
         for block in blocks("docs/compaction.md"):
             exec(compile(block, "docs/compaction.md", "exec"), given)
+
+
+def test_the_hook_of_the_page_on_hooks_stops_a_push() -> None:
+    [hook] = blocks("docs/hooks.md")
+    for command, status in (("git push origin main", 2), ("git status", 0)):
+        call = json.dumps({"tool_input": {"command": command}})
+        done = subprocess.run([sys.executable, "-c", hook], input=call, capture_output=True, text=True, check=False)
+        assert done.returncode == status, done.stderr
+
+
+@pytest.mark.prefix_free("announces a break that is not made")
+def test_the_lines_for_a_test_server_run(served: MessagesServer) -> None:
+    _, *lines = blocks("docs/testing.md")
+    assert len(lines) == 2
+    with anthropic.Anthropic(max_retries=0) as client, lamina.Session("anthropic:claude-sonnet-5-5", client=client) as session:
+        for block in lines:
+            exec(compile(block, "docs/testing.md", "exec"), {"messages_server": served, "session": session})
+        for words in ("How long is notes.md?", "And now?"):
+            session.add_user(words)
+            session.after_call(client.messages.create(**session.before_call()))
+    assert [received.status for received in served.requests if not received.fork] == [200, 200]
+
+
+def test_python_on_a_page_is_in_a_block_that_runs() -> None:
+    other = re.compile(
+        r"^```(?:py|python3|pycon)\b|^    (?:session|agent|memory|server|messages_server|lamina)\.\w+\(", re.MULTILINE
+    )
+    outside = [BLOCK.sub("", (ROOT / page).read_text("utf-8")) for page in PAGES]
+    assert [found for text in outside for found in other.findall(text)] == []
+
+
+# Objects that pages call by these names.
+OBJECTS: dict[str, object] = {
+    "lamina": lamina,
+    "session": lamina.Session,
+    "agent": lamina.Agent,
+    "memory": lamina.Memory,
+    "messages_server": MessagesServer,
+    "reply": lamina.Reply,
+}
+SPAN = re.compile(rf"`((?:{'|'.join(OBJECTS)})\.\w+\([^`]*)`")
+
+
+def missing_names(code: str) -> list[str]:
+    """Return the names in a line of code that its object does not have."""
+    uses = [node for node in ast.walk(ast.parse(code.replace("…", "..."))) if isinstance(node, ast.Attribute)]
+    named = [(use.value.id, use.attr) for use in uses if isinstance(use.value, ast.Name) and use.value.id in OBJECTS]
+    return [f"{name}.{attribute}" for name, attribute in named if not hasattr(OBJECTS[name], attribute)]
+
+
+def test_calls_in_the_text_of_a_page_name_what_exists() -> None:
+    # The specification also names what is not built yet.
+    calls = [call for page in PAGES if page != "docs/spec.md" for call in SPAN.findall((ROOT / page).read_text("utf-8"))]
+    assert len(calls) > 10
+    assert [missing for call in calls for missing in missing_names(call)] == []
 
 
 def private_names(code: str) -> Iterator[str]:

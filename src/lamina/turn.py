@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from .conversation import price, repair, triggers
 from .conversation.cache_life import KEEP_ALIVE, settle_ttl
 from .conversation.exchange import announce_break, is_handed_in_again, record_answer, remember_prompt
-from .conversation.isolate import isolate, take_job_results
+from .conversation.isolate import isolate, isolate_flow, take_job_results
 from .conversation.state import Conversation
 from .core.blocks import Block, Wire, text, tool_result
 from .core.effects import Flow
@@ -45,22 +45,24 @@ def add_user(c: Conversation, blocks: Sequence[Block]) -> Message:
     if triggers.blocking(c):
         from .layers.l4_compact import step as compact
 
-        if not compact.will_help(c):
+        if not isolate(c, "l4_compact", compact.will_help, False):
             check_window(c)
     return _say(c, blocks)
 
 
-def add_results(c: Conversation, given: Sequence[Block | HandedIn], *, synthetic: bool = False) -> Message:
+def add_results(
+    c: Conversation, given: Sequence[Block | HandedIn], *, synthetic: bool = False, unlisted: bool = False
+) -> Message:
     """Add tool results. They are accepted at any fullness: the call was made, and the model needs its result."""
-    decided: list[Record] = []
-    blocks = [results.block_of(one) for one in given]
-    with isolate(c, "l1_results"):
-        decided, blocks = results.arriving(c, given)
-    return _say(c, blocks, decided, synthetic=synthetic)
+    whole: tuple[list[Record], list[Block]] = [], [results.block_of(one) for one in given]
+    decided, blocks = isolate(c, "l1_results", lambda _: results.arriving(c, given), whole)
+    return _say(c, blocks, decided, synthetic=synthetic, unlisted=unlisted)
 
 
-def _say(c: Conversation, blocks: Sequence[Block], decided: Sequence[Record] = (), *, synthetic: bool = False) -> Message:
-    record = Message(*c.head(), "user", tuple(blocks), synthetic=synthetic)
+def _say(
+    c: Conversation, blocks: Sequence[Block], decided: Sequence[Record] = (), *, synthetic: bool = False, unlisted: bool = False
+) -> Message:
+    record = Message(*c.head(), "user", tuple(blocks), synthetic=synthetic, unlisted=unlisted)
     c.append([*decided, record])
     return record
 
@@ -75,31 +77,32 @@ def before_call(c: Conversation) -> Flow[Wire]:
         c.background.abort(KEEP_ALIVE)
     take_job_results(c)
     answer_open_calls(c)
-    with isolate(c, "l1_results"):
-        results.settle(c)
-    with isolate(c, "l2_micro"):
-        micro.clear(c)
-    with isolate(c, "l4_compact"):
-        if triggers.collapse(c):
-            from .layers.l4_compact import collapse as fold
-
-            fold.collapse(c)
-        if c.requested is not None or triggers.compaction(c) or price.is_near(c):
-            from .layers.l3_notes import step as notes
-            from .layers.l4_compact import step as compact
-
-            if c.requested is not None:
-                yield from compact.for_model(c, notes.compact)
-            yield from compact.if_needed(c, notes.compact)
+    isolate(c, "l1_results", results.settle)
+    isolate(c, "l2_micro", micro.clear)
+    yield from isolate_flow(c, "l4_compact", _make_room(c), None)
     if c.last.announced:
-        with isolate(c, "l2_micro"):
-            micro.clear_repeated(c)
-    bring_memories(c)
+        isolate(c, "l2_micro", micro.clear_repeated)
+    isolate(c, "recall", bring_memories)
     check_window(c)
     settle_ttl(c)
     request = assemble(c)
     announce_break(c, request)
-    return micro.with_edits(c, request)
+    return isolate(c, "l2_micro", lambda _: micro.with_edits(c, request), request)
+
+
+def _make_room(c: Conversation) -> Flow[None]:
+    """Collapse old turns, and compact with notes or a summary, if the window, the price or the model asks for it."""
+    if triggers.collapse(c):
+        from .layers.l4_compact import collapse as fold
+
+        fold.collapse(c)
+    if c.requested is not None or triggers.compaction(c) or price.is_near(c):
+        from .layers.l3_notes import step as notes
+        from .layers.l4_compact import step as compact
+
+        if c.requested is not None:
+            yield from compact.for_model(c, notes.compact)
+        yield from compact.if_needed(c, notes.compact)
 
 
 def recover(c: Conversation, error: ProviderError) -> Flow[bool]:
@@ -109,10 +112,7 @@ def recover(c: Conversation, error: ProviderError) -> Flow[bool]:
             from .layers.l3_notes import step as notes
             from .layers.l4_compact import step as compact
 
-            helped = False
-            with isolate(c, "l4_compact"):
-                helped = yield from compact.too_long(c, error, notes.compact)
-            return helped
+            return (yield from isolate_flow(c, "l4_compact", compact.too_long(c, error, notes.compact), False))
         case BadRequest():
             return repair.leave_out(c, error)
         case _:
@@ -122,8 +122,7 @@ def recover(c: Conversation, error: ProviderError) -> Flow[bool]:
 def compact_now(c: Conversation, instructions: str = "", pivot: Pivot | None = None) -> Flow[Compacted]:
     """Compact on request, between two turns or within one. Pending results are settled together before a fork sees them."""
     take_job_results(c)
-    with isolate(c, "l1_results"):
-        results.settle(c)
+    isolate(c, "l1_results", results.settle)
     from .layers.l3_notes import step as notes
     from .layers.l4_compact import step as compact
 
@@ -165,24 +164,29 @@ def after_call(c: Conversation, reply: Reply) -> Sequence[Message]:
         return ()
     take_job_results(c)
     records = record_answer(c, reply)
-    with isolate(c, "l2_micro"):
-        micro.confirmed(c, reply)
-    with isolate(c, "l3_notes"):
-        if triggers.notes(c):
-            from .layers.l3_notes import step as notes
-
-            notes.after_answer(c)
-    with isolate(c, KEEP_ALIVE):
-        if c.policy.cache.keep_alive:
-            from .conversation.keep_alive import wait_for_pause
-
-            wait_for_pause(c)
+    isolate(c, "l2_micro", lambda _: micro.confirmed(c, reply))
+    isolate(c, "l3_notes", _update_notes)
+    isolate(c, KEEP_ALIVE, _keep_cache_alive)
     return records
+
+
+def _update_notes(c: Conversation) -> None:
+    if triggers.notes(c):
+        from .layers.l3_notes import step as notes
+
+        notes.after_answer(c)
+
+
+def _keep_cache_alive(c: Conversation) -> None:
+    if c.policy.cache.keep_alive:
+        from .conversation.keep_alive import wait_for_pause
+
+        wait_for_pause(c)
 
 
 def end_turn(c: Conversation) -> None:
     take_job_results(c)
-    leave_selection(c)
-    begin_extraction(c)
-    begin_dream(c)
+    isolate(c, "recall", leave_selection)
+    isolate(c, "l5_extract", begin_extraction)
+    isolate(c, "l6_dream", begin_dream)
     c.store.sync()

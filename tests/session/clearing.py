@@ -135,6 +135,7 @@ def connected(server: MessagesServer, home: Path, *, capabilities: Capabilities 
     options.setdefault("tools", [READ])
     options.setdefault("window", WINDOW)
     options.setdefault("cwd", home)
+    home.mkdir(exist_ok=True)
     return Session(provider, home=home, system="Be brief.", max_tokens=1_000, **options)
 
 

@@ -72,6 +72,7 @@ def asked_for_notes(server: MessagesServer) -> list[Received]:
 def connected(server: MessagesServer, home: Path, **given: Any) -> Iterator[Session]:
     provider = AnthropicProvider(MODEL, base_url=server.url, api_key="any", max_retries=0)
     given = {"window": WINDOW, "system": "Be careful.", "cwd": home, "home": home, **given}
+    home.mkdir(exist_ok=True)
     session = Session(provider, **given)
     lend(session, observer=Seen())
     server.follow(breaks=lambda: [None] * session.status.cache_breaks, session=None)

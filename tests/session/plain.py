@@ -1,4 +1,5 @@
-"""Sessions of the layers alone: no instruction files and no memory, so that a request holds what a test put in.
+"""Sessions of the layers alone: no instruction files and no memory, so that a request holds what a test put in. Their tools read local
+files.
 
 Their policy is `classic` unless a test names another one: its thresholds are those of the specification's sections T to C, and no
 layer weighs prices.
@@ -10,13 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import lamina.session.session as whole
 from lamina.core.policy import CLASSIC, Policy
+from lamina.core.reach import FILE_TOOLS
 from lamina.core.settings import Settings
 from lamina.core.settings.table import NUMBERS, policy_from
+from lamina.fork.host import Host
 
 if TYPE_CHECKING:
     from lamina.session.session import AsyncSession as AsyncSession
     from lamina.session.session import Session as Session
 else:
+    FILES = Host(file_tools=tuple(FILE_TOOLS))
 
     def _alone(given: dict[str, Any]) -> dict[str, Any]:
         return {"instructions": False, "memory": False, "policy": _classic(given.get("settings")), **given}
@@ -32,7 +36,9 @@ else:
     class Session(whole.Session):
         def __init__(self, *args: Any, **given: Any) -> None:
             super().__init__(*args, **_alone(given))
+            self.lend(FILES)
 
     class AsyncSession(whole.AsyncSession):
         def __init__(self, *args: Any, **given: Any) -> None:
             super().__init__(*args, **_alone(given))
+            self.lend(FILES)

@@ -44,10 +44,69 @@ WRONG_WAYS_TO_OPEN: list[tuple[dict[str, Any], str]] = [
     ({"session_id": "Memory"}, "invalid session id"),
     ({"session_id": "a" * 200}, "invalid session id"),
     ({"provider": "nobody:model"}, "provider"),
+    (
+        {"provider": "anthropic"},
+        "provider: 'anthropic' names no model; use anthropic:MODEL, such as anthropic:claude-sonnet-5-5.",
+    ),
+    ({"provider": "anthropic:"}, "provider: 'anthropic:' names no model"),
+    ({"provider": "openai"}, "provider: 'openai' names no model"),
+    ({"provider": "openai: "}, "provider: 'openai: ' names no model"),
+    ({"cwd": "/no/such/place"}, "cwd: the directory /no/such/place does not exist; create it or pass another one."),
+    ({"cwd": __file__}, "does not exist"),
     ({"provider": 5}, "provider: must be a string such as 'anthropic:MODEL', not int"),
     ({"selection": 5}, "selection: must be a string, not int"),
     ({"read_tool": ["Read"]}, "read_tool: must be a string, not list"),
 ]
+
+
+@pytest.mark.parametrize(
+    ("model", "meant"),
+    [
+        ("anthropic:claude-sonet-9", "claude-sonnet-"),
+        ("anthropic:claude-opsu-5-5", "claude-opus-5-5"),
+        ("openai:gtp-5", "gpt-5"),
+        ("openai:some-model-nobody-knows", None),
+    ],
+)
+def test_a_model_that_is_not_known_is_a_notice_with_the_nearest_name(tmp_path: Path, model: str, meant: str | None) -> None:
+    with Session(model, home=tmp_path) as session:
+        [notice] = session.notices
+        assert f"Unknown model {model.partition(':')[2]}" in notice
+        assert (f"did you mean {meant}" in notice) if meant else ("did you mean" not in notice)
+        session.add_user("a")
+        assert len(session.before_call()["messages"]) == 1
+
+
+def test_a_setting_that_is_ignored_is_in_the_notices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAMINA_RECALL", "perhaps")
+    monkeypatch.setenv("LAMINA_RECAL", "1")
+    with lamina.Session("offline", cwd=tmp_path) as session:
+        assert [notice for notice in session.notices if "LAMINA_RECALL" in notice]
+        assert [notice for notice in session.notices if "LAMINA_RECAL " in notice]
+    with lamina.Session("offline", cwd=tmp_path, settings=lamina.Settings.load(tmp_path)) as session:
+        assert not session.notices, "the caller has the findings of settings that it loaded itself"
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (
+            {"budget_dolars": 1},
+            "Setting budget_dolars (argument): there is no such setting (did you mean budget_dollars?); "
+            "run `lamina config` to see all settings.",
+        ),
+        (
+            {"nothing_like_it": 1},
+            "Setting nothing_like_it (argument): there is no such setting; run `lamina config` to see all settings.",
+        ),
+    ],
+)
+def test_a_misspelt_setting_in_code_is_an_error_with_the_nearest_name(given: dict[str, Any], sentence: str) -> None:
+    uses: list[Callable[..., object]] = [lamina.Settings, lamina.Settings.load, lamina.Settings().with_arguments]
+    for use in uses:
+        with pytest.raises(LaminaError) as told:
+            use(**given)
+        assert str(told.value) == sentence
 
 
 @pytest.mark.parametrize(("wrong", "sentence"), WRONG_WAYS_TO_OPEN)

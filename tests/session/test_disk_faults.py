@@ -110,7 +110,8 @@ def test_without_a_home_a_session_lives_in_memory(monkeypatch: pytest.MonkeyPatc
         monkeypatch.delenv(name)
     with Session() as session:
         assert session.notices == [
-            "No home directory found, so this session is kept in memory only. Set LAMINA_HOME or HOME to save sessions."
+            "No home directory found, so your user settings are not read. Set LAMINA_HOME.",
+            "No home directory found, so this session is kept in memory only. Set LAMINA_HOME or HOME to save sessions.",
         ]
         turns(session, "a")
 

@@ -36,7 +36,7 @@ def opened(messages_server: MessagesServer) -> Iterator[Callable[..., Session]]:
 
     def make(**given: Any) -> Session:
         made.append(Session(provider, in_memory=True, system="You are careful.", tools=[READ, GREP], **given))
-        messages_server.follow(breaks=lambda: [None] * made[-1].status.cache_breaks)
+        messages_server.follow(breaks=lambda: made[-1].status.cache_breaks)
         return made[-1]
 
     yield make

@@ -41,7 +41,7 @@ def connected(server: MessagesServer, home: Path, **given: Any) -> Iterator[Sess
     given = {"tools": TOOLS, "system": "Be careful.", "max_tokens": 500, "window": WINDOW, "home": home, "cwd": home, **given}
     try:
         with Session(provider, **given) as session:
-            server.follow(breaks=lambda: [None] * session.status.cache_breaks)
+            server.follow(breaks=lambda: session.status.cache_breaks)
             yield session
     finally:
         provider.close()

@@ -317,15 +317,18 @@ PROMISES = (
 
 @pytest.mark.spec("U2", "R2", "M2")
 @pytest.mark.parametrize("offers", [False, True])
-def test_nothing_promises_a_tool_that_is_not_offered(project: Path, offers: bool) -> None:
-    """Previews, markers, both kinds of summary, the memory section: each names a tool only if it is there."""
+@pytest.mark.parametrize("name", ["Now", "grep", "Grep", "Read", "Bash", "bash", "read_file"])
+def test_nothing_promises_a_tool_that_is_not_offered(project: Path, offers: bool, name: str) -> None:
+    """Previews, markers, both kinds of summary, the memory section: each names a tool only if it is there.
+
+    The name of a host's tool does not say that it reads local files."""
     big = "".join(f"line {number}: the value is {number * 7}\n" for number in range(8_000))
     with lamina.Memory.open(project) as memory:
         memory.save("coffee", type="user", description="Drinks it black", body="Coffee without sugar.")
-    with opened(project, tools=[NOW], offer_tools=offers, window=40_000, extraction=False) as session:
+    with opened(project, tools=[{**NOW, "name": name}], offer_tools=offers, window=40_000, extraction=False) as session:
         session.add_user("Look.")
         session.before_call()
-        session.after_call(answer("m1", {"type": "tool_use", "id": "toolu_big", "name": "Now", "input": {}}))
+        session.after_call(answer("m1", {"type": "tool_use", "id": "toolu_big", "name": name, "input": {}}))
         session.add_tool_result("toolu_big", big)
         request = session.before_call()
         shown = system(request) + json.dumps(request["messages"])
@@ -343,6 +346,21 @@ def test_nothing_promises_a_tool_that_is_not_offered(project: Path, offers: bool
         assert page.startswith("line 0: the value is 0")
         node = after.partition("call Expand with node=")[2].partition(" ")[0]
         assert "Look." in session.expand(node).text
+
+
+@pytest.mark.parametrize("named", ["read_tool", "file_tools"])
+def test_a_tool_that_the_host_declares_is_named(project: Path, named: str) -> None:
+    given = {"read_tool": "grep"} if named == "read_tool" else {}
+    with opened(project, tools=[{**NOW, "name": "grep"}], **given) as session:
+        if named == "file_tools":
+            session.lend(lamina.Host(file_tools=("grep",)))
+        session.add_user("Look.")
+        session.before_call()
+        session.after_call(answer("m1", {"type": "tool_use", "id": "toolu_big", "name": "grep", "input": {}}))
+        session.add_tool_result("toolu_big", "a long line of text\n" * 20_000)
+        shown = json.dumps(session.before_call()["messages"])
+        assert "Read that file in parts or search it" in shown
+        assert "toolu_big.txt" in shown
 
 
 @pytest.mark.spec("U2", "M2")

@@ -44,6 +44,85 @@ def test_an_argument_of_the_wrong_type_opens_no_session(tmp_path: Path, wrong: d
     assert list(files_under(tmp_path)) == []
 
 
+FUNCTION: dict[str, Any] = {"type": "function", "function": {"name": "f", "description": "d", "parameters": {"type": "object"}}}
+MESSAGES_TOOL: dict[str, Any] = {"name": "g", "description": "e", "input_schema": {"type": "object", "properties": {}}}
+CHAT_FORM = "use 'name', 'description' and 'input_schema'."
+TOOLS: list[tuple[str, list[dict[str, Any]], str]] = [
+    ("anthropic:claude-sonnet-5-5", [FUNCTION], f"tools[0]: f has the form of Chat Completions; {CHAT_FORM}"),
+    ("anthropic:claude-sonnet-5-5", [MESSAGES_TOOL, FUNCTION], f"tools[1]: f has the form of Chat Completions; {CHAT_FORM}"),
+    (
+        "openai:gpt-5",
+        [FUNCTION, MESSAGES_TOOL],
+        "tools: the forms of two APIs are mixed; write all tools as {'type': 'function', 'function': …}.",
+    ),
+    (
+        "openai:gpt-5",
+        [MESSAGES_TOOL, {"type": "web_search_20250305", "name": "web_search"}],
+        "tools[1]: web_search runs on Anthropic's servers; remove it.",
+    ),
+    ("openai:gpt-5", [{"name": "h"}], "tools[0]: h has no schema; add 'input_schema'."),
+    (
+        "openai:gpt-5",
+        [{"type": "function", "name": "f", "parameters": {}}],
+        "tools[0]: f has the form of the Responses API; put its fields into an object 'function'.",
+    ),
+    (
+        "openai:gpt-5",
+        [{"type": "custom", "custom": {"name": "f"}}],
+        "tools[0]: f takes plain text instead of JSON; use a tool of the type 'function'.",
+    ),
+    (
+        "openai:gpt-5",
+        [{"type": "function", "function": {"name": "f", "parameters": "none"}}],
+        "tools[0]: the parameters of f must be an object; use a JSON schema.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("provider", "tools", "sentence"), TOOLS)
+def test_a_tool_that_the_providers_api_does_not_take_opens_no_session(
+    tmp_path: Path, provider: str, tools: list[dict[str, Any]], sentence: str
+) -> None:
+    with pytest.raises(InputError) as refused:
+        lamina.Session(provider, home=tmp_path / "home", cwd=tmp_path, tools=tools)
+    assert str(refused.value) == sentence
+    assert list(files_under(tmp_path)) == []
+
+
+def test_openais_own_form_is_sent_as_it_is(tmp_path: Path) -> None:
+    strict = {"type": "function", "function": {**FUNCTION["function"], "name": "s", "strict": True}}
+    bare = {"type": "function", "function": {"name": "b"}}
+    with Session("openai:gpt-5", home=tmp_path, cwd=tmp_path, tools=[FUNCTION, strict, bare]) as session:
+        session.add_user("a")
+        sent = session.before_call()["tools"]
+        assert sent[:2] == [FUNCTION, strict]
+        assert sent[2]["function"] == {"name": "b", "parameters": {"type": "object", "properties": {}}}
+    with Session("openai:gpt-5", home=tmp_path, cwd=tmp_path, resume=session.id) as again:
+        again.add_user("b")
+        assert again.before_call()["tools"] == sent
+
+
+def test_own_tools_come_behind_tools_in_openais_form(tmp_path: Path) -> None:
+    with lamina.Session("openai:gpt-5", cwd=tmp_path, tools=[FUNCTION], offer_tools=True) as session:
+        session.add_user("a")
+        names = [tool["function"]["name"] for tool in session.before_call()["tools"]]
+        assert names[:2] == ["f", "Expand"]
+    own = {"type": "function", "function": {"name": "Expand", "parameters": {}}}
+    with pytest.raises(InputError, match="Lamina's own tools have this name"):
+        lamina.Session("openai:gpt-5", cwd=tmp_path, tools=[own], offer_tools=True)
+
+
+def test_a_tool_that_another_providers_server_runs_is_named_when_the_model_changes(tmp_path: Path) -> None:
+    served = {"type": "web_search_20250305", "name": "web_search"}
+    with Session("anthropic:claude-sonnet-5-5", home=tmp_path, cwd=tmp_path, tools=[served, MESSAGES_TOOL]) as session:
+        session.add_user("a")
+        session.before_call()
+        session.switch_model("openai:gpt-5")
+        assert "web_search runs on Anthropic's servers" in session.notices[-1]
+    with Session("openai:gpt-5", home=tmp_path, cwd=tmp_path, resume=session.id) as again:
+        assert any("web_search runs on Anthropic's servers" in notice for notice in again.notices)
+
+
 CALLED: list[tuple[Callable[[Any], object], str]] = [
     (lambda s: s.compact(5), "instructions: must be a string, not int."),
     (lambda s: s.compact(pivot="m1"), "pivot: must be a Pivot, not str."),

@@ -19,7 +19,7 @@ def page(root: Path) -> str:
 
 
 def test_the_example_runs(page: str, pytester: pytest.Pytester) -> None:
-    (example,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    example, *_ = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     pytester.makepyfile(test_agent=example)
     pytester.runpytest_inprocess("-p", "no:xdist", "-W", "error").assert_outcomes(passed=3)
 

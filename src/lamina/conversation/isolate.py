@@ -1,49 +1,92 @@
-"""Isolates failures: if a layer, a host function or a job's result fails, record the failure and continue."""
+"""Isolates failures: if a layer, a host function or a job's result fails, record the failure and continue.
+
+A layer steps aside whatever it raises. The event `layer_failed` holds the traceback, the user is notified once for each layer, and after
+three failures the layer is off for the rest of the session. STRICT lets unexpected exceptions through, for tests.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
-from typing import TypeVar
+from contextlib import suppress
+from functools import partial
+from typing import Any, TypeVar, overload
 
+from ..core.effects import Flow
 from ..core.errors import Aborted, LaminaError
+from ..fork.background import JobResult
 from .state import Conversation
 
 T = TypeVar("T")
 
-
-class Isolation:
-    """The context manager behind `isolate`: a class, because every model call enters several and a generator is far slower."""
-
-    __slots__ = ("_c", "_layer")
-
-    def __init__(self, c: Conversation, layer: str) -> None:
-        self._c = c
-        self._layer = layer
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
-        if error is None or isinstance(error, Aborted) or not isinstance(error, LaminaError | OSError):
-            return False
-        self._c.record_event("layer_failed", {"layer": self._layer, "why": str(error)})
-        return True
+# An environment variable that is set in tests. Errors of the disk, a server or the caller are expected, and isolated anyway.
+STRICT = "LAMINA_STRICT"
+MOST_FAILURES = 3
+# The end of a traceback names the failing line; a deep recursion would fill the transcript.
+LONGEST_TRACEBACK = 4_000
+# The names of the layers in the docs.
+NAMES = {
+    "l1_results": "results",
+    "l2_micro": "clearing",
+    "l3_notes": "notes",
+    "l4_compact": "compaction",
+    "l5_extract": "extraction",
+    "l6_dream": "dreaming",
+}
 
 
-def isolate(c: Conversation, layer: str) -> Isolation:
-    """Record a layer's failure and continue; the next layer takes over."""
-    return Isolation(c, layer)
+class LayerFailures:
+    """The number of failures of each layer in this session."""
+
+    def __init__(self) -> None:
+        self.counts: dict[str, int] = {}
+
+    def is_off(self, layer: str) -> bool:
+        return self.counts.get(layer, 0) >= MOST_FAILURES
 
 
-def run_behind_turn(c: Conversation, layer: str, step: Callable[[], None]) -> None:
-    """Run a step after a finished turn. Any exception is recorded, because the turn must not be lost."""
-    with isolate(c, layer):
-        try:
-            step()
-        except (LaminaError, OSError):
-            raise
-        except Exception as error:  # noqa: BLE001
-            c.record_event("layer_failed", {"layer": layer, "why": f"{type(error).__name__}: {error}"})
+@overload
+def isolate(c: Conversation, layer: str, step: Callable[[Conversation], None]) -> None: ...
+@overload
+def isolate(c: Conversation, layer: str, step: Callable[[Conversation], T], instead: T) -> T: ...
+def isolate(c: Conversation, layer: str, step: Callable[[Conversation], Any], instead: Any = None) -> Any:
+    """Run a step of a layer. If it fails, or the layer is off, return `instead`; the next layer takes over."""
+    if c.layer_state(LayerFailures).is_off(layer):
+        return instead
+    try:
+        return step(c)
+    except Exception as error:  # noqa: BLE001
+        _record_failure(c, layer, error)
+        return instead
+
+
+def isolate_flow(c: Conversation, layer: str, flow: Flow[T], instead: T) -> Flow[T]:
+    """Run a flow of a layer, as `isolate` runs a step."""
+    if c.layer_state(LayerFailures).is_off(layer):
+        flow.close()
+        return instead
+    try:
+        return (yield from flow)
+    except Exception as error:  # noqa: BLE001
+        _record_failure(c, layer, error)
+        return instead
+
+
+def _record_failure(c: Conversation, layer: str, error: Exception) -> None:
+    expected = isinstance(error, LaminaError | OSError)
+    if isinstance(error, Aborted) or (not expected and os.environ.get(STRICT)):
+        raise error
+    from traceback import format_exception
+
+    counts = c.layer_state(LayerFailures).counts
+    counts[layer] = counts.get(layer, 0) + 1
+    why = str(error) if isinstance(error, LaminaError) else f"{type(error).__name__}: {error}"
+    if counts[layer] == 1:
+        name = NAMES.get(layer, layer)
+        c.notify(f"Lamina's {name} failed and was skipped: {why.rstrip('.')}. After three failures it is off for this session.")
+    with suppress(Exception):  # what broke the layer may break this record too
+        told = "".join(format_exception(error))[-LONGEST_TRACEBACK:]
+        c.record_event("layer_failed", {"layer": layer, "why": why, "traceback": told})
 
 
 def call_host(c: Conversation, what: str, call: Callable[[], T], instead: T) -> T:
@@ -60,6 +103,9 @@ def call_host(c: Conversation, what: str, call: Callable[[], T], instead: T) -> 
 def take_job_results(c: Conversation) -> None:
     """Pass each finished job's result to the function given when it was started. Failures there are recorded."""
     for result in c.background.drain():
-        with isolate(c, result.name):
-            if result.take is not None:
-                result.take(result)
+        isolate(c, result.name, partial(_take, result))
+
+
+def _take(result: JobResult, _: Conversation) -> None:
+    if result.take is not None:
+        result.take(result)

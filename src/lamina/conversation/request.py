@@ -36,7 +36,14 @@ def cache_keys(model: str, options: Wire) -> bytes:
 
 class Prompt:
     def __init__(
-        self, model: str, max_tokens: int, system: list[Wire], tools: list[Wire], options: Wire, ttl: str | None
+        self,
+        model: str,
+        max_tokens: int,
+        system: list[Wire],
+        tools: list[Wire],
+        options: Wire,
+        ttl: str | None,
+        local: frozenset[str] = frozenset(),
     ) -> None:
         self.model = model
         self.max_tokens = max_tokens
@@ -46,7 +53,8 @@ class Prompt:
         self.ttl = ttl  # of the cache marks; None: no marks
         self.base = base_chain(tools, system)
         self.keys = cache_keys(model, options)
-        self.reach = reach_of(tools)
+        self.local = local  # names of tools that read local files
+        self.reach = reach_of(tools, local)
         self.head = self._marked()
 
     def with_ttl(self, ttl: str | None) -> Prompt:
@@ -54,6 +62,12 @@ class Prompt:
         other = copy(self)
         other.ttl = ttl
         other.head = other._marked()
+        return other
+
+    def with_local(self, local: frozenset[str]) -> Prompt:
+        """Return the same prompt, of which these tools read local files."""
+        other = copy(self)
+        other.local, other.reach = local, reach_of(self.tools, local)
         return other
 
     def _marked(self) -> Wire:

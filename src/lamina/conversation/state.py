@@ -22,6 +22,7 @@ from ..core.effects import Ask
 from ..core.errors import DiskError
 from ..core.policy import Policy
 from ..core.prefix import Reason
+from ..core.reach import FILE_TOOLS
 from ..core.records import Attachment, Checkpoint, Event, Message, Record, Revoke, new_id
 from ..core.reply import Reply
 from ..core.settings import Settings
@@ -127,6 +128,8 @@ class Conversation:
     def lend(self, host: Host) -> None:
         """Set what the agent loop offers to the layers. It replaces the previous host."""
         self.host = host
+        offered = FILE_TOOLS.intersection(tool.name for tool in host.tool_runner.tools) if host.tool_runner is not None else ()
+        self.prompt = self.prompt.with_local(frozenset((*offered, *host.file_tools, host.read_tool)) - {""})
 
     def register_restorable(self, kind: str, key: str, text: Source | None) -> None:
         """Show a text again after every compaction; None unregisters it."""
@@ -194,7 +197,7 @@ class Conversation:
     def replace_prompt(self, system: list[Wire], tools: list[Wire]) -> None:
         """Change the system prompt and the tools. The next request breaks the cache and is recorded as a break."""
         old = self.prompt
-        self.prompt = Prompt(old.model, old.max_tokens, system, tools, old.options, old.ttl)
+        self.prompt = Prompt(old.model, old.max_tokens, system, tools, old.options, old.ttl, old.local)
 
     def use_ttl(self, ttl: str) -> None:
         """Use another lifetime for cache marks. Marks are not part of the prefix, so nothing breaks."""
@@ -205,7 +208,7 @@ class Conversation:
         self.capabilities, self.limits = capabilities, limits
         old = self.prompt
         ttl = (old.ttl or DEFAULT_TTL) if capabilities.wire == "messages" else None
-        self.prompt = Prompt(model, old.max_tokens, old.system, old.tools, old.options, ttl)
+        self.prompt = Prompt(model, old.max_tokens, old.system, old.tools, old.options, ttl, old.local)
         self.count = replaced(self.count, self.count.view)
 
     def count_answer(self, before: Count, usage: Usage, blocks: Sequence[Block], *, final: bool) -> None:

@@ -62,15 +62,16 @@ def read_given(
     options: object,
     max_tokens: object,
     cache_ttl: object,
+    provider: str,
 ) -> Given:
-    """Validate and copy the arguments of a Session, for callers without a type checker."""
+    """Validate and copy the arguments of a Session, for callers without a type checker. `provider` is the provider's name."""
     if max_tokens is not None and (not isinstance(max_tokens, int) or max_tokens is True or max_tokens < 1):
         raise InputError("max_tokens", f"invalid value {max_tokens!r}", "use a whole number of at least 1")
     if not (cache_ttl is None or (isinstance(cache_ttl, str) and cache_ttl in TTLS)):
         raise InputError("cache_ttl", f"invalid value {cache_ttl!r}", f"use one of {', '.join(TTLS)} or None")
     return Given(
         system_blocks(system) if system is not None else None,
-        _plain_tools(tools) if tools is not None else None,
+        _plain_tools(tools, provider) if tools is not None else None,
         plain_options(options) if options is not None else None,
         max_tokens,
         cache_ttl,
@@ -85,21 +86,43 @@ def check_type(name: str, value: object, *kinds: type, words: str = "") -> None:
     raise InputError(name, f"must be {wanted}, not {type(value).__name__}")
 
 
-def _plain_tools(tools: object) -> list[Wire]:
+def _plain_tools(tools: object, provider: str) -> list[Wire]:
+    """Return tool definitions in the form of the Messages API. Those in another form are converted, or refused."""
     rows = plain_rows(tools, "tools")
     for number, row in enumerate(rows):
-        if not _is_named(row):
-            raise InputError(f"tools[{number}]", "has no name", "give each tool a 'name'")
-    return rows
+        _check_tool(f"tools[{number}]", row, provider)
+    if len({"function" in row for row in rows}) > 1:
+        raise InputError("tools", "the forms of two APIs are mixed", "write all tools as {'type': 'function', 'function': …}")
+    return [_from_function(row["function"]) if "function" in row else row for row in rows]
 
 
-def _is_named(tool: Wire) -> bool:
-    """Return whether a tool has a name, in the form of either API. One that the provider runs may have a type alone."""
-    inner = tool.get("function", tool)
-    name = inner.get("name") if isinstance(inner, Mapping) else None
-    if name is None and inner is tool:
-        return tool.get("type") not in (None, "custom", "function")
-    return isinstance(name, str) and bool(name)
+def _check_tool(where: str, tool: Wire, provider: str) -> None:
+    """Raise InputError if the provider's API does not take a tool. One that the provider runs may have a type alone."""
+    inner = next((tool[key] for key in ("function", "custom") if isinstance(tool.get(key), Mapping)), tool)
+    name, kind = inner.get("name"), tool.get("type")
+    served = kind not in (None, "custom", "function")
+    if not ((isinstance(name, str) and name) or (name is None and inner is tool and served)):
+        raise InputError(where, "has no name", "give each tool a 'name'")
+    if inner is tool:
+        if kind == "function":
+            raise InputError(where, f"{name} has the form of the Responses API", "put its fields into an object 'function'")
+        if provider == "openai" and "input_schema" not in tool:
+            if served:
+                raise InputError(where, f"{name or kind} runs on Anthropic's servers", "remove it")
+            raise InputError(where, f"{name} has no schema", "add 'input_schema'")
+        return
+    if kind == "custom":
+        raise InputError(where, f"{name} takes plain text instead of JSON", "use a tool of the type 'function'")
+    if provider == "anthropic":
+        raise InputError(where, f"{name} has the form of Chat Completions", "use 'name', 'description' and 'input_schema'")
+    if not isinstance(inner.get("parameters", {}), Mapping):
+        raise InputError(where, f"the parameters of {name} must be an object", "use a JSON schema")
+
+
+def _from_function(function: Wire) -> Wire:
+    """Convert the function of a tool for Chat Completions to the form of the Messages API."""
+    schema = function.get("parameters") or {"type": "object", "properties": {}}
+    return {**{key: value for key, value in function.items() if key != "parameters"}, "input_schema": schema}
 
 
 def plain_options(options: object) -> Wire:

@@ -16,9 +16,9 @@ PAST_SEARCH = "PastSearch"
 OWN_NAMES = frozenset({EXPAND, MEMORY_SEARCH, MEMORY_SAVE, PAST_SEARCH})
 # Set for the commands that a model runs. What they change in memory is the model's change, not the user's.
 RUN_BY_MODEL = "LAMINA_RUN_BY_MODEL"
-# Common names of tools that can read a file, and of those that can search files.
-READERS = frozenset({"Read", "Bash", "read_file", "bash", "shell", "run_command"})
-SEARCHERS = frozenset({"Grep", "Bash", "grep", "bash", "shell", "run_command"})
+# Lamina's own tools that can search files, and all that can open one. A tool of the host's with such a name may do something else.
+SEARCHERS = frozenset({"Grep", "Bash"})
+FILE_TOOLS = frozenset({"Read", *SEARCHERS})
 # Argument names under which a tool that reads a file may take its path.
 PATH_KEYS = ("file_path", "path", "filename", "file", "target_file")
 
@@ -39,10 +39,10 @@ def tool_names(tools: Iterable[Mapping[str, Any]]) -> list[str]:
     return [str(tool.get("name") or (tool.get("function") or {}).get("name") or "") for tool in tools]
 
 
-def reach_of(tools: Sequence[Mapping[str, Any]]) -> Reach:
-    names = set(tool_names(tools))
-    expand = any(_is_expand(tool) for tool in tools)
-    return Reach(expand, not names.isdisjoint(READERS), not names.isdisjoint(SEARCHERS))
+def reach_of(tools: Sequence[Mapping[str, Any]], local: Iterable[str]) -> Reach:
+    """`local` names the tools that are known to read local files: Lamina runs them, or the host declared them."""
+    names = set(tool_names(tools)).intersection(local)
+    return Reach(any(_is_expand(tool) for tool in tools), bool(names - {"Grep"}), not names.isdisjoint(SEARCHERS))
 
 
 def _is_expand(tool: Mapping[str, Any]) -> bool:

@@ -115,6 +115,7 @@ def _message(raw: Mapping[str, Any], ours: Mapping[str, Any], uuid: str, role: R
         summary=bool(raw.get("isCompactSummary")),
         silent=bool(raw.get("isApiErrorMessage")) or bool(ours.get("silent")),
         synthetic=bool(ours.get("synthetic")),
+        unlisted=bool(ours.get("unlisted")),
         by=_str(ours.get("by")),
     )
 
@@ -360,7 +361,8 @@ def _message_body(record: Message, ours: Wire) -> Wire:
         body["requestId"] = request
     flags = (("isMeta", record.meta), ("isCompactSummary", record.summary), ("isVisibleInTranscriptOnly", record.summary))
     body |= {name: True for name, on in flags if on}
-    ours |= {name: True for name, on in (("synthetic", record.synthetic), ("silent", record.silent)) if on}
+    marks = (("synthetic", record.synthetic), ("unlisted", record.unlisted), ("silent", record.silent))
+    ours |= {name: True for name, on in marks if on}
     if record.by is not None:
         ours["by"] = record.by
     body["lamina"] = ours

@@ -44,6 +44,7 @@ class Message(Linked, frozen=True):
     summary: bool = False  # replaces the messages that a boundary removed
     silent: bool = False  # shown to the user but never sent (an API error displayed as an assistant message)
     synthetic: bool = False  # a placeholder result, made because the real one was missing when the request was sent
+    unlisted: bool = False  # results of Lamina's own tools, which the caller's message list need not hold
     by: str | None = None  # the decision this record belongs to; both are revoked together
     request_id: str | None = None  # the provider's id of the request; written for other readers but never read back
     usd: float | None = None  # the cost, if another agent recorded it

@@ -51,15 +51,17 @@ Bridge: TypeAlias = Callable[[str, str, str], "str | None"]
 class Host(msgspec.Struct, frozen=True, kw_only=True):
     """Functions and values of your loop for the layers. Pass it to `session.lend`. All fields are optional.
 
-    `observer` receives each event of a layer. `tool_runner` runs the tools of forks. `reads`, `todos` and `restorable` provide what a
-    compaction restores. `pre_compact`, `post_compact` and `session_start` are hooks around a compaction. `bridge` delivers messages to
-    another system.
+    `observer` is called with each event of a layer: its name, such as `"compaction"`, and its data, a dict. It runs in the thread that uses
+    the session; an exception becomes a notice. `tool_runner` runs the tools of forks. `file_tools` names your tools that can open a local
+    file. `reads`, `todos` and `restorable` provide what a compaction restores. `pre_compact`, `post_compact` and `session_start` are hooks
+    around a compaction. `bridge` delivers messages to another system.
     """
 
     subagent: bool = False  # a subagent's conversation: no recall and no extraction
     tool_runner: ToolRunner | None = None  # runs a fork's tools; None: forks call none
     reads: ReadState | None = None  # which files were read
     read_tool: str = ""  # name of the host's own tool that reads files, besides Read
+    file_tools: tuple[str, ...] = ()  # names of the host's other tools that read or search local files, such as a shell
     todos: Callable[[], str | None] | None = None
     restorable: Callable[[], Sequence[Restorable]] | None = None  # for texts that change; fixed ones are registered
     pre_compact: Callable[[str, str], HookOutcome] | None = None  # trigger, instructions
@@ -67,5 +69,5 @@ class Host(msgspec.Struct, frozen=True, kw_only=True):
     session_start: Callable[[str], HookOutcome] | None = None  # source
     reminder: Callable[[], str | None] | None = None  # rebuilds the first reminder from the current files
     memory: MemoryAccess | None = None  # None: no memories are written in the background
-    observer: Callable[[str, Wire], None] | None = None  # gets each event of a layer
+    observer: Callable[[str, Wire], None] | None = None  # gets the name and the data of each event of a layer
     bridge: Bridge | None = None

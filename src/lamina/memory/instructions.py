@@ -13,15 +13,12 @@ from pathlib import Path
 
 from ..core.fence import fence
 from ..core.prompt_files import prompt_sections
-from ..core.reach import MEMORY_SAVE, MEMORY_SEARCH, PAST_SEARCH
+from ..core.reach import FILE_TOOLS, MEMORY_SAVE, MEMORY_SEARCH, PAST_SEARCH
 from ..core.settings import Mode
 from .store.daily_logs import LOGS, MOST_CHARACTERS, PATTERN
 from .store.index import load_index
 from .store.scopes import AgentMemoryLocation, MemoryLocation, path_text
 from .store.topic import KINDS
-
-# Our tools that can open a memory file. Another program's tool may work on another machine.
-OPENERS = frozenset({"Read", "Grep", "Bash"})
 
 
 def memory_instructions(
@@ -41,7 +38,7 @@ def memory_instructions(
     `assistant`, notes go to daily logs. `recall` and `extracts` tell which layers work for a model that cannot open files."""
     if mode == "off":
         return ""
-    if OPENERS.isdisjoint(tools):
+    if FILE_TOOLS.isdisjoint(tools):
         return _without_files(mode, tools, index=index, recall=recall, extracts=extracts, extra=extra)
     texts = prompt_sections(__file__, "memory")
     daily = prompt_sections(__file__, "daily") if assistant else {}

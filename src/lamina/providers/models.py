@@ -76,6 +76,10 @@ _TAIL = re.compile(r"(?:\[1m\]|:[\w.-]*|@[\w.-]*|-v\d+|-latest|-\d{8}|-\d{4}-\d{
 _VERSION_DOT = re.compile(r"(?<=\d)\.(?=\d)")
 
 
+# Minimum similarity of the names for a suggestion.
+NEAR = 0.8
+
+
 def normal_name(model: str) -> str:
     """Normalize the name of a model.
 
@@ -104,6 +108,13 @@ def known(model: str) -> ModelInfo | None:
             return None
         name = table().aliases.get(name, name)
     return msgspec.structs.replace(models[name], name=name)
+
+
+def nearest(model: str) -> str | None:
+    """Return the known model whose name is most like this one, or None if no name is close."""
+    from difflib import get_close_matches  # only misspelt names need it
+
+    return next(iter(get_close_matches(normal_name(model), [*table().models, *table().aliases], 1, NEAR)), None)
 
 
 def small_model(model: str) -> str | None:

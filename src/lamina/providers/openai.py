@@ -148,6 +148,9 @@ def adapted(dialect: Dialect, message: str) -> Dialect:
 def chat_tools(tools: list[Wire]) -> list[Wire]:
     out: list[Wire] = []
     for tool in tools:
+        if "function" in tool:
+            out.append(tool)
+            continue
         if "input_schema" not in tool:
             _warn_left_out(str(tool.get("name") or tool.get("type")))
             continue

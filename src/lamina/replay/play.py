@@ -24,6 +24,7 @@ from ..core.blocks import Block, Text, Thinking, ToolResult, ToolUse, Wire, text
 from ..core.cache import BREAK_HEADER
 from ..core.errors import NothingToSend, WindowFull
 from ..core.inputs import AUTO
+from ..core.reach import FILE_TOOLS
 from ..core.records import Clear, Spill
 from ..core.reply import Reply
 from ..core.settings import Settings
@@ -170,7 +171,7 @@ class _Player:
         self._points: list[RequestPoint] = []
         self._paid = (0.0, 0.0)  # dollars and units that the points account for
         c.use_clock(lambda: self._time)
-        session.lend(Host(observer=self._watch))
+        session.lend(Host(observer=self._watch, file_tools=tuple(FILE_TOOLS)))
 
     def run(self, index: str | None) -> Played:
         steps = self._stage.script.steps

@@ -55,6 +55,9 @@ NO_USAGE = (
 )
 
 
+LEFT_OUT = "The tool {name} runs on Anthropic's servers and is not sent to this model."
+
+
 class SessionBase(TurnUndo, SessionInput, SessionEdits, Inspection, SideCalls):
     """One conversation and its provider: everything that `Session` and `AsyncSession` have in common."""
 
@@ -143,10 +146,18 @@ class SessionBase(TurnUndo, SessionInput, SessionEdits, Inspection, SideCalls):
         self.provider = provider_for(provider, client)
         self._opened_providers = [self.provider] if isinstance(provider, str) else []
         # Validate all arguments first, so that a session that cannot be opened leaves no file and no lock behind.
-        given = read_given(system=system, tools=tools, options=options, max_tokens=max_tokens, cache_ttl=cache_ttl)
+        given = read_given(
+            system=system,
+            tools=tools,
+            options=options,
+            max_tokens=max_tokens,
+            cache_ttl=cache_ttl,
+            provider=self.provider.name,
+        )
         if offer_tools:
             _check_tool_names(given)
-        notices: list[str] = []
+        # A caller that passes settings has their findings.
+        notices = [finding.text for finding in loaded.findings] if settings is None else []
         chosen = named_policy(policy) if isinstance(policy, str) else policy or loaded.policy
         self._policy = None if policy is None else chosen
         self._window = window
@@ -162,6 +173,7 @@ class SessionBase(TurnUndo, SessionInput, SessionEdits, Inspection, SideCalls):
                 "No home directory found, so this session is kept in memory only. Set LAMINA_HOME or HOME to save sessions."
             )
         self._c = self._conversation(opened, given, loaded, chosen, limits, notices)
+        self._tell_left_out_tools()
         self._answers_side: Provider | None = None
         self._list_sync = MessageListSync(self._c, resumed=resume is not None)
         self._cost = Cost()
@@ -270,6 +282,13 @@ class SessionBase(TurnUndo, SessionInput, SessionEdits, Inspection, SideCalls):
                 self._c.background.abort(name)
             self.provider, self._answers_side = provider, None
             self._c.switch_model(provider.model, provider.capabilities, limits)
+            self._tell_left_out_tools()
+
+    def _tell_left_out_tools(self) -> None:
+        """Notify the user of tools that were given for another provider and cannot be sent to this one."""
+        tools = self._c.prompt.tools if self.provider.capabilities.wire == "chat" else ()
+        names = [str(tool.get("name") or tool.get("type")) for tool in tools if not {"input_schema", "function"} & tool.keys()]
+        self._c.notify_once(*(LEFT_OUT.format(name=name) for name in names))
 
     def _give_prompt(self, system: list[Wire], tools: list[Wire]) -> None:
         """Set the system prompt and tools if the transcript has none recorded, as in one that another program wrote."""
@@ -388,6 +407,8 @@ class SessionBase(TurnUndo, SessionInput, SessionEdits, Inspection, SideCalls):
 
 def _check_types(cwd: object, home: object, resume: object, window: object, policy: object, session_id: object) -> None:
     check_type("cwd", cwd, str, PathLike)
+    if not os.path.isdir(str(cwd)):
+        raise InputError("cwd", f"the directory {cwd} does not exist", "create it or pass another one")
     check_type("home", home, str, PathLike, NoneType)
     check_type("resume", resume, str, PathLike, NoneType)
     check_type("window", window, int, NoneType)

@@ -13,6 +13,7 @@ from ..conversation.state import Conversation
 from ..core.blocks import RedactedThinking, Text, Thinking, ToolResult, ToolUse, read_content
 from ..core.errors import InputError
 from ..core.inputs import check_type
+from ..core.records import Message
 from ..layers.l1_results import step as results
 from ..layers.l1_results.step import HandedIn
 from ..providers import Provider
@@ -77,18 +78,20 @@ class SessionInput:
             SessionClosed: The session is closed.
         """
         check_type("tool_use_id", tool_use_id, str)
-        return self._add_result(tool_use_id, output, is_error=is_error)
+        return self._add_result(tool_use_id, output, is_error=is_error).uuid
 
-    def _add_result(self, tool_use_id: str, output: object, *, is_error: bool, ours: bool = False) -> str:
-        """Add a result. `ours`: its text is Lamina's own, with fences around the data in it."""
+    def _add_result(
+        self, tool_use_id: str, output: object, *, is_error: bool, fenced: bool = False, unlisted: bool = False
+    ) -> Message:
+        """Add a result. `fenced`: its text has fences around the data in it. `unlisted`: the caller's list need not hold it."""
         with self._open():
             fate = self._c.log.view.flat.fate_of_call(tool_use_id)
             if fate is None or fate == "answered":
                 problem = f"tool call {tool_use_id!r} already has a result" if fate else f"unknown tool call {tool_use_id!r}"
                 raise InputError("add_tool_result", problem, f"open calls: {', '.join(self.open_calls) or 'none'}")
             handed = results.hand_in(self._c, tool_use_id, output, is_error=is_error)
-            handed = msgspec.structs.replace(handed, ours=ours)
-            return self._list_sync.note(turn.add_results(self._c, (handed,))).uuid
+            handed = msgspec.structs.replace(handed, ours=fenced)
+            return self._list_sync.note(turn.add_results(self._c, (handed,), unlisted=unlisted))
 
     def _add_results(self, results: Sequence[ToolResult | HandedIn]) -> None:
         """Add several tool results as one message."""
@@ -98,7 +101,8 @@ class SessionInput:
     def sync(self, messages: Iterable[Mapping[str, Any]]) -> None:
         """Bring the session in step with your own message list, in the form your SDK uses.
 
-        New messages are appended. The conversation branches at the first message that differs from the recorded one. Messages are
+        New messages are appended. The conversation branches at the first message that differs from the recorded one. The list need
+        not hold the results of Lamina's own tools: Lamina keeps them, also after a branch or a resume. Messages are
         compared by identity first, so a list that has only grown costs no more than its new messages. To change a message, replace
         its dict: a block edited in place goes unnoticed.
 

@@ -13,9 +13,10 @@ from ..core.blocks import Wire
 from ..core.errors import InputError, SettingError
 from ..core.policy import Policy
 from ..core.settings import Settings
-from ..providers import Provider, configured, open_provider, read_spec
+from ..providers import DEFAULT_ANTHROPIC_MODEL, DEFAULT_OPENAI_MODEL, Provider, configured, open_provider, read_spec
 from ..providers.offline import DEFAULT_TABLE, Local, OfflineProvider
 
+EXAMPLES = {"anthropic": DEFAULT_ANTHROPIC_MODEL, "openai": DEFAULT_OPENAI_MODEL}
 OFFLINE_MODULES = {
     "notes": "lamina.layers.l3_notes.offline",
     "summary": "lamina.layers.l4_compact.offline",
@@ -48,6 +49,7 @@ def provider_for(provider: str | Provider, client: Any) -> Provider:
         if not hasattr(provider, "capabilities"):
             raise InputError("provider", f"must be a string such as 'anthropic:MODEL', not {type(provider).__name__}")
         return provider
+    _check_model(provider)
     named = read_spec(provider)
     if client is None and named.provider != "offline":
         with suppress(SettingError):  # no key found; rendering requests and reading responses needs none
@@ -61,6 +63,15 @@ def provider_for(provider: str | Provider, client: Any) -> Provider:
 
         return OpenAIProvider(named.model, client=client)
     return offline()
+
+
+def _check_model(spec: str) -> None:
+    """Refuse a provider without a model. A server at OPENAI_BASE_URL names its own."""
+    provider, _, model = spec.partition(":")
+    served = spec.strip() == "openai" and os.environ.get("OPENAI_BASE_URL")
+    if provider.strip() in EXAMPLES and not model.strip() and not served:
+        remedy = f"use {provider.strip()}:MODEL, such as {provider.strip()}:{EXAMPLES[provider.strip()]}"
+        raise InputError("provider", f"{spec!r} names no model", remedy)
 
 
 def _environment(settings: Settings) -> dict[str, str]:
@@ -103,9 +114,12 @@ def limits_for(
     )
     notices += [*found.findings, *limits.findings]
     if found.source == "default" and provider.name != "offline" and not known:
+        from ..providers.models import nearest
+
+        meant = nearest(provider.model)
         notices.append(
-            f"Unknown model {provider.model}: assuming a window of {found.tokens:,} tokens, and its cost in dollars is unknown. "
-            "Set LAMINA_CONTEXT_WINDOW if its window differs."
+            f"Unknown model {provider.model}{f', did you mean {meant}?' if meant else '.'} Lamina assumes a window of "
+            f"{found.tokens:,} tokens, and its cost in dollars is unknown. Set LAMINA_CONTEXT_WINDOW if its window differs."
         )
     return limits
 

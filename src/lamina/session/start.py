@@ -11,16 +11,19 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from msgspec.structs import replace
 
+from ..conversation.isolate import isolate
 from ..conversation.state import Conversation
 from ..core.blocks import ToolResult, ToolUse, Wire, text
 from ..core.errors import DiskError
 from ..core.inputs import Given, check_type
-from ..core.reach import path_in, tool_names
+from ..core.reach import FILE_TOOLS, path_in, tool_names
+from ..core.records import Message
 from ..layers.l6_dream.trigger import recover_dreams
 from ..tools.read_state import ReadRange, ReadState
 
@@ -43,7 +46,7 @@ class SessionStart:
     _c: Conversation
     _open: Callable[[], AbstractContextManager[None]]
     _opened: Callable[..., Any]
-    _add_result: Callable[..., str]
+    _add_result: Callable[..., Message]
 
     _begun = False
     _memory: MemoryBinding | None = None
@@ -95,8 +98,8 @@ class SessionStart:
         if self._begun:
             return
         self._begun = True
-        self._extend_prompt()
         self._complete_host()
+        self._extend_prompt()
         if hook is None and not (self._c.settings.instructions or self._c.settings.memory or self._selection):
             return
         recover_dreams(self._c)
@@ -105,18 +108,25 @@ class SessionStart:
 
             self._reminders = Reminders(cast("SessionBase", self), self._binding, os.environ, self._selection)
         known = approved if hook is not None or approved is not None else self._approvals()
-        self._reminders.start(resumed=self._resumed, approved=known, hook=hook)
+        bring = partial(self._reminders.start, resumed=self._resumed, approved=known, hook=hook)
+        isolate(self._c, "instructions", lambda _: bring())
 
     def _extend_prompt(self) -> None:
         """Add the memory section and the session's own tools to a prompt that was not sent yet."""
         prompt = self._c.prompt
-        tools = self._with_own_tools(prompt.tools) if self._offers else prompt.tools
-        section = ""
+        tools, section = prompt.tools, ""
+        if self._offers:
+            tools = isolate(self._c, "memory", lambda _: self._with_own_tools(prompt.tools), prompt.tools)
         if self._new_system and self._c.settings.memory:
-            section = self._binding.section(tool_names(tools), interactive=self._interactive)
+            section = isolate(self._c, "memory", lambda _: self._memory_section(tools), "")
         if section.strip() or tools is not prompt.tools:
             system = [*prompt.system, text(section).wire] if section.strip() else prompt.system
             self._c.replace_prompt(system, tools)
+
+    def _memory_section(self, tools: list[Wire]) -> str:
+        guessed = FILE_TOOLS - self._c.prompt.local  # a tool of the host's may have such a name and read no local file
+        names = [name for name in tool_names(tools) if name not in guessed]
+        return self._binding.section(names, interactive=self._interactive)
 
     def _with_own_tools(self, tools: list[Wire]) -> list[Wire]:
         from ..tools.tool import definition
@@ -133,7 +143,9 @@ class SessionStart:
         host = self._c.host
         if host.subagent:
             return
-        memory = self._binding.access(interactive=self._interactive) if self._c.settings.memory else None
+        memory = None
+        if self._c.settings.memory:
+            memory = isolate(self._c, "memory", lambda _: self._binding.access(interactive=self._interactive), None)
         self._c.lend(
             replace(
                 host,
@@ -167,14 +179,16 @@ class SessionStart:
         """Add what the model needs besides messages: a new date, and instruction files next to files that were read."""
         if not self._begun and self._c.log.view.items:  # without a message there is nothing to send
             self._begin()
-        if self._reminders is None:
-            return
+        if (reminders := self._reminders) is not None:
+            isolate(self._c, "instructions", lambda _: self._bring_later_context(reminders))
+
+    def _bring_later_context(self, reminders: Reminders) -> None:
         if self._read_tool:
             self._note_results()
         if self._nested:
             nested, self._nested = self._nested, []
-            self._reminders.add_nested(nested)
-        self._reminders.new_day()
+            reminders.add_nested(nested)
+        reminders.new_day()
 
     def _note_results(self) -> None:
         """Note the files that the host's read tool showed since the last answer."""
@@ -213,22 +227,26 @@ class SessionStart:
 
     # The session's own tools
 
-    def answer_tool(self, call: Called) -> bool:
+    def answer_tool(self, call: Called) -> ToolResult | None:
         """Run a call of one of Lamina's own tools and record its result. Pass `offer_tools=True` to offer them to the model.
+
+        If you keep your own message list, it need not hold the result.
 
         Args:
             call: A call from `reply.tool_uses`.
 
         Returns:
-            Whether the call was for one of these tools. If not, run it yourself and call `add_tool_result`.
+            The result as the model sees it. None if the tool is yours: run it yourself and call `add_tool_result`.
         """
         with self._open():
+            from ..tools.tool import failure
             from .own_tools import Called, find_own, run_own
 
             check_type("call", call, Called, words="an item of reply.tool_uses")
             found = find_own(cast("SessionBase", self), call.name)
             if found is None:
-                return False
-            output = run_own(cast("SessionBase", self), found, call)
-            self._add_result(call.id, output.content, is_error=output.is_error, ours=output.fenced)
-            return True
+                return None
+            failed = failure(f"{found.name} failed. Continue without it.")
+            output = isolate(self._c, found.name, lambda _: run_own(cast("SessionBase", self), found, call), failed)
+            record = self._add_result(call.id, output.content, is_error=output.is_error, fenced=output.fenced, unlisted=True)
+            return next(block for block in record.blocks if isinstance(block, ToolResult))

@@ -4,6 +4,9 @@ List and log are compared block by block, in order, by digest. The common prefix
 branches at the first block that differs, and the user is notified. Messages are compared by identity first, so a list that has only
 grown costs no more than its new messages. An invalid list changes nothing: all new messages are read before the first one is
 recorded. System messages are explained in system_messages.py.
+
+What Lamina added is not part of the comparison: results of its own tools, results that stand for missing ones, and reminders. The list
+may hold it or not. A result of an own tool stays as long as its call does, also if the list holds another text for it.
 """
 
 from __future__ import annotations
@@ -17,16 +20,22 @@ from .. import turn
 from ..conversation import revision
 from ..conversation.exchange import record_answer
 from ..conversation.state import Conversation
-from ..core.blocks import Block, RedactedThinking, Thinking, ToolResult, ToolUse, read_content
+from ..core.blocks import Block, RedactedThinking, Text, Thinking, ToolResult, ToolUse, read_content
 from ..core.errors import InputError
+from ..core.message_list import MISSING_RESULT
 from ..core.records import Attachment, Message
 from ..core.reply import Reply, plain
 from ..core.wording import counted, plural
 from ..disk.transcripts.store import load_whole
 from ..layers.l1_results import step as results
+from ..layers.l1_results.step import HandedIn
 from . import system_messages
 from .system_messages import ROLES
 
+# How a block of context begins that Lamina added.
+REMINDER = "<system-reminder>"
+EDITED = "Lamina sends its own text for the result of {tool} (call {call}), not the text in the message list."
+UNSENDABLE = "Tool calls or results that the message list repeats or misplaces are sent once or not at all: {calls}."
 Recorded = TypeVar("Recorded", Message, Attachment)
 
 
@@ -48,6 +57,13 @@ class SyncedMessage(NamedTuple):
     end: int  # number of blocks up to and including this message
 
 
+class OwnResult(NamedTuple):
+    """The result that one of Lamina's own tools gave to a call."""
+
+    call: bytes  # digest of the call: another branch may use its id for another call
+    block: ToolResult
+
+
 class NewMessage(msgspec.Struct, frozen=True):
     """A message of the caller's list that the last sync did not have."""
 
@@ -64,6 +80,8 @@ class MessageListSync:
         self._c = conversation
         # None: not loaded yet. A resumed session reads the recorded blocks on first use.
         self._loaded: list[LoggedBlock] | None = None if resumed else []
+        self._own_results: dict[str, OwnResult] = {}  # by call id, of all branches
+        self._reminders: dict[bytes, bool] = {}  # texts that look like a reminder → whether Lamina added them
         self._seen: list[SyncedMessage] = []
 
     def sync(self, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -92,9 +110,21 @@ class MessageListSync:
 
     def note(self, record: Recorded) -> Recorded:
         """Note a message that was recorded by another method of the session."""
-        if self._loaded is not None:
-            self._loaded.extend(_logged_blocks(record))
+        match record:
+            case _ if self._loaded is None:
+                pass
+            case Message(unlisted=True):
+                calls = (self._call(block.tool_use_id) for block in record.blocks if isinstance(block, ToolResult))
+                self._note_own(record, {call.id: call.digest for call in calls if call is not None})
+            case _:
+                self._loaded.extend(_logged_blocks(record))
         return record
+
+    def _note_own(self, record: Message, calls: Mapping[str, bytes]) -> None:
+        results = (block for block in record.blocks if isinstance(block, ToolResult))
+        self._own_results |= {
+            block.tool_use_id: OwnResult(calls[block.tool_use_id], block) for block in results if block.tool_use_id in calls
+        }
 
     def _agreed(self, rows: Sequence[Mapping[str, Any]]) -> int:
         """Return how many leading messages are the same objects as at the last sync."""
@@ -106,6 +136,8 @@ class MessageListSync:
 
     def _follow(self, read: NewMessage, position: int) -> int:
         role, blocks = read.role, read.blocks
+        if role == "user":
+            blocks = tuple(block for block in blocks if not self._is_ours(block))
         new = 0
         while new < len(blocks) and position + new < len(self._logged):
             logged = self._logged[position + new]
@@ -126,13 +158,60 @@ class MessageListSync:
         """Compare a logged block with the caller's. A tool result that was too large, or empty, is logged in another form."""
         return logged.digest == block.digest or logged.digest == results.kept_as(self._c, block).digest
 
+    def _is_ours(self, block: Block) -> bool:
+        """Return whether Lamina added this block of a user message, so that the list only repeats it."""
+        match block:
+            case ToolResult():
+                own = self._own_result(block.tool_use_id)
+                if own is not None and not self._reads_as(block, own):
+                    tool = self._c.log.view.flat.tool_name(block.tool_use_id) or "its own tool"
+                    self._c.notify_once(EDITED.format(tool=tool, call=block.tool_use_id))
+                return own is not None or block.text == MISSING_RESULT
+            case Text() if block.text.startswith(REMINDER):
+                return self._is_own_reminder(block.digest)
+            case _:
+                return False
+
+    def _reads_as(self, block: ToolResult, own: ToolResult) -> bool:
+        kept = results.kept_as(self._c, block)
+        return own.text in (block.text, kept.text if isinstance(kept, ToolResult) else "")
+
+    def _own_result(self, call_id: str) -> ToolResult | None:
+        """Return the result that one of Lamina's own tools gave to this call, unless the id is another call's by now."""
+        own = self._own_results.get(call_id)
+        call = self._call(call_id) if own is not None else None
+        return own.block if own is not None and (call is None or call.digest == own.call) else None
+
+    def _call(self, call_id: str) -> ToolUse | None:
+        items = (item for item in reversed(self._c.log.view.items) if item.role == "assistant")
+        return next(
+            (block for item in items for block in item.blocks if isinstance(block, ToolUse) and block.id == call_id), None
+        )
+
+    def _is_own_reminder(self, digest: bytes) -> bool:
+        if digest not in self._reminders:
+            shown = (block.digest for item, block in self._c.log.view.blocks() if item.kind.startswith("attachment:"))
+            # A compaction may have removed it from the view.
+            logged = (record for record in self._c.store.read() if isinstance(record, Attachment))
+            recorded = (block.digest for record in logged if not _is_listed(record) for block in record.blocks)
+            self._reminders[digest] = digest in shown or digest in recorded
+        return self._reminders[digest]
+
+    def _answer_again(self) -> None:
+        """Give open calls of Lamina's own tools the results that a branch has dropped."""
+        answered = [block for call in self._c.log.view.flat.open_calls if (block := self._own_result(call)) is not None]
+        if answered:
+            turn.add_results(self._c, [HandedIn(block, ours=True) for block in answered], unlisted=True)
+
     def _append(self, role: str, blocks: Sequence[Block]) -> None:
+        self._tell_unsendable(blocks)
         if role == "assistant":
             # The API merges adjacent messages of one role, so blocks right after an answer belong to it.
             last = self._logged[-1] if self._logged else None
             key = last.unit if last is not None and last.role == "assistant" else None
             for record in record_answer(self._c, Reply("", self._c.prompt.model, tuple(blocks), "end_turn"), key):
                 self.note(record)
+            self._answer_again()
         elif role == "system":
             context = Attachment(*self._c.head(), system_messages.KIND, tuple(blocks))
             self._c.append([context])
@@ -158,6 +237,16 @@ class MessageListSync:
         del logged[start:]
         if again:
             self._append(role, again)
+        else:
+            self._answer_again()
+
+    def _tell_unsendable(self, blocks: Sequence[Block]) -> None:
+        """Notify the user of calls that are repeated, and of results that are repeated or have no call. No request can hold them."""
+        fate = self._c.log.view.flat.fate_of_call
+        calls = [block.id for block in blocks if isinstance(block, ToolUse) and fate(block.id) is not None]
+        wanted = (block.tool_use_id for block in blocks if isinstance(block, ToolResult))
+        if left_out := [*calls, *(call for call in wanted if fate(call) in (None, "answered"))]:
+            self._c.notify_once(UNSENDABLE.format(calls=", ".join(left_out)))
 
     def _before_first(self) -> str | None:
         """Return the context before the caller's first message, which a new beginning keeps: instruction files, the date."""
@@ -188,14 +277,19 @@ class MessageListSync:
         return self._loaded
 
     def _load_logged(self) -> list[LoggedBlock]:
-        """Return every block that the caller's list may contain, including those compacted since."""
+        """Return every block that the caller's list may contain, including those compacted since. Note the results of own tools."""
         tree = load_whole(self._c.store).tree if self._c.start else self._c.log.tree
-        return [
-            logged
-            for record in self._c.store.read()
-            if isinstance(record, Message | Attachment) and record.uuid in tree.members and _is_listed(record)
-            for logged in _logged_blocks(record)
-        ]
+        logged: list[LoggedBlock] = []
+        calls: dict[str, bytes] = {}
+        for record in self._c.store.read():
+            if not isinstance(record, Message | Attachment):
+                continue
+            calls |= {block.id: block.digest for block in record.blocks if isinstance(block, ToolUse)}
+            if isinstance(record, Message) and record.unlisted:
+                self._note_own(record, calls)
+            elif record.uuid in tree.members and _is_listed(record):
+                logged += _logged_blocks(record)
+        return logged
 
 
 def read_message(index: int, message: object) -> NewMessage:

@@ -103,13 +103,19 @@ def breaks_in(headers: Mapping[str, str]) -> tuple[Announced, ...]:
     return tuple(found)
 
 
+# Returns the break records so far, or their number.
+Breaks: TypeAlias = Callable[[], Iterable[Any] | int]
+# The reason of a break that was counted, not named.
+UNNAMED = "counted"
+
+
 class Announcements:
     """Breaks that are announced outside of request headers: by the test, or by records of the program under test."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._open: list[tuple[str | None, Announced]] = []
-        self._sources: list[tuple[Callable[[], Iterable[Any]], str | None]] = []
+        self._sources: list[tuple[Breaks, str | None]] = []
         self._seen: list[int] = []  # number of records read so far, for each source
         self._decisions: list[Callable[[], int]] = []
 
@@ -117,7 +123,7 @@ class Announcements:
         with self._lock:
             self._open.append((session, record))
 
-    def follow(self, records: Callable[[], Iterable[Any]], session: str | None) -> None:
+    def follow(self, records: Breaks, session: str | None) -> None:
         with self._lock:
             self._sources.append((records, session))
             self._seen.append(0)
@@ -133,7 +139,8 @@ class Announcements:
         """Return and remove the announcements for a request of the main conversation. Forks announce breaks in their header."""
         with self._lock:
             for at, (source, owner) in enumerate(self._sources):
-                records = list(source())
+                found = source()
+                records = [UNNAMED] * found if isinstance(found, int) else list(found)
                 self._open.extend((owner, _announced(record)) for record in records[self._seen[at] :])
                 self._seen[at] = len(records)
             if fork:

@@ -6,15 +6,15 @@ Every request is validated like in the real API, answered by the script (or by a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from types import TracebackType
-from typing import Any, Literal, Unpack
+from typing import Literal, Unpack
 
 import msgspec
 
 from ..core.blocks import Wire
-from .received_request import Announced, Received
+from .received_request import Announced, Breaks, Received
 from .request_handler import respond
 from .script import Answer, Broken, Cut, Interrupted, Queued, Status, Step, ToolCall, make_answer
 from .server_state import ServerState
@@ -142,14 +142,14 @@ class MessagesServer(ServerState):
     def follow(
         self,
         *,
-        breaks: Callable[[], Iterable[Any]] | None = None,
+        breaks: Breaks | None = None,
         decisions: Callable[[], int] | None = None,
         session: str | None = None,
     ) -> None:
         """Read announcements from the program under test whenever a request arrives.
 
-        `breaks()` returns all break records so far (any objects with a `reason`), `decisions()` the number of decisions that the
-        layers have made.
+        `breaks()` returns the number of breaks so far, such as `session.status.cache_breaks`, or all break records (any objects with a
+        `reason`). `decisions()` returns the number of decisions that the layers have made.
         """
         if breaks is not None:
             self.announcements.follow(breaks, session)

@@ -25,8 +25,8 @@ NEAR = 0.8
 GROUPS = frozenset(key.rpartition(".")[0] for key in BY_KEY if key.count(".") > 1)
 TREE: frozenset[Source] = frozenset({"local", "project"})
 PLACES = {"user": "your settings"} | {source: f"{source} settings" for source in ("managed", "local", "project")}
-# Read at startup, before the settings exist.
-START_VARIABLES = frozenset({"LAMINA_HOME", "LAMINA_FLAGS", "LAMINA_SELECTION", "LAMINA_SELECTION_FILE"})
+# Read from the process environment alone: at startup, before the settings exist, or in tests.
+START_VARIABLES = frozenset({"LAMINA_HOME", "LAMINA_FLAGS", "LAMINA_SELECTION", "LAMINA_SELECTION_FILE", "LAMINA_STRICT"})
 # Claude Code's limit for the output of Bash. Its variable can lower this limit but not raise it.
 BASH_CHARACTERS = 30_000
 

@@ -99,8 +99,9 @@ class Settings(Table):
         if arguments:
             levels = (LevelReader("argument", names=True).document(arguments),)
             for found in levels[0].findings:
-                problem = found.text.partition("): ")[2].partition("; ")[0]
-                raise SettingError(found.key, "argument", problem, "run `lamina config` to see all settings")
+                problem, _, remedy = found.text.partition("): ")[2].partition("; ")
+                meant = f" ({remedy.partition('?')[0]}?)" if remedy.startswith("did you mean") else ""
+                raise SettingError(found.key, "argument", problem + meant, "run `lamina config` to see all settings")
         _fill(self, levels, NO_FLAGS, trusted=False)
 
     def with_remote(self, flags: Flags | None) -> Settings:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ...conversation.isolate import run_behind_turn
 from ...conversation.state import Conversation
 from ...core.settings import Settings
 
@@ -22,4 +21,4 @@ def begin_extraction(c: Conversation) -> None:
     if lent is not None and may_extract(c.settings, interactive=lent.interactive):
         from .step import after_turn
 
-        run_behind_turn(c, "l5_extract", lambda: after_turn(c))
+        after_turn(c)

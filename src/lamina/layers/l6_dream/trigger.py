@@ -6,7 +6,7 @@ import os
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
-from ...conversation.isolate import isolate, run_behind_turn
+from ...conversation.isolate import isolate
 from ...conversation.state import Conversation
 from ...disk.files import DREAM_LOCK
 
@@ -35,10 +35,6 @@ def begin_dream(c: Conversation) -> None:
     lent = c.host.memory
     if lent is None or not c.settings.dream:
         return
-    run_behind_turn(c, LAYER, lambda: _check(c, lent))
-
-
-def _check(c: Conversation, lent: MemoryAccess) -> None:
     state = c.layer_state(DreamState)
     if not state.registered and c.store.path is not None:
         from .gates import register_place
@@ -80,7 +76,6 @@ def recover_dreams(c: Conversation) -> None:
     """Recover from a crashed dream at the start of a session, and notify the user. Costs one stat if there is nothing to do."""
     lock = stat_lock(c.host.memory) if c.host.memory is not None else None
     if lock is not None and lock.st_size > 0:
-        with isolate(c, LAYER):
-            from .undo import recover_memory
+        from .undo import recover_memory
 
-            c.notify(*recover_memory(c.cwd, c.home, c.settings))
+        isolate(c, LAYER, lambda _: c.notify(*recover_memory(c.cwd, c.home, c.settings)))

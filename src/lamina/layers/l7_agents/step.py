@@ -32,16 +32,17 @@ def from_mailbox(c: Conversation, mailbox: Mailbox, transcript: Path) -> None:
     transcript cannot be written: held in memory only, they could be lost."""
     if not mailbox.waits() or c.store.trouble is not None:
         return
-    with isolate(c, "mailbox"):
-        taken = mailbox.take(transcript)
-        messages = [message for _, line in taken.lines if (message := read_message(line)) is not None]
-        if invalid := taken.invalid + len(taken.lines) - len(messages):
-            lines = counted(invalid, "line that is", "lines that are")
-            c.notify_once(
-                f"The mailbox {mailbox.path} had {lines} not a message; {plural(invalid, 'it was', 'they were')} removed."
-            )
-        if messages:
-            enter(c, [ArrivedMessage(message, "mailbox") for message in messages])
-            c.store.sync(force=True)
-        if taken.lines and c.store.trouble is None:
-            mailbox.done(taken)
+    isolate(c, "mailbox", lambda _: _take_mail(c, mailbox, transcript))
+
+
+def _take_mail(c: Conversation, mailbox: Mailbox, transcript: Path) -> None:
+    taken = mailbox.take(transcript)
+    messages = [message for _, line in taken.lines if (message := read_message(line)) is not None]
+    if invalid := taken.invalid + len(taken.lines) - len(messages):
+        lines = counted(invalid, "line that is", "lines that are")
+        c.notify_once(f"The mailbox {mailbox.path} had {lines} not a message; {plural(invalid, 'it was', 'they were')} removed.")
+    if messages:
+        enter(c, [ArrivedMessage(message, "mailbox") for message in messages])
+        c.store.sync(force=True)
+    if taken.lines and c.store.trouble is None:
+        mailbox.done(taken)

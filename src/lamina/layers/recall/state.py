@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...conversation.isolate import isolate
 from ...conversation.state import Conversation
 from ...core.blocks import ToolResult
 from ...core.errors import DiskError
@@ -56,11 +55,10 @@ def selector_model(c: Conversation, state: RecallState) -> str | None:
 
 def bring_memories(c: Conversation) -> None:
     """Recall memories before a call. The recall code is loaded only if there are memories."""
-    with isolate(c, "recall"):
-        if may_bring(c):
-            from .step import bring
+    if may_bring(c):
+        from .step import bring
 
-            bring(c)
+        bring(c)
 
 
 def may_bring(c: Conversation) -> bool:
