@@ -21,7 +21,6 @@ from ...session.window_report import find_spills, report_on
 from ..amounts import tokens_apart
 from ..console import shorten
 from ..context_report import format_context
-from ..output import FREE
 from . import compact_command as compacting
 from . import memory_commands as memories
 from . import session_picker as sessions
@@ -110,7 +109,7 @@ def _context(chat: Chat, rest: str) -> None:
 
 def _cost(chat: Chat, rest: str) -> None:
     """Show the calls, tokens and price of the conversation and of each kind of background work since the chat was opened."""
-    costs = chat.tally.breakdown(free=chat.provider.name == FREE)
+    costs = chat.tally.breakdown()
     for name, cost in costs.items():
         price = "unknown price" if cost.usd is None else f"${cost.usd:,.4f}"
         used = f"{counted(cost.usage.total, 'token')}, {price}"
