@@ -478,7 +478,7 @@ def documents(draw: st.DrawFn) -> str:
         return draw(_SPACES) + word + draw(_SPACES)
 
     def made(pairs: list[tuple[str, str]]) -> str:
-        comma = "," if pairs and draw(st.booleans()) else ""
+        comma = draw(st.sampled_from(["", ","])) if pairs else ""
         return "{" + ",".join(f"{spaced(json.dumps(key))}:{spaced(value)}" for key, value in pairs) + comma + draw(_SPACES) + "}"
 
     names = st.lists(st.sampled_from(["x", "y z", "}"]), unique=True, max_size=2)

@@ -67,15 +67,18 @@ def _functions(agent: str) -> _Functions:
     own = {"claude-code": claude_code, "codex": codex}.get(agent)
     if own is not None:
         return _Functions(own.install, own.uninstall, own.state, own.folder)
-    shared = (mcp_agents.install, mcp_agents.uninstall, mcp_agents.state, mcp_agents.folder)
-    return _Functions(*(partial(function, agent) for function in shared))
+    return _Functions(
+        partial(mcp_agents.install, agent),
+        partial(mcp_agents.uninstall, agent),
+        partial(mcp_agents.state, agent),
+        partial(mcp_agents.folder, agent),
+    )
 
 
 def _list(as_json: bool) -> None:
     rows = [
         {"agent": agent, "state": found.state(os.environ), "path": str(found.folder(os.environ))}
-        for agent in AGENTS
-        if (found := _functions(agent))
+        for agent, found in ((name, _functions(name)) for name in AGENTS)
     ]
     print_result(rows, [f"{row['agent']:<12} {row['state']:<14} {row['path']}" for row in rows], as_json=as_json)
 

@@ -22,11 +22,12 @@ import msgspec
 from .. import __version__
 from ..core.errors import LaminaError
 from ..core.settings import Settings
+from ..core.settings.table import DEFAULT_POLICY
 from ..replay.kept_replays import KeptReplay, keep_replay, kept_ids, kept_replay
 from ..replay.options import options_in
 from ..replay.process import ENDED, ReplayEnded, ReplayNews, ReplayOrder, ReplayProcess, ReplayProgress
 from ..replay.report import ReplayReport
-from ..replay.variants import ALWAYS, DEFAULT_POLICY, RECORDED, Variant, name_in_force, variants
+from ..replay.variants import ALWAYS, RECORDED, Variant, name_in_force, variants
 from .views_made import Stopped
 
 if TYPE_CHECKING:
